@@ -1,0 +1,37 @@
+"""Where should each replica run? Exact, evolutionary, heuristic and learned answers, judged by one referee.
+
+>>> import placeopt
+>>> problem = placeopt.load("instances/temporal/toy.json")       # doctest: +SKIP
+>>> front = placeopt.solve(problem, method="nsga3", seed=1)      # doctest: +SKIP
+>>> front.pick()                                                 # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_MODULE_OF = {
+    "load": "api",
+    "solve": "api",
+    "evaluate": "api",
+    "merge": "front",
+    "Budget": "budget",
+    "Front": "front",
+    "Point": "front",
+    "PlaceoptError": "errors",
+}
+
+__all__ = ["Budget", "Front", "PlaceoptError", "Point", "__version__", "evaluate", "load", "merge", "solve"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'placeopt' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"placeopt.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

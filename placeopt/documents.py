@@ -1,0 +1,188 @@
+"""JSON documents: read strictly, written aside and renamed, known by their SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from placeopt.errors import DocumentError, did_you_mean
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Read one JSON document, refusing what JSON leaves to the reader.
+
+    Duplicate keys, ``NaN``, infinities, nesting too deep to hold and bytes that are not UTF-8 are errors.
+
+    Raises
+    ------
+    DocumentError
+        Names the file and what to do.
+    """
+    file = str(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(error.strerror or str(error), file=file, remedy="give the path of a readable JSON file") from None
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"byte {error.start} is not UTF-8", file=file, remedy="save the file as UTF-8") from None
+    try:
+        return parse_json(text)
+    except DocumentError as error:
+        raise error.in_file(file) from None
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON text with the same strictness as `read_json`."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise DocumentError(f"not JSON: {error.msg} at {where}", remedy="a document is one complete JSON object") from None
+    except RecursionError:
+        raise DocumentError("nested too deeply", remedy="no placeopt document nests deeper than ten levels") from None
+    except ValueError as error:  # an integer literal of thousands of digits
+        raise DocumentError(f"a number cannot be read ({error})", remedy="use ordinary numbers") from None
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DocumentError(f"the key {twice!r} stands twice in one object", remedy="keep one of the two")
+    return document
+
+
+def _refuse_constant(name: str) -> float:
+    raise DocumentError(f"{name} is not a number", remedy="use finite numbers only")
+
+
+def write_json(path: str | os.PathLike[str], document: Any, *, compact: bool = False) -> None:
+    """Write `document` as JSON, atomically."""
+    layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 1}
+    write_text(path, json.dumps(document, ensure_ascii=False, allow_nan=False, **layout) + "\n")
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write `text` aside and rename, so that a reader sees the old file or the new one, never a part."""
+    write_parts(path, (text.encode("utf-8"),))
+
+
+def write_parts(path: str | os.PathLike[str], parts: Iterable[bytes]) -> None:
+    """Write `parts` one after another, aside, then rename.
+
+    Raises
+    ------
+    DocumentError
+        The folder does not exist or cannot be written.
+    """
+    target = Path(path)
+    try:
+        handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise DocumentError(
+            f"cannot write: {error.strerror}", file=str(path), remedy="give a path in a folder that exists and is writable"
+        ) from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.writelines(parts)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(aside, 0o666 & ~_umask())
+        os.replace(aside, target)
+    except OSError as error:
+        _forget(aside)
+        raise DocumentError(f"cannot write: {error.strerror}", file=str(path), remedy="give another path") from None
+    except BaseException:
+        _forget(aside)
+        raise
+
+
+def _forget(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def sha256(document: Any) -> str:
+    """Return the SHA-256 of the canonical form of a JSON document (sorted keys, no spaces)."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+def validate(schema: Any, document: Any, *, file: str | None = None) -> Any:
+    """Return `document` as an instance of the pydantic class `schema`.
+
+    Raises
+    ------
+    DocumentError
+        Names the JSON path of the first fault, the value, and what is legal there.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return schema.model_validate(document)
+    except ValidationError as error:
+        raise _translate(error, schema, file) from None
+
+
+def _translate(error: Any, schema: Any, file: str | None) -> DocumentError:
+    faults = error.errors(include_url=False)
+    fault = next((f for f in faults if f["type"] == "extra_forbidden"), faults[0])
+    raised = fault.get("ctx", {}).get("error")
+    if isinstance(raised, DocumentError):
+        return DocumentError(raised.problem, file=file, path=_json_path(fault["loc"]) + (raised.path or "") or None, remedy=raised.remedy)
+    path, value = _json_path(fault["loc"]), _shown(fault["input"])
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    if fault["type"] == "extra_forbidden":
+        problem, remedy = f"unknown field {str(fault['loc'][-1])!r}", did_you_mean(str(fault["loc"][-1]), _siblings(schema, fault["loc"]))
+    elif fault["type"] == "missing":
+        problem, remedy = "this field is missing", "add it"
+    else:
+        problem, remedy = f"{value} is not legal", _sentence(fault["msg"])
+    return DocumentError(problem, file=file, path=path or None, remedy=remedy + more)
+
+
+def _json_path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else (f".{step}" if path else str(step))
+    return path
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _sentence(message: str) -> str:
+    return "legal: " + (message[:1].lower() + message[1:]).removeprefix("input should be ").removeprefix("value error, ")
+
+
+def _siblings(schema: Any, location: tuple[int | str, ...]) -> list[str]:
+    """Return the legal field names beside the last step of `location`."""
+    from typing import get_args
+
+    for step in location[:-1]:
+        if isinstance(step, int) or step not in getattr(schema, "model_fields", {}):
+            continue
+        schema = schema.model_fields[step].annotation
+        while get_args(schema):
+            inner = [kind for kind in get_args(schema) if kind not in (type(None), Ellipsis, str)]
+            if not inner:
+                break
+            schema = inner[-1]
+    fields = getattr(schema, "model_fields", {})
+    return [field.alias or name for name, field in fields.items()]

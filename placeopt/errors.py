@@ -1,0 +1,108 @@
+"""Every error that placeopt raises on purpose.
+
+::
+
+    PlaceoptError                     exit code of the command line
+    ├── InputError                    2   a file, a field or an argument is wrong
+    │   ├── DocumentError             2   a file cannot be read, or a value in it is not legal
+    │   └── UsageError                2   an argument is not legal
+    ├── UnsupportedError              2   the method cannot do what was asked of it
+    │   └── MissingExtraError         2   an optional package is not installed
+    ├── InfeasibleInstanceError       3   no plan can satisfy the instance; carries the reasons
+    └── SolverError                   1   a solver failed, and failed again when retried
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+class PlaceoptError(Exception):
+    """Base of all errors that placeopt raises on purpose."""
+
+    exit_code = 1
+
+
+class InputError(PlaceoptError):
+    """Something given to placeopt is wrong; the message says what, where, and what is legal."""
+
+    exit_code = 2
+
+
+class DocumentError(InputError):
+    """A document cannot be read, or a value in it is not legal.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, with the offending value.
+    file : str, optional
+        The file that was read.
+    path : str, optional
+        JSON path of the value, such as ``requests[3].cpu_cores``.
+    remedy : str, optional
+        What is legal, or what to do.
+    """
+
+    def __init__(self, problem: str, *, file: str | None = None, path: str | None = None, remedy: str | None = None):
+        self.problem, self.file, self.path, self.remedy = problem, file, path, remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.path) if part)
+        return (f"{where}: " if where else "") + self.problem + (f"; {self.remedy}" if self.remedy else "")
+
+    def in_file(self, file: str) -> DocumentError:
+        """Return the same error, naming `file`."""
+        return type(self)(self.problem, file=file, path=self.path, remedy=self.remedy)
+
+
+class UsageError(InputError):
+    """An argument of a call or of the command line is not legal."""
+
+
+class UnsupportedError(PlaceoptError):
+    """The method does not support this problem, or a feature that the instance uses."""
+
+    exit_code = 2
+
+
+class MissingExtraError(UnsupportedError):
+    """An optional package is needed: the message says which extra installs it."""
+
+    def __init__(self, what: str, extra: str):
+        super().__init__(f"{what} needs the optional packages of placeopt[{extra}]: pip install 'placeopt[{extra}]'")
+
+
+class InfeasibleInstanceError(PlaceoptError):
+    """No plan can satisfy the instance.
+
+    Parameters
+    ----------
+    reasons : sequence of str
+        One sentence each, in the instance's own names.
+    """
+
+    exit_code = 3
+
+    def __init__(self, reasons: Sequence[str]):
+        self.reasons = tuple(reasons)
+        super().__init__("the instance is infeasible: " + "; ".join(self.reasons))
+
+
+class SolverError(PlaceoptError):
+    """A solver failed, and failed again when retried with other settings."""
+
+
+def did_you_mean(word: str, legal: Iterable[str]) -> str:
+    """Return ``"did you mean 'x'? legal: ..."`` for an unknown `word`.
+
+    Examples
+    --------
+    >>> did_you_mean("nsga33", ["nsga2", "nsga3"])
+    "did you mean 'nsga3'? legal: nsga2, nsga3"
+    """
+    names = [str(name) for name in legal]
+    close = difflib.get_close_matches(word, names, n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + "legal: " + ", ".join(names)

@@ -1,0 +1,1 @@
+"""Evolutionary and swarm methods over any encoder."""

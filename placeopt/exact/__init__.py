@@ -1,0 +1,1 @@
+"""Exact methods and bounds: epsilon-constraint enumeration, decompositions, solver back ends."""

@@ -1,0 +1,87 @@
+"""Which methods there are: a name, where it lives, what it supports. Strings only: nothing is imported until it is used."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from placeopt.errors import MissingExtraError, UnsupportedError, UsageError, did_you_mean
+from placeopt.front import Front
+from placeopt.problems import KINDS
+
+#: Problems with an encoder: every vector search serves them.
+ENCODED = ("temporal",)
+#: Problems with a Pyomo model whose objectives are linear.
+MODELLED = ("temporal",)
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way of answering.
+
+    Attributes
+    ----------
+    entry : str
+        ``"module:function"``; ``{row}`` stands for the problem's file name.
+    problems : tuple of str
+        What it supports.
+    summary : str
+        One line for ``placeopt methods``.
+    extra : str or None
+        Optional packages it needs, as in ``placeopt[extra]``.
+    needs : tuple of str
+        Modules that the extra provides.
+    """
+
+    name: str
+    entry: str
+    problems: tuple[str, ...]
+    summary: str
+    extra: str | None = None
+    needs: tuple[str, ...] = ()
+
+    def load(self, kind: str) -> Callable[..., Front]:
+        """Return the function ``run(problem, objectives, budget, seed, start=None, **params)`` for a problem.
+
+        Raises
+        ------
+        UnsupportedError
+            The method does not support the problem, or an extra is missing.
+        """
+        if kind not in self.problems:
+            others = [m.name for m in METHODS.values() if kind in m.problems]
+            raise UnsupportedError(f"method {self.name!r} does not support {kind}; methods that do: {', '.join(others)}")
+        if self.extra and not all(importlib.util.find_spec(module) for module in self.needs):
+            raise MissingExtraError(f"method {self.name!r}", self.extra)
+        module, _, function = self.entry.format(row=KINDS[kind][0]).partition(":")
+        return getattr(importlib.import_module(module), function)
+
+
+METHODS = {
+    m.name: m
+    for m in (
+        Method("auto", "placeopt.api:run_auto", tuple(KINDS), "picks a method by problem and size"),
+        Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "runs several methods and merges their fronts with provenance"),
+        Method("epsilon-constraint", "placeopt.exact.epsilon_constraint:run", MODELLED, "exact front of the Pyomo model by HiGHS or SCIP (small instances)"),
+        Method("greedy", "placeopt.heuristics.{row}:greedy", ("temporal",), "one constructed solution per weight vector: milliseconds"),
+        Method("moead", "placeopt.evolve.moead:run", ENCODED, "MOEA/D with Tchebycheff weights, seeds and an archive, compiled"),
+        Method("mspso", "placeopt.evolve.mspso:run", ENCODED, "the multi-swarm PSO of the CNSM 2024 paper, array-based"),
+        Method("nsga2", "placeopt.evolve.nsga:nsga2", ENCODED, "NSGA-II on pymoo with compiled operators, seeds and an archive"),
+        Method("nsga3", "placeopt.evolve.nsga:nsga3", ENCODED, "NSGA-III on pymoo with compiled operators, seeds and an archive"),
+    )
+}
+
+
+def method(name: str) -> Method:
+    """Return the method called `name`.
+
+    Raises
+    ------
+    UsageError
+        There is none; the message suggests the nearest.
+    """
+    if name not in METHODS:
+        raise UsageError(f"unknown method {name!r}; {did_you_mean(name, METHODS)}")
+    return METHODS[name]

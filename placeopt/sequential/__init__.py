@@ -1,0 +1,1 @@
+"""Face 3, one decision at a time: state, legal actions, step, cost."""
