@@ -78,7 +78,7 @@ class Budget:
         self.evaluations = 0
         self._started = time.perf_counter()
         self._reported = -math.inf
-        self._on_progress = on_progress
+        self.on_progress = on_progress
         self._cancelled = False
 
     @property
@@ -104,12 +104,12 @@ class Budget:
     @property
     def exhausted(self) -> bool:
         """Whether the run must stop: no evaluations or seconds left, or cancelled."""
-        return self._cancelled or self.evaluations_left <= 0 or self.seconds_left <= 0
+        return self.cancelled or self.evaluations_left <= 0 or self.seconds_left <= 0
 
     @property
     def out_of_time(self) -> bool:
         """Whether the run must stop whatever it counts: no seconds left, or cancelled."""
-        return self._cancelled or self.seconds_left <= 0
+        return self.cancelled or self.seconds_left <= 0
 
     def allow(self, wanted: int) -> int:
         """Return how many of `wanted` evaluations may still be made."""
@@ -125,50 +125,13 @@ class Budget:
 
     def report(self, best: Sequence[float] = (), points: int = 0, note: str = "") -> None:
         """Tell the progress callback, if there is one and the last call is at least 0.1 s ago."""
-        if self._on_progress is None or self.seconds - self._reported < 0.1:
+        if self.on_progress is None or self.seconds - self._reported < 0.1:
             return
         self._reported = self.seconds
         shares = [limit for limit in (self._share(self.evaluations, self.evaluations_limit), self._share(self.seconds, self.seconds_limit)) if limit == limit]
         share = max(shares) if shares else math.nan
-        self._on_progress(Progress(self.seconds, self.evaluations, min(share, 1.0), tuple(best), points, note))
+        self.on_progress(Progress(self.seconds, self.evaluations, min(share, 1.0), tuple(best), points, note))
 
     @staticmethod
     def _share(used: float, limit: float | None) -> float:
         return math.nan if limit is None else used / limit
-
-    def part(self, share: float) -> Budget:
-        """Return a budget for a share of what remains, stopped by this one's cancellation too."""
-        return _Part(self, share)
-
-
-class _Part(Budget):
-    """A share of another budget; what it spends, the other spends as well."""
-
-    def __init__(self, whole: Budget, share: float):
-        left, seconds = whole.evaluations_left, whole.seconds_left
-        super().__init__(
-            None if left == math.inf else max(1, int(left * share)),
-            None if seconds == math.inf else max(1e-9, seconds * share),
-        )
-        if left == math.inf and seconds == math.inf:
-            self.evaluations_limit = None
-        self._whole = whole
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled or self._whole.cancelled
-
-    @property
-    def exhausted(self) -> bool:
-        return self._whole.exhausted or super().exhausted
-
-    @property
-    def out_of_time(self) -> bool:
-        return self._whole.out_of_time or super().out_of_time
-
-    def spend(self, evaluations: int) -> None:
-        super().spend(evaluations)
-        self._whole.spend(evaluations)
-
-    def report(self, best: Sequence[float] = (), points: int = 0, note: str = "") -> None:
-        self._whole.report(best, points, note)

@@ -15,6 +15,10 @@ from placeopt.problems import KINDS
 ENCODED = ("temporal",)
 #: Problems with a Pyomo model whose objectives are linear.
 MODELLED = ("temporal",)
+#: What `auto` runs.
+AUTO = {"temporal": "moead"}
+#: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
+CERTIFIERS = {"temporal": "placeopt.exact.temporal:certify"}
 
 
 @dataclass(frozen=True)
@@ -85,3 +89,17 @@ def method(name: str) -> Method:
     if name not in METHODS:
         raise UsageError(f"unknown method {name!r}; {did_you_mean(name, METHODS)}")
     return METHODS[name]
+
+
+def certifier(kind: str) -> Callable[..., Front]:
+    """Return the function that adds a lower-bound set to a front of this problem.
+
+    Raises
+    ------
+    UnsupportedError
+        No bound is known for the problem.
+    """
+    if kind not in CERTIFIERS:
+        raise UnsupportedError(f"no lower bounds are implemented for {kind}; problems that have them: {', '.join(CERTIFIERS)}")
+    module, _, function = CERTIFIERS[kind].partition(":")
+    return getattr(importlib.import_module(module), function)
