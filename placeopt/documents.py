@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -63,9 +64,34 @@ def _refuse_constant(name: str) -> float:
 
 
 def write_json(path: str | os.PathLike[str], document: Any, *, compact: bool = False) -> None:
-    """Write `document` as JSON, atomically."""
-    layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 1}
-    write_text(path, json.dumps(document, ensure_ascii=False, allow_nan=False, **layout) + "\n")
+    """Write `document` as JSON, atomically; unless `compact`, laid out as by `layout`."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) if compact else layout(document)
+    write_text(path, text + "\n")
+
+
+def layout(value: Any, indent: str = "", key: str = "") -> str:
+    """Return JSON text for people: a record of plain values is one line, and so is what fits 120 characters; the rest is broken.
+
+    Examples
+    --------
+    >>> print(layout({"name": "tiny", "offers": [{"size": "small"}]}))
+    {"name": "tiny", "offers": [{"size": "small"}]}
+    """
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if not isinstance(value, (dict, list, tuple)) or not value:
+        return line
+    inner = value.values() if isinstance(value, dict) else value
+    width = 120 if any(isinstance(v, (dict, list, tuple)) for v in inner) else 300
+    if len(indent) + len(key) + len(line) <= width:
+        return line
+    deeper = indent + " "
+    if isinstance(value, dict):
+        heads = [json.dumps(str(k), ensure_ascii=False) + ": " for k in value]
+        parts = [head + layout(v, deeper, head) for head, v in zip(heads, value.values(), strict=True)]
+    else:
+        parts = [layout(v, deeper) for v in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n{deeper}" + f",\n{deeper}".join(parts) + f"\n{indent}{closing}"
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -104,10 +130,8 @@ def write_parts(path: str | os.PathLike[str], parts: Iterable[bytes]) -> None:
 
 
 def _forget(path: str) -> None:
-    try:
+    with contextlib.suppress(OSError):
         os.unlink(path)
-    except OSError:
-        pass
 
 
 def _umask() -> int:

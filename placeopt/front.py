@@ -190,9 +190,9 @@ class Front:
         """Return the share of the proven attainable hypervolume that the points do not reach, None without bounds."""
         if not self.bounds or not self.points:
             return None
-        reference = self.reference() if reference is None else reference
-        most = _hypervolume(np.array(self.bounds), reference, False)
-        return 0.0 if most <= 0 else max(0.0, 1.0 - self.hypervolume(reference) / most)
+        within = self.reference().tolist() if reference is None else reference
+        most = _hypervolume(np.array(self.bounds), within, False)
+        return 0.0 if most <= 0 else max(0.0, 1.0 - self.hypervolume(within) / most)
 
     def sparsity(self) -> float:
         """Return the sparsity of the front, equation (19) of Di Cicco et al., CNSM 2024; 0 for a single point."""
@@ -263,8 +263,9 @@ class Front:
         """Return a pandas DataFrame: one row a point, one column an objective, then status, gap, method, seed."""
         import pandas
 
+        names = [o.name for o in self.objectives]
         rows = [
-            {**dict(zip([o.name for o in self.objectives], p.values, strict=True)), "status": p.status, "gap": p.gap, "method": p.method, "seed": p.seed}
+            {**dict(zip(names, p.values, strict=True)), "status": p.status, "gap": p.gap, "method": p.method, "seed": p.seed}
             for p in self.points
         ]
         return pandas.DataFrame(rows)
@@ -330,7 +331,8 @@ def merge(fronts: Iterable[Front]) -> Front:
     names = [o.name for o in first.objectives]
     for other in fronts[1:]:
         if other.instance.sha256 != first.instance.sha256:
-            raise UsageError(f"these fronts answer different instances ({first.instance.name!r} and {other.instance.name!r}); merge fronts of one instance")
+            names_of = f"{first.instance.name!r} and {other.instance.name!r}"
+            raise UsageError(f"these fronts answer different instances ({names_of}); merge fronts of one instance")
         if [o.name for o in other.objectives] != names:
             raise UsageError(f"these fronts have different objectives ({', '.join(names)} and {', '.join(o.name for o in other.objectives)})")
     bounds: np.ndarray = np.empty((0, len(names)))

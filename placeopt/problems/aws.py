@@ -55,10 +55,10 @@ CORRECTIONS = {
 def offers(*, corrected: bool = False) -> list[dict[str, Any]]:
     """Return Table III as offers; `corrected` mends the two impossible prices."""
     fields = ("on_demand_usd_per_hour", "reserved_usd_per_hour", "spot_usd_per_hour", "cpu_cores", "memory_gib", "spot_interruption")
-    rows = []
+    rows: list[dict[str, Any]] = []
     for line in _OFFERS.split("\n")[1:-1]:
         location, size, *numbers = line.split()
-        row = {"location": location, "size": size, **dict(zip(fields, map(float, numbers), strict=True)), "max_instances": None}
+        row: dict[str, Any] = {"location": location, "size": size, **dict(zip(fields, map(float, numbers), strict=True)), "max_instances": None}
         rows.append(row | (CORRECTIONS.get((location, size), {}) if corrected else {}))
     return rows
 
@@ -69,7 +69,9 @@ def latencies() -> dict[str, dict[str, float]]:
     return {place: dict(zip(_PLACES, row, strict=True)) for place, row in zip(_PLACES, rows, strict=True)}
 
 
-def generate(seed: int = 0, *, requests: int = 50, horizon: int = 100, places: int = 6, most_replicas: int = 6, corrected: bool = False) -> dict[str, Any]:
+def generate(
+    seed: int = 0, *, requests: int = 50, horizon: int = 100, places: int = 6, most_replicas: int = 6, corrected: bool = False
+) -> dict[str, Any]:
     """Draw an instance document with the paper's distributions.
 
     Uniform whole numbers: vCPU 1-6, memory 2-16 GiB, duration 10-50 slots (at most the horizon), replicas 1-6, origins over
@@ -87,7 +89,8 @@ def generate(seed: int = 0, *, requests: int = 50, horizon: int = 100, places: i
     corrected : bool
         Mend the two impossible prices of Table III.
     """
-    for label, value, most in (("requests", requests, 10**6), ("horizon", horizon, 10**6), ("places", places, len(_PLACES)), ("most_replicas", most_replicas, 1000)):
+    largest = {"requests": 10**6, "horizon": 10**6, "places": len(_PLACES), "most_replicas": 1000}
+    for (label, most), value in zip(largest.items(), (requests, horizon, places, most_replicas), strict=True):
         if not 1 <= value <= most:
             raise UsageError(f"{label} is {value}; legal: 1 to {most}")
     rng = np.random.default_rng(seed)

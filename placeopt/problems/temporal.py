@@ -135,7 +135,7 @@ class Temporal(Problem):
     @cached_property
     def resource_digits(self) -> tuple[int, int]:
         """Decimals of (cpu, memory) in this instance: resources are compared as whole numbers."""
-        everything = (*self.offers, *self.requests)
+        everything: list[Offer | Request] = [*self.offers, *self.requests]
         return (
             min(_MOST_DECIMALS, decimals(x.cpu_cores for x in everything)),
             min(_MOST_DECIMALS, decimals(x.memory_gib for x in everything)),
