@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -65,6 +66,11 @@ class Problem(Record):
     def generate(cls, seed: int = 0, **sizes: Any) -> Self:
         """Return a random instance; `sizes` are the keyword arguments that the problem's page names."""
         raise NotImplementedError
+
+    @classmethod
+    def sizes(cls) -> dict[str, Any]:
+        """Return the keyword arguments that `generate` takes besides the seed, with their defaults."""
+        return keyword_defaults(cls.generate)
 
     def to_document(self) -> dict[str, Any]:
         """Return the instance as a JSON document; `from_document` gives the same instance back."""
@@ -128,6 +134,11 @@ class Problem(Record):
     def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
         """Return a short summary of a plan for people: label -> text."""
         return {}
+
+
+def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the keyword-only arguments of a function with their defaults."""
+    return {name: p.default for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
 
 
 def require_unique(items: Iterable[Any], what: str) -> None:

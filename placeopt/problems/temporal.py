@@ -30,6 +30,7 @@ from placeopt.problems.base import (
     Record,
     Violation,
     decimals,
+    keyword_defaults,
     require_unique,
     scaled_down,
     scaled_up,
@@ -129,6 +130,13 @@ class Temporal(Problem):
         from placeopt.problems.aws import generate
 
         return cls.from_document(generate(seed, **sizes))
+
+    @classmethod
+    def sizes(cls) -> dict[str, Any]:
+        """Return the keyword arguments of `placeopt.problems.aws.generate` with their defaults."""
+        from placeopt.problems.aws import generate
+
+        return keyword_defaults(generate)
 
     # -- numbers that the referee and the faces share ------------------------------------------------------------
 
