@@ -1,0 +1,393 @@
+"""Repack a running deployment on cheaper nodes, one microservice at a time, without downtime.
+
+Source: M. Zambianco, S. Cretti, D. Siracusa, "Cost Minimization in Multi-cloud Systems with Runtime Microservice
+Re-orchestration"; equation numbers are that paper's. The page is ``models/rolling_update/README.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import ConfigDict, Field, model_validator
+
+from placeopt.documents import validate
+from placeopt.errors import DocumentError, did_you_mean
+from placeopt.problems.base import Amount, Evaluation, Name, Objective, Problem, Record, Violation, require_unique
+from placeopt.problems.rolling_update_arrays import RESOURCES, Arrays
+
+#: Whole milli-CPU or MiB: finer than any limit that Kubernetes enforces in practice, and exact.
+Whole = Annotated[int, Field(strict=True, ge=0, le=10**9)]
+
+
+class Node(Record):
+    """A machine; its price is paid when it hosts something at the end. A node to drain takes nothing more and ends empty."""
+
+    name: Name
+    cluster: Name
+    cpu_millicores: Whole
+    memory_mib: Whole
+    price: Amount
+    drain: bool = Field(False, strict=True)
+
+
+class Microservice(Record):
+    """A running container: where it is, its size, and the size it must have at the end (absent: the same).
+
+    A pinned one may be restarted on its node, never moved.
+    """
+
+    name: Name
+    node: Name
+    cpu_millicores: Whole
+    memory_mib: Whole
+    new_cpu_millicores: Whole | None = None
+    new_memory_mib: Whole | None = None
+    pinned: bool = Field(False, strict=True)
+
+    @property
+    def old_size(self) -> tuple[int, int]:
+        """(milli-CPU, MiB) of the running copy."""
+        return self.cpu_millicores, self.memory_mib
+
+    @property
+    def new_size(self) -> tuple[int, int]:
+        """(milli-CPU, MiB) of a new copy."""
+        cpu, memory = self.new_cpu_millicores, self.new_memory_mib
+        return self.cpu_millicores if cpu is None else cpu, self.memory_mib if memory is None else memory
+
+
+class Flow(Record):
+    """Two microservices of one application that talk, and the latency they tolerate at the end."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
+
+    source: Name = Field(alias="from")
+    target: Name = Field(alias="to")
+    max_latency_ms: Amount
+
+
+class Application(Record):
+    """Microservices that are rescheduled together or left alone together."""
+
+    name: Name
+    reschedulable: bool = Field(True, strict=True)
+    microservices: tuple[Microservice, ...] = Field(min_length=1)
+    flows: tuple[Flow, ...] = ()
+
+    def check(self, path: str, nodes: set[str]) -> None:
+        """Raise unless the names are there and what may not be touched keeps its size; `path` is where this application stands."""
+        names = [m.name for m in self.microservices]
+        require_unique(names, f"microservice of {self.name!r}")
+        for k, flow in enumerate(self.flows):
+            for end, name in (("from", flow.source), ("to", flow.target)):
+                if name not in names:
+                    raise DocumentError(f"unknown microservice {name!r}", path=f"{path}.flows[{k}].{end}", remedy=did_you_mean(name, names))
+        for k, m in enumerate(self.microservices):
+            here = f"{path}.microservices[{k}]"
+            if m.node not in nodes:
+                raise DocumentError(f"unknown node {m.node!r}", path=f"{here}.node", remedy=did_you_mean(m.node, sorted(nodes)[:50]))
+            if not self.reschedulable and m.new_size != m.old_size:
+                remedy = 'leave the new size out, or set "reschedulable": true'
+                raise DocumentError("a new size in an application that is not reschedulable", path=here, remedy=remedy)
+
+
+class Step(Record):
+    """One move: a new copy starts on node `to`, then the old copy ends; null stops the running copy."""
+
+    application: str
+    microservice: str
+    to: str | None
+
+
+class Plan(Record):
+    """The steps, in the order in which they are made."""
+
+    steps: list[Step]
+
+
+class RollingUpdate(Problem):
+    """An instance of the rolling-update problem.
+
+    Under the semantics ``stay`` a microservice whose size does not change may be left alone; under ``strict``, the paper's (6), every
+    reschedulable microservice is restarted.
+
+    Examples
+    --------
+    >>> problem = RollingUpdate.generate(seed=1, applications=2)
+    >>> [objective.name for objective in problem.objectives]
+    ['node_cost', 'starts', 'disruptions']
+    """
+
+    problem: Literal["rolling-update"] = "rolling-update"
+    semantics: Literal["stay", "strict"] = "stay"
+    nodes: tuple[Node, ...] = Field(min_length=1)
+    cluster_latency_ms: dict[str, dict[str, Amount]] = Field(default_factory=dict)
+    applications: tuple[Application, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        require_unique((n.name for n in self.nodes), "node")
+        require_unique((a.name for a in self.applications), "application")
+        nodes = {n.name for n in self.nodes}
+        for a, application in enumerate(self.applications):
+            application.check(f"applications[{a}]", nodes)
+        return self
+
+    @classmethod
+    def generate(cls, seed: int = 0, **sizes: Any) -> Self:
+        """Return a random instance with the paper's distributions; see `placeopt.problems.rolling_update_instances.generate`."""
+        from placeopt.problems.rolling_update_instances import generate
+
+        return cls.from_document(generate(seed, **sizes))
+
+    # -- numbers that the referee and the faces share ------------------------------------------------------------
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """The instance as arrays: microservices and nodes by number, in document order."""
+        return Arrays(self)
+
+    @cached_property
+    def _referee(self) -> _Referee:
+        return _Referee(self)
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Price of the nodes in use at the end (2), copies started, microservices stopped on the way."""
+        return (
+            Objective("node_cost", "price", self.arrays.cost_step),
+            Objective("starts", "starts", 1.0),
+            Objective("disruptions", "stops", 1.0),
+        )
+
+    # -- the referee ---------------------------------------------------------------------------------------------
+
+    def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
+        """Judge a plan by making its steps one after another.
+
+        Parameters
+        ----------
+        plan : mapping
+            As in `Plan`: ``{"steps": [{"application": ..., "microservice": ..., "to": node or None}]}``.
+
+        Returns
+        -------
+        Evaluation
+            Node cost, starts, disruptions; what is broken.
+
+        Raises
+        ------
+        DocumentError
+            The plan is not of this form, or names what the instance does not have.
+        """
+        return self._referee.judge(plan)
+
+    def read_plan(self, document: Any) -> dict[str, Any]:
+        """Validate a plan document and return it as plain JSON values."""
+        return validate(Plan, document).model_dump(mode="json")
+
+    def plan(self, steps: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        """Return the plan of steps given as (microservice number, node number), a negative node for a stop."""
+        names, nodes = self.arrays.names, self.nodes
+        return {
+            "steps": [{"application": names[m][0], "microservice": names[m][1], "to": None if n < 0 else nodes[n].name} for m, n in steps],
+        }
+
+    def steps(self, plan: Mapping[str, Any]) -> list[tuple[int, int]]:
+        """Return a plan's steps as (microservice number, node number), -1 for a stop: the inverse of `plan`."""
+        return [self._referee.step(step, position) for position, step in enumerate(plan["steps"])]
+
+    # -- what is odd, what is impossible, what a plan is in words --------------------------------------------------
+
+    def warnings(self) -> tuple[str, ...]:
+        """Name overloaded nodes and broken flows of the running deployment, and latencies that nothing uses."""
+        a = self.arrays
+        found = [
+            f"node {self.nodes[n].name!r} starts overloaded: {a.initial_load[n, r]} {RESOURCES[r]} of {a.capacity[n, r]}"
+            for n, r in np.argwhere(a.initial_load > a.capacity)
+        ]
+        found += [f"at the start, {text}" for text, _ in self._referee.broken_flows(a.home.tolist())]
+        named = set(self.cluster_latency_ms) | {c for row in self.cluster_latency_ms.values() for c in row}
+        idle = sorted(named - set(a.clusters))
+        if idle:
+            found.append(f"cluster_latency_ms names clusters without nodes: {', '.join(idle)}")
+        return tuple(found)
+
+    def infeasibility(self) -> tuple[str, ...]:
+        """Say what cannot be put right: fixed load over capacity, nodes that cannot be emptied, fixed flows, no room."""
+        return (*self._why_fixed(), *self._why_no_room())
+
+    def _why_fixed(self) -> list[str]:
+        a, reasons = self.arrays, []
+        stuck = ~a.movable | a.pinned
+        for m in np.flatnonzero(stuck & a.drain[a.home]).tolist():
+            why = "is pinned there" if a.movable[m] else "is not reschedulable"
+            reasons.append(f"node {self.nodes[a.home[m]].name!r} must end empty, but {a.label(m)} {why}")
+        load = np.zeros_like(a.capacity)
+        np.add.at(load, a.home[stuck], a.new[stuck])
+        for n, r in np.argwhere(load > a.capacity):
+            reasons.append(f"node {self.nodes[n].name!r}: what cannot leave needs {load[n, r]} {RESOURCES[r]} of {a.capacity[n, r]}")
+        places = np.where(stuck, a.home, -1).tolist()
+        reasons += [f"{text}, and neither can move" for text, _ in self._referee.broken_flows(places)]
+        return reasons
+
+    def _why_no_room(self) -> list[str]:
+        a = self.arrays
+        room = a.capacity[~a.drain]
+        reasons = []
+        for m in np.flatnonzero(a.movable & ~a.pinned).tolist():
+            if not (room >= a.new[m]).all(axis=1).any():
+                reasons.append(f"{a.label(m)} needs {a.new[m, 0]} milli-CPU and {a.new[m, 1]} MiB at its new size, which no node has")
+        for r in range(2):
+            need, have = int(a.new[:, r].sum()), int(room[:, r].sum())
+            if need > have:
+                reasons.append(f"all microservices together need {need} {RESOURCES[r]} at the end; the nodes have {have}")
+        return reasons
+
+    def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
+        """Summarise a plan: cost before and after, nodes that empty, moves, restarts in place, extra starts, stops."""
+        a, final = self.arrays, self._referee.final_nodes(plan)
+        steps = self.steps(plan)
+        starts = Counter(m for m, n in steps if n >= 0)
+        emptied = [n.name for k, n in enumerate(self.nodes) if k in set(a.home.tolist()) - set(final)]
+        moved = sum(final[m] != a.home[m] for m in starts)
+        return {
+            "node cost": f"{self.initial_cost:g} -> {self.evaluate(plan).values[0]:g}",
+            "nodes that empty": ", ".join(emptied) or "none",
+            "moved to another node": str(moved),
+            "restarted in place": str(len(starts) - moved),
+            "extra starts": str(sum(starts.values()) - len(starts)),
+            "stopped on the way": str(sum(n < 0 for _, n in steps)),
+            "latency limits broken": f"{len(self._referee.broken_flows(final))} of {len(a.tight_flows)} that can break",
+        }
+
+    @cached_property
+    def initial_cost(self) -> float:
+        """Price of the nodes that host something now: what doing nothing costs."""
+        a = self.arrays
+        return int(a.price[np.unique(a.home)].sum()) / a.price_scale
+
+    def quality_of_service(self, plan: Mapping[str, Any]) -> float:
+        """Return the share of the locality constraints that are broken at the end: the paper's QoS violation probability."""
+        return len(self._referee.broken_flows(self._referee.final_nodes(plan))) / max(1, len(self.arrays.tight_flows))
+
+
+class _Referee:
+    """Makes the steps of a plan one after another and looks at the loads, in whole milli-CPU and MiB."""
+
+    def __init__(self, problem: RollingUpdate):
+        a = problem.arrays
+        self.problem, self.arrays = problem, a
+        self.microservices = {name: m for m, name in enumerate(a.names)}
+        self.nodes = {n.name: k for k, n in enumerate(problem.nodes)}
+        self.old, self.new = [tuple(x) for x in a.old.tolist()], [tuple(x) for x in a.new.tolist()]
+        self.capacity, self.price, self.home = a.capacity.tolist(), a.price.tolist(), a.home.tolist()
+        self.load, self.latency, self.cluster = a.initial_load.tolist(), a.latency.tolist(), a.cluster.tolist()
+        self.movable, self.pinned, self.drain, self.mandatory = a.movable.tolist(), a.pinned.tolist(), a.drain.tolist(), a.mandatory.tolist()
+
+    def step(self, step: Mapping[str, Any], position: int) -> tuple[int, int]:
+        """Return (microservice, node) of a step by number, -1 for a stop."""
+        name = (step["application"], step["microservice"])
+        m = self.microservices.get(name)
+        if m is None:
+            raise DocumentError(f"unknown microservice {' '.join(map(str, name))!r}", path=f"steps[{position}]", remedy="name one of the instance")
+        if step["to"] is None:
+            return m, -1
+        if step["to"] not in self.nodes:
+            raise DocumentError(f"unknown node {step['to']!r}", path=f"steps[{position}].to", remedy="name a node of the instance, or null")
+        return m, self.nodes[step["to"]]
+
+    def judge(self, plan: Mapping[str, Any]) -> Evaluation:
+        """Return values and violations of a plan."""
+        try:
+            steps = [self.step(step, position) for position, step in enumerate(plan["steps"])]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self.problem.read_plan(plan)  # names the field that is wrong
+            raise DocumentError(f"the plan cannot be read ({error})", remedy="see `placeopt schema rolling-update`") from None
+        return self._simulate(steps)
+
+    def _simulate(self, steps: Sequence[tuple[int, int]]) -> Evaluation:
+        violations: list[Violation] = []
+        load, size, where = [list(x) for x in self.load], list(self.old), list(self.home)
+        started = [False] * len(where)
+        for position, (m, n) in enumerate(steps):
+            self._check_right(position, m, n, where[m], violations)
+            if n >= 0:  # the new copy arrives while the old one still runs: equation (5)
+                cpu, memory = self.new[m]
+                load[n][0] += cpu
+                load[n][1] += memory
+                self._check_load(n, load[n], f"steps[{position}] starts {self.arrays.label(m)} there", violations)
+            if where[m] >= 0:
+                load[where[m]][0] -= size[m][0]
+                load[where[m]][1] -= size[m][1]
+            where[m] = n
+            if n >= 0:
+                size[m], started[m] = self.new[m], True
+        for n, amounts in enumerate(load):  # equation (3)
+            self._check_load(n, amounts, "at the end", violations)
+        self._check_end(where, started, violations)
+        starts = sum(n >= 0 for _, n in steps)
+        cost = sum(self.price[n] for n in set(where) if n >= 0)
+        return Evaluation((cost / self.arrays.price_scale, float(starts), float(len(steps) - starts)), tuple(violations))
+
+    def _check_right(self, position: int, m: int, n: int, now: int, violations: list[Violation]) -> None:
+        """Whether this step may be made at all, wherever there is room."""
+        label = self.arrays.label(m)
+        if not self.movable[m]:
+            violations.append(Violation("not-reschedulable", 1.0, f"steps[{position}] touches {label}, whose application is not reschedulable"))
+        elif self.pinned[m] and n >= 0 and n != self.home[m]:
+            violations.append(Violation("pinned", 1.0, f"steps[{position}] moves {label}, which is pinned to {self._node(self.home[m])}"))
+        if n >= 0 and self.drain[n]:
+            violations.append(Violation("drain", 1.0, f"steps[{position}] starts {label} on node {self._node(n)}, which is to be drained"))
+        if n < 0 and now < 0:
+            violations.append(Violation("not-running", 1.0, f"steps[{position}] stops {label}, which is not running"))
+
+    def _check_load(self, n: int, amounts: Sequence[int], when: str, violations: list[Violation]) -> None:
+        for r in range(2):
+            if amounts[r] > self.capacity[n][r]:
+                excess = amounts[r] / max(self.capacity[n][r], 1) - 1 if self.capacity[n][r] else 1.0
+                message = f"node {self._node(n)} has {amounts[r]} {RESOURCES[r]} of {self.capacity[n][r]}: {when}"
+                violations.append(Violation(f"{RESOURCES[r]}-capacity", excess, message))
+
+    def _check_end(self, where: Sequence[int], started: Sequence[bool], violations: list[Violation]) -> None:
+        """Equations (4) and (6): everything runs, at its new size, near those it talks to; drained nodes are empty."""
+        for m, n in enumerate(where):
+            label = self.arrays.label(m)
+            if n < 0:
+                violations.append(Violation("stopped", 1.0, f"{label} is stopped and never started again"))
+            elif self.mandatory[m] and not started[m]:
+                what = "still has its old size" if self.old[m] != self.new[m] else "was never restarted, which strict semantics ask for"
+                violations.append(Violation("not-restarted", 1.0, f"{label} {what}"))
+            if n >= 0 and self.drain[n] and not started[m]:
+                violations.append(Violation("drain", 1.0, f"{label} is still on node {self._node(n)}, which is to be drained"))
+        for text, excess in self.broken_flows(where):
+            violations.append(Violation("latency", excess, text))
+
+    def broken_flows(self, where: Sequence[int]) -> list[tuple[str, float]]:
+        """Return (sentence, relative excess) of each flow over its latency; flows of what has no node (-1) are passed over."""
+        broken = []
+        for k in self.arrays.tight_flows:
+            m, peer, limit = self.arrays.flows[k]
+            if where[m] < 0 or where[peer] < 0:
+                continue
+            ms = self.latency[self.cluster[where[m]]][self.cluster[where[peer]]]
+            if ms > limit:
+                excess = min(1.0, (ms - limit) / max(limit, 1.0)) if math.isfinite(ms) else 1.0
+                broken.append((f"{self.arrays.label(m)} reaches {self.arrays.names[peer][1]!r} in {ms:g} ms; legal: {limit:g}", excess))
+        return broken
+
+    def final_nodes(self, plan: Mapping[str, Any]) -> list[int]:
+        """Return the node of every microservice after the plan, -1 for one left stopped."""
+        where = list(self.home)
+        for position, step in enumerate(plan["steps"]):
+            m, n = self.step(step, position)
+            where[m] = n
+        return where
+
+    def _node(self, n: int) -> str:
+        return repr(self.problem.nodes[n].name)
