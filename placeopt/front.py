@@ -288,16 +288,19 @@ class Front:
             document["reasons"] = list(self.reasons)
         return document
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the front as a compact JSON file, atomically; one point a line."""
-        from placeopt.documents import write_parts
-
+    def to_json(self) -> str:
+        """Return the front as compact JSON text, one point a line."""
         document = self.to_document()
         points = document.pop("points")
         head = json.dumps(document, ensure_ascii=False, allow_nan=False)[:-1]
-        lines = [json.dumps(p, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() for p in points]
-        body = b",\n".join(lines)
-        write_parts(path, (head.encode(), b', "points": [\n' if points else b', "points": [', body, b"]}\n"))
+        lines = [json.dumps(p, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for p in points]
+        return head + ', "points": [' + ("\n" if lines else "") + ",\n".join(lines) + "]}"
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the front as a compact JSON file, atomically; one point a line."""
+        from placeopt.documents import write_text
+
+        write_text(path, self.to_json() + "\n")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Front:

@@ -1,0 +1,58 @@
+"""The command line: results on stdout, progress and messages on stderr.
+
+Exit codes: 0 done, 2 bad usage or bad input (one message), 3 infeasible. Commands import what they need when they run, so that
+``placeopt --help`` costs no more than typer itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from placeopt.cli import catalogue, fronts, instances, solving
+from placeopt.errors import PlaceoptError
+
+app = typer.Typer(
+    name="placeopt",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: placeopt solve instances/temporal/toy.json -o front.json --plot front.html",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from placeopt import __version__
+
+        typer.echo(f"placeopt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False) -> None:
+    """Where should each replica run? Answers with a front of plans that no other plan beats, judged by one referee."""
+
+
+for module in (solving, instances, fronts, catalogue):
+    module.register(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; always ends with SystemExit.
+
+    ``PLACEOPT_DEBUG=1`` shows where an error was raised.
+    """
+    try:
+        app(None if arguments is None else list(arguments), prog_name="placeopt")
+    except PlaceoptError as error:
+        if os.environ.get("PLACEOPT_DEBUG"):
+            raise
+        print("error: " + " ".join(str(error).splitlines()), file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -1,0 +1,233 @@
+"""``placeopt evaluate``, ``merge``, ``compare``, ``pick`` and ``plot``: fronts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from placeopt.cli.screen import console, deliver, emit, make_table, names, pairs, require_folder, say, show
+from placeopt.errors import DocumentError, UsageError
+
+if TYPE_CHECKING:
+    from placeopt.front import Evaluation, Front, Objective, Point
+    from placeopt.problems.base import Problem
+
+Fronts = Annotated[list[Path], typer.Argument(metavar="FRONT...", help="Front files of one instance.")]
+OneFront = Annotated[Path, typer.Argument(metavar="FRONT", help="Front file.")]
+Output = Annotated[Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `app`."""
+    app.command(epilog="Example: placeopt evaluate instances/temporal/toy.json front.json")(evaluate)
+    app.command(epilog="Example: placeopt merge monday.json tuesday.json -o all.json")(merge)
+    app.command(epilog="Example: placeopt compare nsga2.json nsga3.json --reference 100,500,0.1")(compare)
+    app.command(epilog="Example: placeopt pick front.json --budget cost_usd=60")(pick)
+    app.command(epilog="Example: placeopt plot front.json --point knee --instance instances/temporal/aws-50.json -o plan.png")(plot)
+
+
+# -- evaluate ----------------------------------------------------------------------------------------------------------
+
+
+def evaluate(
+    instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
+    plans: Annotated[Path, typer.Argument(metavar="FRONT_OR_PLAN", help="A front file, a point as `pick` prints it, or a plan.")],
+) -> None:
+    """Print the referee's values and violations.
+
+    Exit code 3: a plan breaks the instance. 2: a front claims values that the referee does not confirm.
+    """
+    from placeopt import problems
+    from placeopt.documents import read_json
+    from placeopt.front import Front
+
+    problem = problems.read(instance)
+    document = read_json(plans)
+    if isinstance(document, dict) and "format" in document:
+        front = Front.read(plans)
+        if front.instance.sha256 != problem.instance_name.sha256:
+            say(f"warning: {plans} was made for another instance, or another version of it: {front.instance.name!r}")
+        verdicts = [_claim(problem, front.objectives, p, f"{plans}: points[{k}].plan") for k, p in enumerate(front.points)]
+        if front.rejected is not None:
+            verdicts.append(_verdict(problem, _judge(problem, front.rejected.plan, f"{plans}: rejected.plan")))
+        emit(json.dumps({"instance": problem.name, "points": verdicts}, indent=1, ensure_ascii=False))
+    else:
+        plan = document["plan"] if isinstance(document, dict) and "plan" in document else document
+        verdicts = [_verdict(problem, _judge(problem, plan, str(plans)))]
+        emit(json.dumps(verdicts[0], indent=1, ensure_ascii=False))
+    _tell(problem, verdicts)
+    wrong = [k for k, verdict in enumerate(verdicts) if not verdict.get("confirmed", True)]
+    if not all(verdict["feasible"] for verdict in verdicts):
+        raise typer.Exit(3)
+    if wrong:
+        problem_text = f"the referee does not confirm these values (points like this: {len(wrong)})"
+        raise DocumentError(problem_text, file=str(plans), path=f"points[{wrong[0]}].values", remedy="solve again")
+
+
+def _judge(problem: Problem, plan: Any, where: str) -> Evaluation:
+    if not isinstance(plan, dict):
+        raise DocumentError("not a plan", file=where, remedy=f"a plan is a JSON object; see `placeopt schema {problem.problem} --plan`")
+    try:
+        return problem.evaluate(plan)
+    except DocumentError as error:
+        raise error.in_file(where) from None
+
+
+def _verdict(problem: Problem, evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "values": dict(zip((o.name for o in problem.objectives), evaluation.values, strict=True)),
+        "feasible": evaluation.feasible,
+        "violations": [{"kind": v.kind, "amount": v.amount, "message": v.message} for v in evaluation.violations],
+    }
+
+
+def _claim(problem: Problem, objectives: tuple[Objective, ...], point: Point, where: str) -> dict[str, Any]:
+    verdict = _verdict(problem, _judge(problem, point.plan, where))
+    claimed = dict(zip((o.name for o in objectives), point.values, strict=True))
+    return verdict | {"claimed": claimed, "confirmed": all(verdict["values"].get(name) == value for name, value in claimed.items())}
+
+
+def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
+    if not sys.stderr.isatty():
+        return
+    columns = ("point", "feasible", *(f"{o.name} ({o.unit})" for o in problem.objectives), "first violation")
+    rows = [
+        (str(k), "yes" if v["feasible"] else "no", *(show(x) for x in v["values"].values()), v["violations"][0]["message"] if v["violations"] else "")
+        for k, v in enumerate(verdicts)
+    ]
+    console().print(make_table(columns, rows))
+
+
+# -- merge, compare ----------------------------------------------------------------------------------------------------
+
+
+def merge(fronts: Fronts, output: Output = None) -> None:
+    """Merge fronts of one instance into one front; every point keeps its method, seed and status."""
+    from placeopt.front import Front
+    from placeopt.front import merge as merged
+
+    require_folder(output)
+    whole = merged([Front.read(path) for path in fronts])
+    deliver(whole.to_json(), output)
+    methods = ", ".join(sorted({p.method for p in whole.points if p.method}))
+    say(f"{len(whole)} points" + (f" by {methods}" if methods else ""))
+
+
+def compare(
+    fronts: Fronts,
+    reference: Annotated[str | None, typer.Option(metavar="A,B,C", help="Reference point; 1.1 x the worst values of all fronts by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare fronts of one instance: points, hypervolume, sparsity, gap, seconds."""
+    from placeopt.front import Front
+    from placeopt.front import merge as merged
+
+    read = [Front.read(path) for path in fronts]
+    union = merged(read)
+    corner = _reference(read, reference)
+    kept = {(p.values, p.method, p.seed) for p in union.points}
+    rows: list[dict[str, Any]] = [
+        {
+            "front": str(path),
+            "points": len(front),
+            "points_on_merged_front": sum((p.values, p.method, p.seed) in kept for p in front.points),
+            "hypervolume": front.hypervolume(corner, plain=True),
+            "sparsity": front.sparsity(),
+            "gap": front.gap(corner),
+            "seconds": _seconds(front),
+        }
+        for path, front in zip(fronts, read, strict=True)
+    ]
+    if as_json:
+        emit(json.dumps({"reference": corner, "fronts": rows}, indent=1, ensure_ascii=False))
+        return
+    measures = ("hypervolume", "sparsity", "gap", "seconds")
+    cells = [(r["front"], str(r["points"]), str(r["points_on_merged_front"]), *(show(r[m]) for m in measures)) for r in rows]
+    console(stderr=False).print(make_table(("front", "points", "on merged", *measures), cells))
+    to = ", ".join(f"{o.name} {show(c)}" for o, c in zip(union.objectives, corner, strict=True))
+    emit(f"hypervolume: share of the box from the origin to {to}")
+
+
+def _reference(fronts: list[Front], text: str | None) -> list[float]:
+    """Return the reference point given, else 1.1 times the worst values of all fronts together."""
+    width = len(fronts[0].objectives)
+    if text is not None:
+        try:
+            corner = [float(part) for part in text.split(",")]
+        except ValueError:
+            raise UsageError(f"--reference is {text!r}; give {width} numbers, separated by commas") from None
+        if len(corner) != width or not all(0 < x < float("inf") for x in corner):
+            raise UsageError(f"--reference is {text!r}; give {width} numbers above 0, separated by commas")
+        return corner
+    worst = [max(column) for column in zip(*(f.nadir.tolist() for f in fronts if f.points), strict=True)]
+    return [1.1 * x if x > 0 else 1.0 for x in worst] or [1.0] * width
+
+
+def _seconds(front: Front) -> float:
+    """Return the seconds of all runs; the parts of an ensemble are within the ensemble's own."""
+    parts = {(method, run.seed) for run in front.runs if run.method == "ensemble" for method in run.parameters.get("methods", ())}
+    return sum(run.seconds for run in front.runs if (run.method, run.seed) not in parts)
+
+
+# -- pick, plot --------------------------------------------------------------------------------------------------------
+
+
+def pick(
+    front: OneFront,
+    knee: Annotated[bool, typer.Option("--knee", help="The knee, which is the default.")] = False,
+    budget: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="The knee of the points within this limit; repeatable.")] = None,
+    lex: Annotated[str | None, typer.Option(metavar="A,B", help="Least in the first objective, then in the second, and so on.")] = None,
+    output: Output = None,
+) -> None:
+    """Choose one point of a front: its values and its plan."""
+    from placeopt.documents import layout
+    from placeopt.front import Front
+
+    if lex is not None and (knee or budget):
+        raise UsageError("--lex cannot be combined with --knee or --budget; give one of them")
+    limits = pairs(budget or [], "--budget")
+    for name, value in limits.items():
+        if isinstance(value, (str, bool)):
+            raise UsageError(f"--budget {name} is {value!r}; give a number")
+    require_folder(output)
+    whole = Front.read(front)
+    point = whole.pick(budget=limits, lexicographic=names(lex))
+    values = dict(zip((o.name for o in whole.objectives), point.values, strict=True))
+    facts = {"status": point.status, "gap": point.gap, "method": point.method, "seed": point.seed, "index": whole.points.index(point)}
+    deliver(layout({"values": values, **facts, "plan": point.plan}), output)
+
+
+def plot(
+    front: OneFront,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help=".html (interactive), .png or .pdf; beside the front by default.")] = None,
+    point: Annotated[str | None, typer.Option(metavar="K|knee", help="Draw the plan of points[K] instead of the front.")] = None,
+    instance: Annotated[Path | None, typer.Option(help="The front's instance file, for plans; looked for beside the front by default.")] = None,
+) -> None:
+    """Draw a front, or one of its plans."""
+    from placeopt import plot as drawing
+    from placeopt import problems
+    from placeopt.front import Front
+
+    target = output or front.with_suffix(".html" if point is None else f".{point}.png")
+    require_folder(target)
+    drawing.require(target)
+    whole = Front.read(front)
+    problem = drawing.find_instance(whole, front) if instance is None else problems.read(instance)
+    if point is None:
+        drawing.plot_front(whole, target, problem=problem)
+    else:
+        drawing.plot_plan(whole, _index(whole, point), target, problem=problem)
+    emit(str(target))
+
+
+def _index(front: Front, text: str) -> int:
+    if text == "knee":
+        return front.points.index(front.pick())
+    if not text.isdecimal() or int(text) >= len(front):
+        raise UsageError(f"--point is {text!r}; give knee, or a number from 0 to {len(front) - 1}")
+    return int(text)

@@ -1,0 +1,157 @@
+"""``placeopt check``, ``generate`` and ``import``: instances."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from placeopt.cli.screen import deliver, emit, pairs, require_folder, say, show
+from placeopt.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from placeopt.problems.base import Problem
+
+#: How hard `check` looks for a feasible plan.
+_LOOK_EVALUATIONS = 2000
+
+Output = Annotated[Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `app`."""
+    app.command(epilog="Example: placeopt check instances/temporal/toy.json")(check)
+    app.command(epilog="Example: placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 -o mine.json")(generate)
+    imports = typer.Typer(no_args_is_help=True, help="Turn other formats into instances.")
+    example = "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv --latency AWS_EC2_Latency.csv -o paper.json"
+    imports.command("cnsm-csv", epilog=f"Example: {example}")(import_cnsm_csv)
+    app.add_typer(imports, name="import", epilog=f"Example: {example}")
+
+
+# -- check -------------------------------------------------------------------------------------------------------------
+
+
+def check(
+    instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+) -> None:
+    """Say whether an instance is valid and feasible; if it is not, why, request by request.
+
+    Exit code 2: not valid. 3: no plan can exist. 0: valid, and feasible or not known to be infeasible.
+    """
+    from placeopt import problems
+
+    problem = problems.read(instance)
+    verdict = _verdict(problem)
+    if as_json:
+        emit(json.dumps({"file": str(instance), **verdict}, indent=1, ensure_ascii=False))
+    else:
+        _tell(problem, verdict)
+    if verdict["feasible"] is False:
+        raise typer.Exit(3)
+
+
+def _verdict(problem: Problem) -> dict[str, Any]:
+    reasons = problem.infeasibility()
+    feasible, clues = (False, ()) if reasons else _look_for_a_plan(problem)
+    return {
+        "problem": problem.problem,
+        "name": problem.name,
+        "sha256": problem.instance_name.sha256,
+        "valid": True,
+        "feasible": feasible,
+        "reasons": list(reasons),
+        "clues": list(clues),
+        "warnings": list(problem.warnings()),
+    }
+
+
+def _look_for_a_plan(problem: Problem) -> tuple[bool | None, tuple[str, ...]]:
+    """Return True where a quick method finds a feasible plan; else None and what its best plan breaks."""
+    from placeopt import api, registry
+
+    method = "greedy" if problem.problem in registry.method("greedy").problems else "auto"
+    front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS)
+    return (True, ()) if front.points else (None, front.reasons)
+
+
+def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
+    sizes = {field: len(value) for field in type(problem).model_fields if isinstance(value := getattr(problem, field), tuple)}
+    emit(f"{problem.name}: a valid {problem.problem} instance, " + ", ".join(f"{n} {what}" for what, n in sizes.items()))
+    goals = (f"{o.name} in {o.unit}" + ("" if o.step is None else f", steps of {show(o.step)}") for o in problem.objectives)
+    emit("objectives: " + "; ".join(goals))
+    if verdict["feasible"]:
+        emit("feasible: yes, a plan was found")
+    elif verdict["feasible"] is None:
+        emit("feasible: not known; nothing rules it out, but a quick search found no plan. Its best plan breaks:")
+    else:
+        emit("feasible: no, and no plan can exist:")
+    for sentence in (*verdict["reasons"], *verdict["clues"]):
+        emit(f"  {sentence}")
+    for warning in verdict["warnings"]:
+        emit(f"warning: {warning}")
+
+
+# -- generate ----------------------------------------------------------------------------------------------------------
+
+
+def generate(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A problem, such as temporal.")],
+    size: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Such as requests=50; repeatable. Unknown ones list the legal.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same instance.")] = 0,
+    name: Annotated[str | None, typer.Option(help="Name of the instance.")] = None,
+    output: Output = None,
+) -> None:
+    """Draw a random instance."""
+    from placeopt.documents import layout
+    from placeopt.problems import from_document, kind_class
+
+    kind = kind_class(problem)
+    if seed < 0:
+        raise UsageError(f"--seed is {seed}; give a whole number of at least 0")
+    sizes = _sizes(pairs(size or [], "--size"), kind.sizes())
+    require_folder(output)
+    document = kind.generate(seed, **sizes).to_document()
+    if name is not None:
+        document = from_document(document | {"name": name}).to_document()
+    deliver(layout(document), output)
+
+
+def _sizes(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    legal = [f"{key}={value}" for key, value in defaults.items()]
+    for key, value in given.items():
+        if key not in defaults:
+            raise UsageError(f"unknown size {key!r}; {did_you_mean(key, defaults)} (defaults: {', '.join(legal)})")
+        wanted = type(defaults[key])
+        fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+        if defaults[key] is not None and not fits and not (wanted is float and type(value) is int):
+            kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+            raise UsageError(f"size {key} is {value!r}; give {kinds.get(wanted, 'a value like the default')}, such as {key}={defaults[key]}")
+    return given
+
+
+# -- import ------------------------------------------------------------------------------------------------------------
+
+
+def import_cnsm_csv(
+    requests: Annotated[Path, typer.Option(help="CSV: cpu, ram, duration, location, replicas.")],
+    prices: Annotated[Path, typer.Option(help="CSV: DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, InterruptFrequency (per cent).")],
+    latency: Annotated[Path, typer.Option(help="CSV: one row per origin, one column per destination; ms.")],
+    name: Annotated[str, typer.Option(help="Name of the instance.")] = "cnsm",
+    horizon: Annotated[int, typer.Option(help="Slots of the scheduling period.")] = 100,
+    slot_hours: Annotated[float, typer.Option(help="Hours of a slot.")] = 1.0,
+    output: Output = None,
+) -> None:
+    """Turn the CSV files of the CNSM 2024 paper into a temporal instance."""
+    from placeopt.documents import layout
+    from placeopt.problems import from_document
+    from placeopt.problems.cnsm_csv import read
+
+    require_folder(output)
+    document = read(requests, prices, latency, name=name, horizon_slots=horizon, slot_hours=slot_hours)
+    problem = from_document(document)
+    deliver(layout(document), output)
+    for warning in problem.warnings():
+        say(f"warning: {warning}")

@@ -1,0 +1,187 @@
+"""``placeopt solve``."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from placeopt.cli.screen import console, deliver, make_table, names, pairs, require_folder, say, show
+from placeopt.errors import UsageError
+
+if TYPE_CHECKING:
+    from placeopt.budget import Budget, Progress
+    from placeopt.front import Front, Objective
+
+#: Points that a front file keeps unless told otherwise.
+POINTS = 500
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    example = "placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o front.json --plot front.html"
+    app.command(epilog=f"Example: {example}")(solve)
+
+
+def solve(
+    instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
+    method: Annotated[str, typer.Option(help="How to answer; see `placeopt methods`.")] = "auto",
+    objectives: Annotated[str | None, typer.Option(metavar="A,B", help="Objectives wanted, in this order; all by default.")] = None,
+    evaluations: Annotated[int | None, typer.Option(help="Budget in evaluations; 50,000 unless a time limit is given.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of the whole run; what was found is kept.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed and evaluations give the same front.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Processes, for methods made of several runs.")] = 1,
+    points: Annotated[str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")] = str(POINTS),
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Front file to write; stdout by default.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the front as well: .html, .png or .pdf.")] = None,
+    param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable.")] = None,
+    start: Annotated[Path | None, typer.Option(metavar="FRONT", help="Front file whose plans the search starts from.")] = None,
+    certify: Annotated[bool, typer.Option("--certify", help="Add a proven lower-bound set, and so a gap.")] = False,
+) -> None:
+    """Answer an instance with a front of plans.
+
+    Ctrl-C stops the run and writes what was found; a second Ctrl-C aborts.
+    """
+    from placeopt import api
+    from placeopt.budget import Budget
+    from placeopt.front import Front
+
+    keep = _points_to_keep(points)
+    parameters = _method_parameters(param or [])
+    require_folder(output)
+    _require_plot(plot)
+    problem = api.load(instance)
+    chosen = problem.select(names(objectives))
+    begin = None if start is None else Front.read(start)
+    for warning in problem.warnings():
+        say(f"warning: {warning}")
+    with _progress(chosen) as on_progress:
+        budget = Budget(evaluations, time_limit, on_progress)
+        with _cancelled_by_signals(budget):
+            front = api.solve(
+                problem, method, objectives=[o.name for o in chosen], seed=seed, jobs=jobs, budget=budget, start=begin, certify=certify, **parameters
+            )
+    kept = front if keep is None else front.subset(keep)
+    deliver(kept.to_json(), output)
+    _summarise(front, len(kept))
+    if plot is not None and kept.points:
+        from placeopt.plot import plot_front
+
+        plot_front(kept, plot, problem=problem)
+        say(f"wrote {plot}")
+    if not front.points:
+        raise typer.Exit(3)
+
+
+def _points_to_keep(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"--points is {text!r}; give a whole number of at least 1, or all")
+    return int(text)
+
+
+def _method_parameters(arguments: list[str]) -> dict[str, Any]:
+    import inspect
+
+    from placeopt import api
+
+    parameters = pairs(arguments, "--param")
+    for key in parameters:
+        if key in inspect.signature(api.solve).parameters:
+            raise UsageError(f"--param {key!r} is an option of its own; see `placeopt solve --help`")
+    return parameters
+
+
+def _require_plot(path: Path | None) -> None:
+    if path is not None:
+        from placeopt.plot import require
+
+        require_folder(path)
+        require(path)
+
+
+# -- while it runs -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _cancelled_by_signals(budget: Budget) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the budget, so that what was found is written; the second one kills."""
+
+    def cancel(number: int, _frame: object) -> None:
+        budget.cancel()
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
+        os.write(2, b"\nstopping, and keeping what was found; once more to abort\n")
+
+    before = {number: signal.signal(number, cancel) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _progress(objectives: tuple[Objective, ...]) -> Iterator[Callable[[Progress], None] | None]:
+    """Draw a progress bar with the best values so far, where stderr is a terminal."""
+    screen = console()
+    if not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (BarColumn(bar_width=24), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=screen, transient=True, auto_refresh=False) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def update(state: Any) -> None:
+            known = state.share == state.share
+            bar.update(task, total=1.0 if known else None, completed=state.share if known else 0, description=_facts(state, objectives), refresh=True)
+
+        yield update
+
+
+def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:
+    best = [f"{o.name} {show(v, 4)}" for o, v in zip(objectives, state.best, strict=False)]
+    facts = [f"{state.seconds:.1f} s", f"{state.evaluations:,} evaluations" if state.evaluations else "", f"{state.points:,} points", state.note]
+    return " | ".join(fact for fact in (*facts, ("best: " + ", ".join(best)) if best else "") if fact)
+
+
+# -- when it is done ---------------------------------------------------------------------------------------------------
+
+
+def _summarise(front: Front, written: int) -> None:
+    """Print the summary table, or why there is no feasible plan."""
+    if not front.points:
+        say(f"no feasible plan of {front.instance.name!r} was found; the least-violating one is kept in the front as `rejected`")
+        for reason in front.reasons:
+            say(f"  {reason}")
+        return
+    knee = front.pick().values
+    rows = [
+        (o.name, o.unit, show(low), show(middle), show(high))
+        for o, low, middle, high in zip(front.objectives, front.ideal, knee, front.nadir, strict=True)
+    ]
+    screen = console()
+    screen.print(make_table(("objective", "unit", "best", "knee", "worst"), rows, title=_headline(front), left=2))
+    share, gap = front.hypervolume(front.reference().tolist(), plain=True), front.gap()
+    statuses = ", ".join(f"{n} {status}" for status, n in Counter(p.status for p in front.points).items())
+    kept = f" ({written} written)" if written < len(front) else ""
+    say(f"{len(front)} points{kept}: {statuses}")
+    say(f"hypervolume {share:.4f} of the box up to 1.1 x worst" + ("" if gap is None else f"; at most {gap:.2%} of what can exist is missing"))
+    if not all(run.completed for run in front.runs):
+        say("the run ended before the method did; the front is what was found by then")
+
+
+def _headline(front: Front) -> str:
+    run = front.runs[0]
+    counts = [(run.evaluations, "evaluations"), (run.solver_calls, "solver calls")]
+    facts = [f"{run.seconds:.2f} s", *(f"{n:,} {what}" for n, what in counts if n)]
+    return f"{front.instance.name} by {run.method}, seed {run.seed}: {', '.join(facts)}"

@@ -1,0 +1,141 @@
+"""Drawings of fronts and plans: ``.html`` (plotly, one file that needs no network), ``.png``, ``.pdf``, ``.svg`` (matplotlib).
+
+A problem whose plans can be drawn has a file of its row's name here, with ``figure(problem, plan, title)`` returning a matplotlib
+figure and ``interactive(problem, plan, title)`` returning a plotly one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from placeopt.errors import DocumentError, MissingExtraError, UnsupportedError, UsageError
+
+if TYPE_CHECKING:
+    from placeopt.front import Front
+    from placeopt.problems.base import Problem
+
+#: File name ending -> the package that draws it.
+PACKAGES = {".html": "plotly", ".png": "matplotlib", ".pdf": "matplotlib", ".svg": "matplotlib"}
+
+#: Files beside a front that `find_instance` opens at most, and their largest size in bytes.
+_MOST_FILES, _MOST_BYTES = 200, 20_000_000
+
+
+def require(path: str | os.PathLike[str]) -> None:
+    """Raise unless a file of this name can be drawn.
+
+    Raises
+    ------
+    UsageError
+        The name ends in something else.
+    MissingExtraError
+        The package that draws it is not installed.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in PACKAGES:
+        raise UsageError(f"cannot draw {str(path)!r}; end the name in {', '.join(PACKAGES)}")
+    if importlib.util.find_spec(PACKAGES[suffix]) is None:
+        raise MissingExtraError(f"drawing {suffix} files", "plot")
+
+
+def plot_front(front: Front, path: str | os.PathLike[str], *, problem: Problem | None = None) -> None:
+    """Draw a front.
+
+    Parameters
+    ----------
+    front : Front
+    path : path
+        Ends in one of `PACKAGES`.
+    problem : Problem, optional
+        Its summary of every plan is shown when hovering.
+
+    Raises
+    ------
+    UsageError
+        The front has no points, or the path ends in something else.
+    MissingExtraError
+        The extra ``plot`` is not installed.
+    """
+    require(path)
+    if not front.points:
+        raise UsageError(f"the front of {front.instance.name!r} has no points to draw")
+    if Path(path).suffix.lower() == ".html":
+        from placeopt.plot.html import page
+
+        _write(path, page(front, problem))
+    else:
+        from placeopt.plot.figures import front_figure
+
+        _write(path, front_figure(front))
+
+
+def plot_plan(front: Front, index: int, path: str | os.PathLike[str], *, problem: Problem | None) -> None:
+    """Draw the plan of ``front.points[index]``.
+
+    Raises
+    ------
+    UsageError
+        The instance is not known: a front file has its name only.
+    UnsupportedError
+        Plans of this problem have no drawing.
+    MissingExtraError
+        The extra ``plot`` is not installed.
+    """
+    require(path)
+    if problem is None:
+        raise UsageError(f"drawing a plan needs the instance {front.instance.name!r}; name its file with --instance, or put it beside the front")
+    if problem.problem != front.instance.problem:
+        raise UsageError(f"the front answers a {front.instance.problem} instance; this one is {problem.problem}")
+    drawing = _drawing(problem)
+    point = front.points[index]
+    values = ", ".join(f"{o.name.replace('_', ' ')} {v:.5g}" for o, v in zip(front.objectives, point.values, strict=True))
+    title = f"{front.instance.name}, point {index}: {values}"
+    if Path(path).suffix.lower() == ".html":
+        from placeopt.plot.html import single
+
+        _write(path, single(drawing.interactive(problem, point.plan, title), title))
+    else:
+        _write(path, drawing.figure(problem, point.plan, title))
+
+
+def _drawing(problem: Problem) -> ModuleType:
+    from placeopt.problems import row
+
+    try:
+        return row(__name__, problem)
+    except UnsupportedError:
+        raise UnsupportedError(f"plans of {problem.problem} have no drawing; draw the front, without --point") from None
+
+
+def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
+    """Return the instance of a front file if it lies in the same folder, else None; known by its SHA-256."""
+    from placeopt import problems
+
+    for file in sorted(Path(path).parent.glob("*.json"))[:_MOST_FILES]:
+        if file.is_file() and file.stat().st_size <= _MOST_BYTES:
+            try:
+                problem = problems.read(file)
+            except (DocumentError, UsageError):
+                continue
+            if problem.instance_name == front.instance:
+                return problem
+    return None
+
+
+def _write(path: str | os.PathLike[str], drawing: Any) -> None:
+    """Write HTML text or a matplotlib figure, atomically."""
+    from placeopt.documents import write_parts
+
+    if isinstance(drawing, str):
+        write_parts(path, (drawing.encode("utf-8"),))
+        return
+    buffer = io.BytesIO()
+    suffix = Path(path).suffix.lower()
+    undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(suffix, {})  # the same front gives the same file
+    drawing.savefig(buffer, format=suffix[1:], metadata=undated)
+    write_parts(path, (buffer.getvalue(),))

@@ -1,0 +1,83 @@
+"""Drawings of fronts for paper: matplotlib figures, without a display."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from placeopt.plot.style import BOUND, KNEE, colours, label, methods, pairs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from placeopt.front import Front
+
+#: Markers by status.
+_MARKERS = {"optimal": "s", "bounded": "D", "heuristic": "o"}
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure that draws without a display and without global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=200, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def front_figure(front: Front) -> Figure:
+    """Return the figure of a front: projections on every pair of objectives, and with three or more a 3-D view."""
+    count = len(front.objectives)
+    if count <= 2:
+        figure = new_figure(5.2, 3.9)
+        _plane(figure.add_subplot(), front, 0, count - 1)
+    else:
+        panels = pairs(front)
+        rows = (len(panels) + 2) // 2
+        figure = new_figure(7.2, 3.1 * rows)
+        _space(figure.add_subplot(rows, 2, 1, projection="3d"), front)
+        for k, (a, b) in enumerate(panels, start=2):
+            _plane(figure.add_subplot(rows, 2, k), front, a, b)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=min(6, len(names)), frameon=False, fontsize=8)
+    return figure
+
+
+def _series(front: Front) -> list[tuple[np.ndarray, dict[str, Any]]]:
+    """Return what is drawn, as values (points, objectives) and the marker's style: bounds, points by method and status, the knee."""
+    import numpy as np
+
+    series: list[tuple[np.ndarray, dict[str, Any]]] = []
+    if front.bounds:
+        series.append((np.array(front.bounds), {"c": BOUND, "marker": "x", "s": 8, "linewidths": 0.5, "label": "lower bound", "zorder": 1}))
+    for name in methods(front):
+        for status, marker in _MARKERS.items():
+            mine = [p.values for p in front.points if (p.method or "unknown") == name and p.status == status]
+            if mine:
+                text = name if status == "heuristic" else f"{name} ({status})"
+                style = {"c": colours(front)[name], "marker": marker, "s": 9, "linewidths": 0, "alpha": 0.85, "label": text, "zorder": 2}
+                series.append((np.array(mine), style))
+    ring = {"facecolors": "none", "edgecolors": KNEE, "marker": "o", "s": 60, "linewidths": 1.4, "label": "knee", "zorder": 3}
+    series.append((np.array([front.pick().values]), ring))
+    return series
+
+
+def _plane(axes: Any, front: Front, a: int, b: int) -> None:
+    for values, style in _series(front):
+        axes.scatter(values[:, a], values[:, b], **style)
+    axes.set_xlabel(label(front.objectives[a]), fontsize=9)
+    axes.set_ylabel(label(front.objectives[b]) if a != b else "", fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.grid(True, color="#E6E6E6", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _space(axes: Any, front: Front) -> None:
+    for values, style in _series(front):
+        axes.scatter(*values[:, :3].T, **style, depthshade=False)
+    for axis, objective in zip("xyz", front.objectives[:3], strict=True):
+        getattr(axes, f"set_{axis}label")(label(objective), fontsize=8, labelpad=1)
+    axes.tick_params(labelsize=7, pad=0)
+    axes.view_init(elev=24, azim=45)
+    axes.set_box_aspect(None, zoom=0.85)

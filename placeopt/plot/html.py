@@ -1,0 +1,170 @@
+"""Interactive drawings of fronts: one HTML file with plotly inside, readable without a network."""
+
+from __future__ import annotations
+
+import textwrap
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from placeopt.plot.style import BOUND, KNEE, colours, label, methods, pairs
+
+if TYPE_CHECKING:
+    from placeopt.front import Front, Point
+    from placeopt.problems.base import Problem
+
+#: Markers by status.
+_SYMBOLS = {"optimal": "square", "bounded": "diamond", "heuristic": "circle"}
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
+<style>
+ body {{ font: 15px/1.45 system-ui, sans-serif; color: #222; margin: 24px auto; max-width: 1480px; padding: 0 20px; }}
+ h1 {{ font-size: 22px; margin: 0 0 4px; }} p {{ margin: 4px 0; color: #555; }}
+ table {{ border-collapse: collapse; margin: 12px 0; }} td, th {{ padding: 3px 16px 3px 0; text-align: right; border-bottom: 1px solid #ddd; }}
+ td:first-child, th:first-child {{ text-align: left; }}
+ .grid {{ display: grid; grid-template-columns: repeat(6, 1fr); gap: 12px; }}
+ .grid > div {{ border: 1px solid #e4e4e4; border-radius: 6px; min-width: 0; }}
+ .half {{ grid-column: span 3; }} .third {{ grid-column: span 2; }} .whole {{ grid-column: span 6; }}
+ @media (max-width: 1000px) {{ .half, .third {{ grid-column: span 6; }} }}
+</style></head><body>
+{body}
+</body></html>
+"""
+
+
+def page(front: Front, problem: Problem | None = None) -> str:
+    """Return the page of a front: values, 3-D scatter, projections, parallel coordinates."""
+    hover = [_hover(front, k, point, problem) for k, point in enumerate(front.points)]
+    count = len(front.objectives)
+    cells: list[tuple[str, Any]] = []
+    if count >= 3:
+        cells += [("half", _space(front, hover)), ("half", _parallel(front))]
+    width = "whole" if count <= 2 else "third"
+    cells += [(width, _plane(front, a, b, hover, tall=count <= 2)) for a, b in pairs(front)]
+    if count == 1:
+        cells.append(("whole", _line(front, hover)))
+    body = [_head(front), '<div class="grid">']
+    for k, (place, figure) in enumerate(cells):
+        drawn = figure.to_html(full_html=False, include_plotlyjs=(k == 0), div_id=f"drawing-{k}", config={"responsive": True, "displaylogo": False})
+        body.append(f'<div class="{place}">{drawn}</div>')
+    return _PAGE.format(title=escape(f"{front.instance.name}: {len(front)} points"), body="\n".join([*body, "</div>"]))
+
+
+def single(figure: Any, title: str) -> str:
+    """Return the page of one figure."""
+    drawn = figure.to_html(full_html=False, include_plotlyjs=True, div_id="drawing", config={"responsive": True, "displaylogo": False})
+    return _PAGE.format(title=escape(title), body=f"<h1>{escape(title)}</h1>\n{drawn}")
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def _head(front: Front) -> str:
+    """Return the heading, the facts of the runs, and the table of best, knee and worst values."""
+    seeded = [(r, "" if r.seed is None else f", seed {r.seed}") for r in front.runs[:8]]
+    runs = "; ".join(f"{r.method}{seed}: {r.seconds:.2f} s, {r.evaluations:,} evaluations" for r, seed in seeded)
+    gap = front.gap()
+    proven = "" if gap is None else f"<p>Grey crosses: proven lower bounds; at most {gap:.2%} of the hypervolume that can exist is missing.</p>"
+    knee = front.pick().values
+    rows = "".join(
+        f"<tr><td>{escape(label(o))}</td><td>{low:.6g}</td><td>{middle:.6g}</td><td>{high:.6g}</td></tr>"
+        for o, low, middle, high in zip(front.objectives, front.ideal, knee, front.nadir, strict=True)
+    )
+    table = f"<table><tr><th>objective</th><th>best</th><th>knee</th><th>worst</th></tr>{rows}</table>"
+    heading = f"<h1>{escape(front.instance.name)}: {len(front)} points that no other beats</h1>"
+    hint = "<p>Hover over a point to see its plan; the red ring is the knee.</p>"
+    return f"{heading}<p>{escape(front.instance.problem)}; {escape(runs)}</p>{proven}{table}{hint}"
+
+
+def _hover(front: Front, index: int, point: Point, problem: Problem | None) -> str:
+    """Return what hovering over a point shows: values with units, status, method, the plan in a few words."""
+    lines = [f"<b>point {index}</b>"]
+    lines += [f"{escape(o.name)}: <b>{v:.6g}</b> {escape(o.unit)}" for o, v in zip(front.objectives, point.values, strict=True)]
+    gap = "" if point.gap is None else f" (gap {point.gap:.2%})"
+    seed = "" if point.seed is None else f", seed {point.seed}"
+    lines.append(f"{point.status}{gap}, {escape(point.method or 'unknown')}{seed}")
+    for name, text in (problem.describe(point.plan) if problem is not None else {}).items():
+        wrapped = textwrap.wrap(f"{name}: {text}", 70)
+        shown = wrapped if len(wrapped) <= 8 else [*wrapped[:8], "..."]
+        lines += [escape(line) for line in shown]
+    return "<br>".join(lines)
+
+
+# -- drawings ----------------------------------------------------------------------------------------------------------
+
+
+def _space(front: Front, hover: list[str]) -> Any:
+    import plotly.graph_objects as go
+
+    figure, values = go.Figure(), front.values
+    axes = [label(o) for o in front.objectives[:3]]
+    if front.bounds:
+        x, y, z = list(zip(*front.bounds, strict=True))[:3]
+        figure.add_scatter3d(x=x, y=y, z=z, mode="markers", name="lower bound", hoverinfo="skip", marker={"symbol": "x", "size": 2, "color": BOUND})
+    for name, chosen in _groups(front):
+        x, y, z = values[chosen][:, :3].T
+        marker = {"size": 3.5, "color": colours(front)[name], "symbol": [_SYMBOLS[front.points[k].status] for k in chosen]}
+        texts = [hover[k] for k in chosen]
+        figure.add_scatter3d(x=x, y=y, z=z, mode="markers", name=escape(name), text=texts, hoverinfo="text", marker=marker)
+    knee = front.pick().values
+    ring = {"symbol": "circle-open", "size": 11, "color": KNEE, "line": {"width": 3}}
+    figure.add_scatter3d(x=knee[:1], y=knee[1:2], z=knee[2:3], mode="markers", name="knee", hoverinfo="skip", marker=ring)
+    scene = {f"{axis}axis": {"title": {"text": text}} for axis, text in zip("xyz", axes, strict=True)}
+    figure.update_layout(scene=scene | {"camera": {"eye": {"x": 1.5, "y": 1.5, "z": 0.9}}}, **_layout(height=560))
+    return figure
+
+
+def _plane(front: Front, a: int, b: int, hover: list[str], *, tall: bool) -> Any:
+    import plotly.graph_objects as go
+
+    figure, values = go.Figure(), front.values
+    if front.bounds:
+        x, y = [bound[a] for bound in front.bounds], [bound[b] for bound in front.bounds]
+        marker: dict[str, Any] = {"symbol": "x-thin-open", "size": 5, "color": BOUND}
+        figure.add_scattergl(x=x, y=y, mode="markers", name="lower bound", hoverinfo="skip", marker=marker)
+    for name, chosen in _groups(front):
+        marker = {"size": 7 if tall else 5, "color": colours(front)[name], "symbol": [_SYMBOLS[front.points[k].status] for k in chosen]}
+        x, y = values[chosen, a].tolist(), values[chosen, b].tolist()
+        figure.add_scattergl(x=x, y=y, mode="markers", name=escape(name), text=[hover[k] for k in chosen], hoverinfo="text", marker=marker)
+    knee = front.pick().values
+    ring = {"symbol": "circle-open", "size": 14, "color": KNEE, "line": {"width": 2.5}}
+    figure.add_scatter(x=[knee[a]], y=[knee[b]], mode="markers", name="knee", hoverinfo="skip", marker=ring)
+    titles = {"xaxis": {"title": {"text": label(front.objectives[a])}}, "yaxis": {"title": {"text": label(front.objectives[b])}}}
+    figure.update_layout(**titles, **_layout(height=620 if tall else 400, legend=tall))
+    return figure
+
+
+def _line(front: Front, hover: list[str]) -> Any:
+    """The one point of a single objective."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(go.Scatter(x=front.values[:, 0], y=[0] * len(front), mode="markers", text=hover, hoverinfo="text", marker={"size": 10}))
+    figure.update_layout(xaxis={"title": {"text": label(front.objectives[0])}}, yaxis={"visible": False}, **_layout(height=260))
+    return figure
+
+
+def _parallel(front: Front) -> Any:
+    """Parallel coordinates; drag along an axis to keep some points only."""
+    import plotly.graph_objects as go
+
+    values = front.values
+    axes = [{"label": label(o), "values": column} for o, column in zip(front.objectives, values.T, strict=True)]
+    line = {"color": front.normalised()[:, 0], "colorscale": "Viridis", "showscale": False}
+    figure = go.Figure(go.Parcoords(dimensions=axes, line=line, labelfont={"size": 14}, tickfont={"size": 12}))
+    figure.update_layout(**_layout(height=560, legend=False) | {"margin": {"l": 90, "r": 60, "t": 70, "b": 40}})
+    return figure
+
+
+def _groups(front: Front) -> list[tuple[str, list[int]]]:
+    return [(name, [k for k, p in enumerate(front.points) if (p.method or "unknown") == name]) for name in methods(front)]
+
+
+def _layout(height: int, *, legend: bool = True) -> dict[str, Any]:
+    return {
+        "template": "plotly_white",
+        "height": height,
+        "margin": {"l": 70, "r": 20, "t": 30, "b": 60},
+        "showlegend": legend,
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "hoverlabel": {"align": "left", "bgcolor": "white", "font": {"size": 12, "color": "#222"}},
+    }

@@ -1,0 +1,50 @@
+"""Colours, markers and labels that both drawing packages share."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from placeopt.front import Front, Objective
+
+#: The Okabe-Ito palette: told apart by colour-blind readers, and in print.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#7F7F7F", "#B8A900")
+KNEE, BOUND = "#D00000", "#9A9A9A"
+
+#: How machines are paid for.
+PRICING = {"on-demand": "#0072B2", "reserved": "#009E73", "spot": "#E69F00"}
+
+#: Most pairs of objectives that are drawn.
+_MOST_PAIRS = 6
+
+
+def label(objective: Objective) -> str:
+    """Return the axis label of an objective, with its unit once.
+
+    Examples
+    --------
+    >>> from placeopt.front import Objective
+    >>> label(Objective("latency_ms", "ms")), label(Objective("starts", "pods"))
+    ('latency (ms)', 'starts (pods)')
+    """
+    name = objective.name.replace("_", " ")
+    ending = " " + objective.unit.lower()
+    name = name[: -len(ending)] if name.lower().endswith(ending) else name
+    return f"{name} ({objective.unit})" if objective.unit else name
+
+
+def pairs(front: Front) -> list[tuple[int, int]]:
+    """Return the pairs of objectives to project on."""
+    return list(combinations(range(len(front.objectives)), 2))[:_MOST_PAIRS]
+
+
+def methods(front: Front) -> list[str]:
+    """Return the methods of the points, the most frequent first."""
+    names = [p.method or "unknown" for p in front.points]
+    return sorted(set(names), key=lambda name: (-names.count(name), name))
+
+
+def colours(front: Front) -> dict[str, str]:
+    """Return the colour of each method."""
+    return {name: PALETTE[k % len(PALETTE)] for k, name in enumerate(methods(front))}
