@@ -1,0 +1,336 @@
+"""What is particular to each solver: how a program is handed over, stopped, and its answer read. Used through `solvers` only."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from placeopt.exact.solvers import Program
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How one run of a solver is set."""
+
+    seconds: float
+    presolve: bool
+    seed: int
+    relative_gap: float
+    absolute_gap: float
+    want_duals: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Reply:
+    """What a solver says: ``optimal``, ``feasible``, ``infeasible``, ``unbounded``, ``unknown`` or ``error``."""
+
+    status: str
+    x: np.ndarray | None = None
+    bound: float = -math.inf
+    message: str = ""
+    row_duals: np.ndarray | None = None
+    reduced_costs: np.ndarray | None = None
+
+
+class Engine(Protocol):
+    """One solver holding one program."""
+
+    def run(self) -> None:
+        """Solve; blocks, and is called in a thread of its own."""
+
+    def stop(self) -> None:
+        """Ask `run` to end soon; called from another thread."""
+
+    def reply(self) -> Reply:
+        """Return the answer, once `run` has ended."""
+
+    def overheard(self) -> Reply:
+        """Return what is known while `run` does not end."""
+
+    def hush(self) -> None:
+        """Let a run that nobody waits for touch Python no more."""
+
+
+# -- runs that do not end ------------------------------------------------------------------------------------------
+
+_LINGERING: list[tuple[Engine, threading.Event]] = []
+
+
+def linger(engine: Engine, done: threading.Event) -> None:
+    """Remember a run that did not stop when told to, so that the interpreter can end cleanly beside it."""
+    if not _LINGERING:
+        atexit.register(_leave)
+    _LINGERING[:] = [(e, d) for e, d in _LINGERING if not d.is_set()] + [(engine, done)]
+
+
+def _leave() -> None:
+    # A solver thread that calls back into an interpreter that is going away would abort the process.
+    for engine, done in _LINGERING:
+        if not done.is_set():
+            engine.hush()
+    deadline = time.perf_counter() + 0.2
+    for _, done in _LINGERING:
+        done.wait(max(0.0, deadline - time.perf_counter()))
+
+
+# -- HiGHS ---------------------------------------------------------------------------------------------------------
+
+
+class HighsEngine:
+    """HiGHS through highspy, by arrays."""
+
+    def __init__(self, program: Program, settings: Settings, start: np.ndarray | None = None):
+        import highspy
+
+        self._api = highspy
+        self.highs = highspy._core._Highs()
+        self._stopped = False
+        self._best: tuple[float, np.ndarray] | None = None
+        self._bound = -math.inf
+        self._option("output_flag", False)
+        self._option("threads", 1)
+        self._pass(program)
+        self._listen()
+        self.again(settings, start)
+
+    def _option(self, name: str, value: Any) -> None:
+        if self.highs.setOptionValue(name, value) == self._api.HighsStatus.kError:
+            raise ValueError(f"HiGHS refuses the option {name} = {value}")
+
+    def _pass(self, program: Program) -> None:
+        rows, columns = program.shape
+        self._integer = bool(program.integrality.any())
+        self._refused = (
+            self.highs.passModel(
+                columns,
+                rows,
+                program.A.nnz,
+                int(self._api.MatrixFormat.kColwise),
+                int(self._api.ObjSense.kMinimize),
+                program.offset,
+                program.c,
+                program.col_lower,
+                program.col_upper,
+                program.row_lower,
+                program.row_upper,
+                program.A.indptr.astype(np.int32),
+                program.A.indices.astype(np.int32),
+                program.A.data,
+                program.integrality.astype(np.int32),
+            )
+            == self._api.HighsStatus.kError
+        )
+
+    def _listen(self) -> None:
+        kinds = self._api.cb.HighsCallbackType
+        self._kinds = (kinds.kCallbackMipInterrupt, kinds.kCallbackSimplexInterrupt, kinds.kCallbackIpmInterrupt, kinds.kCallbackMipImprovingSolution)
+
+        def hear(kind: Any, message: str, said: Any, answer: Any, data: Any) -> None:
+            if kind == kinds.kCallbackMipImprovingSolution:
+                self._best = (said.objective_function_value, np.array(said.mip_solution, dtype=float))
+                return
+            if kind == kinds.kCallbackMipInterrupt:
+                self._bound = max(self._bound, said.mip_dual_bound)
+            if self._stopped:
+                answer.user_interrupt = True
+
+        self.highs.setCallback(hear, None)
+        for kind in self._kinds:
+            self.highs.startCallback(kind)
+
+    def again(self, settings: Settings, start: np.ndarray | None) -> None:
+        """Prepare another run."""
+        self._settings, self._stopped, self._best, self._bound = settings, False, None, -math.inf
+        self._option("presolve", "choose" if settings.presolve else "off")
+        self._option("random_seed", settings.seed % 2**31)
+        self._option("mip_rel_gap", settings.relative_gap)
+        self._option("mip_abs_gap", settings.absolute_gap)
+        limit = self.highs.getRunTime() + settings.seconds  # its clock runs on from one solve to the next
+        self._option("time_limit", limit if math.isfinite(limit) else self._api.kHighsInf)
+        if start is not None and self._integer:
+            self.highs.setSolution(len(start), np.arange(len(start), dtype=np.int32), np.asarray(start, dtype=float))
+
+    def change(self, old: Program, program: Program, names: Iterable[str]) -> None:
+        """Take over the named arrays of a program of the same shape."""
+        columns = program.shape[1]
+        names = set(names)
+        if "c" in names:
+            self.highs.changeColsCost(columns, np.arange(columns, dtype=np.int32), program.c)
+        if names & {"row_lower", "row_upper"}:
+            for row in np.flatnonzero((old.row_lower != program.row_lower) | (old.row_upper != program.row_upper)).tolist():
+                self.highs.changeRowBounds(row, program.row_lower[row], program.row_upper[row])
+        if names & {"col_lower", "col_upper"}:
+            self.highs.changeColsBounds(columns, np.arange(columns, dtype=np.int32), program.col_lower, program.col_upper)
+
+    def add_columns(self, more: Program) -> None:
+        """Add the columns of another program with the same rows."""
+        A, first = more.A, self.highs.getNumCol()
+        starts, indices = A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32)
+        self.highs.addCols(A.shape[1], more.c, more.col_lower, more.col_upper, A.nnz, starts, indices, A.data)
+        if more.integrality.any():
+            self._integer = True
+            self.highs.changeColsIntegrality(A.shape[1], np.arange(first, first + A.shape[1], dtype=np.int32), more.integrality.astype(np.uint8))
+
+    def add_rows(self, more: Program) -> None:
+        """Add the rows of another program with the same columns."""
+        A = more.A.tocsr()
+        starts, indices = A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32)
+        self.highs.addRows(A.shape[0], more.row_lower, more.row_upper, A.nnz, starts, indices, A.data)
+
+    def run(self) -> None:
+        """Solve."""
+        if not self._refused:
+            self.highs.run()
+
+    def stop(self) -> None:
+        """Ask the run to end."""
+        self._stopped = True
+
+    def hush(self) -> None:
+        """Call back no more."""
+        for kind in self._kinds:
+            self.highs.stopCallback(kind)
+
+    def overheard(self) -> Reply:
+        """Return the best that the callbacks have brought."""
+        x = None if self._best is None else self._best[1]
+        return Reply("unknown" if x is None else "feasible", x, self._bound if self._integer else -math.inf)
+
+    def reply(self) -> Reply:
+        """Return the answer."""
+        if self._refused:
+            return Reply("error", message="HiGHS refuses the program")
+        api, status = self._api.HighsModelStatus, self.highs.getModelStatus()
+        if status == api.kInfeasible:
+            return Reply("infeasible")
+        if status == api.kUnbounded:
+            return Reply("unbounded")
+        if status == api.kUnboundedOrInfeasible:
+            return self._unbounded_or_infeasible()
+        if status in (api.kOptimal, api.kModelEmpty):
+            return self._solution("optimal")
+        if status in (api.kTimeLimit, api.kInterrupt, api.kIterationLimit, api.kSolutionLimit, api.kMemoryLimit):
+            return self._solution("feasible")
+        return Reply("error", message=f"HiGHS ended with {self.highs.modelStatusToString(status)!r}")
+
+    def _unbounded_or_infeasible(self) -> Reply:
+        """Find out which: without costs nothing is unbounded."""
+        columns = self.highs.getNumCol()
+        self.highs.changeColsCost(columns, np.arange(columns, dtype=np.int32), np.zeros(columns))
+        self.highs.run()
+        api, status = self._api.HighsModelStatus, self.highs.getModelStatus()
+        if status in (api.kInfeasible, api.kOptimal):
+            return Reply("infeasible" if status == api.kInfeasible else "unbounded")
+        return Reply("error", message="HiGHS cannot tell unbounded from infeasible")
+
+    def _solution(self, status: str) -> Reply:
+        info, solution = self.highs.getInfo(), self.highs.getSolution()
+        feasible = info.primal_solution_status == self._api.SolutionStatus.kSolutionStatusFeasible
+        x = np.array(solution.col_value, dtype=float) if feasible else None
+        if x is None and self._best is not None:
+            x = self._best[1]
+        if status == "feasible" and x is None:
+            status = "unknown"
+        bound = info.mip_dual_bound if self._integer else (info.objective_function_value if status == "optimal" else -math.inf)
+        duals: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
+        if self._settings.want_duals and not self._integer and status == "optimal":
+            duals = np.array(solution.row_dual, dtype=float), np.array(solution.col_dual, dtype=float)
+        return Reply(status, x, bound if bound < math.inf else -math.inf, "", *duals)
+
+
+# -- SCIP ----------------------------------------------------------------------------------------------------------
+
+_SCIP_LIMITS = {"timelimit", "userinterrupt", "nodelimit", "totalnodelimit", "stallnodelimit", "memlimit", "sollimit", "bestsollimit", "restartlimit"}
+
+
+class ScipEngine:
+    """SCIP through pyscipopt."""
+
+    def __init__(self, program: Program, settings: Settings, start: np.ndarray | None = None):
+        import pyscipopt
+
+        self.model = model = pyscipopt.Model()
+        model.hideOutput()
+        columns = zip(program.c.tolist(), _open(program.col_lower), _open(program.col_upper), program.integrality.tolist(), strict=True)
+        self.variables = [model.addVar(lb=lower, ub=upper, obj=cost, vtype="I" if whole else "C") for cost, lower, upper, whole in columns]
+        model.addObjoffset(program.offset)
+        self._add_rows(program, pyscipopt)
+        model.setParams(
+            {
+                "limits/time": min(settings.seconds, 1e20),
+                "limits/gap": settings.relative_gap,
+                "limits/absgap": settings.absolute_gap,
+                "randomization/randomseedshift": settings.seed % 2**31,
+                "misc/catchctrlc": False,
+                "parallel/maxnthreads": 1,
+                "timing/clocktype": 2,
+            }
+        )
+        if not settings.presolve:
+            model.setPresolve(pyscipopt.SCIP_PARAMSETTING.OFF)
+        if start is not None:
+            solution = model.createSol()
+            for variable, value in zip(self.variables, np.asarray(start, dtype=float).tolist(), strict=True):
+                model.setSolVal(solution, variable, value)
+            model.addSol(solution)
+
+    def _add_rows(self, program: Program, api: Any) -> None:
+        A = program.A.tocsr()
+        lower, upper = _open(program.row_lower), _open(program.row_upper)
+        keys = [next(iter((1.0 * variable).terms)) for variable in self.variables]  # a row is a mapping from these to its coefficients
+        indices, data, ends = A.indices.tolist(), A.data.tolist(), A.indptr.tolist()
+        for row in range(A.shape[0]):
+            mine = slice(ends[row], ends[row + 1])
+            if lower[row] is None and upper[row] is None:
+                continue
+            expression = api.Expr({keys[j]: value for j, value in zip(indices[mine], data[mine], strict=True)})
+            self.model.addCons(api.ExprCons(expression, lower[row], upper[row]))
+
+    def run(self) -> None:
+        """Solve."""
+        self.model.optimizeNogil()
+
+    def stop(self) -> None:
+        """Ask the run to end."""
+        self.model.interruptSolve()
+
+    def hush(self) -> None:
+        """Nothing to do: SCIP does not call back."""
+
+    def overheard(self) -> Reply:
+        """Return nothing: a running SCIP cannot be asked."""
+        return Reply("unknown")
+
+    def reply(self) -> Reply:
+        """Return the answer."""
+        status = self.model.getStatus()
+        if status in ("infeasible", "unbounded"):
+            return Reply(status)
+        if status not in ("optimal", "gaplimit", *_SCIP_LIMITS):
+            return Reply("error", message=f"SCIP ended with {status!r}")
+        x = None
+        if self.model.getNSols() > 0:
+            best = self.model.getBestSol()
+            x = np.array([self.model.getSolVal(best, variable) for variable in self.variables], dtype=float)
+        bound = self.model.getDualbound()
+        bound = bound if abs(bound) < self.model.infinity() else -math.inf
+        if status in ("optimal", "gaplimit"):
+            return Reply("optimal", x, bound)
+        return Reply("unknown" if x is None else "feasible", x, bound)
+
+
+def _open(bounds: np.ndarray) -> list[float | None]:
+    """Return bounds with None for the infinite ones."""
+    return [value if math.isfinite(value) else None for value in bounds.tolist()]
+
+
+#: Solvers by name.
+ENGINES: dict[str, Callable[..., Engine]] = {"highs": HighsEngine, "scip": ScipEngine}

@@ -1,0 +1,365 @@
+"""One way to call a solver: arrays in, an honest outcome out.
+
+`solve` minimises a `Program` by HiGHS or SCIP on one thread with a fixed seed. A solver's error is retried with other settings and
+never read as an answer; every solution is checked against the rows before it is believed; the clock is ours, because solvers
+overrun theirs. `Session` keeps a HiGHS model between solves, for linear programs that grow.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from placeopt.budget import Budget
+from placeopt.errors import SolverError, UsageError, did_you_mean
+from placeopt.exact.engines import ENGINES, Engine, HighsEngine, Reply, Settings, linger
+
+#: How often the calling thread looks at the clock, the budget and pending signals.
+_POLL_SECONDS = 0.05
+#: How long a solver may take to notice its own time limit before it is told to stop, and then to stop before it is left behind.
+_SLACK_SECONDS, _GRACE_SECONDS = 0.1, 0.5
+#: Largest violation of a row, relative to the size of its terms, and of integrality that is still rounding.
+_ROW_TOLERANCE, _INTEGER_TOLERANCE = 2e-6, 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Minimise ``c @ x + offset`` subject to ``row_lower <= A @ x <= row_upper`` and ``col_lower <= x <= col_upper``.
+
+    Parameters
+    ----------
+    c : array_like, shape (columns,)
+    A : scipy.sparse matrix or array, shape (rows, columns)
+        Kept by columns (CSC).
+    row_lower, row_upper : array_like, shape (rows,), or a number for all rows
+    col_lower, col_upper : array_like, shape (columns,), or a number for all columns
+    integrality : array_like of bool, shape (columns,), or one bool for all columns
+        Which columns are whole numbers.
+    offset : float
+    """
+
+    c: np.ndarray
+    A: sp.csc_matrix
+    row_lower: np.ndarray
+    row_upper: np.ndarray
+    col_lower: np.ndarray
+    col_upper: np.ndarray
+    integrality: np.ndarray
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        matrix = sp.csc_matrix(self.A, dtype=float)
+        matrix.sum_duplicates()
+        rows, columns = matrix.shape
+        object.__setattr__(self, "A", matrix)
+        for name, size, kind in (
+            ("c", columns, float),
+            ("row_lower", rows, float),
+            ("row_upper", rows, float),
+            ("col_lower", columns, float),
+            ("col_upper", columns, float),
+            ("integrality", columns, bool),
+        ):
+            array = np.ascontiguousarray(np.broadcast_to(np.asarray(getattr(self, name), dtype=kind), (size,)))
+            if kind is float and np.isnan(array).any():
+                raise ValueError(f"{name} has values that are not a number")
+            object.__setattr__(self, name, array)
+        if not (np.isfinite(matrix.data).all() and np.isfinite(self.c).all() and math.isfinite(self.offset)):
+            raise ValueError("coefficients must be finite")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.A.shape
+
+    def value(self, x: np.ndarray) -> float:
+        """Return the objective value of a solution."""
+        return float(self.c @ x) + self.offset
+
+    def broken(self, x: np.ndarray) -> float:
+        """Return the largest violation of a row or a column bound, relative to the size of the terms that meet there."""
+        activity, size = self.A @ x, abs(self.A) @ np.abs(x) + 1.0
+        rows = np.maximum(self.row_lower - activity, activity - self.row_upper) / size
+        columns = np.maximum(self.col_lower - x, x - self.col_upper) / (1.0 + np.abs(x))
+        return max(0.0, rows.max(initial=0.0), columns.max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What is known after a solve.
+
+    Attributes
+    ----------
+    status : str
+        ``optimal`` (within the gap asked for), ``feasible`` (a solution, not proven), ``infeasible``, ``unbounded``, or
+        ``unknown`` (stopped without a solution).
+    x : ndarray or None
+        The solution, whole where it must be whole.
+    objective : float
+        Value of `x`; inf without one.
+    bound : float
+        Proven lower bound; inf where infeasible.
+    seconds : float
+    attempts : int
+        Solver calls made, retries included.
+    row_duals, reduced_costs : ndarray or None
+        Of a linear program, when asked for: a dual is the change of the optimum per unit of the row's right-hand side.
+    """
+
+    status: str
+    x: np.ndarray | None = None
+    objective: float = math.inf
+    bound: float = -math.inf
+    seconds: float = 0.0
+    attempts: int = 1
+    row_duals: np.ndarray | None = None
+    reduced_costs: np.ndarray | None = None
+
+
+def solve(
+    program: Program,
+    solver: str = "highs",
+    *,
+    seconds: float = math.inf,
+    budget: Budget | None = None,
+    start: np.ndarray | None = None,
+    relative_gap: float = 0.0,
+    absolute_gap: float = 1e-6,
+    want_duals: bool = False,
+    seed: int = 0,
+    careful: bool = False,
+) -> Outcome:
+    """Minimise a program.
+
+    Parameters
+    ----------
+    solver : {"highs", "scip"}
+    seconds : float
+        Time limit of this call; the rest of `budget` counts as well.
+    budget : Budget, optional
+        Its cancellation stops the solver within half a second, from a signal handler too.
+    start : ndarray, optional
+        A solution to start from; one that is not feasible is ignored.
+    relative_gap, absolute_gap : float
+        When an integer program counts as solved. For whole-number objectives give an `absolute_gap` just below 1.
+    want_duals : bool
+        Return row duals and reduced costs (linear programs, HiGHS).
+    careful : bool
+        Begin without presolve: for a second opinion.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    SolverError
+        The solver failed, and failed again without presolve and with another seed.
+    UsageError
+        There is no such solver, or it gives no duals.
+    """
+    if solver not in ENGINES:
+        raise UsageError(f"unknown solver {solver!r}; {did_you_mean(solver, ENGINES)}")
+    if want_duals and solver != "highs":
+        raise UsageError("duals are given by the solver 'highs' only")
+    begun = time.perf_counter()
+    if (program.row_lower > program.row_upper).any() or (program.col_lower > program.col_upper).any():
+        return Outcome("infeasible", bound=math.inf, attempts=0)
+    if start is not None and not _is_solution(program, start):
+        start = None
+    message = ""
+    plans = [(True, seed), (False, seed), (True, seed + 1), (False, seed + 2)][int(careful) :]
+    for attempt, (presolve, number) in enumerate(plans, start=1):
+        left = _seconds_left(begun, seconds, budget)
+        if left <= 0:
+            return Outcome("unknown", seconds=time.perf_counter() - begun, attempts=attempt - 1)
+        settings = Settings(left, presolve, number, relative_gap, absolute_gap, want_duals)
+        outcome, message = _believe(program, _attempt(solver, program, settings, start, budget))
+        if outcome is not None:
+            return replace(outcome, seconds=time.perf_counter() - begun, attempts=attempt)
+    raise SolverError(f"{solver} failed {len(plans)} times, with and without presolve; the last time: {message}")
+
+
+def _seconds_left(begun: float, seconds: float, budget: Budget | None) -> float:
+    left = seconds - (time.perf_counter() - begun)
+    if budget is not None:
+        left = 0.0 if budget.out_of_time else min(left, budget.seconds_left)
+    return left
+
+
+def _attempt(solver: str, program: Program, settings: Settings, start: np.ndarray | None, budget: Budget | None) -> Reply:
+    try:
+        engine = ENGINES[solver](program, settings, start)
+    except Exception as error:  # whatever a solver's own interface raises is a failure of this attempt
+        return Reply("error", message=f"{type(error).__name__}: {error}")
+    return _run(engine, settings.seconds, budget)
+
+
+def _run(engine: Engine, seconds: float, budget: Budget | None) -> Reply:
+    """Run an engine in a thread of its own, so that the clock and signals are looked at whatever the solver does."""
+    done = threading.Event()
+    failures: list[str] = []
+
+    def work() -> None:
+        try:
+            engine.run()
+        except Exception as error:
+            failures.append(str(error) or type(error).__name__)
+        finally:
+            done.set()
+
+    deadline = time.perf_counter() + seconds + _SLACK_SECONDS
+    threading.Thread(target=work, name="placeopt-solver", daemon=True).start()
+    try:
+        while not done.wait(_POLL_SECONDS):
+            if time.perf_counter() >= deadline or (budget is not None and budget.cancelled):
+                break
+    finally:  # also where a signal handler raises
+        if not done.is_set():
+            engine.stop()
+            if not done.wait(_GRACE_SECONDS):
+                linger(engine, done)
+    if failures:
+        return Reply("error", message=failures[0])
+    return engine.reply() if done.is_set() else engine.overheard()
+
+
+def _believe(program: Program, reply: Reply) -> tuple[Outcome | None, str]:
+    """Check what a solver says; None and why where it cannot be believed."""
+    if reply.status == "error":
+        return None, reply.message
+    if reply.status == "infeasible":
+        return Outcome("infeasible", bound=math.inf), ""
+    if reply.status == "unbounded":
+        return Outcome("unbounded"), ""
+    x = reply.x if reply.x is None else _whole(program, reply.x)
+    if x is not None and program.broken(x) > _ROW_TOLERANCE:
+        if reply.status == "optimal":
+            return None, "the solution breaks a row of the program"
+        x = None
+    if x is None:
+        return (None, "optimal without a solution") if reply.status == "optimal" else (Outcome("unknown", bound=reply.bound), "")
+    objective = program.value(x)
+    bound = min(reply.bound, objective)
+    return Outcome(reply.status, x, objective, bound, row_duals=reply.row_duals, reduced_costs=reply.reduced_costs), ""
+
+
+def _whole(program: Program, x: np.ndarray) -> np.ndarray | None:
+    """Return `x` rounded where it must be whole, None where that would change it."""
+    if x.shape != program.c.shape or not np.isfinite(x).all():
+        return None
+    rounded = np.where(program.integrality, np.round(x), x)
+    return rounded if np.abs(rounded - x).max(initial=0.0) <= _INTEGER_TOLERANCE else None
+
+
+def _is_solution(program: Program, x: np.ndarray) -> bool:
+    whole = _whole(program, np.asarray(x, dtype=float))
+    return whole is not None and program.broken(whole) <= _ROW_TOLERANCE
+
+
+class Session:
+    """A program that changes between solves: HiGHS keeps it, and a linear one continues from its last basis.
+
+    Parameters
+    ----------
+    program : Program
+    seed : int
+
+    Examples
+    --------
+    >>> session = Session(Program([1.0], sp.csc_matrix([[1.0]]), 2.0, np.inf, 0.0, np.inf, False))
+    >>> session.solve().objective
+    2.0
+    >>> session.add_columns([0.5], sp.csc_matrix([[1.0]]))
+    >>> session.solve().objective
+    1.0
+    """
+
+    def __init__(self, program: Program, seed: int = 0):
+        self.program, self.seed = program, seed
+        self._engine: HighsEngine | None = None
+
+    def change(self, **arrays: np.ndarray) -> None:
+        """Replace arrays of the program by name: ``c``, ``row_lower``, ``row_upper``, ``col_lower``, ``col_upper``."""
+        if unknown := arrays.keys() - {"c", "row_lower", "row_upper", "col_lower", "col_upper"}:
+            raise UsageError(f"a session cannot change {', '.join(sorted(unknown))}")
+        old, changes = self.program, dict[str, Any](arrays)
+        self.program = replace(old, **changes)
+        if self._engine is not None:
+            self._engine.change(old, self.program, arrays.keys())
+
+    def add_columns(self, c: np.ndarray, A: sp.csc_matrix, lower: float = 0.0, upper: float = math.inf, integrality: bool = False) -> None:
+        """Add columns with costs `c` and coefficients `A`, shape (rows, new columns)."""
+        free = np.full(A.shape[0], math.inf)
+        more = Program(c, A, -free, free, np.asarray(lower), np.asarray(upper), np.asarray(integrality))
+        old = self.program
+        self.program = Program(
+            np.concatenate((old.c, more.c)),
+            sp.hstack((old.A, more.A), format="csc"),
+            old.row_lower,
+            old.row_upper,
+            np.concatenate((old.col_lower, more.col_lower)),
+            np.concatenate((old.col_upper, more.col_upper)),
+            np.concatenate((old.integrality, more.integrality)),
+            old.offset,
+        )
+        if self._engine is not None:
+            self._engine.add_columns(more)
+
+    def add_rows(self, A: sp.csr_matrix, lower: np.ndarray | float, upper: np.ndarray | float) -> None:
+        """Add rows ``lower <= A @ x <= upper``, `A` of shape (new rows, columns)."""
+        zeros = np.zeros(self.program.shape[1])
+        more = Program(zeros, A, np.asarray(lower), np.asarray(upper), zeros, zeros, zeros)
+        old = self.program
+        self.program = replace(
+            old,
+            A=sp.vstack((old.A, more.A), format="csc"),
+            row_lower=np.concatenate((old.row_lower, more.row_lower)),
+            row_upper=np.concatenate((old.row_upper, more.row_upper)),
+        )
+        if self._engine is not None:
+            self._engine.add_rows(more)
+
+    def solve(
+        self,
+        *,
+        seconds: float = math.inf,
+        budget: Budget | None = None,
+        start: np.ndarray | None = None,
+        relative_gap: float = 0.0,
+        absolute_gap: float = 1e-6,
+    ) -> Outcome:
+        """Minimise the program as it stands now; arguments and result as of `placeopt.exact.solvers.solve`, with duals if linear."""
+        begun = time.perf_counter()
+        left = _seconds_left(begun, seconds, budget)
+        duals = not self.program.integrality.any()
+        if left > 0:
+            settings = Settings(left, True, self.seed, relative_gap, absolute_gap, duals)
+            if self._engine is None:
+                self._engine = HighsEngine(self.program, settings, start)
+            else:
+                self._engine.again(settings, start)
+            engine = self._engine
+            reply = _run(engine, left, budget)
+            outcome, _ = _believe(self.program, reply)
+            if outcome is None or outcome.status in ("feasible", "unknown"):
+                self._engine = None  # it may be in a bad state, or still running
+            if outcome is not None:
+                return replace(outcome, seconds=time.perf_counter() - begun)
+        return solve(
+            self.program,
+            seconds=seconds - (time.perf_counter() - begun),
+            budget=budget,
+            start=start,
+            relative_gap=relative_gap,
+            absolute_gap=absolute_gap,
+            want_duals=duals,
+            seed=self.seed,
+            careful=True,
+        )
