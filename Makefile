@@ -1,0 +1,29 @@
+# `make demo` and `make test` work from a fresh clone: each sets up its own .venv first, and again when pyproject.toml changes.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.placeopt-installed
+JOBS ?= 2
+
+.PHONY: demo test lint clean
+
+demo: $(STAMP)
+	mkdir -p out
+	$(BIN)/placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o out/aws-50-front.json --plot out/aws-50-front.html
+
+test: lint
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# torch is not among the extras installed here; what needs it says so, and its tests are skipped.
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,dev]'
+	touch $(STAMP)
+
+clean:
+	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find placeopt tests -name '*.nb[ic]' -delete
