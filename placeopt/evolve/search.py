@@ -1,0 +1,102 @@
+"""What every search over vectors shares: counting, the archive, first vectors, and the front at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from placeopt import heuristics
+from placeopt.budget import Budget
+from placeopt.encoders import build
+from placeopt.evolve.archive import Archive
+from placeopt.front import Front, Objective
+from placeopt.problems.base import Problem
+from placeopt.problems.judge import Candidate, judged
+
+
+class Search:
+    """One run over the vectors of one problem.
+
+    Parameters
+    ----------
+    problem, objectives, budget, seed, start
+        As a method gets them.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    rng : numpy.random.Generator
+        The only source of randomness of the run.
+    archive : Archive
+        Every non-dominated vector that was evaluated.
+    """
+
+    def __init__(self, problem: Problem, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None):
+        self.problem, self.objectives, self.budget, self.seed = problem, objectives, budget, seed
+        self.encoder = build(problem, objectives)
+        self.rng = np.random.default_rng(seed)
+        self.archive = Archive(self.encoder.num_genes, len(objectives))
+        self._start = start
+        self._judging = self._seconds_to_judge()
+
+    def _seconds_to_judge(self) -> float:
+        """Return how long decoding and judging one plan takes here, as a time limit has to leave room for it."""
+        if self.budget.seconds_limit is None:
+            return 0.0
+        genes = self.encoder.sample(self.rng, 1)[0]
+        self.problem.evaluate(self.encoder.decode(genes))  # the first call fills caches
+        began = time.perf_counter()
+        self.problem.evaluate(self.encoder.decode(genes))
+        return time.perf_counter() - began
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search must stop, with time left to judge what it found."""
+        return self.budget.exhausted or self.budget.seconds_left <= self._judging * len(self.archive.X)
+
+    def first(self, size: int) -> np.ndarray:
+        """Return the plans to start from, the seeds of heuristics/, and random vectors up to `size` of them all."""
+        encode = getattr(self.encoder, "encode", None)
+        given = [] if self._start is None or encode is None else [encode(p.plan) for p in self._start.points]
+        seeds = heuristics.seeds(self.encoder, self.rng)
+        X = np.concatenate((np.array(given, dtype=np.int64).reshape(-1, self.encoder.num_genes), seeds))
+        return X if len(X) >= size else np.concatenate((X, self.encoder.sample(self.rng, size - len(X))))
+
+    def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Evaluate as many of the rows as the budget allows.
+
+        Returns
+        -------
+        X, F, excess : ndarray
+            The rows that were evaluated, their objectives, and their total violation (0 where feasible).
+        """
+        X = X[: self.budget.allow(len(X))]
+        F, G = self.encoder.evaluate(X)
+        self.budget.spend(len(X))
+        self.archive.add(X, F, G)
+        if self.budget.on_progress is not None:
+            self.budget.report(self.archive.best, len(self.archive.X))
+        return X, F, G.sum(axis=1) if G.shape[1] else np.zeros(len(F))
+
+    def conclude(self, method: str, parameters: dict[str, Any], libraries: Sequence[str] = ("numpy", "numba", "moocore")) -> Front:
+        """Return the judged front of the archive."""
+        completed = not self.budget.cancelled and (self.budget.seconds_limit is None or self.budget.evaluations_left == 0)
+        vectors = self.archive.result()
+        if self._judging and len(vectors) * self._judging > self.budget.seconds_left:
+            keep = max(50, int(self.budget.seconds_left / self._judging))
+            vectors = vectors[_spread(self.archive.F, keep)] if len(vectors) > keep else vectors
+        candidates = (Candidate(self.encoder.decode(x)) for x in vectors)
+        return judged(
+            self.problem, self.objectives, candidates, method=method, seed=self.seed, budget=self.budget,
+            completed=completed, parameters=parameters, libraries=libraries,
+        )  # fmt: skip
+
+
+def _spread(F: np.ndarray, size: int) -> np.ndarray:
+    """Return `size` row numbers: the extremes, and the others evenly along the first objective."""
+    order = np.lexsort(F.T[::-1])
+    even = order[np.linspace(0, len(order) - 1, size - F.shape[1]).astype(int)]
+    return np.unique(np.concatenate((F.argmin(axis=0), even)))

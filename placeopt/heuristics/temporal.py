@@ -1,0 +1,109 @@
+"""Greedy answers to temporal instances: one constructed solution per weight vector.
+
+Requests are taken by decreasing duration and all start at slot 0, so that a machine is busy for as long as its first replica
+and every later one that fits is free. Each replica goes where the weighted sum of what it adds to latency, cost and
+interruption is least; cost is a blend of what it really adds now and of its share of a full machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from placeopt.budget import Budget
+from placeopt.compiled import kernel
+from placeopt.encoders import Encoder, build
+from placeopt.front import Front, Objective, nondominated
+from placeopt.heuristics.weights import lattice
+from placeopt.problems.judge import Candidate, judged
+from placeopt.problems.temporal import Temporal
+
+#: Shares of the amortised cost in the blend.
+BLENDS = (0.35, 0.7, 1.0)
+
+
+@kernel
+def _build(weights, blend, t, genes):
+    """Write the genes of one greedy solution; `weights` are per unit of mean latency, cost and mean interruption."""
+    n = len(t.duration)
+    bins = 0
+    replicas = t.first[n]
+    pool = np.empty(replicas, dtype=np.int64)
+    free = np.empty((replicas, 2), dtype=np.int64)
+    genes[:] = 0
+    for i in t.rank:
+        choices = t.legal[t.legal_first[i] : t.legal_first[i + 1]]
+        cpu, memory, duration = t.demand[i, 0], t.demand[i, 1], t.duration[i]
+        count = t.first[i + 1] - t.first[i]
+        worst = 0.0
+        for r in range(t.first[i], t.first[i + 1]):
+            best, best_index, best_bin = np.inf, 0, -1
+            for index in range(len(choices)):
+                p = choices[index]
+                whole = min(t.price[p, 0] * duration, t.price[p, 1])
+                b = 0
+                while b < bins and (pool[b] != p or free[b, 0] < cpu or free[b, 1] < memory):
+                    b += 1
+                added = 0.0 if b < bins else whole
+                share = max(cpu / t.capacity[p, 0], memory / t.capacity[p, 1]) * whole
+                score = weights[0] * max(0.0, t.latency[i, p] - worst) / n
+                score += weights[1] * (blend * share + (1 - blend) * added) + weights[2] * t.frequency[p] / (n * count)
+                if score < best:
+                    best, best_index, best_bin = score, index, b
+            if len(choices) == 0:
+                break
+            p = choices[best_index]
+            genes[n + r] = best_index
+            worst = max(worst, t.latency[i, p])
+            if best_bin == bins:
+                pool[bins] = p
+                free[bins, 0], free[bins, 1] = t.capacity[p, 0], t.capacity[p, 1]
+                bins += 1
+            free[best_bin, 0] -= cpu
+            free[best_bin, 1] -= memory
+
+
+@kernel
+def _build_all(weights, blends, t, X):
+    for k in range(len(weights)):
+        _build(weights[k], blends[k], t, X[k])
+
+
+def seeds(encoder: Any, rng: np.random.Generator) -> np.ndarray:
+    """Return greedy vectors spread over the encoder's objectives, the unit weights first, shape (k, num_genes)."""
+    columns = encoder.problem.columns(encoder.objectives)
+    spread = lattice(len(columns))
+    # A little weight on every goal breaks ties well: among equal latencies, the cheaper.
+    weights = np.full((len(spread), 3), 1e-4)
+    weights[:, columns] += spread
+    rough = _greedy(encoder, np.concatenate((np.eye(3), np.full((1, 3), 1 / 3))), np.full(4, BLENDS[1]))
+    F = _all_values(encoder, rough)
+    scale = np.maximum(F.max(axis=0) - F.min(axis=0), 1e-9)
+    X = np.concatenate([_greedy(encoder, weights / scale, np.full(len(weights), blend)) for blend in BLENDS])
+    return np.unique(X, axis=0)
+
+
+def _greedy(encoder: Any, weights: np.ndarray, blends: np.ndarray) -> np.ndarray:
+    X = np.zeros((len(weights), encoder.num_genes), dtype=np.int64)
+    _build_all(weights, blends, encoder.tables, X)
+    return X
+
+
+def _all_values(encoder: Any, X: np.ndarray) -> np.ndarray:
+    every = build(encoder.problem, encoder.problem.objectives)
+    return every.evaluate(X)[0]
+
+
+def greedy(problem: Temporal, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+    """Return the front of the greedy solutions, one per weight vector and blend; `seed` and `start` change nothing."""
+    encoder: Encoder = build(problem, objectives)
+    X = seeds(encoder, np.random.default_rng(seed))
+    X = X[: max(1, budget.allow(len(X)))]
+    F, G = encoder.evaluate(X)
+    budget.spend(len(X))
+    feasible = (G <= 0).all(axis=1)
+    keep = feasible if feasible.any() else G.sum(axis=1) == G.sum(axis=1).min()
+    X, F = X[keep], F[keep]
+    candidates = [Candidate(encoder.decode(x)) for x in X[nondominated(F)]]
+    return judged(problem, objectives, candidates, method="greedy", seed=seed, budget=budget)

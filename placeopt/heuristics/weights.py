@@ -1,0 +1,28 @@
+"""Weight vectors spread evenly over the simplex."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+#: Parts of the lattice by number of objectives, for about 200 vectors.
+PARTS = {1: 1, 2: 199, 3: 20, 4: 9}
+
+
+def simplex(parts: int, dimensions: int) -> np.ndarray:
+    """Return all vectors of non-negative multiples of 1 / `parts` that sum to 1, shape (k, dimensions) (Das and Dennis, 1998).
+
+    Examples
+    --------
+    >>> simplex(2, 2).tolist()
+    [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]
+    """
+    cuts = itertools.combinations(range(parts + dimensions - 1), dimensions - 1)
+    rows = [np.diff((-1, *cut, parts + dimensions - 1)) - 1 for cut in cuts]
+    return np.array(rows) / parts
+
+
+def lattice(dimensions: int) -> np.ndarray:
+    """Return about 200 weight vectors for a number of objectives, shape (k, dimensions)."""
+    return simplex(PARTS.get(dimensions, 4), dimensions)
