@@ -17,6 +17,7 @@ from placeopt.problems.base import Problem
 #: ``"problem"`` of a document -> (module of the row, class in placeopt.problems.<module>).
 KINDS: dict[str, tuple[str, str]] = {
     "temporal": ("temporal", "Temporal"),
+    "edge-cloud": ("edge_cloud", "EdgeCloud"),
     "rolling-update": ("rolling_update", "RollingUpdate"),
 }
 
