@@ -110,7 +110,16 @@ def evaluate(problem: Problem, plan: Mapping[str, Any] | Front) -> Evaluation | 
     return problem.evaluate(plan)
 
 
-def _call(run: Any, method: str, problem: Problem, objectives: Any, budget: Budget, seed: int, start: Front | None, parameters: dict[str, Any]) -> Front:
+def _call(
+    run: Callable[..., Front],
+    method: str,
+    problem: Problem,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None,
+    parameters: dict[str, Any],
+) -> Front:
     import inspect
 
     legal = [name for name, p in inspect.signature(run).parameters.items() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)][5:]
@@ -198,7 +207,15 @@ class _Share(Budget):
         return super().cancelled or self._whole.cancelled
 
 
-def _one_run(document: dict[str, Any], objectives: list[str], method: str, evaluations: int | None, seconds: float | None, seed: int, start: Front | None) -> Front:
+def _one_run(
+    document: dict[str, Any],
+    objectives: list[str],
+    method: str,
+    evaluations: int | None,
+    seconds: float | None,
+    seed: int,
+    start: Front | None,
+) -> Front:
     """Run one method in a process of its own."""
     problem = problems.from_document(document)
     budget = Budget(evaluations, seconds)

@@ -128,10 +128,7 @@ class Budget:
         if self.on_progress is None or self.seconds - self._reported < 0.1:
             return
         self._reported = self.seconds
-        shares = [limit for limit in (self._share(self.evaluations, self.evaluations_limit), self._share(self.seconds, self.seconds_limit)) if limit == limit]
+        limits = ((self.evaluations, self.evaluations_limit), (self.seconds, self.seconds_limit))
+        shares = [used / limit for used, limit in limits if limit is not None]
         share = max(shares) if shares else math.nan
         self.on_progress(Progress(self.seconds, self.evaluations, min(share, 1.0), tuple(best), points, note))
-
-    @staticmethod
-    def _share(used: float, limit: float | None) -> float:
-        return math.nan if limit is None else used / limit

@@ -261,8 +261,11 @@ class TemporalEncoder:
         self.lower = np.zeros_like(self.upper)
         self.num_genes = len(self.upper)
         self._scratch = _scratch(t)
-        names = [r.name for r in problem.requests]
-        self._replica_names = [[names[i], int(r - t.first[i])] for r, i in enumerate(t.request)]
+        # What is left out of plans, because it cannot be served, is None.
+        self._names = [r.name if ok else None for r, ok in zip(problem.requests, self.served, strict=True)]
+        self._replica_names = [[self._names[i], int(r - t.first[i])] if self.served[i] else None for r, i in enumerate(t.request)]
+        offers = [(problem.offers[p.offer], p.spot) for p in self.pools]
+        self._machines = [(o.location, o.size, "spot" if spot else "on-demand") for o, spot in offers]
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 2): excess machines, and the share of requests that cannot be served."""
@@ -276,31 +279,28 @@ class TemporalEncoder:
         genes = np.ascontiguousarray(genes, dtype=np.int64)
         bins = _pack(genes, t, s)
         hosted: list[list[list[Any]]] = [[] for _ in range(bins)]
-        served = self.served.tolist()
-        for r, (i, b) in enumerate(zip(t.request.tolist(), s.bin_of.tolist(), strict=True)):
-            if served[i]:
-                hosted[b].append(self._replica_names[r])
-        machines = [self._machine(p, busy, hosts) for p, busy, hosts in zip(s.pool[:bins].tolist(), s.busy[:bins].tolist(), hosted, strict=True)]
-        starts = {r.name: start for r, start, ok in zip(self.problem.requests, genes.tolist(), served, strict=False) if ok}
-        return {"starts": starts, "instances": machines}
-
-    def _machine(self, pool: int, busy: int, replicas: list[list[Any]]) -> dict[str, Any]:
-        offer, spot = self.pools[pool]
-        on_demand, reserved = self.tables.price[pool]
-        pricing = "spot" if spot else ("on-demand" if on_demand * busy <= reserved else "reserved")
-        what = self.problem.offers[offer]
-        return {"location": what.location, "size": what.size, "pricing": pricing, "replicas": replicas}
+        for name, b in zip(self._replica_names, s.bin_of.tolist(), strict=True):
+            if name is not None:
+                hosted[b].append(name)
+        firm = (t.price[s.pool[:bins], 0] * s.busy[:bins] <= t.price[s.pool[:bins], 1]).tolist()
+        machines = [
+            {"location": location, "size": size, "pricing": paid if on_demand else "reserved", "replicas": replicas}
+            for (location, size, paid), on_demand, replicas in zip([self._machines[p] for p in s.pool[:bins].tolist()], firm, hosted, strict=True)
+        ]
+        return {"starts": {name: start for name, start in zip(self._names, genes.tolist(), strict=False) if name is not None}, "instances": machines}
 
     def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
         """Return the vector of a plan: its starts and pools; what the encoding cannot say becomes gene 0."""
         t, genes = self.tables, np.zeros(self.num_genes, dtype=np.int64)
-        position = {(*name,): r for r, name in enumerate(self._replica_names)}
+        position = {(*name,): r for r, name in enumerate(self._replica_names) if name is not None}
         number = {(self.problem.offers[p.offer].location, self.problem.offers[p.offer].size, p.spot): k for k, p in enumerate(self.pools)}
         genes[: len(t.duration)] = [plan["starts"].get(r.name, 0) for r in self.problem.requests]
         for machine in plan["instances"]:
             pool = number.get((machine["location"], machine["size"], machine["pricing"] == "spot"), -1)
             for replica in machine["replicas"]:
-                r = position[*replica]
+                r = position.get((*replica,), -1)
+                if r < 0:
+                    continue
                 i = t.request[r]
                 found = np.flatnonzero(t.legal[t.legal_first[i] : t.legal_first[i + 1]] == pool)
                 genes[len(t.duration) + r] = found[0] if len(found) else 0

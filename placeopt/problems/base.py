@@ -18,6 +18,9 @@ from placeopt.front import Evaluation, InstanceName, Objective, Violation
 
 __all__ = ["Amount", "Count", "Evaluation", "Name", "Objective", "Positive", "PositiveCount", "Problem", "Record", "Violation"]
 
+#: More decimals than these are rounded, and the objective has no `step`.
+MOST_DECIMALS = 9
+
 #: A name of the user's own: any text that is not empty.
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=253)]
 #: A finite quantity >= 0.

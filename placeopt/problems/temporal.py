@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
@@ -19,6 +18,7 @@ from pydantic import Field, model_validator
 from placeopt.documents import validate
 from placeopt.errors import DocumentError, did_you_mean
 from placeopt.problems.base import (
+    MOST_DECIMALS,
     Amount,
     Count,
     Evaluation,
@@ -28,17 +28,13 @@ from placeopt.problems.base import (
     PositiveCount,
     Problem,
     Record,
-    Violation,
     decimals,
     keyword_defaults,
     require_unique,
     scaled_down,
     scaled_up,
 )
-
-PRICINGS = ("on-demand", "reserved", "spot")
-#: More decimals than these are rounded, and the objective has no `step`.
-_MOST_DECIMALS = 9
+from placeopt.problems.temporal_referee import Referee, Units
 
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
@@ -145,8 +141,8 @@ class Temporal(Problem):
         """Decimals of (cpu, memory) in this instance: resources are compared as whole numbers."""
         everything: list[Offer | Request] = [*self.offers, *self.requests]
         return (
-            min(_MOST_DECIMALS, decimals(x.cpu_cores for x in everything)),
-            min(_MOST_DECIMALS, decimals(x.memory_gib for x in everything)),
+            min(MOST_DECIMALS, decimals(x.cpu_cores for x in everything)),
+            min(MOST_DECIMALS, decimals(x.memory_gib for x in everything)),
         )
 
     @cached_property
@@ -179,12 +175,12 @@ class Temporal(Problem):
         return math.inf if price is None else price * self.slot_hours
 
     @cached_property
-    def _units(self) -> _Units:
-        return _Units(self)
+    def _units(self) -> Units:
+        return Units(self)
 
     @cached_property
-    def _referee(self) -> _Referee:
-        return _Referee(self)
+    def _referee(self) -> Referee:
+        return Referee(self)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -271,168 +267,3 @@ class Temporal(Problem):
             "fleet": ", ".join(f"{n} x {' '.join(what)}" for what, n in counts.most_common()),
             "replicas on spot": f"{spot / max(1, replicas):.0%}",
         }
-
-
-class _Units:
-    """The whole-number units in which the referee adds up, so that a value does not depend on the order of its terms."""
-
-    def __init__(self, problem: Temporal):
-        offers, requests = problem.offers, problem.requests
-        used = [x for row in problem.latency_ms.values() for x in row.values()]
-        digits = decimals(used)
-        self.latency_scale = 10 ** min(digits, _MOST_DECIMALS)
-        whole = {origin: {d: _whole(v, self.latency_scale) for d, v in row.items()} for origin, row in problem.latency_ms.items()}
-        self.latency = {origin: [row.get(o.location) for o in offers] for origin, row in whole.items()}
-        slot = Decimal(repr(float(problem.slot_hours)))
-        exact = {(k, p): Decimal(repr(price)) * slot for k, o in enumerate(offers) for p in PRICINGS if (price := o.price(p)) is not None}
-        cost_digits = max((max(0, -int(v.normalize().as_tuple().exponent)) for v in exact.values()), default=0)
-        self.cost_scale = 10 ** min(cost_digits, 12)
-        self.slot_cost = {key: int((value * self.cost_scale).to_integral_value()) for key, value in exact.items()}
-        frequencies = [o.spot_interruption or 0.0 for o in offers]
-        frequency_digits = decimals(frequencies)
-        scale = 10 ** min(frequency_digits, _MOST_DECIMALS)
-        self.share = math.lcm(*{r.replicas for r in requests})
-        self.frequency = [_whole(f, scale) for f in frequencies]
-        self.interruption_scale = scale * self.share
-        n = len(requests)
-        self.latency_step = None if digits > _MOST_DECIMALS else 1 / (n * self.latency_scale)
-        self.cost_step = None if cost_digits > 12 else 1 / self.cost_scale
-        self.interruption_step = None if frequency_digits > _MOST_DECIMALS or self.share > 10**9 else 1 / (n * self.interruption_scale)
-
-
-def _whole(value: float, scale: int) -> int:
-    return int((Decimal(repr(float(value))) * scale).to_integral_value())
-
-
-class _Referee:
-    """Judges plans of one instance, written straight from the equations."""
-
-    def __init__(self, problem: Temporal):
-        self.problem, self.units = problem, problem._units
-        self.requests = {r.name: k for k, r in enumerate(problem.requests)}
-        self.offers = {(o.location, o.size): k for k, o in enumerate(problem.offers)}
-        self.replicas = [r.replicas for r in problem.requests]
-        self.durations = np.array([r.duration_slots for r in problem.requests])
-        unknown = -1
-        self.latency = np.array([[unknown if x is None else x for x in self.units.latency[r.origin]] for r in problem.requests])
-        self.frequency = np.array(self.units.frequency)
-        self.horizon = problem.horizon_slots
-
-    def judge(self, plan: Mapping[str, Any]) -> Evaluation:
-        """Return values and violations of a plan."""
-        try:
-            return self._judge(plan["starts"], plan["instances"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            self.problem.read_plan(plan)  # names the field that is wrong
-            raise DocumentError(f"the plan cannot be read ({error})", remedy="see `placeopt schema temporal`") from None
-
-    def _judge(self, starts: Mapping[str, int], instances: Sequence[Mapping[str, Any]]) -> Evaluation:
-        units, n = self.units, len(self.replicas)
-        violations: list[Violation] = []
-        begins, scheduled = self._begins(starts, violations)
-        leased = [self._offer(instance, position) for position, instance in enumerate(instances)]
-        host, request = self._hosted(instances, violations)
-        offer, spot = np.array(leased, dtype=int)[host], np.array([i["pricing"] == "spot" for i in instances], dtype=bool)[host]
-        latency = self.latency[request, offer]
-        for k, j in zip(request[latency < 0], offer[latency < 0], strict=True):
-            violations.append(self._unreachable(k, j))
-        worst = np.zeros(n, dtype=np.int64)
-        np.maximum.at(worst, request, latency)  # (15), (16)
-        interruptions = np.zeros(n, dtype=np.int64)
-        np.add.at(interruptions, request[spot], self.frequency[offer[spot]])
-        present = scheduled[request]
-        busy = self._check_loads(leased, host[present], request[present], begins, violations)
-        self._check_leased(Counter(leased), violations)
-        paid = [(self.horizon if i["pricing"] == "reserved" else slots) for i, slots in zip(instances, busy, strict=True)]
-        cost = sum(slots * units.slot_cost[j, i["pricing"]] for i, j, slots in zip(instances, leased, paid, strict=True))  # (7)
-        share = sum(f * (units.share // r) for f, r in zip(interruptions.tolist(), self.replicas, strict=True))  # (8)
-        values = (int(worst.sum()) / (n * units.latency_scale), cost / units.cost_scale, share / (n * units.interruption_scale))
-        return Evaluation(values, tuple(violations))
-
-    def _begins(self, starts: Mapping[str, int], violations: list[Violation]) -> tuple[np.ndarray, np.ndarray]:
-        """Equation (14): one start for every request, within [0, T - d]. Returns the starts, and which there are."""
-        for name in starts.keys() - self.requests.keys():
-            raise DocumentError(f"unknown request {name!r}", path="starts", remedy="name requests of the instance")
-        begins = np.array([starts.get(name, -1) for name in self.requests])
-        scheduled = np.array([name in starts for name in self.requests])
-        latest = self.horizon - self.durations
-        for k in np.flatnonzero((begins < 0) | (begins > latest)):
-            name, start = self.problem.requests[k].name, int(begins[k])
-            if not scheduled[k]:
-                violations.append(Violation("not-scheduled", 1.0, f"request {name!r} has no start"))
-                continue
-            outside = max(-start, start - int(latest[k])) / self.horizon
-            violations.append(Violation("outside-horizon", outside, f"request {name!r} starts at slot {start}; legal: 0 to {latest[k]}"))
-        return begins, scheduled
-
-    def _offer(self, instance: Mapping[str, Any], position: int) -> int:
-        where = (instance["location"], instance["size"])
-        offer = self.offers.get(where)
-        if offer is None:
-            raise DocumentError(f"no offer {' '.join(map(str, where))!r}", path=f"instances[{position}]", remedy="name an offer of the instance")
-        if (offer, instance["pricing"]) not in self.units.slot_cost:
-            raise DocumentError(
-                f"{' '.join(where)} has no {instance['pricing']} price", path=f"instances[{position}].pricing", remedy="use a pricing that is offered"
-            )
-        return offer
-
-    def _hosted(self, instances: Sequence[Mapping[str, Any]], violations: list[Violation]) -> tuple[np.ndarray, np.ndarray]:
-        """Equation (12): every replica once. Returns for every replica placed the instance and the request."""
-        counts: Counter[tuple[str, int]] = Counter()
-        host, request = [], []
-        for position, instance in enumerate(instances):
-            for name, replica in instance["replicas"]:
-                k = self.requests.get(name)
-                if k is None or not 0 <= replica < self.replicas[k]:
-                    path = f"instances[{position}].replicas"
-                    raise DocumentError(f"unknown replica {name!r} {replica}", path=path, remedy="replicas are numbered from 0 within a request")
-                counts[name, replica] += 1
-                host.append(position)
-                request.append(k)
-        if len(counts) < sum(self.replicas) or len(host) > len(counts):
-            for k, what in enumerate(self.problem.requests):
-                for replica in range(what.replicas):
-                    if (times := counts[what.name, replica]) != 1:
-                        message = f"replica {replica} of {what.name!r} is placed {times} times; legal: once"
-                        violations.append(Violation("replica-placement", 1 / self.replicas[k], message))
-        return np.array(host, dtype=int), np.array(request, dtype=int)
-
-    def _check_loads(
-        self, leased: Sequence[int], host: np.ndarray, request: np.ndarray, begins: np.ndarray, violations: list[Violation]
-    ) -> list[int]:
-        """Equations (10), (11): loads within capacity at all times. Returns the slots in which each machine hosts something."""
-        begin, end = begins[request], begins[request] + self.durations[request]
-        times, where = np.unique(np.concatenate((begin, end)), return_inverse=True)
-        widths = np.diff(times, append=times[-1:])
-        amounts = np.concatenate((self.problem.demands, np.ones((len(self.replicas), 1), dtype=np.int64)), axis=1)[request]  # cpu, memory, 1
-        busy: list[int] = []
-        chunk = max(1, 2_000_000 // max(1, len(times)))
-        for low in range(0, len(leased), chunk):
-            high = min(low + chunk, len(leased))
-            mine = np.flatnonzero((host >= low) & (host < high))
-            change = np.zeros((high - low, len(times), 3), dtype=np.int64)
-            np.add.at(change, (host[mine] - low, where[mine]), amounts[mine])
-            np.add.at(change, (host[mine] - low, where[mine + len(request)]), -amounts[mine])
-            load = change.cumsum(axis=1)
-            busy += ((load[:, :, 2] > 0) * widths).sum(axis=1).tolist()
-            peak = load[:, :, :2].max(axis=1, initial=0)
-            for position, resource in np.argwhere(peak > self.problem.capacities[leased[low:high]]):
-                violations.append(self._overload(low + position, leased[low + position], resource, peak[position, resource]))
-        return busy
-
-    def _overload(self, position: int, offer: int, resource: int, peak: int) -> Violation:
-        kind, what = ("cpu", "memory")[resource], self.problem.offers[offer]
-        load = peak / max(self.problem.capacities[offer, resource], 1)
-        return Violation(f"{kind}-capacity", load - 1, f"instances[{position}] ({what.location} {what.size}) is at {load:.0%} of its {kind}")
-
-    def _unreachable(self, k: int, offer: int) -> Violation:
-        request, location = self.problem.requests[k], self.problem.offers[offer].location
-        return Violation("unreachable", 1.0, f"request {request.name!r} has a replica in {location}, to which {request.origin} has no latency")
-
-    def _check_leased(self, leased: Counter[int], violations: list[Violation]) -> None:
-        """No more machines of an offer than may be leased, all prices together."""
-        for offer, count in leased.items():
-            what = self.problem.offers[offer]
-            if what.max_instances is not None and count > what.max_instances:
-                message = f"{count} machines of {what.location} {what.size} are leased; legal: at most {what.max_instances}"
-                violations.append(Violation("max-instances", (count - what.max_instances) / max(what.max_instances, 1), message))
