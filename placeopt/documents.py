@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from placeopt.errors import DocumentError, did_you_mean
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read one JSON document, refusing what JSON leaves to the reader.
 
-    Duplicate keys, ``NaN``, infinities, nesting too deep to hold and bytes that are not UTF-8 are errors.
+    Duplicate keys, ``NaN``, infinities, nesting too deep to hold and text that is not UTF-8 are errors.
 
     Raises
     ------
@@ -26,7 +27,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     """
     file = str(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise DocumentError(error.strerror or str(error), file=file, remedy="give the path of a readable JSON file") from None
     except UnicodeDecodeError as error:
@@ -40,7 +41,12 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 def parse_json(text: str) -> Any:
     """Parse JSON text with the same strictness as `read_json`."""
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        document = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite)
+        if "\\ud" in text.lower():  # an escape that may be half of a pair: it could be read, but never written
+            json.dumps(document, ensure_ascii=False).encode("utf-8")
+        return document
+    except UnicodeEncodeError:
+        raise DocumentError("a text holds half of a surrogate pair", remedy="write characters, not \\uD800 to \\uDFFF") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise DocumentError(f"not JSON: {error.msg} at {where}", remedy="a document is one complete JSON object") from None
@@ -57,6 +63,13 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise DocumentError(f"the key {twice!r} stands twice in one object", remedy="keep one of the two")
     return document
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise DocumentError(f"{text[:40]} is too large", remedy="use numbers below 1e308")
+    return value
 
 
 def _refuse_constant(name: str) -> float:
