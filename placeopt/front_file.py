@@ -77,8 +77,13 @@ def read(path: str | os.PathLike[str]) -> Front:
     """Read and validate a front file."""
     document = validate(FrontDocument, read_json(path), file=str(path))
     width = len(document.objectives)
+    names = [o.name for o in document.objectives]
+    for name in names:
+        if names.count(name) > 1:
+            raise DocumentError(f"{name!r} stands twice", file=str(path), path="objectives", remedy="name each objective once")
     vectors = [(f"points[{k}].values", p.values) for k, p in enumerate(document.points)]
     vectors += [(f"bounds[{k}]", bound) for k, bound in enumerate(document.bounds)]
+    vectors += [("rejected.values", document.rejected.values)] if document.rejected else []
     for where, vector in vectors:
         if len(vector) != width:
             raise DocumentError(f"{len(vector)} values", file=str(path), path=where, remedy=f"give one per objective: {width}")
