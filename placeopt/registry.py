@@ -68,7 +68,7 @@ METHODS = {
     for m in (
         Method("auto", "placeopt.api:run_auto", tuple(KINDS), "picks a method by problem and size"),
         Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "several methods, their fronts merged with provenance"),
-        Method("epsilon-constraint", "placeopt.exact.epsilon_constraint:run", MODELLED, "exact front of the Pyomo model, HiGHS or SCIP (small instances)"),
+        Method("epsilon-constraint", "placeopt.exact.epsilon_constraint:run", MODELLED, "exact front of the Pyomo model (small instances)"),
         Method("greedy", "placeopt.heuristics.{row}:greedy", ("temporal",), "one constructed solution per weight vector: milliseconds"),
         Method("moead", "placeopt.evolve.moead:run", ENCODED, "MOEA/D with Tchebycheff weights, seeds and an archive, compiled"),
         Method("mspso", "placeopt.evolve.mspso:run", ENCODED, "the multi-swarm PSO of the CNSM 2024 paper, array-based"),

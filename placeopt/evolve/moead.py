@@ -53,7 +53,8 @@ class _Population:
             lattice_weights = np.repeat(lattice_weights, 50, axis=0)
         distance = ((lattice_weights[:, None] - lattice_weights[None]) ** 2).sum(axis=2)
         self.neighbours = np.argsort(distance, axis=1, kind="stable")[:, :neighbours]
-        X, F, excess = search.evaluate(search.first(len(lattice_weights)))
+        X, F, G = search.evaluate(search.first(len(lattice_weights)))
+        excess = G.sum(axis=1)
         search.archive.settle()
         good = F[excess == excess.min()]
         self.ideal = good.min(axis=0)
@@ -107,9 +108,9 @@ def _generation(search: Search, population: _Population, block: np.ndarray, loca
     rows = np.arange(len(block))[:, None]
     parents = np.where(local, near[rows, rng.integers(0, width, (len(block), 2))], rng.integers(0, size, (len(block), 2)))
     children = search.encoder.vary(rng, population.X[parents[:, 0]], population.X[parents[:, 1]])
-    children, F, excess = search.evaluate(children)
+    children, F, G = search.evaluate(children)
     shuffled = near[rows, rng.random((len(block), width)).argsort(axis=1)]
     candidates = np.where(local, shuffled, rng.integers(0, size, (len(block), width)))
     _replace(
-        children, F, excess, candidates, population.weights, population.ideal, population.X, population.F, population.excess, replacements
+        children, F, G.sum(axis=1), candidates, population.weights, population.ideal, population.X, population.F, population.excess, replacements
     )  # fmt: skip

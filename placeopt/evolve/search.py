@@ -70,8 +70,8 @@ class Search:
 
         Returns
         -------
-        X, F, excess : ndarray
-            The rows that were evaluated, their objectives, and their total violation (0 where feasible).
+        X, F, G : ndarray
+            The rows that were evaluated, their objectives and violations.
         """
         X = X[: self.budget.allow(len(X))]
         F, G = self.encoder.evaluate(X)
@@ -79,7 +79,7 @@ class Search:
         self.archive.add(X, F, G)
         if self.budget.on_progress is not None:
             self.budget.report(self.archive.best, len(self.archive.X))
-        return X, F, G.sum(axis=1) if G.shape[1] else np.zeros(len(F))
+        return X, F, G
 
     def conclude(self, method: str, parameters: dict[str, Any], libraries: Sequence[str] = ("numpy", "numba", "moocore")) -> Front:
         """Return the judged front of the archive."""

@@ -1,0 +1,90 @@
+"""NSGA-II and NSGA-III, by pymoo, over any encoder.
+
+K. Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE TEVC 6(2), 2002; K. Deb, H. Jain, "An
+evolutionary many-objective optimization algorithm using reference-point-based nondominated sorting approach", IEEE TEVC
+18(4), 2014, as implemented by J. Blank, K. Deb, "pymoo", IEEE Access 8, 2020. Supports every problem with an encoder. What is
+ours: the encoder's compiled variation, seeds from heuristics/, an archive of everything met, repeatable tie-breaks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from placeopt.budget import Budget
+from placeopt.evolve.search import Search
+from placeopt.front import Front, Objective
+from placeopt.heuristics.weights import lattice
+from placeopt.problems.base import Problem
+
+
+def nsga2(
+    problem: Problem,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+    *,
+    population: int = 200,
+    offspring: int = 400,
+) -> Front:
+    """Run NSGA-II.
+
+    Parameters
+    ----------
+    population, offspring : int
+        Survivors, and children made in each generation.
+    """
+    from pymoo.algorithms.moo.nsga2 import NSGA2
+
+    from placeopt.evolve.pymoo_adapter import Variation
+
+    algorithm = NSGA2(pop_size=population, n_offsprings=offspring, mating=Variation(), eliminate_duplicates=False)
+    return _run("nsga2", algorithm, Search(problem, objectives, budget, seed, start), population, offspring)
+
+
+def nsga3(
+    problem: Problem,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+    *,
+    offspring: int = 400,
+) -> Front:
+    """Run NSGA-III with a lattice of about 200 reference directions, which is also the size of the population.
+
+    Parameters
+    ----------
+    offspring : int
+        Children made in each generation.
+    """
+    from pymoo.algorithms.moo.nsga3 import NSGA3
+
+    from placeopt.evolve.pymoo_adapter import Variation
+
+    directions = lattice(len(objectives))
+    population = max(100, len(directions))
+    algorithm = NSGA3(directions, pop_size=population, n_offsprings=offspring, mating=Variation(), eliminate_duplicates=False)
+    return _run("nsga3", algorithm, Search(problem, objectives, budget, seed, start), population, offspring)
+
+
+def _run(name: str, algorithm: Any, search: Search, population: int, offspring: int) -> Front:
+    """Let a pymoo algorithm make generation after generation until the budget ends."""
+    from pymoo.core.termination import NoTermination
+
+    from placeopt.evolve.pymoo_adapter import EncodedProblem
+
+    def evaluate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        _, F, G = search.evaluate(X)
+        return F, G
+
+    first = search.first(population)
+    algorithm.initialization.sampling = first[: search.budget.allow(len(first))]
+    algorithm.setup(EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=search.seed)
+    algorithm.next()
+    while not search.finished:
+        algorithm.n_offsprings = search.budget.allow(offspring)
+        algorithm.next()
+    return search.conclude(name, {"population": population, "offspring": offspring}, ("pymoo", "numpy", "numba", "moocore"))
