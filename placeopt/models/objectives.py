@@ -1,0 +1,34 @@
+"""Objectives and epsilon bounds, declared the same way on every model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pyomo.environ as pyo
+
+
+def declare(model: pyo.ConcreteModel, expressions: Mapping[str, Any]) -> None:
+    """Add linear objectives to a model, all minimised.
+
+    Afterwards ``model.<name>`` is a named Expression for every objective. ``model.minimise[name]`` are the Objectives, of which
+    the first is active. ``model.epsilon[name]`` is a mutable Param, infinite at first, and the Constraint
+    ``model.within_epsilon[name]`` keeps the expression within it: to bound the cost, set ``model.epsilon["cost_usd"] = 60``.
+    """
+    for name, expression in expressions.items():
+        setattr(model, name, pyo.Expression(expr=expression))
+    model.OBJECTIVES = pyo.Set(initialize=list(expressions), doc="names of the objectives")
+    model.minimise = pyo.Objective(model.OBJECTIVES, rule=lambda m, name: getattr(m, name), doc="one of them is active")
+    model.epsilon = pyo.Param(model.OBJECTIVES, mutable=True, default=math.inf, within=pyo.Any, doc="largest value of an objective")
+    model.within_epsilon = pyo.Constraint(model.OBJECTIVES, rule=lambda m, name: getattr(m, name) <= m.epsilon[name], doc="epsilon bounds")
+    minimise_only(model, next(iter(expressions)))
+
+
+def minimise_only(model: pyo.ConcreteModel, name: str) -> None:
+    """Make one objective the active one."""
+    for other in model.OBJECTIVES:
+        if other == name:
+            model.minimise[other].activate()
+        else:
+            model.minimise[other].deactivate()
