@@ -173,14 +173,13 @@ def validate(schema: Any, document: Any, *, file: str | None = None) -> Any:
         return schema.model_validate(document)
     except ValidationError as error:
         raise _translate(error, schema, file) from None
+    except DocumentError as error:  # from a validator of the class itself
+        raise error if file is None else error.in_file(file) from None
 
 
 def _translate(error: Any, schema: Any, file: str | None) -> DocumentError:
     faults = error.errors(include_url=False)
     fault = next((f for f in faults if f["type"] == "extra_forbidden"), faults[0])
-    raised = fault.get("ctx", {}).get("error")
-    if isinstance(raised, DocumentError):
-        return DocumentError(raised.problem, file=file, path=_json_path(fault["loc"]) + (raised.path or "") or None, remedy=raised.remedy)
     path, value = _json_path(fault["loc"]), _shown(fault["input"])
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     if fault["type"] == "extra_forbidden":

@@ -144,13 +144,14 @@ def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
     return {name: p.default for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
 
 
-def require_unique(items: Iterable[Any], what: str) -> None:
-    """Raise unless `items` are all different."""
+def require_unique(items: Iterable[Any], what: str, path: str | None = None) -> None:
+    """Raise unless `items` are all different; `path` is the list they stand in, ``nodes`` for the `what` "node" if not given."""
+    where = f"{what}s" if path is None and what.isidentifier() else path
     seen = set()
-    for item in items:
+    for k, item in enumerate(items):
         if item in seen:
             shown = item if isinstance(item, str) else " ".join(map(str, item))
-            raise DocumentError(f"{what} {shown!r} stands twice", remedy="names must be unique")
+            raise DocumentError(f"{what} {shown!r} stands twice", path=where and f"{where}[{k}]", remedy="names must be unique")
         seen.add(item)
 
 

@@ -52,13 +52,12 @@ class Offer(Record):
     spot_interruption: Share | None = None
     max_instances: Count | None = None
 
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
+    def check(self, path: str) -> None:
+        """Raise unless there is a price, and the share of interruptions where there is a spot price."""
         if self.on_demand_usd_per_hour is None and self.reserved_usd_per_hour is None and self.spot_usd_per_hour is None:
-            raise DocumentError("the offer has no price", remedy="give on_demand_, reserved_ or spot_usd_per_hour")
+            raise DocumentError("the offer has no price", path=path, remedy="give on_demand_, reserved_ or spot_usd_per_hour")
         if self.spot_usd_per_hour is not None and self.spot_interruption is None:
-            raise DocumentError("a spot price without spot_interruption", remedy="give the share of interruptions, 0 to 1")
-        return self
+            raise DocumentError("a spot price without spot_interruption", path=path, remedy="give the share of interruptions, 0 to 1")
 
     def price(self, pricing: str) -> float | None:
         """Return the price in USD per hour under a pricing of `PRICINGS`, None where it is not offered."""
@@ -113,6 +112,8 @@ class Temporal(Problem):
     def _consistent(self) -> Self:
         require_unique(((o.location, o.size) for o in self.offers), "offer")
         require_unique((r.name for r in self.requests), "request")
+        for k, offer in enumerate(self.offers):
+            offer.check(f"offers[{k}]")
         for k, request in enumerate(self.requests):
             if request.origin not in self.latency_ms:
                 raise DocumentError(
