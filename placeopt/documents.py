@@ -8,7 +8,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,30 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 
 def parse_json(text: str) -> Any:
     """Parse JSON text with the same strictness as `read_json`."""
+    odd: list[tuple[Any, DocumentError]] = []  # found while parsing, when the path is not yet known
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            odd.append((found, DocumentError(f"the key {twice!r} stands twice", remedy="keep one of the two")))
+        return found
+
+    def finite(number: str) -> float:
+        value = float(number)
+        if not math.isfinite(value):
+            odd.append((value, DocumentError(f"{number[:40]} is not a finite number", remedy="use finite numbers only")))
+        return value
+
     try:
-        document = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite)
-        if "\\ud" in text.lower():  # an escape that may be half of a pair: it could be read, but never written
-            json.dumps(document, ensure_ascii=False).encode("utf-8")
+        document = json.loads(text, object_pairs_hook=unique, parse_constant=finite, parse_float=finite)
+        if "\\ud" in text.lower():
+            odd += _halves(document)
+        if odd:
+            thing, error = odd[0]
+            raise DocumentError(error.problem, path=_path_to(document, thing), remedy=error.remedy)
         return document
-    except UnicodeEncodeError:
-        raise DocumentError("a text holds half of a surrogate pair", remedy="write characters, not \\uD800 to \\uDFFF") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise DocumentError(f"not JSON: {error.msg} at {where}", remedy="a document is one complete JSON object") from None
@@ -56,24 +73,26 @@ def parse_json(text: str) -> Any:
         raise DocumentError(f"a number cannot be read ({error})", remedy="use ordinary numbers") from None
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise DocumentError(f"the key {twice!r} stands twice in one object", remedy="keep one of the two")
-    return document
+def _halves(document: Any) -> list[tuple[Any, DocumentError]]:
+    """Return the texts that hold half of a surrogate pair: JSON can escape it, but no UTF-8 file can hold it."""
+    texts = [text for _, value in _walk(document, "") for text in ([value] if isinstance(value, str) else value if isinstance(value, dict) else ())]
+    error = DocumentError("a text holds half of a surrogate pair", remedy="write characters, not \\uD800 to \\uDFFF")
+    return [(text, error) for text in texts if any("\ud800" <= character <= "\udfff" for character in text)]
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise DocumentError(f"{text[:40]} is too large", remedy="use numbers below 1e308")
-    return value
+def _path_to(document: Any, thing: Any) -> str | None:
+    return next((path for path, value in _walk(document, "") if value is thing), "") or None
 
 
-def _refuse_constant(name: str) -> float:
-    raise DocumentError(f"{name} is not a number", remedy="use finite numbers only")
+def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield every value below `value`, itself first, with its JSON path."""
+    yield path, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _walk(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for k, inner in enumerate(value):
+            yield from _walk(inner, f"{path}[{k}]")
 
 
 def write_json(path: str | os.PathLike[str], document: Any, *, compact: bool = False) -> None:

@@ -31,16 +31,17 @@ JSON = st.recursive(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"a": 1, "a": 2}', "'a' stands twice"),
-        ('{"a": NaN}', "NaN is not a number"),
-        ('{"a": -Infinity}', "-Infinity is not a number"),
-        ('{"a": 1e999}', "1e999 is too large"),
+        ('{"x": [{}, {"a": 1, "a": 2}]}', r"^x\[1\]: the key 'a' stands twice; keep one of the two"),
+        ('{"x": [0, {"a": NaN}]}', r"^x\[1\]\.a: NaN is not a finite number"),
+        ('{"a": -Infinity}', "^a: -Infinity is not a finite number"),
+        ('{"a": {"b": 1e999}}', "^a.b: 1e999 is not a finite number"),
         ('{"a": ', "not JSON"),
         ("", "not JSON"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a":' * 100_000, "nested too deeply"),
         ("9" * 5000, "a number cannot be read"),
-        ('{"a": "\\ud800"}', "half of a surrogate pair"),
+        ('{"a": "\\ud800"}', "^a: a text holds half of a surrogate pair"),
+        ('{"a": "\\ud83d\\ude00", "b": 1, "b": 2}', "'b' stands twice"),
         ('{"\\udc00": 1}', "half of a surrogate pair"),
     ],
 )
