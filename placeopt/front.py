@@ -248,16 +248,7 @@ class Front:
         """Return a front of at most `size` points: the extremes, then always the point farthest from those chosen."""
         if len(self.points) <= size:
             return self
-        scaled = self.normalised()
-        chosen = list(dict.fromkeys(int(k) for k in scaled.argmin(axis=0)))[:size]
-        distance = np.full(len(self.points), np.inf)
-        for k in chosen:
-            distance = np.minimum(distance, ((scaled - scaled[k]) ** 2).sum(axis=1))
-        while len(chosen) < size:
-            k = int(distance.argmax())
-            chosen.append(k)
-            distance = np.minimum(distance, ((scaled - scaled[k]) ** 2).sum(axis=1))
-        return replace(self, points=tuple(self.points[k] for k in sorted(chosen)))
+        return replace(self, points=tuple(self.points[k] for k in farthest(self.values, size)))
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame: one row a point, one column an objective, then status, gap, method, seed."""
@@ -352,6 +343,21 @@ def merge(fronts: Iterable[Front]) -> Front:
         min(rejected, key=lambda r: (severity(r.violations), r.values), default=None),
         tuple(dict.fromkeys(reason for f in fronts for reason in f.reasons)),
     )
+
+
+def farthest(values: np.ndarray, size: int) -> list[int]:
+    """Return at most `size` row numbers: the least of each column, then always the row farthest from those chosen, scaled."""
+    spread = values.max(axis=0) - values.min(axis=0)
+    scaled = (values - values.min(axis=0)) / np.where(spread > 0, spread, 1.0)
+    chosen = list(dict.fromkeys(int(k) for k in scaled.argmin(axis=0)))[:size]
+    distance = np.full(len(values), np.inf)
+    for k in chosen:
+        distance = np.minimum(distance, ((scaled - scaled[k]) ** 2).sum(axis=1))
+    while len(chosen) < min(size, len(values)):
+        k = int(distance.argmax())
+        chosen.append(k)
+        distance = np.minimum(distance, ((scaled - scaled[k]) ** 2).sum(axis=1))
+    return sorted(chosen)
 
 
 def severity(violations: Iterable[Violation]) -> float:

@@ -246,8 +246,6 @@ class TemporalEncoder:
     Genes are the starts of the requests in [0, T - d], then for every replica an index into its request's legal list.
     """
 
-    num_constraints = 2
-
     def __init__(self, problem: Temporal, objectives: Sequence[Objective]):
         self.problem = problem
         self.objectives = tuple(objectives)
@@ -260,6 +258,8 @@ class TemporalEncoder:
         self.upper = np.concatenate((latest, np.maximum(choices - 1, 0)[t.request])).astype(np.int64)
         self.lower = np.zeros_like(self.upper)
         self.num_genes = len(self.upper)
+        # A vector can break something only where machines are limited or a request fits nowhere.
+        self.num_constraints = 2 if (t.most >= 0).any() or not self.served.all() else 0
         self._scratch = _scratch(t)
         # What is left out of plans, because it cannot be served, is None.
         self._names = [r.name if ok else None for r, ok in zip(problem.requests, self.served, strict=True)]
@@ -268,10 +268,10 @@ class TemporalEncoder:
         self._machines = [(o.location, o.size, "spot" if spot else "on-demand") for o, spot in offers]
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return F (n, objectives) and G (n, 2): excess machines, and the share of requests that cannot be served."""
+        """Return F (n, objectives) and G (n, 2): excess machines, and the share of requests that cannot be served; (n, 0) if neither can be."""
         F, excess = _evaluate(np.ascontiguousarray(X, dtype=np.int64), self.tables, self._scratch)
         unserved = np.full(len(F), float(1 - self.served.mean()))
-        return F[:, self._columns], np.stack((excess, unserved), axis=1)
+        return F[:, self._columns], np.stack((excess, unserved), axis=1)[:, : self.num_constraints]
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; requests that cannot be served are left out of it."""

@@ -27,7 +27,8 @@ def nsga2(
     start: Front | None = None,
     *,
     population: int = 200,
-    offspring: int = 400,
+    offspring: int = 800,
+    points: int | None = 1000,
 ) -> Front:
     """Run NSGA-II.
 
@@ -35,13 +36,15 @@ def nsga2(
     ----------
     population, offspring : int
         Survivors, and children made in each generation.
+    points : int or None
+        Largest size of the front; None keeps everything met.
     """
     from pymoo.algorithms.moo.nsga2 import NSGA2
 
-    from placeopt.evolve.pymoo_adapter import Variation
+    from placeopt.evolve.pymoo_adapter import ScreenedVariation
 
-    algorithm = NSGA2(pop_size=population, n_offsprings=offspring, mating=Variation(), eliminate_duplicates=False)
-    return _run("nsga2", algorithm, Search(problem, objectives, budget, seed, start), population, offspring)
+    algorithm = NSGA2(pop_size=population, n_offsprings=offspring, mating=ScreenedVariation(), eliminate_duplicates=False)
+    return _run("nsga2", algorithm, Search(problem, objectives, budget, seed, start), population, offspring, points)
 
 
 def nsga3(
@@ -51,7 +54,8 @@ def nsga3(
     seed: int,
     start: Front | None = None,
     *,
-    offspring: int = 400,
+    offspring: int = 800,
+    points: int | None = 1000,
 ) -> Front:
     """Run NSGA-III with a lattice of about 200 reference directions, which is also the size of the population.
 
@@ -59,32 +63,35 @@ def nsga3(
     ----------
     offspring : int
         Children made in each generation.
+    points : int or None
+        Largest size of the front; None keeps everything met.
     """
     from pymoo.algorithms.moo.nsga3 import NSGA3
 
-    from placeopt.evolve.pymoo_adapter import Variation
+    from placeopt.evolve.pymoo_adapter import ScreenedVariation
 
     directions = lattice(len(objectives))
     population = max(100, len(directions))
-    algorithm = NSGA3(directions, pop_size=population, n_offsprings=offspring, mating=Variation(), eliminate_duplicates=False)
-    return _run("nsga3", algorithm, Search(problem, objectives, budget, seed, start), population, offspring)
+    algorithm = NSGA3(directions, pop_size=population, n_offsprings=offspring, mating=ScreenedVariation(), eliminate_duplicates=False)
+    return _run("nsga3", algorithm, Search(problem, objectives, budget, seed, start), population, offspring, points)
 
 
-def _run(name: str, algorithm: Any, search: Search, population: int, offspring: int) -> Front:
+def _run(name: str, algorithm: Any, search: Search, population: int, offspring: int, points: int | None) -> Front:
     """Let a pymoo algorithm make generation after generation until the budget ends."""
     from pymoo.core.termination import NoTermination
 
-    from placeopt.evolve.pymoo_adapter import EncodedProblem
+    from placeopt.evolve.pymoo_adapter import EncodedProblem, lean
 
     def evaluate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         _, F, G = search.evaluate(X)
         return F, G
 
     first = search.first(population)
+    algorithm = lean(algorithm, search.encoder)
     algorithm.initialization.sampling = first[: search.budget.allow(len(first))]
     algorithm.setup(EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=search.seed)
     algorithm.next()
     while not search.finished:
         algorithm.n_offsprings = search.budget.allow(offspring)
         algorithm.next()
-    return search.conclude(name, {"population": population, "offspring": offspring}, ("pymoo", "numpy", "numba", "moocore"))
+    return search.conclude(name, {"population": population, "offspring": offspring, "points": points}, ("pymoo", "numpy", "numba", "moocore"), points)

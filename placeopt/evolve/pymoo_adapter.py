@@ -19,6 +19,7 @@ from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
 
 from placeopt.encoders import Encoder
+from placeopt.front import nondominated
 
 
 class EncodedProblem(Problem):
@@ -53,11 +54,15 @@ class EncodedProblem(Problem):
         self.scale: np.ndarray | None = None
 
     def _evaluate(self, x: np.ndarray, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        out.update(self.values(x))
+
+    def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return scaled F, and G."""
         F, G = self._call(np.asarray(x, dtype=np.int64))
         if self.scale is None:
             spread = F.max(axis=0) - F.min(axis=0)
             self.scale = np.where(spread > 0, spread, 1.0)
-        out["F"], out["G"] = F / self.scale, G
+        return {"F": F / self.scale, "G": G}
 
 
 class Sample(Sampling):
@@ -78,23 +83,61 @@ class Variation(InfillCriterion):
         super().__init__(eliminate_duplicates=None, n_max_iterations=1)
 
     def _do(self, problem: EncodedProblem, pop: Population, n_offsprings: int, *args: Any, random_state: Any = None, **kwargs: Any) -> Population:
+        return Population.new("X", self.children(problem, pop, n_offsprings, random_state))
+
+    def children(self, problem: EncodedProblem, pop: Population, n_offsprings: int, random_state: Any) -> np.ndarray:
+        """Return the vectors of children, shape (n_offsprings, num_genes)."""
         X = pop.get("X").astype(np.int64, copy=False)
-        order = _standing(pop, random_state)
+        order = _standing(problem, pop, random_state)
         pairs = random_state.integers(0, len(pop), size=(2 * n_offsprings, 2))
         winners = np.where(order[pairs[:, 0]] <= order[pairs[:, 1]], pairs[:, 0], pairs[:, 1])
-        children = problem.encoder.vary(random_state, X[winners[:n_offsprings]], X[winners[n_offsprings:]])
-        return Population.new("X", children)
+        return problem.encoder.vary(random_state, X[winners[:n_offsprings]], X[winners[n_offsprings:]])
 
 
-def _standing(pop: Population, random_state: Any) -> np.ndarray:
+class ScreenedVariation(Variation):
+    """Evaluates the children and hands on only those that can survive.
+
+    Once no member of a population dominates another, a child that some member dominates comes last in the non-dominated sorting
+    of both NSGAs and is cut. Leaving it out spares pymoo an object; that is most of the time of a run.
+    """
+
+    def _do(self, problem: EncodedProblem, pop: Population, n_offsprings: int, *args: Any, random_state: Any = None, **kwargs: Any) -> Population:
+        X = self.children(problem, pop, n_offsprings, random_state)
+        values = problem.values(X)
+        F, old = values["F"], pop.get("F")
+        feasible = (values["G"] <= 0).all(axis=1)
+        feasible_before = values["G"].shape[1] == 0 or (pop.get("CV")[:, 0] <= 0).all()
+        settled = feasible_before and nondominated(np.unique(old, axis=0)).all()
+        if settled:
+            merged = nondominated(np.concatenate((old, F)))
+            keep = merged[len(old) :] & feasible
+        else:
+            keep = np.ones(len(X), dtype=bool)
+        children = Population.new(X=X[keep], F=F[keep], G=values["G"][keep], H=np.empty((int(keep.sum()), 0)))
+        for child in children:
+            child.evaluated = {"F", "G", "H"}
+        return children
+
+
+def lean(algorithm: Any, encoder: Encoder) -> Any:
+    """Return a pymoo algorithm without the bookkeeping that an archive of our own makes idle.
+
+    Its optimum is not updated after each generation, and feasibility is not looked up where no vector can be infeasible.
+    """
+    algorithm._set_optimum = lambda: None
+    if encoder.num_constraints == 0:
+        algorithm.survival.filter_infeasible = False
+    return algorithm
+
+
+def _standing(problem: EncodedProblem, pop: Population, random_state: Any) -> np.ndarray:
     """Return for every individual its place when sorted from best to worst, ties in random order."""
     keys = [random_state.random(len(pop))]
     crowding, rank = pop.get("crowding"), pop.get("rank")
-    if rank[0] is not None:
-        if crowding[0] is not None:
-            keys.append(-crowding.astype(float))
-            keys.append(rank.astype(float))
-    keys.append(pop.get("CV")[:, 0])
+    if rank[0] is not None and crowding[0] is not None:
+        keys += [-crowding.astype(float), rank.astype(float)]
+    if problem.n_ieq_constr:
+        keys.append(pop.get("CV")[:, 0])
     place = np.empty(len(pop), dtype=np.int64)
     place[np.lexsort(keys)] = np.arange(len(pop))
     return place

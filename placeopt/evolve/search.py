@@ -12,7 +12,7 @@ from placeopt import heuristics
 from placeopt.budget import Budget
 from placeopt.encoders import build
 from placeopt.evolve.archive import Archive
-from placeopt.front import Front, Objective
+from placeopt.front import Front, Objective, farthest
 from placeopt.problems.base import Problem
 from placeopt.problems.judge import Candidate, judged
 
@@ -81,22 +81,18 @@ class Search:
             self.budget.report(self.archive.best, len(self.archive.X))
         return X, F, G
 
-    def conclude(self, method: str, parameters: dict[str, Any], libraries: Sequence[str] = ("numpy", "numba", "moocore")) -> Front:
-        """Return the judged front of the archive."""
+    def conclude(
+        self, method: str, parameters: dict[str, Any], libraries: Sequence[str] = ("numpy", "numba", "moocore"), points: int | None = None
+    ) -> Front:
+        """Return the judged front of the archive, of at most `points` of it, or of as many as a time limit leaves room to judge."""
         completed = not self.budget.cancelled and (self.budget.seconds_limit is None or self.budget.evaluations_left == 0)
         vectors = self.archive.result()
-        if self._judging and len(vectors) * self._judging > self.budget.seconds_left:
-            keep = max(50, int(self.budget.seconds_left / self._judging))
-            vectors = vectors[_spread(self.archive.F, keep)] if len(vectors) > keep else vectors
+        room = max(50, int(self.budget.seconds_left / self._judging)) if self._judging else len(vectors)
+        most = min(len(vectors), room, points or len(vectors))
+        if most < len(vectors):
+            vectors = vectors[farthest(self.archive.F, most)]
         candidates = (Candidate(self.encoder.decode(x)) for x in vectors)
         return judged(
             self.problem, self.objectives, candidates, method=method, seed=self.seed, budget=self.budget,
             completed=completed, parameters=parameters, libraries=libraries,
         )  # fmt: skip
-
-
-def _spread(F: np.ndarray, size: int) -> np.ndarray:
-    """Return `size` row numbers: the extremes, and the others evenly along the first objective."""
-    order = np.lexsort(F.T[::-1])
-    even = order[np.linspace(0, len(order) - 1, size - F.shape[1]).astype(int)]
-    return np.unique(np.concatenate((F.argmin(axis=0), even)))

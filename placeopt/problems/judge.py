@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -49,7 +50,7 @@ def judged(
     columns = problem.columns(objectives)
     points: list[Point] = []
     rejected: Rejected | None = None
-    for candidate in candidates:
+    for candidate in _without_collection(candidates):
         verdict = problem.evaluate(candidate.plan)
         values = tuple(verdict.values[c] for c in columns)
         if verdict.feasible:
@@ -61,6 +62,20 @@ def judged(
         reasons = problem.infeasibility() or tuple(v.message for v in (rejected.violations[:20] if rejected else ()))
     run = Run(method, seed, budget.seconds, budget.evaluations, solver_calls, completed, parameters or {}, versions(libraries))
     return Front(problem.instance_name, tuple(objectives), tuple(points), tuple(map(tuple, bounds)), (run,), rejected, reasons)
+
+
+def _without_collection(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Hand on candidates with the garbage collector at rest.
+
+    Thousands of plans are millions of small live objects without cycles; walking them again and again takes a fifth of a run.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield from candidates
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def versions(libraries: Sequence[str]) -> dict[str, str]:

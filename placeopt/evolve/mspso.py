@@ -1,0 +1,130 @@
+"""The multi-swarm particle swarm optimisation of the CNSM 2024 paper, array-based, over any encoder.
+
+N. Di Cicco et al., CNSM 2024, section IV-B, after Z.-H. Zhan et al., "Multiple populations for multiple objectives", IEEE
+Transactions on Cybernetics 43(2), 2013. Supports every problem with an encoder. One swarm per objective; a particle is drawn
+to its own best, to its swarm's best and to a member of a shared archive of 100; every member of that archive is mutated in
+each iteration (elitist learning). Every evaluation counts, those of the elitist learning too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.budget import Budget
+from placeopt.evolve.search import Search
+from placeopt.front import Front, Objective, nondominated
+from placeopt.problems.base import Problem
+
+INERTIA = (0.1, 0.3)
+ACCELERATION = 4.0 / 3.0
+#: Largest random factors of the pulls to a particle's own best, its swarm's best and the archive.
+PULLS = (1.0, 1.0, 0.1)
+
+
+class _Leaders:
+    """The shared archive: non-dominated vectors, of which the most crowded give way."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self.X = self.F = np.empty((0, 0))
+
+    def add(self, X: np.ndarray, F: np.ndarray, excess: np.ndarray) -> None:
+        """Offer vectors; infeasible ones only count while nothing feasible is known."""
+        if len(self.X):
+            X, F, excess = np.concatenate((self.X, X)), np.concatenate((self.F, F)), np.concatenate((self.excess, excess))
+        least = excess <= max(0.0, excess.min())
+        X, F, excess = X[least], F[least], excess[least]
+        keep = np.flatnonzero(nondominated(F))
+        if len(keep) > self.size:
+            keep = keep[np.sort(np.argsort(-crowding(F[keep]), kind="stable")[: self.size])]
+        self.X, self.F, self.excess = X[keep], F[keep], excess[keep]
+
+
+def crowding(F: np.ndarray) -> np.ndarray:
+    """Return the crowding distance of each row (Deb et al., 2002), shape (n,)."""
+    distance = np.zeros(len(F))
+    for column in F.T:
+        order = np.argsort(column, kind="stable")
+        spread = column[order[-1]] - column[order[0]]
+        distance[order[[0, -1]]] = np.inf
+        if spread > 0:
+            distance[order[1:-1]] += (column[order[2:]] - column[order[:-2]]) / spread
+    return distance
+
+
+class _Swarms:
+    """Positions, velocities and memories of all swarms, shape (objectives, particles, ...)."""
+
+    def __init__(self, search: Search, particles: int, leaders: _Leaders):
+        self.search, self.leaders = search, leaders
+        swarms = len(search.objectives)
+        first = search.first(swarms * particles)
+        X, F, G = search.evaluate(first)
+        leaders.add(X, F, G.sum(axis=1))
+        chosen = self._initial(F, G.sum(axis=1), swarms, particles)
+        self.X = X[chosen]
+        self.speed = np.zeros_like(self.X)
+        self.best, self.best_F = self.X.copy(), self._key(F[chosen], G[chosen])
+
+    @staticmethod
+    def _initial(F: np.ndarray, excess: np.ndarray, swarms: int, particles: int) -> np.ndarray:
+        """Return which vectors each swarm starts from: spread over the ranking by its own objective."""
+        ranks = [np.lexsort((F[:, m], excess)) for m in range(swarms)]
+        return np.stack([r[np.linspace(0, len(r) - 1, particles).astype(int)] for r in ranks])
+
+    @staticmethod
+    def _key(F: np.ndarray, G: np.ndarray) -> np.ndarray:
+        """Return each particle's value of its own swarm's objective, infeasible ones far behind; shape (swarms, particles)."""
+        own = np.take_along_axis(F, np.arange(len(F))[:, None, None], axis=2)[:, :, 0]
+        return own + 1e12 * G.sum(axis=2)
+
+    def fly(self) -> None:
+        """Move every particle once and let it remember."""
+        rng, encoder = self.search.rng, self.search.encoder
+        swarms, particles, genes = self.X.shape
+        inertia = rng.uniform(*INERTIA, size=(swarms, particles, 1))
+        factors = [ACCELERATION * rng.uniform(0, most, size=(swarms, particles, 1)) for most in PULLS]
+        swarm_best = np.take_along_axis(self.best, self.best_F.argmin(axis=1)[:, None, None], axis=1)
+        leader = self.leaders.X[rng.integers(0, len(self.leaders.X), size=(swarms, particles))]
+        pulls = sum(factor * (target - self.X) for factor, target in zip(factors, (self.best, swarm_best, leader), strict=True))
+        self.speed = np.rint(inertia * self.speed + pulls).astype(np.int64)
+        moved = self.X + self.speed
+        self.X = np.clip(moved, encoder.lower, encoder.upper)
+        self.speed[moved != self.X] *= -1
+        X, F, G = self.search.evaluate(self.X.reshape(-1, genes))
+        self.leaders.add(X, F, G.sum(axis=1))
+        if len(X) == swarms * particles:
+            key = self._key(F.reshape(swarms, particles, -1), G.reshape(swarms, particles, -1))
+            better = key < self.best_F
+            self.best[better], self.best_F[better] = self.X[better], key[better]
+
+
+def run(
+    problem: Problem,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+    *,
+    particles: int = 10,
+    leaders: int = 100,
+) -> Front:
+    """Run the multi-swarm PSO.
+
+    Parameters
+    ----------
+    particles : int
+        Per swarm, that is per objective.
+    leaders : int
+        Size of the shared archive.
+    """
+    search = Search(problem, objectives, budget, seed, start)
+    archive = _Leaders(leaders)
+    swarms = _Swarms(search, particles, archive)
+    while not search.finished:
+        swarms.fly()
+        if search.finished:
+            break
+        X, F, G = search.evaluate(search.encoder.mutate(search.rng, archive.X))
+        archive.add(X, F, G.sum(axis=1))
+    return search.conclude("mspso", {"particles": particles, "leaders": leaders})
