@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -44,13 +45,19 @@ for module in (solving, instances, fronts, catalogue):
     module.register(app)
 
 
+@cache
+def _command() -> Any:
+    """Return the commands, built once for a process that runs several."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; always ends with SystemExit.
 
     ``PLACEOPT_DEBUG=1`` shows where an error was raised.
     """
     try:
-        app(None if arguments is None else list(arguments), prog_name="placeopt")
+        _command()(None if arguments is None else list(arguments), prog_name="placeopt")
     except PlaceoptError as error:
         if os.environ.get("PLACEOPT_DEBUG"):
             raise
