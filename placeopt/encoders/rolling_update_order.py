@@ -1,9 +1,11 @@
-"""In which order to make the moves of a rolling update: exact search for a direct order, then hops, then stops.
+"""In which order to make the moves of a rolling update: exact search for a direct order, then hops, then stops; compiled.
 
 A *direct* order makes every move once. A node is *safe* when it has room for all that is still to arrive and, on top, for the
 largest restart still to be made in place there (and for the growth of those restarts): whatever is pending on a safe node can be
 made at once without loss. So can a restart in place that fits and does not grow. What remains is searched depth first, each
 connected part of the graph of moves on its own, remembering the sets of moves from which no order exists.
+
+What is called in the innermost loops takes single arrays: a tuple of arrays costs a count of references for each at every call.
 """
 
 from __future__ import annotations
@@ -13,6 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.compiled import kernel
+
+FOUND, NONE, UNKNOWN = 1, 0, -1
+STEPS, QUEUED, HOPS, STOPS = 0, 1, 2, 3
+#: How many moves that fit are compared before one is made, where no direct order was found.
+_LOOK = 64
 
 
 class Moves(NamedTuple):
@@ -36,8 +43,7 @@ class State(NamedTuple):
     where: np.ndarray  # (P,) node of the running copy, -1 stopped
     size: np.ndarray  # (P, 2) of the running copy
     todo: np.ndarray  # (P,)
-    arriving: np.ndarray  # (N, 2) still to arrive from elsewhere
-    growth: np.ndarray  # (N, 2) what restarts in place still add
+    waiting: np.ndarray  # (N, 2) still to arrive from elsewhere, and what restarts in place still add
     dirty: np.ndarray  # (N,) in the queue
     queue: np.ndarray  # (N,) nodes to look at
     steps: np.ndarray  # (3 P + 1, 2) move, node
@@ -45,34 +51,38 @@ class State(NamedTuple):
     random: np.ndarray  # (1,) uint64
 
 
-FOUND, NONE, UNKNOWN = 1, 0, -1
-STEPS, QUEUED, HOPS, STOPS = 0, 1, 2, 3
+@kernel
+def grouped(capacity, usable, home, old, new, target, pinned):
+    """Return the `Moves` of these arrays."""
+    first, members = np.zeros(len(capacity) + 1, np.int64), np.empty(len(target), np.int64)
+    for n in target:
+        first[n + 1] += 1
+    for n in range(len(capacity)):
+        first[n + 1] += first[n]
+    at = first.copy()
+    for p in range(len(target)):
+        members[at[target[p]]] = p
+        at[target[p]] += 1
+    return Moves(capacity, usable, home, old, new, target, pinned, first, members)
 
 
 @kernel
 def _begin(moves, load, seed):
     """Return the state before the first move, every node queued."""
-    count_nodes, count_moves = len(moves.capacity), len(moves.target)
-    arriving, growth = np.zeros((count_nodes, 2), np.int64), np.zeros((count_nodes, 2), np.int64)
-    for p in range(count_moves):
-        n = moves.target[p]
-        for r in range(2):
-            if moves.home[p] == n:
-                growth[n, r] += max(0, moves.new[p, r] - moves.old[p, r])
-            else:
-                arriving[n, r] += moves.new[p, r]
-    counts = np.zeros(4, np.int64)
-    counts[QUEUED] = count_nodes
-    return State(
-        load.copy(), moves.home.copy(), moves.old.copy(), np.ones(count_moves, np.bool_), arriving, growth,
-        np.ones(count_nodes, np.bool_), np.arange(count_nodes), np.empty((3 * count_moves + 1, 2), np.int64), counts,
+    nodes, total = len(moves.capacity), len(moves.target)
+    state = State(
+        load.copy(), moves.home.copy(), moves.old.copy(), np.ones(total, np.bool_), np.zeros((nodes, 2), np.int64),
+        np.ones(nodes, np.bool_), np.arange(nodes), np.empty((3 * total + 1, 2), np.int64), np.zeros(4, np.int64),
         np.full(1, np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1), np.uint64),
     )  # fmt: skip
+    state.count[QUEUED] = nodes
+    for p in range(total):
+        _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
+    return state
 
 
 @kernel
 def _uniform(random):
-    """Return the next number of a xorshift generator, in [0, 1)."""
     x = random[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
@@ -82,45 +92,33 @@ def _uniform(random):
 
 
 @kernel
-def _pending(moves, state, p, sign):
-    """Add (1) or take away (-1) move p from what its target still waits for."""
-    n = moves.target[p]
+def _wait(waiting, new, size, where, p, n, sign):
+    """Add (1) or take away (-1) move p from what its target n still waits for."""
     for r in range(2):
-        if state.where[p] == n:
-            state.growth[n, r] += sign * max(0, moves.new[p, r] - state.size[p, r])
-        else:
-            state.arriving[n, r] += sign * moves.new[p, r]
-
-
-@kernel
-def _queue(state, n):
-    if n >= 0 and not state.dirty[n]:
-        state.dirty[n] = True
-        state.queue[state.count[QUEUED]] = n
-        state.count[QUEUED] += 1
+        waiting[n, r] += sign * (max(0, new[p, r] - size[p, r]) if where[p] == n else new[p, r])
 
 
 @kernel
 def _make(moves, state, p, n):
     """Make one step: start p on node n and end its old copy, or stop it (n < 0)."""
-    _pending(moves, state, p, -1)
     before = state.where[p]
+    _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(-1))
     for r in range(2):
-        if n >= 0:
-            state.load[n, r] += moves.new[p, r]
         if before >= 0:
             state.load[before, r] -= state.size[p, r]
         if n >= 0:
+            state.load[n, r] += moves.new[p, r]
             state.size[p, r] = moves.new[p, r]
     state.where[p] = n
-    if n == moves.target[p]:
-        state.todo[p] = False
-    else:
-        _pending(moves, state, p, 1)
-    state.steps[state.count[STEPS], 0] = p
-    state.steps[state.count[STEPS], 1] = n
+    state.todo[p] = n != moves.target[p]
+    if state.todo[p]:
+        _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
+    state.steps[state.count[STEPS], 0], state.steps[state.count[STEPS], 1] = p, n
     state.count[STEPS] += 1
-    _queue(state, before)
+    if before >= 0 and not state.dirty[before]:
+        state.dirty[before] = True
+        state.queue[state.count[QUEUED]] = before
+        state.count[QUEUED] += 1
 
 
 @kernel
@@ -134,35 +132,29 @@ def _undo(moves, state, down_to):
             state.load[n, r] -= moves.new[p, r]
             state.load[home, r] += moves.old[p, r]
             state.size[p, r] = moves.old[p, r]
-        state.where[p] = home
-        state.todo[p] = True
-        _pending(moves, state, p, 1)
+        state.where[p], state.todo[p] = home, True
+        _wait(state.waiting, moves.new, state.size, state.where, p, n, np.int64(1))
 
 
 @kernel
-def _fits(moves, state, p, n):
-    for r in range(2):
-        if state.load[n, r] + moves.new[p, r] > moves.capacity[n, r]:
-            return False
-    return True
+def _fits(capacity, load, new, p, n):
+    return load[n, 0] + new[p, 0] <= capacity[n, 0] and load[n, 1] + new[p, 1] <= capacity[n, 1]
 
 
 @kernel
 def _lacking(moves, state, n, leaving):
     """Return by what share of its capacity node n falls short of being safe, once move `leaving` (or none, -1) has left it."""
-    total = 0.0
-    for r in range(2):
-        largest = 0
-        for k in range(moves.first[n], moves.first[n + 1]):
-            q = moves.members[k]
-            if state.todo[q] and state.where[q] == n and q != leaving:
-                largest = max(largest, moves.new[q, r])
-        need = state.load[n, r] + state.arriving[n, r] + state.growth[n, r] + largest - moves.capacity[n, r]
-        if leaving >= 0:
-            need -= state.size[leaving, r]
-        if need > 0:
-            total += need / max(1, moves.capacity[n, r])
-    return total
+    cpu = memory = 0
+    for k in range(moves.first[n], moves.first[n + 1]):
+        q = moves.members[k]
+        if state.todo[q] and state.where[q] == n and q != leaving:
+            cpu, memory = max(cpu, moves.new[q, 0]), max(memory, moves.new[q, 1])
+    cpu += state.load[n, 0] + state.waiting[n, 0] - moves.capacity[n, 0]
+    memory += state.load[n, 1] + state.waiting[n, 1] - moves.capacity[n, 1]
+    if leaving >= 0:
+        cpu -= state.size[leaving, 0]
+        memory -= state.size[leaving, 1]
+    return max(0, cpu) / max(1, moves.capacity[n, 0]) + max(0, memory) / max(1, moves.capacity[n, 1])
 
 
 @kernel
@@ -174,80 +166,60 @@ def _close(moves, state):
         state.dirty[n] = False
         if moves.first[n] == moves.first[n + 1]:
             continue
-        safe = _lacking(moves, state, n, -1) == 0.0
-        for arrivals in range(2):  # in a safe node what arrives goes first: the room was counted for all of it
+        safe = _lacking(moves, state, n, np.int64(-1)) == 0.0
+        for in_place in range(1 - safe, 2):  # in a safe node what arrives goes first: the room was counted for all of it
             for k in range(moves.first[n], moves.first[n + 1]):
                 p = moves.members[k]
-                if not state.todo[p] or (state.where[p] == n) == (arrivals == 0):
-                    continue
-                shrinks = moves.new[p, 0] <= state.size[p, 0] and moves.new[p, 1] <= state.size[p, 1]
-                if safe or (state.where[p] == n and shrinks and _fits(moves, state, p, n)):
-                    _make(moves, state, p, n)
+                if state.todo[p] and (state.where[p] == n) == (in_place == 1):
+                    grows = moves.new[p, 0] > state.size[p, 0] or moves.new[p, 1] > state.size[p, 1]
+                    if safe or (not grows and _fits(moves.capacity, state.load, moves.new, p, n)):
+                        _make(moves, state, p, n)
 
 
 @kernel
 def _score(moves, state, p, noise):
     """Return how promising move p is now: what it relieves where it leaves, against the share of the room that it takes."""
-    n, src = moves.target[p], state.where[p]
-    taken = 0.0
+    n, src, score = moves.target[p], state.where[p], 0.0
     for r in range(2):
         if moves.new[p, r] > 0:
-            taken = max(taken, moves.new[p, r] / (moves.capacity[n, r] - state.load[n, r]))
-    score = -taken
+            score = min(score, -moves.new[p, r] / (moves.capacity[n, r] - state.load[n, r]))
     if src >= 0 and src != n:
         after = _lacking(moves, state, src, p)
-        score += 2.0 * (_lacking(moves, state, src, -1) - after)
+        score += 2.0 * (_lacking(moves, state, src, np.int64(-1)) - after)
         if after == 0.0:
             score += 1.0
-    if noise > 0:
-        score += noise * _uniform(state.random)
-    return score
+    return score + noise * _uniform(state.random) if noise > 0 else score
 
 
 @kernel
 def _candidates(moves, state, part, noise, chosen, scores, at):
     """Write the moves of a part that fit now to chosen[at:], best first; return where they end, -1 for no space."""
+    capacity, load, new, target, todo = moves.capacity, state.load, moves.new, moves.target, state.todo
     end = at
     for p in part:
-        if not state.todo[p] or not _fits(moves, state, p, moves.target[p]):
-            continue
-        if end >= len(chosen):
-            return -1
-        score, j = _score(moves, state, p, noise), end
-        while j > at and scores[j - 1] < score:
-            scores[j], chosen[j] = scores[j - 1], chosen[j - 1]
-            j -= 1
-        scores[j], chosen[j] = score, p
-        end += 1
+        if todo[p] and _fits(capacity, load, new, p, target[p]):
+            if end >= len(chosen):
+                return -1
+            score, j = _score(moves, state, p, noise), end
+            while j > at and scores[j - 1] < score:
+                scores[j], chosen[j] = scores[j - 1], chosen[j - 1]
+                j -= 1
+            scores[j], chosen[j] = score, p
+            end += 1
     return end
 
 
 @kernel
-def _mark(state, part, mask):
-    """Write the set of moves of a part still to be made as bits; return its hash."""
-    mask[:] = 0
+def _key(todo, part):
+    """Return the set of moves of a part still to be made: as bits up to 64 moves, as a hash beyond."""
+    bits, mixed = np.uint64(0), np.uint64(0)
     for k in range(len(part)):
-        if state.todo[part[k]]:
-            mask[k >> 6] |= np.uint64(1) << np.uint64(k & 63)
-    mixed = np.uint64(0x9E3779B97F4A7C15)
-    for w in range(len(mask)):
-        mixed = (mixed ^ mask[w]) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(29)
-    return mixed
-
-
-@kernel
-def _find(table, used, mask, mixed):
-    """Return the slot of `mask` in an open hash table, or the free slot where it belongs."""
-    slot = np.int64(mixed & np.uint64(len(used) - 1))
-    while used[slot]:
-        same = True
-        for w in range(len(mask)):
-            same = same and table[slot, w] == mask[w]
-        if same:
-            return slot
-        slot = (slot + 1) & (len(used) - 1)
-    return slot
+        if k & 63 == 0:
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + bits * np.uint64(0x9E3779B97F4A7C15)
+            bits = np.uint64(0)
+        if todo[part[k]]:
+            bits |= np.uint64(1) << np.uint64(k & 63)
+    return bits if len(part) <= 64 else mixed ^ bits
 
 
 @kernel
@@ -256,28 +228,17 @@ def _search(moves, state, part, limit, noise):
     base, total = state.count[STEPS], len(part)
     chosen, scores = np.empty(64 * total + 4096, np.int64), np.empty(64 * total + 4096)
     mark, cursor, end = np.zeros(total + 2, np.int64), np.zeros(total + 2, np.int64), np.zeros(total + 2, np.int64)
-    mask = np.empty((total + 63) // 64, np.uint64)
-    table, used = np.empty((1, len(mask)), np.uint64), np.zeros(1, np.bool_)
-    states, depth = 0, 0
+    dead, states, depth, proven = {np.uint64(0)}, 0, 0, True
     mark[0] = base
     end[0] = _candidates(moves, state, part, noise, chosen, scores, 0)
-    while True:
-        if state.count[STEPS] - base == total:
-            return FOUND
+    while state.count[STEPS] - base < total:
         if end[depth] < 0 or states > limit:
             _undo(moves, state, base)
             return UNKNOWN
         if cursor[depth] == end[depth]:  # a dead end: remember it, so that no other way leads here again
             if depth == 0:
-                return NONE
-            if len(used) == 1:
-                size = 2
-                while size < 4 * limit:
-                    size *= 2
-                table, used = np.empty((size, len(mask)), np.uint64), np.zeros(size, np.bool_)
-            slot = _find(table, used, mask, _mark(state, part, mask))
-            used[slot] = True
-            table[slot] = mask
+                return NONE if proven else UNKNOWN
+            dead.add(_key(state.todo, part))
             depth -= 1
             _undo(moves, state, mark[depth])
             continue
@@ -286,12 +247,14 @@ def _search(moves, state, part, limit, noise):
         _make(moves, state, p, moves.target[p])
         _close(moves, state)
         states += 1
-        if len(used) > 1 and used[_find(table, used, mask, _mark(state, part, mask))]:
+        if len(dead) > 1 and state.count[STEPS] - base < total and _key(state.todo, part) in dead:
+            proven = proven and total <= 64  # hashes of larger sets may agree by chance
             _undo(moves, state, mark[depth])
             continue
         depth += 1
         mark[depth], cursor[depth] = state.count[STEPS], end[depth - 1]
         end[depth] = _candidates(moves, state, part, noise, chosen, scores, cursor[depth])
+    return FOUND
 
 
 @kernel
@@ -300,98 +263,102 @@ def _enables(moves, state, p):
     n, found = state.where[p], 0
     for k in range(moves.first[n], moves.first[n + 1]):
         q = moves.members[k]
-        if state.todo[q] and not _fits(moves, state, q, n):
-            fits = True
-            for r in range(2):
-                fits = fits and state.load[n, r] - state.size[p, r] + moves.new[q, r] <= moves.capacity[n, r]
-            found += fits
+        if state.todo[q] and not _fits(moves.capacity, state.load, moves.new, q, n):
+            cpu = state.load[n, 0] - state.size[p, 0] + moves.new[q, 0]
+            memory = state.load[n, 1] - state.size[p, 1] + moves.new[q, 1]
+            found += cpu <= moves.capacity[n, 0] and memory <= moves.capacity[n, 1]
     return found
 
 
 @kernel
-def _hop(moves, state, part, hopped):
+def _hop(moves, state, part, enables):
     """Start on its way, on the node with most to spare, the move that unblocks most; return whether there was one."""
-    best, best_p, best_n = -np.inf, -1, -1
-    enables = np.array([min(8, _enables(moves, state, p)) if state.where[p] >= 0 else 0 for p in part])
-    for n in range(len(moves.capacity)):
-        if not moves.usable[n]:
+    best, best_p, best_n = -np.inf, np.int64(-1), np.int64(-1)
+    least = min(1, enables.max())
+    for k in range(len(part)):
+        p = part[k]
+        if enables[k] < least or not state.todo[p] or moves.pinned[p] or state.where[p] < 0 or state.where[p] != moves.home[p]:
             continue
-        for k in range(len(part)):
-            p = part[k]
-            if not state.todo[p] or hopped[p] or moves.pinned[p] or state.where[p] in (-1, n) or not _fits(moves, state, p, n):
-                continue
-            score = float(enables[k])
-            for r in range(2):
-                short = state.arriving[n, r] + state.growth[n, r] + state.load[n, r] + moves.new[p, r] - moves.capacity[n, r]
-                score -= short / max(1, moves.capacity[n, r]) * (10 if short > 0 else 0.01)
-            if score > best:
-                best, best_p, best_n = score, p, n
+        for n in range(len(moves.capacity)):
+            if moves.usable[n] and n != state.where[p] and _fits(moves.capacity, state.load, moves.new, p, n):
+                score = float(min(8, enables[k]))
+                for r in range(2):
+                    short = state.waiting[n, r] + state.load[n, r] + moves.new[p, r] - moves.capacity[n, r]
+                    score -= short / max(1, moves.capacity[n, r]) * (10 if short > 0 else 0.01)
+                if score > best:
+                    best, best_p, best_n = score, p, n
     if best_p >= 0:
-        hopped[best_p] = True
         state.count[HOPS] += 1
         _make(moves, state, best_p, best_n)
     return best_p >= 0
 
 
 @kernel
-def _stop(moves, state, part):
+def _stop(moves, state, part, enables):
     """Stop the running copy that unblocks most, of equals the largest; return whether there was one."""
-    best, best_p = -1.0, -1
-    for p in part:
-        if state.todo[p] and state.where[p] >= 0:
-            n = state.where[p]
+    best, best_p = -1.0, np.int64(-1)
+    for k in range(len(part)):
+        p, n = part[k], state.where[part[k]]
+        if state.todo[p] and n >= 0:
             share = max(state.size[p, 0] / max(1, moves.capacity[n, 0]), state.size[p, 1] / max(1, moves.capacity[n, 1]))
-            score = 2.0 * _enables(moves, state, p) + min(1.0, share)
-            if score > best:
-                best, best_p = score, p
+            if 2.0 * enables[k] + min(1.0, share) > best:
+                best, best_p = 2.0 * enables[k] + min(1.0, share), p
     if best_p >= 0:
         state.count[STOPS] += 1
-        _make(moves, state, best_p, -1)
+        _make(moves, state, best_p, np.int64(-1))
     return best_p >= 0
 
 
 @kernel
 def _force(moves, state, part, max_hops, max_stops, noise):
     """Finish a part move by move: the best that fits, else a hop, else a stop; return whether all is made."""
-    hopped = np.zeros(len(moves.target), np.bool_)
-    while True:
-        best, best_p, left = -np.inf, -1, False
-        for p in part:
-            left = left or state.todo[p]
-            if state.todo[p] and _fits(moves, state, p, moves.target[p]):
-                score = _score(moves, state, p, noise)
+    enables, at = np.zeros(len(part), np.int64), 0
+    while state.todo[part].any():
+        best, best_p, looked = -np.inf, np.int64(-1), 0
+        for _ in range(len(part)):
+            p, at = part[at], (at + 1) % len(part)
+            if state.todo[p] and _fits(moves.capacity, state.load, moves.new, p, moves.target[p]):
+                score, looked = _score(moves, state, p, noise), looked + 1
                 if score > best:
                     best, best_p = score, p
-        if not left:
-            return True
+                if looked == _LOOK:
+                    break
         if best_p >= 0:
             _make(moves, state, best_p, moves.target[best_p])
-        elif not (state.count[HOPS] < max_hops and _hop(moves, state, part, hopped)) and not (state.count[STOPS] < max_stops and _stop(moves, state, part)):
-            return False
+        else:
+            for k in range(len(part)):
+                enables[k] = _enables(moves, state, part[k]) if state.todo[part[k]] and state.where[part[k]] >= 0 else 0
+            hopped = state.count[HOPS] < max_hops and _hop(moves, state, part, enables)
+            if not hopped and (state.count[STOPS] >= max_stops or not _stop(moves, state, part, enables)):
+                return False
         _close(moves, state)
+    return True
+
+
+@kernel
+def _root(root, n):
+    while root[n] != n:
+        root[n] = root[root[n]]
+        n = root[n]
+    return n
 
 
 @kernel
 def _parts(moves, state):
-    """Return (moves still to be made, part by part; where each part begins and the last ends)."""
-    root = np.arange(len(moves.capacity))
-    todo = np.flatnonzero(state.todo)
+    """Return (moves still to be made, part by part; where each begins, for every node, and the last ends)."""
+    root, todo = np.arange(len(moves.capacity)), np.flatnonzero(state.todo)
     for p in todo:
-        a, b = moves.home[p], moves.target[p]
-        while root[a] != a:
-            root[a] = a = root[root[a]]
-        while root[b] != b:
-            root[b] = b = root[root[b]]
-        root[a] = b
-    label = np.empty(len(todo), np.int64)
-    for k in range(len(todo)):
-        a = moves.target[todo[k]]
-        while root[a] != a:
-            a = root[a]
-        label[k] = a
-    by = np.argsort(label, kind="mergesort")
-    cuts = [0] + [k for k in range(1, len(by)) if label[by[k]] != label[by[k - 1]]] + [len(by)]
-    return todo[by], np.array(cuts)
+        root[_root(root, moves.home[p])] = _root(root, moves.target[p])
+    count, by = np.zeros(len(root) + 1, np.int64), np.empty(len(todo), np.int64)
+    for p in todo:
+        count[_root(root, moves.target[p]) + 1] += 1
+    cuts = np.cumsum(count)
+    at = cuts.copy()
+    for p in todo:
+        n = _root(root, moves.target[p])
+        by[at[n]] = p
+        at[n] += 1
+    return by, cuts
 
 
 @kernel
@@ -410,19 +377,10 @@ def order(moves, load, limit, max_hops, max_stops, noise, seed):
         if cuts[k] < cuts[k + 1]:
             found = _search(moves, state, todo[cuts[k] : cuts[k + 1]], limit, noise) if limit > 0 else UNKNOWN
             late[k] = found != FOUND
-            direct = NONE if found == NONE else min(direct, found) if direct != NONE else NONE
+            direct = NONE if NONE in (found, direct) else min(direct, found)
     for k in range(len(cuts) - 1):
         if late[k]:
             complete = _force(moves, state, todo[cuts[k] : cuts[k + 1]], max_hops, max_stops, noise) and complete
     if complete and state.count[HOPS] + state.count[STOPS] == 0:
         direct = FOUND
     return state, direct, complete
-
-
-@kernel
-def grouped(capacity, usable, home, old, new, target, pinned):
-    """Return the `Moves` of these arrays."""
-    first = np.zeros(len(capacity) + 1, np.int64)
-    for n in target:
-        first[n + 1] += 1
-    return Moves(capacity, usable, home, old, new, target, pinned, np.cumsum(first), np.argsort(target, kind="mergesort"))
