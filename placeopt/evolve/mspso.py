@@ -27,6 +27,7 @@ class _Leaders:
     def __init__(self, size: int):
         self.size = size
         self.X = self.F = np.empty((0, 0))
+        self.excess = np.empty(0)
 
     def add(self, X: np.ndarray, F: np.ndarray, excess: np.ndarray) -> None:
         """Offer vectors; infeasible ones only count while nothing feasible is known."""
