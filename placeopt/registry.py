@@ -14,7 +14,7 @@ from placeopt.problems import KINDS
 #: Problems with an encoder: every vector search serves them.
 ENCODED = ("temporal",)
 #: Problems with a Pyomo model whose objectives are linear.
-MODELLED = ("temporal",)
+MODELLED = ("temporal", "edge-cloud")
 #: What `auto` runs.
 AUTO = {"temporal": "moead"}
 #: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
