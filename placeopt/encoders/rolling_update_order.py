@@ -5,7 +5,7 @@ largest restart still to be made in place there (and for the growth of those res
 made at once without loss. So can a restart in place that fits and does not grow. What remains is searched depth first, each
 connected part of the graph of moves on its own, remembering the sets of moves from which no order exists.
 
-What is called in the innermost loops takes single arrays: a tuple of arrays costs a count of references for each at every call.
+Innermost loops pass single arrays: a tuple of arrays costs a count of references for each at every call.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from placeopt.compiled import kernel
 
 FOUND, NONE, UNKNOWN = 1, 0, -1
 STEPS, QUEUED, HOPS, STOPS = 0, 1, 2, 3
-#: How many moves that fit are compared before one is made, where no direct order was found.
-_LOOK = 64
+_LOOK = 64  # how many moves are compared before one is made, where no direct order was found
+_MANY = 2**62
 
 
 class Moves(NamedTuple):
@@ -47,7 +47,7 @@ class State(NamedTuple):
     dirty: np.ndarray  # (N,) in the queue
     queue: np.ndarray  # (N,) nodes to look at
     steps: np.ndarray  # (3 P + 1, 2) move, node
-    count: np.ndarray  # (4,) steps, queued, hops, stops
+    tally: np.ndarray  # (4,) steps, queued, hops, stops
     random: np.ndarray  # (1,) uint64
 
 
@@ -69,13 +69,13 @@ def grouped(capacity, usable, home, old, new, target, pinned):
 @kernel
 def _begin(moves, load, seed):
     """Return the state before the first move, every node queued."""
-    nodes, total = len(moves.capacity), len(moves.target)
+    nodes, total = moves.capacity.shape[0], len(moves.target)
     state = State(
         load.copy(), moves.home.copy(), moves.old.copy(), np.ones(total, np.bool_), np.zeros((nodes, 2), np.int64),
         np.ones(nodes, np.bool_), np.arange(nodes), np.empty((3 * total + 1, 2), np.int64), np.zeros(4, np.int64),
         np.full(1, np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1), np.uint64),
     )  # fmt: skip
-    state.count[QUEUED] = nodes
+    state.tally[QUEUED] = nodes
     for p in range(total):
         _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
     return state
@@ -113,20 +113,20 @@ def _make(moves, state, p, n):
     state.todo[p] = n != moves.target[p]
     if state.todo[p]:
         _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
-    state.steps[state.count[STEPS], 0], state.steps[state.count[STEPS], 1] = p, n
-    state.count[STEPS] += 1
+    state.steps[state.tally[STEPS], 0], state.steps[state.tally[STEPS], 1] = p, n
+    state.tally[STEPS] += 1
     if before >= 0 and not state.dirty[before]:
         state.dirty[before] = True
-        state.queue[state.count[QUEUED]] = before
-        state.count[QUEUED] += 1
+        state.queue[state.tally[QUEUED]] = before
+        state.tally[QUEUED] += 1
 
 
 @kernel
 def _undo(moves, state, down_to):
     """Take back direct moves until `down_to` steps remain."""
-    while state.count[STEPS] > down_to:
-        state.count[STEPS] -= 1
-        p = state.steps[state.count[STEPS], 0]
+    while state.tally[STEPS] > down_to:
+        state.tally[STEPS] -= 1
+        p = state.steps[state.tally[STEPS], 0]
         n, home = moves.target[p], moves.home[p]
         for r in range(2):
             state.load[n, r] -= moves.new[p, r]
@@ -160,9 +160,9 @@ def _lacking(moves, state, n, leaving):
 @kernel
 def _close(moves, state):
     """Make every move that can be made without loss, starting from the queued nodes."""
-    while state.count[QUEUED] > 0:
-        state.count[QUEUED] -= 1
-        n = state.queue[state.count[QUEUED]]
+    while state.tally[QUEUED] > 0:
+        state.tally[QUEUED] -= 1
+        n = state.queue[state.tally[QUEUED]]
         state.dirty[n] = False
         if moves.first[n] == moves.first[n + 1]:
             continue
@@ -225,13 +225,13 @@ def _key(todo, part):
 @kernel
 def _search(moves, state, part, limit, noise):
     """Search a direct order of a part depth first; FOUND leaves it made, NONE is a proof, UNKNOWN gave up."""
-    base, total = state.count[STEPS], len(part)
+    base, total = state.tally[STEPS], len(part)
     chosen, scores = np.empty(64 * total + 4096, np.int64), np.empty(64 * total + 4096)
     mark, cursor, end = np.zeros(total + 2, np.int64), np.zeros(total + 2, np.int64), np.zeros(total + 2, np.int64)
     dead, states, depth, proven = {np.uint64(0)}, 0, 0, True
     mark[0] = base
     end[0] = _candidates(moves, state, part, noise, chosen, scores, 0)
-    while state.count[STEPS] - base < total:
+    while state.tally[STEPS] - base < total:
         if end[depth] < 0 or states > limit:
             _undo(moves, state, base)
             return UNKNOWN
@@ -247,12 +247,12 @@ def _search(moves, state, part, limit, noise):
         _make(moves, state, p, moves.target[p])
         _close(moves, state)
         states += 1
-        if len(dead) > 1 and state.count[STEPS] - base < total and _key(state.todo, part) in dead:
+        if len(dead) > 1 and state.tally[STEPS] - base < total and _key(state.todo, part) in dead:
             proven = proven and total <= 64  # hashes of larger sets may agree by chance
             _undo(moves, state, mark[depth])
             continue
         depth += 1
-        mark[depth], cursor[depth] = state.count[STEPS], end[depth - 1]
+        mark[depth], cursor[depth] = state.tally[STEPS], end[depth - 1]
         end[depth] = _candidates(moves, state, part, noise, chosen, scores, cursor[depth])
     return FOUND
 
@@ -273,24 +273,28 @@ def _enables(moves, state, p):
 @kernel
 def _hop(moves, state, part, enables):
     """Start on its way, on the node with most to spare, the move that unblocks most; return whether there was one."""
-    best, best_p, best_n = -np.inf, np.int64(-1), np.int64(-1)
-    least = min(1, enables.max())
-    for k in range(len(part)):
-        p = part[k]
-        if enables[k] < least or not state.todo[p] or moves.pinned[p] or state.where[p] < 0 or state.where[p] != moves.home[p]:
-            continue
-        for n in range(len(moves.capacity)):
-            if moves.usable[n] and n != state.where[p] and _fits(moves.capacity, state.load, moves.new, p, n):
-                score = float(min(8, enables[k]))
-                for r in range(2):
-                    short = state.waiting[n, r] + state.load[n, r] + moves.new[p, r] - moves.capacity[n, r]
-                    score -= short / max(1, moves.capacity[n, r]) * (10 if short > 0 else 0.01)
-                if score > best:
-                    best, best_p, best_n = score, p, n
-    if best_p >= 0:
-        state.count[HOPS] += 1
-        _make(moves, state, best_p, best_n)
-    return best_p >= 0
+    best, best_p, best_n, looked = -np.inf, part[0], part[0], 0
+    capacity, load, waiting, new = moves.capacity, state.load, state.waiting, moves.new
+    for level in range(enables.max(), min(1, enables.max()) - 1, -1):
+        for k in range(len(part)):
+            p = part[k]
+            here = state.where[p]
+            if enables[k] != level or looked == _LOOK or not state.todo[p] or moves.pinned[p] or here < 0 or here != moves.home[p]:
+                continue
+            looked += 1
+            for n in range(len(capacity)):
+                if moves.usable[n] and n != here and _fits(capacity, load, new, p, n):
+                    score = float(level)
+                    for r in range(2):
+                        short = waiting[n, r] + load[n, r] + new[p, r] - capacity[n, r]
+                        score -= short / max(1, capacity[n, r]) * (10 if short > 0 else 0.01)
+                    if score > best:
+                        best, best_p, best_n = score, p, n
+    if best == -np.inf:
+        return False
+    state.tally[HOPS] += 1
+    _make(moves, state, best_p, best_n)
+    return True
 
 
 @kernel
@@ -304,7 +308,7 @@ def _stop(moves, state, part, enables):
             if 2.0 * enables[k] + min(1.0, share) > best:
                 best, best_p = 2.0 * enables[k] + min(1.0, share), p
     if best_p >= 0:
-        state.count[STOPS] += 1
+        state.tally[STOPS] += 1
         _make(moves, state, best_p, np.int64(-1))
     return best_p >= 0
 
@@ -328,8 +332,8 @@ def _force(moves, state, part, max_hops, max_stops, noise):
         else:
             for k in range(len(part)):
                 enables[k] = _enables(moves, state, part[k]) if state.todo[part[k]] and state.where[part[k]] >= 0 else 0
-            hopped = state.count[HOPS] < max_hops and _hop(moves, state, part, enables)
-            if not hopped and (state.count[STOPS] >= max_stops or not _stop(moves, state, part, enables)):
+            hopped = state.tally[HOPS] < max_hops and _hop(moves, state, part, enables)
+            if not hopped and (state.tally[STOPS] >= max_stops or not _stop(moves, state, part, enables)):
                 return False
         _close(moves, state)
     return True
@@ -363,11 +367,9 @@ def _parts(moves, state):
 
 @kernel
 def order(moves, load, limit, max_hops, max_stops, noise, seed):
-    """Order all moves from the node loads `load`.
+    """Order all moves from node loads; return (state, whether a direct order exists, whether all moves were made).
 
-    Every part is searched for a direct order, at most `limit` states each; the parts that have none, or none was found, are
-    finished with at most `max_hops` hops and `max_stops` stops. Returns (state, whether a direct order exists: FOUND, NONE,
-    UNKNOWN; whether all moves were made).
+    Each part is searched for a direct order, at most `limit` states; where none is found, hops and stops finish it.
     """
     state = _begin(moves, load, seed)
     _close(moves, state)
@@ -381,6 +383,18 @@ def order(moves, load, limit, max_hops, max_stops, noise, seed):
     for k in range(len(cuts) - 1):
         if late[k]:
             complete = _force(moves, state, todo[cuts[k] : cuts[k + 1]], max_hops, max_stops, noise) and complete
-    if complete and state.count[HOPS] + state.count[STOPS] == 0:
+    if complete and state.tally[HOPS] + state.tally[STOPS] == 0:
         direct = FOUND
     return state, direct, complete
+
+
+@kernel
+def count_all(targets, capacity, usable, home, old, new, pinned, mandatory, load):
+    """Return (starts, stops) of the first order that comes for each row of nodes in `targets`, shape (K, M) -> (K, 2)."""
+    counts = np.zeros((len(targets), 2))
+    for k in range(len(targets)):
+        p = np.flatnonzero(mandatory | (targets[k] != home))
+        moves = grouped(capacity, usable, home[p], old[p], new[p], targets[k][p], pinned[p])
+        state, _, _ = order(moves, load, 0, _MANY, _MANY, 0.0, 0)
+        counts[k, 0], counts[k, 1] = len(p) + state.tally[HOPS], state.tally[STOPS]
+    return counts
