@@ -91,9 +91,11 @@ def plot_plan(front: Front, index: int, path: str | os.PathLike[str], *, problem
         raise UsageError(f"drawing a plan needs the instance {front.instance.name!r}; name its file with --instance, or put it beside the front")
     if problem.problem != front.instance.problem:
         raise UsageError(f"the front answers a {front.instance.problem} instance; this one is {problem.problem}")
+    from placeopt.plot.style import bare_name
+
     drawing = _drawing(problem)
     point = front.points[index]
-    values = ", ".join(f"{o.name.replace('_', ' ')} {v:.5g}" for o, v in zip(front.objectives, point.values, strict=True))
+    values = ", ".join(f"{bare_name(o)} {v:.5g} {o.unit}" for o, v in zip(front.objectives, point.values, strict=True))
     title = f"{front.instance.name}, point {index}: {values}"
     if Path(path).suffix.lower() == ".html":
         from placeopt.plot.html import single
@@ -137,5 +139,8 @@ def _write(path: str | os.PathLike[str], drawing: Any) -> None:
     buffer = io.BytesIO()
     suffix = Path(path).suffix.lower()
     undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(suffix, {})  # the same front gives the same file
-    drawing.savefig(buffer, format=suffix[1:], metadata=undated)
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "placeopt"}):
+        drawing.savefig(buffer, format=suffix[1:], metadata=undated)
     write_parts(path, (buffer.getvalue(),))

@@ -79,5 +79,7 @@ def _space(axes: Any, front: Front) -> None:
     for axis, objective in zip("xyz", front.objectives[:3], strict=True):
         getattr(axes, f"set_{axis}label")(label(objective), fontsize=8, labelpad=1)
     axes.tick_params(labelsize=7, pad=0)
+    axes.locator_params(nbins=5)
     axes.view_init(elev=24, azim=45)
-    axes.set_box_aspect(None, zoom=0.85)
+    axes.computed_zorder = False  # the knee stays in front
+    axes.set_box_aspect(None, zoom=0.92)

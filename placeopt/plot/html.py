@@ -110,7 +110,8 @@ def _space(front: Front, hover: list[str]) -> Any:
     ring = {"symbol": "circle-open", "size": 11, "color": KNEE, "line": {"width": 3}}
     figure.add_scatter3d(x=knee[:1], y=knee[1:2], z=knee[2:3], mode="markers", name="knee", hoverinfo="skip", marker=ring)
     scene = {f"{axis}axis": {"title": {"text": text}} for axis, text in zip("xyz", axes, strict=True)}
-    figure.update_layout(scene=scene | {"camera": {"eye": {"x": 1.5, "y": 1.5, "z": 0.9}}}, **_layout(height=560))
+    camera = {"eye": {"x": 1.6, "y": 1.6, "z": 1.0}, "center": {"x": 0, "y": 0, "z": -0.2}}
+    figure.update_layout(scene=scene | {"camera": camera}, **_layout(height=560))
     return figure
 
 
@@ -138,8 +139,11 @@ def _line(front: Front, hover: list[str]) -> Any:
     """The one point of a single objective."""
     import plotly.graph_objects as go
 
-    figure = go.Figure(go.Scatter(x=front.values[:, 0], y=[0] * len(front), mode="markers", text=hover, hoverinfo="text", marker={"size": 10}))
-    figure.update_layout(xaxis={"title": {"text": label(front.objectives[0])}}, yaxis={"visible": False}, **_layout(height=260))
+    figure = go.Figure()
+    for bound in front.bounds:
+        figure.add_vline(bound[0], line={"color": BOUND, "dash": "dot"}, annotation_text="lower bound")
+    figure.add_scatter(x=front.values[:, 0], y=[0] * len(front), mode="markers", text=hover, hoverinfo="text", marker={"size": 10})
+    figure.update_layout(xaxis={"title": {"text": label(front.objectives[0])}}, yaxis={"visible": False}, **_layout(height=260, legend=False))
     return figure
 
 
@@ -151,7 +155,7 @@ def _parallel(front: Front) -> Any:
     axes = [{"label": label(o), "values": column} for o, column in zip(front.objectives, values.T, strict=True)]
     line = {"color": front.normalised()[:, 0], "colorscale": "Viridis", "showscale": False}
     figure = go.Figure(go.Parcoords(dimensions=axes, line=line, labelfont={"size": 14}, tickfont={"size": 12}))
-    figure.update_layout(**_layout(height=560, legend=False) | {"margin": {"l": 90, "r": 60, "t": 70, "b": 40}})
+    figure.update_layout(**_layout(height=560, legend=False) | {"margin": {"l": 90, "r": 90, "t": 70, "b": 40}})
     return figure
 
 
@@ -163,7 +167,8 @@ def _layout(height: int, *, legend: bool = True) -> dict[str, Any]:
     return {
         "template": "plotly_white",
         "height": height,
-        "margin": {"l": 70, "r": 20, "t": 30, "b": 60},
+        "margin": {"l": 70, "r": 40, "t": 30, "b": 60},
+        "modebar": {"orientation": "v"},
         "showlegend": legend,
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         "hoverlabel": {"align": "left", "bgcolor": "white", "font": {"size": 12, "color": "#222"}},

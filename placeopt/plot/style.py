@@ -19,6 +19,13 @@ PRICING = {"on-demand": "#0072B2", "reserved": "#009E73", "spot": "#E69F00"}
 _MOST_PAIRS = 6
 
 
+def bare_name(objective: Objective) -> str:
+    """Return the name of an objective without its unit, such as ``latency`` for ``latency_ms``."""
+    name = objective.name.replace("_", " ")
+    ending = " " + objective.unit.lower()
+    return name[: -len(ending)] if name.lower().endswith(ending) else name
+
+
 def label(objective: Objective) -> str:
     """Return the axis label of an objective, with its unit once.
 
@@ -28,10 +35,7 @@ def label(objective: Objective) -> str:
     >>> label(Objective("latency_ms", "ms")), label(Objective("starts", "pods"))
     ('latency (ms)', 'starts (pods)')
     """
-    name = objective.name.replace("_", " ")
-    ending = " " + objective.unit.lower()
-    name = name[: -len(ending)] if name.lower().endswith(ending) else name
-    return f"{name} ({objective.unit})" if objective.unit else name
+    return f"{bare_name(objective)} ({objective.unit})" if objective.unit else bare_name(objective)
 
 
 def pairs(front: Front) -> list[tuple[int, int]]:
