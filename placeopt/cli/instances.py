@@ -73,6 +73,8 @@ def _look_for_a_plan(problem: Problem) -> tuple[bool | None, tuple[str, ...]]:
     from placeopt import api, registry
 
     method = "greedy" if problem.problem in registry.method("greedy").problems else "auto"
+    if method == "auto" and problem.problem not in registry.AUTO:
+        return None, ("no method serves this problem",)
     front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS)
     return (True, ()) if front.points else (None, front.reasons)
 

@@ -69,7 +69,7 @@ def solve(
             )
     kept = front if keep is None else front.subset(keep)
     deliver(kept.to_json(), output)
-    _summarise(front, len(kept))
+    _summarise(front, len(kept), "you stopped the run" if budget.cancelled else "the time limit ended the run")
     if plot is not None and kept.points:
         from placeopt.plot import plot_front
 
@@ -157,7 +157,7 @@ def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:
 # -- when it is done ---------------------------------------------------------------------------------------------------
 
 
-def _summarise(front: Front, written: int) -> None:
+def _summarise(front: Front, written: int, ended: str) -> None:
     """Print the summary table, or why there is no feasible plan."""
     if not front.points:
         say(f"no feasible plan of {front.instance.name!r} was found; the least-violating one is kept in the front as `rejected`")
@@ -177,7 +177,7 @@ def _summarise(front: Front, written: int) -> None:
     say(f"{len(front)} points{kept}: {statuses}")
     say(f"hypervolume {share:.4f} of the box up to 1.1 x worst" + ("" if gap is None else f"; at most {gap:.2%} of what can exist is missing"))
     if not all(run.completed for run in front.runs):
-        say("the run ended before the method did; the front is what was found by then")
+        say(f"{ended}; the front is what was found by then")
 
 
 def _headline(front: Front) -> str:
