@@ -1,0 +1,33 @@
+"""Run several methods, merge their fronts, see what each contributed, and choose in three ways.
+
+    python examples/merge_and_pick.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import placeopt
+
+INSTANCE = Path(__file__).resolve().parents[1] / "instances" / "temporal" / "aws-10.json"
+METHODS = ("nsga2", "moead", "mspso")
+
+problem = placeopt.load(INSTANCE)
+fronts = [placeopt.solve(problem, method, evaluations=5_000, seed=1) for method in METHODS]
+merged = placeopt.merge(fronts)
+
+reference = merged.reference()
+for method, front in zip(METHODS, fronts, strict=True):
+    print(f"{method:8} {len(front):4} points, hypervolume {front.hypervolume(reference, plain=True):.4f}")
+print(f"{'merged':8} {len(merged):4} points, hypervolume {merged.hypervolume(reference, plain=True):.4f}")
+print("points kept from each: " + ", ".join(f"{method} {n}" for method, n in Counter(p.method for p in merged.points).most_common()))
+
+choices = {
+    "knee": merged.pick(),
+    "knee within 20 ms": merged.pick(budget={"latency_ms": 20}),
+    "no interruptions, then cheapest": merged.pick(lexicographic=["interruption", "cost_usd"]),
+}
+for how, point in choices.items():
+    values = ", ".join(f"{o.name} {v:.4g}" for o, v in zip(merged.objectives, point.values, strict=True))
+    print(f"{how}: {values} (by {point.method})")
