@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -186,8 +187,9 @@ def run_ensemble(
         import joblib
 
         seconds = budget.seconds_left / rounds if budget.seconds_limit else None
-        tasks = (joblib.delayed(_one_run)(problem.to_document(), [o.name for o in objectives], name, share, seconds, seed, start) for name in methods)
-        with _interrupts(budget.cancel):
+        with _cancel_file(budget) as flag:
+            given = problem.to_document(), [o.name for o in objectives]
+            tasks = (joblib.delayed(_one_run)(*given, name, share, seconds, flag, seed, start) for name in methods)
             fronts = joblib.Parallel(n_jobs=jobs)(tasks)
         budget.spend(sum(run.evaluations for front in fronts for run in front.runs))
     front = merge(fronts)
@@ -213,24 +215,49 @@ def _one_run(
     method: str,
     evaluations: int | None,
     seconds: float | None,
+    flag: str,
     seed: int,
     start: Front | None,
 ) -> Front:
     """Run one method in a process of its own."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all processes; the one that asked for this run decides
     problem = problems.from_document(document)
-    budget = Budget(evaluations, seconds)
-    with _interrupts(budget.cancel):
-        return registry.method(method).load(problem.problem)(problem, problem.select(objectives), budget, seed, start)
+    budget = _Watching(evaluations, seconds, flag)
+    return registry.method(method).load(problem.problem)(problem, problem.select(objectives), budget, seed, start)
+
+
+class _Watching(Budget):
+    """The budget of a process of its own, cancelled when the file `flag` appears."""
+
+    def __init__(self, evaluations: int | None, seconds: float | None, flag: str):
+        super().__init__(evaluations, seconds)
+        self._flag, self._next_look = flag, 0.0
+
+    @property
+    def cancelled(self) -> bool:
+        if not self._cancelled and self.seconds >= self._next_look:
+            self._next_look = self.seconds + 0.05
+            self._cancelled = os.path.exists(self._flag)
+        return self._cancelled
 
 
 @contextmanager
-def _interrupts(action: Callable[[], None]) -> Iterator[None]:
-    """Call `action` on Ctrl-C instead of raising, where signals can be caught."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, lambda *_: action())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+def _cancel_file(budget: Budget) -> Iterator[str]:
+    """Yield the path of a file that appears soon after `budget` is cancelled: how other processes learn of it."""
+    with tempfile.TemporaryDirectory(prefix="placeopt-") as folder:
+        flag, done = os.path.join(folder, "cancelled"), threading.Event()
+
+        def watch() -> None:
+            while not done.wait(0.05):
+                if budget.cancelled:
+                    open(flag, "w").close()
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield flag
+        finally:
+            done.set()
+            watcher.join()

@@ -189,10 +189,10 @@ def test_solving_what_is_infeasible_is_3(here: Here, tmp_path: Path) -> None:
 # -- while it runs -----------------------------------------------------------------------------------------------------
 
 
-def endless(output: Path, *more: str) -> subprocess.Popen[str]:
-    """Start a run that would take hours; return it when its search is about to begin."""
-    command = [sys.executable, "-m", "placeopt", "solve", INSTANCES / "aws-50.json", "--method", "nsga3", "--evaluations", "900000000", "-o", output]
-    process = subprocess.Popen([*map(str, command), *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def endless(output: Path, method: str = "nsga3", *more: str) -> subprocess.Popen[str]:
+    """Start a run that would take hours, in a group of its own; return it when its search is about to begin."""
+    command = [sys.executable, "-m", "placeopt", "solve", INSTANCES / "aws-50.json", "--method", method, "--evaluations", "900000000", "-o", output]
+    process = subprocess.Popen([*map(str, command), *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stderr is not None
     for _ in range(3):
         assert process.stderr.readline().startswith("warning: ")
@@ -210,6 +210,17 @@ def test_a_signal_writes_what_was_found(tmp_path: Path, number: signal.Signals) 
     assert "stopping, and keeping what was found" in err and "you stopped the run; the front is what was found by then" in err
     front = Front.read(tmp_path / "f.json")
     assert front.points and not front.runs[0].completed
+
+
+def test_a_signal_stops_the_run_in_all_its_processes(tmp_path: Path) -> None:
+    """As a terminal sends Ctrl-C: to the whole group. The methods still to come are short."""
+    process = endless(tmp_path / "f.json", "ensemble", "--jobs", "2")
+    time.sleep(3)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    front = Front.read(tmp_path / "f.json")
+    assert front.points and [run.method for run in front.runs][0] == "ensemble" and len(front.runs) == 5
 
 
 def test_a_second_signal_aborts(tmp_path: Path) -> None:
