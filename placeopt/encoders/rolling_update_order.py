@@ -19,6 +19,7 @@ from placeopt.compiled import kernel
 FOUND, NONE, UNKNOWN = 1, 0, -1
 STEPS, QUEUED, HOPS, STOPS = 0, 1, 2, 3
 _LOOK = 64  # how many moves are compared before one is made, where no direct order was found
+_LARGE = 1000  # moves of a part in which no direct order is searched: sorting what fits would take longest
 _MANY = 2**62
 
 
@@ -316,8 +317,10 @@ def _stop(moves, state, part, enables):
 @kernel
 def _force(moves, state, part, max_hops, max_stops, noise):
     """Finish a part move by move: the best that fits, else a hop, else a stop; return whether all is made."""
-    enables, at = np.zeros(len(part), np.int64), 0
+    at, made = 0, state.tally[STEPS]
     while state.todo[part].any():
+        if 2 * (state.tally[STEPS] - made) > len(part):
+            part, at, made = part[state.todo[part]], 0, state.tally[STEPS]
         best, best_p, looked = -np.inf, np.int64(-1), 0
         for _ in range(len(part)):
             p, at = part[at], (at + 1) % len(part)
@@ -330,6 +333,7 @@ def _force(moves, state, part, max_hops, max_stops, noise):
         if best_p >= 0:
             _make(moves, state, best_p, moves.target[best_p])
         else:
+            enables = np.zeros(len(part), np.int64)
             for k in range(len(part)):
                 enables[k] = _enables(moves, state, part[k]) if state.todo[part[k]] and state.where[part[k]] >= 0 else 0
             hopped = state.tally[HOPS] < max_hops and _hop(moves, state, part, enables)
@@ -377,7 +381,8 @@ def order(moves, load, limit, max_hops, max_stops, noise, seed):
     direct, complete, late = FOUND, True, np.zeros(len(cuts), np.bool_)
     for k in range(len(cuts) - 1):
         if cuts[k] < cuts[k + 1]:
-            found = _search(moves, state, todo[cuts[k] : cuts[k + 1]], limit, noise) if limit > 0 else UNKNOWN
+            small = cuts[k + 1] - cuts[k] <= min(limit, _LARGE)
+            found = _search(moves, state, todo[cuts[k] : cuts[k + 1]], limit, noise) if small else UNKNOWN
             late[k] = found != FOUND
             direct = NONE if NONE in (found, direct) else min(direct, found)
     for k in range(len(cuts) - 1):

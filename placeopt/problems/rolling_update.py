@@ -238,10 +238,10 @@ class RollingUpdate(Problem):
 
     def _why_no_room(self) -> list[str]:
         a = self.arrays
-        room = a.capacity[~a.drain]
-        reasons = []
+        room, reasons = a.capacity[~a.drain], []
+        sizes = np.unique(room, axis=0)
         for m in np.flatnonzero(a.movable & ~a.pinned).tolist():
-            if not (room >= a.new[m]).all(axis=1).any():
+            if not (sizes >= a.new[m]).all(axis=1).any():
                 reasons.append(f"{a.label(m)} needs {a.new[m, 0]} milli-CPU and {a.new[m, 1]} MiB at its new size, which no node has")
         for r in range(2):
             need, have = int(a.new[:, r].sum()), int(room[:, r].sum())
