@@ -296,7 +296,7 @@ def test_check_tells_feasible_from_infeasible(here: Here, tmp_path: Path) -> Non
     for offer in document["offers"]:
         offer["max_instances"] = 1
     for request in document["requests"]:
-        request |= {"replicas": 4, "duration_slots": 5}
+        request |= {"replicas": 2, "duration_slots": 5}
     write_json(tmp_path / "tight.json", document)
     verdict = json.loads(here("check", "--json", tmp_path / "tight.json")[0])
     assert verdict["feasible"] is None and "machines of" in " ".join(verdict["clues"])

@@ -244,7 +244,16 @@ class Temporal(Problem):
                 reasons.append(f"request {request.name!r} runs for {request.duration_slots} slots, longer than the horizon of {self.horizon_slots}")
             if not self.usable[k].any():
                 reasons.append(self._why_unusable(k))
+            elif (room := self._room(k)) < request.replicas:
+                together = f"request {request.name!r} has {request.replicas} replicas that run together"
+                reasons.append(f"{together}; all machines that may be leased hold {room:g}")
         return tuple(reasons)
+
+    def _room(self, k: int) -> float:
+        """Return how many replicas of a request all leasable machines hold together, inf where one offer has no limit."""
+        held = (self.capacities // self.demands[k]).min(axis=1)
+        limits = [math.inf if o.max_instances is None else o.max_instances for o in self.offers]
+        return sum(int(n) * limit for n, limit, usable in zip(held, limits, self.usable[k], strict=True) if usable)
 
     def _why_unusable(self, k: int) -> str:
         request = self.requests[k]

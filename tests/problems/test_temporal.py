@@ -246,6 +246,7 @@ def test_a_plan_of_another_form_is_refused(plan: dict[str, Any], said: str) -> N
         ({"request": {"duration_slots": 11}}, "request 'r1' runs for 11 slots, longer than the horizon of 10"),
         ({"request": {"cpu_cores": 3}}, "request 'r1' needs 3 vCPU and 2 GiB a replica, which fits no offer"),
         ({"offer": {"max_instances": 0}}, "request 'r1' needs 1 vCPU and 2 GiB a replica; every offer that fits has max_instances 0"),
+        ({"offer": {"max_instances": 1}, "request": {"replicas": 3}}, "'r1' has 3 replicas that run together; all machines that may be leased"),
         ({"document": {"latency_ms": {"a": {}}}}, "no offer that fits is reachable: latency_ms has no latency from 'a' to its location"),
     ],
 )
@@ -253,7 +254,7 @@ def test_why_an_instance_is_infeasible(changes: dict[str, Any], said: str) -> No
     """Request by request, in the instance's own names."""
     (reason,) = from_document(toy(**changes)).infeasibility()
     assert said in reason
-    assert from_document(toy()).infeasibility() == ()
+    assert from_document(toy()).infeasibility() == () == from_document(toy(offer={"max_instances": 1})).infeasibility()
 
 
 @pytest.mark.parametrize(
