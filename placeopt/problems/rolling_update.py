@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from placeopt.documents import validate
 from placeopt.errors import DocumentError, did_you_mean
-from placeopt.problems.base import Amount, Evaluation, Name, Objective, Problem, Record, Violation, require_unique
+from placeopt.problems.base import Amount, Evaluation, Name, Objective, Problem, Record, Violation, keyword_defaults, require_unique
 from placeopt.problems.rolling_update_arrays import RESOURCES, Arrays
 
 #: Whole milli-CPU or MiB: finer than any limit that Kubernetes enforces in practice, and exact.
@@ -82,7 +82,7 @@ class Application(Record):
     def check(self, path: str, nodes: set[str]) -> None:
         """Raise unless the names are there and what may not be touched keeps its size; `path` is where this application stands."""
         names = [m.name for m in self.microservices]
-        require_unique(names, f"microservice of {self.name!r}")
+        require_unique(names, f"microservice of {self.name!r}:", f"{path}.microservices")
         for k, flow in enumerate(self.flows):
             for end, name in (("from", flow.source), ("to", flow.target)):
                 if name not in names:
@@ -144,6 +144,13 @@ class RollingUpdate(Problem):
         from placeopt.problems.rolling_update_instances import generate
 
         return cls.from_document(generate(seed, **sizes))
+
+    @classmethod
+    def sizes(cls) -> dict[str, Any]:
+        """Return the keyword arguments of `placeopt.problems.rolling_update_instances.generate` with their defaults."""
+        from placeopt.problems.rolling_update_instances import generate
+
+        return keyword_defaults(generate)
 
     # -- numbers that the referee and the faces share ------------------------------------------------------------
 
