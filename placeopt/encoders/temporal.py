@@ -46,6 +46,7 @@ class Tables(NamedTuple):
     frequency: np.ndarray  # (P,) 0 for firm pools
     latency: np.ndarray  # (n, P)
     offer: np.ndarray  # (P,)
+    place: np.ndarray  # (P,) a number per location
     most: np.ndarray  # (O,) machines of each offer, -1 for no limit
 
 
@@ -91,6 +92,7 @@ def tables(problem: Temporal) -> Tables:
         np.where(spot, [o.spot_interruption or 0.0 for o in (problem.offers[j] for j in offer)], 0.0),
         np.where(np.isfinite(latency), latency, 0.0),
         offer,
+        np.unique([problem.offers[j].location for j in offer], return_inverse=True)[1],
         np.array([-1 if o.max_instances is None else o.max_instances for o in problem.offers]),
     )
 
@@ -118,7 +120,6 @@ class Packing(NamedTuple):
     leave: np.ndarray  # (T + 1,) first replica that ends at a slot
     leave_next: np.ndarray  # (R,)
     leased: np.ndarray  # (O,)
-    hint: np.ndarray  # (P,) where the last replica of the current request went
 
 
 def _scratch(t: Tables) -> Packing:
@@ -131,13 +132,13 @@ def _scratch(t: Tables) -> Packing:
     bin_of, pool, until, busy, after, leave_next = by_replica
     return Packing(
         bin_of, pool, zeros(replicas, 2), until, busy, after, zeros(num_pools), zeros(num_pools),
-        zeros(slots), zeros(n), zeros(slots), leave_next, zeros(len(t.most)), zeros(num_pools),
+        zeros(slots), zeros(n), zeros(slots), leave_next, zeros(len(t.most)),
     )  # fmt: skip
 
 
 @kernel
 def _pack(genes, t, s):
-    """Pack one vector, first fit in order of start; returns the number of bins.
+    """Pack one vector in order of start; returns the number of bins.
 
     As requests come in order of start, what a bin holds after the current slot only shrinks, so that a test of the present
     load is a test of all later slots.
@@ -168,16 +169,22 @@ def _pack(genes, t, s):
 
 @kernel
 def _place(genes, t, s, i, slot, bins):
-    """Put every replica of request i into the first bin of its pool with room, opening bins as needed."""
+    """Put every replica of request i into the bin of its pool with room that this makes least dearer, opening bins as needed."""
     n = len(t.duration)
     cpu, memory, end = t.demand[i, 0], t.demand[i, 1], slot + t.duration[i]
-    last_pool, last_bin = -1, -1
     for r in range(t.first[i], t.first[i + 1]):
         p = t.legal[t.legal_first[i] + genes[n + r]]
-        # What did not fit the previous replica of this request does not fit this one either.
-        b = last_bin if p == last_pool else s.head[p]
-        while b >= 0 and (s.free[b, 0] < cpu or s.free[b, 1] < memory):
-            b = s.after[b]
+        b, least = -1, 1e300
+        c = s.head[p]
+        while c >= 0:
+            if s.free[c, 0] >= cpu and s.free[c, 1] >= memory:
+                longer = s.busy[c] + max(0, end - max(slot, s.until[c]))
+                added = min(t.price[p, 0] * longer, t.price[p, 1]) - min(t.price[p, 0] * s.busy[c], t.price[p, 1])
+                if added < least:
+                    b, least = c, added
+                    if added == 0.0:
+                        break
+            c = s.after[c]
         if b < 0:
             b = bins
             bins += 1
@@ -198,7 +205,6 @@ def _place(genes, t, s, i, slot, bins):
         s.bin_of[r] = b
         s.leave_next[r] = s.leave[end]
         s.leave[end] = r
-        last_pool, last_bin = p, b
     return bins
 
 
@@ -311,11 +317,11 @@ class TemporalEncoder:
         return rng.integers(0, self.upper + 1, size=(count, self.num_genes))
 
     def vary(self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray) -> np.ndarray:
-        """Return children by request-level crossover and one or two request moves."""
+        """Return children by request-level crossover and one request move."""
         return temporal_variation.vary(rng, mothers, fathers, self.tables)
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
-        """Return copies of X changed by one or two request moves."""
+        """Return copies of X changed by one request move."""
         return temporal_variation.vary(rng, X, X, self.tables)
 
 

@@ -1,7 +1,7 @@
 """Variation of temporal vectors by whole requests, compiled.
 
 Crossover and mutation that act on single genes tear the replicas of a request apart; acting on requests is what makes the
-searches work (tight hypervolume of compiled NSGA-II on the paper's instance: .22-.28 by genes, .68-.71 by requests).
+searches work, and exchanging all that is served from one location is what makes crossover work.
 """
 
 from __future__ import annotations
@@ -30,21 +30,43 @@ def _below(state, bound):
 
 
 @kernel
-def _cross(child, father, t, state):
-    """Copy some requests of the father into the child, which is a copy of the mother: a few, or each with probability 1/2."""
+def _inherit(child, father, t, i):
+    """Copy request i of the father."""
     n = len(t.duration)
-    few = _below(state, 2) == 0
-    count = 1 + _below(state, max(1, n // 4)) if few else n
-    for k in range(count):
-        if few:
-            i = _below(state, n)
-        elif _below(state, 2) == 0:
-            i = k
-        else:
-            continue
-        child[i] = father[i]
-        for r in range(n + t.first[i], n + t.first[i + 1]):
-            child[r] = father[r]
+    child[i] = father[i]
+    for r in range(n + t.first[i], n + t.first[i + 1]):
+        child[r] = father[r]
+
+
+@kernel
+def _home(genes, t, i):
+    """Return the location of the first replica of request i."""
+    return t.place[t.legal[t.legal_first[i] + genes[len(t.duration) + t.first[i]]]]
+
+
+@kernel
+def _cross(child, father, t, state):
+    """Copy requests of the father into the child, which is a copy of the mother: a few, each with probability 1/2, or a location.
+
+    A location is what packing decides about as a whole: all requests that either parent serves from there.
+    """
+    n = len(t.duration)
+    how = _below(state, 10)
+    if how < 2:
+        for _ in range(1 + _below(state, max(1, n // 4))):
+            _inherit(child, father, t, _below(state, n))
+    elif how < 5:
+        for i in range(n):
+            if _below(state, 2) == 0:
+                _inherit(child, father, t, i)
+    else:
+        j = _below(state, n)
+        if t.legal_first[j + 1] == t.legal_first[j]:
+            return
+        place = _home(father, t, j)
+        for i in range(n):
+            if t.legal_first[i + 1] > t.legal_first[i] and (_home(father, t, i) == place or _home(child, t, i) == place):
+                _inherit(child, father, t, i)
 
 
 @kernel
@@ -143,8 +165,7 @@ def _vary(mothers, fathers, t, states, crossing):
         state[0] = states[k]
         if crossing and _below(state, 10) < 9:
             _cross(children[k], fathers[k], t, state)
-        for _ in range(1 + _below(state, 2)):
-            _move(children[k], t, state)
+        _move(children[k], t, state)
     return children
 
 

@@ -23,6 +23,6 @@ def simplex(parts: int, dimensions: int) -> np.ndarray:
     return np.array(rows) / parts
 
 
-def lattice(dimensions: int) -> np.ndarray:
-    """Return about 200 weight vectors for a number of objectives, shape (k, dimensions)."""
-    return simplex(PARTS.get(dimensions, 4), dimensions)
+def lattice(dimensions: int, fineness: float = 1.0) -> np.ndarray:
+    """Return about 200 weight vectors for a number of objectives, shape (k, dimensions); more for a higher `fineness`."""
+    return simplex(round(PARTS.get(dimensions, 4) * fineness), dimensions)
