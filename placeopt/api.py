@@ -13,7 +13,7 @@ from typing import Any
 
 from placeopt import problems, registry
 from placeopt.budget import Budget, Progress
-from placeopt.errors import UsageError
+from placeopt.errors import InfeasibleInstanceError, UsageError
 from placeopt.front import Evaluation, Front, Objective, Run, merge
 from placeopt.problems.base import Problem
 
@@ -96,7 +96,11 @@ def solve(
     budget = budget or Budget(evaluations, seconds, on_progress)
     if method == "ensemble":
         parameters["jobs"] = jobs
-    front = _call(run, method, problem, chosen, budget, seed, start, parameters)
+    try:
+        front = _call(run, method, problem, chosen, budget, seed, start, parameters)
+    except InfeasibleInstanceError as error:
+        facts = Run(method, seed, budget.seconds, budget.evaluations, completed=True)
+        front = Front(problem.instance_name, chosen, runs=(facts,), reasons=error.reasons)
     if start is not None:
         front = merge([front, _projected(start, problem, chosen)])
     if not front.points and front.rejected is None:
@@ -141,8 +145,10 @@ def _projected(start: Front, problem: Problem, objectives: tuple[Objective, ...]
 
 
 def _least_violating(problem: Problem, objectives: tuple[Objective, ...], seed: int) -> Any:
-    run = registry.method("greedy").load(problem.problem)
-    return run(problem, objectives, Budget(evaluations=1000), seed, None).rejected
+    greedy = registry.method("greedy")
+    if problem.problem not in greedy.problems:
+        return None
+    return greedy.load(problem.problem)(problem, objectives, Budget(evaluations=1000), seed, None).rejected
 
 
 def _certified(problem: Problem, front: Front, budget: Budget) -> Front:

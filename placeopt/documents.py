@@ -95,10 +95,9 @@ def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _walk(inner, f"{path}[{k}]")
 
 
-def write_json(path: str | os.PathLike[str], document: Any, *, compact: bool = False) -> None:
-    """Write `document` as JSON, atomically; unless `compact`, laid out as by `layout`."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) if compact else layout(document)
-    write_text(path, text + "\n")
+def write_json(path: str | os.PathLike[str], document: Any) -> None:
+    """Write `document` as JSON, atomically, laid out as by `layout`."""
+    write_text(path, layout(document) + "\n")
 
 
 def layout(value: Any, indent: str = "", key: str = "") -> str:

@@ -19,6 +19,7 @@ from placeopt import cli
 from placeopt.documents import read_json, write_json
 from placeopt.front import Front
 from placeopt.problems import KINDS, from_document
+from placeopt.registry import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCES = ROOT / "instances" / "temporal"
@@ -176,9 +177,10 @@ def infeasible(folder: Path) -> Path:
     return folder / "x.json"
 
 
-def test_solving_what_is_infeasible_is_3(here: Here, tmp_path: Path) -> None:
-    """The least-violating plan and the reasons are still written."""
-    _, err = here("solve", infeasible(tmp_path), "--method", "nsga2", "--evaluations", 200, "-o", tmp_path / "f.json", code=3)
+@pytest.mark.parametrize("method", sorted(name for name, method in METHODS.items() if "temporal" in method.problems and method.extra is None))
+def test_solving_what_is_infeasible_is_3(here: Here, tmp_path: Path, method: str) -> None:
+    """By every method: the least-violating plan and the reasons are still written."""
+    _, err = here("solve", infeasible(tmp_path), "--method", method, "--evaluations", 200, "-o", tmp_path / "f.json", code=3)
     front = Front.read(tmp_path / "f.json")
     assert not front.points and front.rejected is not None and front.rejected.violations
     assert "request 'search' needs 1.5 vCPU and 64 GiB a replica, which fits no offer" in front.reasons[0]
@@ -220,7 +222,7 @@ def test_a_signal_stops_the_run_in_all_its_processes(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     front = Front.read(tmp_path / "f.json")
-    assert front.points and [run.method for run in front.runs][0] == "ensemble" and len(front.runs) == 5
+    assert front.points and front.runs[0].method == "ensemble" and len(front.runs) == 5
 
 
 def test_a_second_signal_aborts(tmp_path: Path) -> None:
