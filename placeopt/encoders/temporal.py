@@ -48,6 +48,7 @@ class Tables(NamedTuple):
     offer: np.ndarray  # (P,)
     place: np.ndarray  # (P,) a number per location
     most: np.ndarray  # (O,) machines of each offer, -1 for no limit
+    limited: bool  # whether any offer has a limit
 
 
 def pools(problem: Temporal) -> list[Pool]:
@@ -94,6 +95,7 @@ def tables(problem: Temporal) -> Tables:
         offer,
         np.unique([problem.offers[j].location for j in offer], return_inverse=True)[1],
         np.array([-1 if o.max_instances is None else o.max_instances for o in problem.offers]),
+        any(o.max_instances is not None for o in problem.offers),
     )
 
 
@@ -113,8 +115,7 @@ class Packing(NamedTuple):
     until: np.ndarray  # (R,) end of the last busy slot
     busy: np.ndarray  # (R,) busy slots
     after: np.ndarray  # (R,) next bin of the same pool
-    head: np.ndarray  # (P,) first bin of each pool
-    tail: np.ndarray  # (P,)
+    head: np.ndarray  # (P,) last opened bin of each pool
     arrive: np.ndarray  # (T + 1,) first request that starts at a slot
     arrive_next: np.ndarray  # (n,)
     leave: np.ndarray  # (T + 1,) first replica that ends at a slot
@@ -131,106 +132,105 @@ def _scratch(t: Tables) -> Packing:
     by_replica = [zeros(replicas) for _ in range(6)]
     bin_of, pool, until, busy, after, leave_next = by_replica
     return Packing(
-        bin_of, pool, zeros(replicas, 2), until, busy, after, zeros(num_pools), zeros(num_pools),
+        bin_of, pool, zeros(replicas, 2), until, busy, after, zeros(num_pools),
         zeros(slots), zeros(n), zeros(slots), leave_next, zeros(len(t.most)),
     )  # fmt: skip
 
 
 @kernel
 def _pack(genes, t, s):
-    """Pack one vector in order of start; returns the number of bins.
+    """Pack one vector in order of start: each replica into the bin of its pool that it makes least dearer; returns the bins.
 
     As requests come in order of start, what a bin holds after the current slot only shrinks, so that a test of the present
     load is a test of all later slots.
     """
-    n = len(t.duration)
-    s.head[:] = -1
-    s.arrive[:] = -1
-    s.leave[:] = -1
-    for position in range(n - 1, -1, -1):
-        i = t.rank[position]
-        if t.legal_first[i + 1] > t.legal_first[i]:
-            s.arrive_next[i] = s.arrive[genes[i]]
-            s.arrive[genes[i]] = i
+    # Fields are taken out of the tuples once: reading them in the loops costs as much as the work.
+    duration, demand, first, request, legal_first, legal = t.duration, t.demand, t.first, t.request, t.legal_first, t.legal
+    capacity, price = t.capacity, t.price
+    bin_of, pool, free, until, busy, after = s.bin_of, s.pool, s.free, s.until, s.busy, s.after
+    head, arrive, arrive_next, leave, leave_next = s.head, s.arrive, s.arrive_next, s.leave, s.leave_next
+    n = len(duration)
+    head[:] = -1
+    arrive[:] = -1
+    leave[:] = -1
+    for i in t.rank[::-1]:
+        if legal_first[i + 1] > legal_first[i]:
+            arrive_next[i] = arrive[genes[i]]
+            arrive[genes[i]] = i
     bins = 0
     for slot in range(t.horizon):
-        r = s.leave[slot]
+        r = leave[slot]
         while r >= 0:
-            b, i = s.bin_of[r], t.request[r]
-            s.free[b, 0] += t.demand[i, 0]
-            s.free[b, 1] += t.demand[i, 1]
-            r = s.leave_next[r]
-        i = s.arrive[slot]
+            b, i = bin_of[r], request[r]
+            free[b, 0] += demand[i, 0]
+            free[b, 1] += demand[i, 1]
+            r = leave_next[r]
+        i = arrive[slot]
         while i >= 0:
-            bins = _place(genes, t, s, i, slot, bins)
-            i = s.arrive_next[i]
-    return bins
-
-
-@kernel
-def _place(genes, t, s, i, slot, bins):
-    """Put every replica of request i into the bin of its pool with room that this makes least dearer, opening bins as needed."""
-    n = len(t.duration)
-    cpu, memory, end = t.demand[i, 0], t.demand[i, 1], slot + t.duration[i]
-    for r in range(t.first[i], t.first[i + 1]):
-        p = t.legal[t.legal_first[i] + genes[n + r]]
-        b, least = -1, 1e300
-        c = s.head[p]
-        while c >= 0:
-            if s.free[c, 0] >= cpu and s.free[c, 1] >= memory:
-                longer = s.busy[c] + max(0, end - max(slot, s.until[c]))
-                added = min(t.price[p, 0] * longer, t.price[p, 1]) - min(t.price[p, 0] * s.busy[c], t.price[p, 1])
-                if added < least:
-                    b, least = c, added
-                    if added == 0.0:
-                        break
-            c = s.after[c]
-        if b < 0:
-            b = bins
-            bins += 1
-            s.pool[b] = p
-            s.free[b, 0], s.free[b, 1] = t.capacity[p, 0], t.capacity[p, 1]
-            s.until[b] = s.busy[b] = 0
-            s.after[b] = -1
-            if s.head[p] < 0:
-                s.head[p] = b
-            else:
-                s.after[s.tail[p]] = b
-            s.tail[p] = b
-        s.free[b, 0] -= cpu
-        s.free[b, 1] -= memory
-        if end > s.until[b]:
-            s.busy[b] += end - max(slot, s.until[b])
-            s.until[b] = end
-        s.bin_of[r] = b
-        s.leave_next[r] = s.leave[end]
-        s.leave[end] = r
+            cpu, memory, end = demand[i, 0], demand[i, 1], slot + duration[i]
+            for r in range(first[i], first[i + 1]):
+                p = legal[legal_first[i] + genes[n + r]]
+                hourly, whole = price[p, 0], price[p, 1]
+                b, least = -1, 1e300
+                c = head[p]
+                while c >= 0:
+                    if free[c, 0] >= cpu and free[c, 1] >= memory:
+                        if end <= until[c]:
+                            b = c
+                            break
+                        longer = busy[c] + end - max(slot, until[c])
+                        added = min(hourly * longer, whole) - min(hourly * busy[c], whole)
+                        if added < least:
+                            b, least = c, added
+                    c = after[c]
+                if b < 0:
+                    b = bins
+                    bins += 1
+                    pool[b] = p
+                    free[b, 0], free[b, 1] = capacity[p, 0], capacity[p, 1]
+                    until[b] = busy[b] = 0
+                    after[b] = head[p]
+                    head[p] = b
+                free[b, 0] -= cpu
+                free[b, 1] -= memory
+                if end > until[b]:
+                    busy[b] += end - max(slot, until[b])
+                    until[b] = end
+                bin_of[r] = b
+                leave_next[r] = leave[end]
+                leave[end] = r
+            i = arrive_next[i]
     return bins
 
 
 @kernel
 def _judge(genes, t, s, bins, f):
     """Write (6), (7), (8) of a packed vector into f; return the machines beyond `most`, relative to it."""
+    first, legal_first, legal, latencies, frequency = t.first, t.legal_first, t.legal, t.latency, t.frequency
+    pool, busy, price, offer, leased, most = s.pool, s.busy, t.price, t.offer, s.leased, t.most
     n = len(t.duration)
     latency = interruption = cost = excess = 0.0
     for i in range(n):
-        if t.legal_first[i + 1] == t.legal_first[i]:
+        low = legal_first[i]
+        if legal_first[i + 1] == low:
             continue
         worst = spot = 0.0
-        for r in range(t.first[i], t.first[i + 1]):
-            p = t.legal[t.legal_first[i] + genes[n + r]]
-            worst = max(worst, t.latency[i, p])
-            spot += t.frequency[p]
+        for r in range(first[i], first[i + 1]):
+            p = legal[low + genes[n + r]]
+            worst = max(worst, latencies[i, p])
+            spot += frequency[p]
         latency += worst
-        interruption += spot / (t.first[i + 1] - t.first[i])
-    s.leased[:] = 0
+        interruption += spot / (first[i + 1] - first[i])
     for b in range(bins):
-        p = s.pool[b]
-        cost += min(t.price[p, 0] * s.busy[b], t.price[p, 1])
-        s.leased[t.offer[p]] += 1
-    for o in range(len(t.most)):
-        if 0 <= t.most[o] < s.leased[o]:
-            excess += (s.leased[o] - t.most[o]) / max(1, t.most[o])
+        p = pool[b]
+        cost += min(price[p, 0] * busy[b], price[p, 1])
+    if t.limited:
+        leased[:] = 0
+        for b in range(bins):
+            leased[offer[pool[b]]] += 1
+        for o in range(len(most)):
+            if 0 <= most[o] < leased[o]:
+                excess += (leased[o] - most[o]) / max(1, most[o])
     f[0], f[1], f[2] = latency / n, cost, interruption / n
     return excess
 
@@ -241,8 +241,8 @@ def _evaluate(X, t, s):
     F = np.empty((len(X), 3))
     excess = np.empty(len(X))
     for k in range(len(X)):
-        bins = _pack(X[k], t, s)
-        excess[k] = _judge(X[k], t, s, bins, F[k])
+        genes = X[k]
+        excess[k] = _judge(genes, t, s, _pack(genes, t, s), F[k])
     return F, excess
 
 
