@@ -16,7 +16,7 @@ ENCODED = ("temporal", "rolling-update")
 #: Problems with a Pyomo model whose objectives are linear.
 MODELLED = ("temporal", "edge-cloud")
 #: What `auto` runs.
-AUTO = {"temporal": "moead"}
+AUTO = {"temporal": "moead", "rolling-update": "repack"}
 #: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
 CERTIFIERS = {"temporal": "placeopt.exact.temporal:certify"}
 
@@ -74,6 +74,10 @@ METHODS = {
         Method("mspso", "placeopt.evolve.mspso:run", ENCODED, "the multi-swarm PSO of the CNSM 2024 paper, array-based"),
         Method("nsga2", "placeopt.evolve.nsga:nsga2", ENCODED, "NSGA-II on pymoo with compiled operators, seeds and an archive"),
         Method("nsga3", "placeopt.evolve.nsga:nsga3", ENCODED, "NSGA-III on pymoo with compiled operators, seeds and an archive"),
+        Method("recreate", "placeopt.heuristics.{row}:recreate", ("rolling-update",), "stop all, then start all where Kubernetes would"),
+        Method("repack", "placeopt.heuristics.{row}:repack", ("rolling-update",), "close nodes, repair by shifts and swaps, order the moves: compiled"),
+        Method("rolling-update", "placeopt.heuristics.{row}:rolling_update", ("rolling-update",), "replace each in turn where Kubernetes would"),
+        Method("two-phase", "placeopt.heuristics.{row}:two_phase", ("rolling-update",), "the re-orchestration paper's allocation and ordering"),
     )
 }
 

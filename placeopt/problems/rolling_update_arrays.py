@@ -40,6 +40,8 @@ class Arrays:
     flows : list of (microservice, microservice, limit in ms)
     tight_flows : list of int
         The flows that some pair of clusters breaks: the paper's locality constraints.
+    tight_peers : list of list of int
+        For every microservice those that tight flows connect it to.
     initial_load, fixed_load : int array (N, 2)
         Of everything now; of the applications that are not reschedulable.
     """
@@ -67,6 +69,11 @@ class Arrays:
         index = {name: k for k, name in enumerate(self.names)}
         self.flows = [(index[a.name, f.source], index[a.name, f.target], f.max_latency_ms) for a in apps for f in a.flows]
         self.tight_flows = [k for k, (_, _, limit) in enumerate(self.flows) if (self.latency > limit).any()]
+        self.tight_peers: list[list[int]] = [[] for _ in self.names]
+        for k in self.tight_flows:
+            m, peer, _ = self.flows[k]
+            self.tight_peers[m].append(peer)
+            self.tight_peers[peer].append(m)
         self.initial_load = np.zeros_like(self.capacity)
         np.add.at(self.initial_load, self.home, self.old)
         self.fixed_load = np.zeros_like(self.capacity)

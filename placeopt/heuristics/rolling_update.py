@@ -1,0 +1,154 @@
+"""Quick answers to rolling updates: `repack`, ours, and the schemes that the re-orchestration paper compares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placeopt.budget import Budget
+from placeopt.encoders.rolling_update_reach import Reach, reach
+from placeopt.front import Front, Objective
+from placeopt.heuristics import rolling_update_schemes as schemes
+from placeopt.heuristics.rolling_update_pack import Packer, Target, lower_bound
+from placeopt.heuristics.rolling_update_trade import check_trade, worthwhile
+from placeopt.problems.judge import Candidate, judged
+from placeopt.problems.rolling_update import RollingUpdate
+
+if TYPE_CHECKING:
+    from placeopt.encoders.rolling_update import RollingUpdateEncoder
+
+#: Microservices packed, over all restarts, before `repack` is content.
+_WORK = 2500
+#: Targets of one descent that are ordered.
+_ORDERED = 12
+
+
+def repack(
+    problem: RollingUpdate,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+    *,
+    restarts: int | None = None,
+    max_hops: int | None = None,
+    max_moves: int | None = None,
+    min_saving_per_move: float = 0.0,
+) -> Front:
+    """Close node after node, and order the moves to the deployments met on the way.
+
+    Every packing is repaired by shifts and swaps; every order is direct if one is found, else has hops, else stops. The front
+    carries the bound of `lower_bound`, so that its gap is known.
+
+    Parameters
+    ----------
+    restarts : int, optional
+        Descents from the running deployment; by default many for small instances, one for large ones.
+    max_hops : int, optional
+        Most extra starts of one plan.
+    max_moves : int, optional
+        Most starts of a plan.
+    min_saving_per_move : float
+        What every move must save, in units of price, against plans with fewer.
+    """
+    check_trade(max_moves, min_saving_per_move)
+    restarts = max(1, min(25, _WORK // max(1, len(problem.arrays.home)))) if restarts is None else restarts
+    candidates = list(_descents(problem, budget, seed, restarts, max_hops))
+    kept = worthwhile(problem, candidates, max_moves, min_saving_per_move)
+    parameters = {"restarts": restarts, "max_hops": max_hops, "max_moves": max_moves, "min_saving_per_move": min_saving_per_move}
+    return judged(
+        problem, objectives, kept, method="repack", seed=seed, budget=budget, bounds=trivial_bounds(problem, objectives),
+        completed=not budget.out_of_time, parameters=parameters, libraries=("numba", "numpy"),
+    )  # fmt: skip
+
+
+def _descents(problem: RollingUpdate, budget: Budget, seed: int, restarts: int, max_hops: int | None) -> Iterator[Candidate]:
+    """Yield plans of `restarts` descents, and doing nothing, which is the least that can be done."""
+    yield Candidate({"steps": []})
+    least = math.inf
+    for k in range(restarts):
+        packer = Packer(problem, seed + 1000 * k)
+        for target in chosen(list(packer.targets(budget)), _ORDERED):
+            for found in orders(problem, target.node, max_hops, seed):
+                budget.spend(1)
+                yield Candidate(problem.plan(found.steps))
+            least = min(least, target.price)
+            budget.report((least / problem.arrays.price_scale,), k + 1, f"descent {k + 1} of {restarts}")
+            if budget.exhausted:
+                return
+
+
+def chosen(targets: Sequence[Target], count: int) -> list[Target]:
+    """Return the last target, the first, and others spread evenly over the prices between."""
+    if not targets:
+        return []
+    picks = np.unique(np.linspace(0, len(targets) - 1, num=count).round().astype(int))[::-1]
+    return [targets[k] for k in picks.tolist()]
+
+
+def orders(problem: RollingUpdate, target: np.ndarray, max_hops: int | None, seed: int) -> list[Reach]:
+    """Return how a target is reached: directly, or with hops, and then also with stops in their place."""
+    tries = max(1, min(8, 1000 // max(1, len(target))))
+    found = reach(problem, target, max_hops=max_hops, tries=tries, seed=seed)
+    if found.hops == 0:
+        return [found]
+    return [found, reach(problem, target, states=0, max_hops=0, tries=tries, seed=seed)]
+
+
+def trivial_bounds(problem: RollingUpdate, objectives: Sequence[Objective]) -> list[list[float]]:
+    """Return the one vector that bounds every plan: the price that packing needs, and a start for all that must start."""
+    a = problem.arrays
+    if problem.infeasibility():
+        return []
+    least = (lower_bound(problem) / a.price_scale, float((a.mandatory | (a.movable & a.drain[a.home])).sum()), 0.0)
+    return [[least[c] for c in problem.columns(objectives)]]
+
+
+def seeds(encoder: RollingUpdateEncoder, rng: np.random.Generator) -> np.ndarray:
+    """Return vectors of the deployments met on three descents."""
+    found = []
+    for _ in range(3):
+        packer = Packer(encoder.problem, int(rng.integers(2**31)))
+        found += [encoder.encode_target(t.node) for t in chosen(list(packer.targets(Budget())), 3 * _ORDERED)]
+    return np.unique(np.array(found, dtype=np.int64).reshape(-1, encoder.num_genes), axis=0)
+
+
+def two_phase(
+    problem: RollingUpdate,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+    *,
+    reading: str = "text",
+    order: str = "paper",
+) -> Front:
+    """Run the paper's two-phase heuristic; see `placeopt.heuristics.rolling_update_schemes.two_phase` for the parameters."""
+    plan = schemes.two_phase(problem, np.random.default_rng(seed), reading, order)
+    return _one(problem, objectives, budget, seed, "two-phase", plan, {"reading": reading, "order": order})
+
+
+def rolling_update(problem: RollingUpdate, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+    """Replace every microservice in turn, where a Kubernetes scheduler would put it."""
+    return _one(problem, objectives, budget, seed, "rolling-update", schemes.rolling_update(problem), {})
+
+
+def recreate(problem: RollingUpdate, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+    """Stop every microservice, then start the new copies where a Kubernetes scheduler would put them."""
+    return _one(problem, objectives, budget, seed, "recreate", schemes.recreate(problem), {})
+
+
+def _one(
+    problem: RollingUpdate,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    method: str,
+    plan: dict[str, Any],
+    parameters: dict[str, Any],
+) -> Front:
+    budget.spend(1)
+    return judged(problem, objectives, [Candidate(plan)], method=method, seed=seed, budget=budget, parameters=parameters, libraries=("numpy",))
