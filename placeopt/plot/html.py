@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 #: Markers by status.
 _SYMBOLS = {"optimal": "square", "bounded": "diamond", "heuristic": "circle"}
 
+#: Points up to which projections are drawn as SVG: sharp in print, and a browser has only a few WebGL canvases to give.
+_MOST_SVG = 3000
+
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
 <style>
@@ -84,10 +87,17 @@ def _hover(front: Front, index: int, point: Point, problem: Problem | None) -> s
     seed = "" if point.seed is None else f", seed {point.seed}"
     lines.append(f"{point.status}{gap}, {escape(point.method or 'unknown')}{seed}")
     for name, text in (problem.describe(point.plan) if problem is not None else {}).items():
-        wrapped = textwrap.wrap(f"{name}: {text}", 70)
-        shown = wrapped if len(wrapped) <= 8 else [*wrapped[:8], "..."]
-        lines += [escape(line) for line in shown]
+        lines += [escape(line) for line in _short(name, text)]
     return "<br>".join(lines)
+
+
+def _short(name: str, text: str) -> list[str]:
+    """Return the lines of one fact of a plan; a long list has one item a line, and at most eight."""
+    items = text.split(", ")
+    if len(text) <= 50 or len(items) == 1:
+        return textwrap.wrap(f"{name}: {text}", 60)
+    more = [f"  and {len(items) - 8} more"] if len(items) > 8 else []
+    return [f"{name}:", *(f"  {item[:60]}" for item in items[:8]), *more]
 
 
 # -- drawings ----------------------------------------------------------------------------------------------------------
@@ -119,14 +129,15 @@ def _plane(front: Front, a: int, b: int, hover: list[str], *, tall: bool) -> Any
     import plotly.graph_objects as go
 
     figure, values = go.Figure(), front.values
+    scatter = figure.add_scatter if len(front) <= _MOST_SVG else figure.add_scattergl
     if front.bounds:
         x, y = [bound[a] for bound in front.bounds], [bound[b] for bound in front.bounds]
         marker: dict[str, Any] = {"symbol": "x-thin-open", "size": 5, "color": BOUND}
-        figure.add_scattergl(x=x, y=y, mode="markers", name="lower bound", hoverinfo="skip", marker=marker)
+        scatter(x=x, y=y, mode="markers", name="lower bound", hoverinfo="skip", marker=marker)
     for name, chosen in _groups(front):
         marker = {"size": 7 if tall else 5, "color": colours(front)[name], "symbol": [_SYMBOLS[front.points[k].status] for k in chosen]}
         x, y = values[chosen, a].tolist(), values[chosen, b].tolist()
-        figure.add_scattergl(x=x, y=y, mode="markers", name=escape(name), text=[hover[k] for k in chosen], hoverinfo="text", marker=marker)
+        scatter(x=x, y=y, mode="markers", name=escape(name), text=[hover[k] for k in chosen], hoverinfo="text", marker=marker)
     knee = front.pick().values
     ring = {"symbol": "circle-open", "size": 14, "color": KNEE, "line": {"width": 2.5}}
     figure.add_scatter(x=[knee[a]], y=[knee[b]], mode="markers", name="knee", hoverinfo="skip", marker=ring)
@@ -171,5 +182,5 @@ def _layout(height: int, *, legend: bool = True) -> dict[str, Any]:
         "modebar": {"orientation": "v"},
         "showlegend": legend,
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        "hoverlabel": {"align": "left", "bgcolor": "white", "font": {"size": 12, "color": "#222"}},
+        "hoverlabel": {"align": "left", "bgcolor": "white", "font": {"size": 11, "color": "#222"}},
     }
