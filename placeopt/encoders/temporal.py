@@ -18,6 +18,9 @@ from placeopt.front import Objective
 from placeopt.problems.temporal import Temporal
 
 NO_PRICE = 1e300
+#: Bins of a pool that a replica looks at: the oldest first, but in pools of more bins those that last gained room first. It
+#: keeps the cost of a vector linear in its replicas.
+MOST_LOOKS = 32
 
 
 class Pool(NamedTuple):
@@ -115,7 +118,10 @@ class Packing(NamedTuple):
     until: np.ndarray  # (R,) end of the last busy slot
     busy: np.ndarray  # (R,) busy slots
     after: np.ndarray  # (R,) next bin of the same pool
-    head: np.ndarray  # (P,) last opened bin of each pool
+    before: np.ndarray  # (R,) the one that comes before, where it is not the first
+    head: np.ndarray  # (P,) first bin of each pool
+    tail: np.ndarray  # (P,)
+    count: np.ndarray  # (P,) its bins
     arrive: np.ndarray  # (T + 1,) first request that starts at a slot
     arrive_next: np.ndarray  # (n,)
     leave: np.ndarray  # (T + 1,) first replica that ends at a slot
@@ -129,12 +135,39 @@ def _scratch(t: Tables) -> Packing:
     def zeros(*shape: int) -> np.ndarray:
         return np.zeros(shape, dtype=np.int64)
 
-    by_replica = [zeros(replicas) for _ in range(6)]
-    bin_of, pool, until, busy, after, leave_next = by_replica
+    by_replica = [zeros(replicas) for _ in range(7)]
+    bin_of, pool, until, busy, after, before, leave_next = by_replica
     return Packing(
-        bin_of, pool, zeros(replicas, 2), until, busy, after, zeros(num_pools),
+        bin_of, pool, zeros(replicas, 2), until, busy, after, before, zeros(num_pools), zeros(num_pools), zeros(num_pools),
         zeros(slots), zeros(n), zeros(slots), leave_next, zeros(len(t.most)),
     )  # fmt: skip
+
+
+@kernel
+def _append(p, b, head, tail, after, before, in_front):
+    """Put a new bin at the end of its pool, or in front."""
+    if head[p] < 0:
+        after[b] = -1
+        head[p] = tail[p] = b
+    elif in_front:
+        after[b], before[head[p]] = head[p], b
+        head[p] = b
+    else:
+        after[b], before[b] = -1, tail[p]
+        after[tail[p]] = b
+        tail[p] = b
+
+
+@kernel
+def _bring_to_front(p, b, head, tail, after, before):
+    """Move a bin that is not the first of its pool to the front."""
+    after[before[b]] = after[b]
+    if after[b] >= 0:
+        before[after[b]] = before[b]
+    else:
+        tail[p] = before[b]
+    before[head[p]], after[b] = b, head[p]
+    head[p] = b
 
 
 @kernel
@@ -147,10 +180,11 @@ def _pack(genes, t, s):
     # Fields are taken out of the tuples once: reading them in the loops costs as much as the work.
     duration, demand, first, request, legal_first, legal = t.duration, t.demand, t.first, t.request, t.legal_first, t.legal
     capacity, price = t.capacity, t.price
-    bin_of, pool, free, until, busy, after = s.bin_of, s.pool, s.free, s.until, s.busy, s.after
-    head, arrive, arrive_next, leave, leave_next = s.head, s.arrive, s.arrive_next, s.leave, s.leave_next
+    bin_of, pool, free, until, busy, after, before = s.bin_of, s.pool, s.free, s.until, s.busy, s.after, s.before
+    head, tail, count, arrive, arrive_next, leave, leave_next = s.head, s.tail, s.count, s.arrive, s.arrive_next, s.leave, s.leave_next
     n = len(duration)
     head[:] = -1
+    count[:] = 0
     arrive[:] = -1
     leave[:] = -1
     for i in t.rank[::-1]:
@@ -164,6 +198,9 @@ def _pack(genes, t, s):
             b, i = bin_of[r], request[r]
             free[b, 0] += demand[i, 0]
             free[b, 1] += demand[i, 1]
+            p = pool[b]
+            if count[p] > MOST_LOOKS and head[p] != b:
+                _bring_to_front(p, b, head, tail, after, before)  # it has room again
             r = leave_next[r]
         i = arrive[slot]
         while i >= 0:
@@ -173,7 +210,9 @@ def _pack(genes, t, s):
                 hourly, whole = price[p, 0], price[p, 1]
                 b, least = -1, 1e300
                 c = head[p]
-                while c >= 0:
+                looks = 0
+                while c >= 0 and looks < MOST_LOOKS:
+                    looks += 1
                     if free[c, 0] >= cpu and free[c, 1] >= memory:
                         if end <= until[c]:
                             b = c
@@ -189,8 +228,8 @@ def _pack(genes, t, s):
                     pool[b] = p
                     free[b, 0], free[b, 1] = capacity[p, 0], capacity[p, 1]
                     until[b] = busy[b] = 0
-                    after[b] = head[p]
-                    head[p] = b
+                    count[p] += 1
+                    _append(p, b, head, tail, after, before, count[p] > MOST_LOOKS)
                 free[b, 0] -= cpu
                 free[b, 1] -= memory
                 if end > until[b]:

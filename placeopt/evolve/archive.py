@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.front import nondominated
+from placeopt.front import farthest, nondominated
+
+#: Memory that vectors may take; beyond it the archive is thinned to its farthest points.
+MOST_BYTES = 2**28
 
 
 class Archive:
@@ -21,7 +24,8 @@ class Archive:
         self.X = np.empty((0, num_genes), dtype=np.int64)
         self.F = np.empty((0, num_objectives))
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
-        self._count, self._buffer = 0, buffer
+        self._most = max(100, MOST_BYTES // (8 * num_genes))
+        self._count, self._buffer = 0, min(buffer, self._most)
         self._least = np.inf
         self._rejected = np.empty((0, num_genes), dtype=np.int64)
 
@@ -46,6 +50,9 @@ class Archive:
         X = np.concatenate([self.X, *(x for x, _ in self._waiting)])
         F = np.concatenate([self.F, *(f for _, f in self._waiting)])
         keep = nondominated(F)
+        if keep.sum() > self._most:
+            keep = np.flatnonzero(keep)
+            keep = keep[farthest(F[keep], self._most)]
         self.X, self.F = X[keep], F[keep]
         self._waiting, self._count = [], 0
 

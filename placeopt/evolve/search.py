@@ -16,6 +16,9 @@ from placeopt.front import Front, Objective, farthest
 from placeopt.problems.base import Problem
 from placeopt.problems.judge import Candidate, judged
 
+#: Genes of all points of a front together: plans of large instances take a second and megabytes each.
+MOST_GENES = 5_000_000
+
 
 class Search:
     """One run over the vectors of one problem.
@@ -88,7 +91,7 @@ class Search:
         completed = not self.budget.cancelled and (self.budget.seconds_limit is None or self.budget.evaluations_left == 0)
         vectors = self.archive.result()
         room = max(50, int(self.budget.seconds_left / self._judging)) if self._judging else len(vectors)
-        most = min(len(vectors), room, points or len(vectors))
+        most = min(len(vectors), room, points or len(vectors), max(50, MOST_GENES // self.encoder.num_genes))
         if most < len(vectors):
             vectors = vectors[farthest(self.archive.F, most)]
         candidates = (Candidate(self.encoder.decode(x)) for x in vectors)

@@ -21,6 +21,23 @@ from placeopt.problems.temporal import Temporal
 
 #: Shares of the amortised cost in the blend.
 BLENDS = (0.35, 0.7, 1.0)
+#: Replicas times pools that the seeds may look at in all, for about a second at most.
+WORK = 12_000_000
+#: Open bins of a pool that a replica looks at.
+MOST_LOOKS = 16
+
+
+@kernel
+def _find(p, cpu, memory, last, earlier, free):
+    """Return one of the bins that a pool opened last with room for a replica, -1 if there is none."""
+    b = last[p]
+    looks = 0
+    while b >= 0 and looks < MOST_LOOKS:
+        if free[b, 0] >= cpu and free[b, 1] >= memory:
+            return b
+        b = earlier[b]
+        looks += 1
+    return -1
 
 
 @kernel
@@ -28,9 +45,9 @@ def _build(weights, blend, t, genes):
     """Write the genes of one greedy solution; `weights` are per unit of mean latency, cost and mean interruption."""
     n = len(t.duration)
     bins = 0
-    replicas = t.first[n]
-    pool = np.empty(replicas, dtype=np.int64)
-    free = np.empty((replicas, 2), dtype=np.int64)
+    last = np.full(len(t.offer), -1)
+    earlier = np.empty(t.first[n], dtype=np.int64)
+    free = np.empty((t.first[n], 2), dtype=np.int64)
     genes[:] = 0
     for i in t.rank:
         choices = t.legal[t.legal_first[i] : t.legal_first[i + 1]]
@@ -38,26 +55,26 @@ def _build(weights, blend, t, genes):
         count = t.first[i + 1] - t.first[i]
         worst = 0.0
         for r in range(t.first[i], t.first[i + 1]):
-            best, best_index, best_bin = np.inf, 0, -1
+            best, best_index, best_bin = np.inf, -1, -1
             for index in range(len(choices)):
                 p = choices[index]
+                score = weights[0] * max(0.0, t.latency[i, p] - worst) / n + weights[2] * t.frequency[p] / (n * count)
+                if score >= best:
+                    continue
                 whole = min(t.price[p, 0] * duration, t.price[p, 1])
-                b = 0
-                while b < bins and (pool[b] != p or free[b, 0] < cpu or free[b, 1] < memory):
-                    b += 1
-                added = 0.0 if b < bins else whole
                 share = max(cpu / t.capacity[p, 0], memory / t.capacity[p, 1]) * whole
-                score = weights[0] * max(0.0, t.latency[i, p] - worst) / n
-                score += weights[1] * (blend * share + (1 - blend) * added) + weights[2] * t.frequency[p] / (n * count)
+                b = _find(p, cpu, memory, last, earlier, free)
+                score += weights[1] * (blend * share + (1 - blend) * (whole if b < 0 else 0.0))
                 if score < best:
                     best, best_index, best_bin = score, index, b
-            if len(choices) == 0:
+            if best_index < 0:
                 break
             p = choices[best_index]
             genes[n + r] = best_index
             worst = max(worst, t.latency[i, p])
-            if best_bin == bins:
-                pool[bins] = p
+            if best_bin < 0:
+                best_bin = bins
+                earlier[bins], last[p] = last[p], bins
                 free[bins, 0], free[bins, 1] = t.capacity[p, 0], t.capacity[p, 1]
                 bins += 1
             free[best_bin, 0] -= cpu
@@ -71,16 +88,20 @@ def _build_all(weights, blends, t, X):
 
 
 def seeds(encoder: Any, rng: np.random.Generator) -> np.ndarray:
-    """Return greedy vectors spread over the encoder's objectives, the unit weights first, shape (k, num_genes)."""
+    """Return greedy vectors spread over the encoder's objectives, shape (k, num_genes); fewer for larger instances."""
+    t = encoder.tables
     columns = encoder.problem.columns(encoder.objectives)
-    spread = lattice(len(columns))
+    most = max(6, WORK // (len(t.request) * len(t.offer)))
+    blends = BLENDS if most >= 100 else BLENDS[1:2]
+    fineness = min(1.0, (most / len(blends) / len(lattice(len(columns)))) ** (1 / max(1, len(columns) - 1)))
+    spread = lattice(len(columns), fineness)
     # A little weight on every goal breaks ties well: among equal latencies, the cheaper.
     weights = np.full((len(spread), 3), 1e-4)
     weights[:, columns] += spread
-    rough = _greedy(encoder, np.concatenate((np.eye(3), np.full((1, 3), 1 / 3))), np.full(4, BLENDS[1]))
+    rough = _greedy(encoder, np.eye(3), np.full(3, BLENDS[1]))
     F = _all_values(encoder, rough)
     scale = np.maximum(F.max(axis=0) - F.min(axis=0), 1e-9)
-    X = np.concatenate([_greedy(encoder, weights / scale, np.full(len(weights), blend)) for blend in BLENDS])
+    X = np.concatenate([_greedy(encoder, weights / scale, np.full(len(weights), blend)) for blend in blends])
     return np.unique(X, axis=0)
 
 
