@@ -61,6 +61,7 @@ def solve(
     begin = None if start is None else Front.read(start)
     for warning in problem.warnings():
         say(f"warning: {warning}")
+    _announce_compilation()
     with _progress(chosen) as on_progress:
         budget = Budget(evaluations, time_limit, on_progress)
         with _cancelled_by_signals(budget):
@@ -97,6 +98,13 @@ def _method_parameters(arguments: list[str]) -> dict[str, Any]:
         if key in inspect.signature(api.solve).parameters:
             raise UsageError(f"--param {key!r} is an option of its own; see `placeopt solve --help`")
     return parameters
+
+
+def _announce_compilation() -> None:
+    """Say why the first run of an installation takes longer: the kernels are compiled, and kept beside their sources."""
+    here = Path(__file__).parents[1]
+    if os.access(here, os.W_OK) and next(here.rglob("*.nbi"), None) is None:
+        say("compiling: the first run takes up to a minute longer than the next ones")
 
 
 def _require_plot(path: Path | None) -> None:
