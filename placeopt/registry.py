@@ -15,6 +15,8 @@ from placeopt.problems import KINDS
 ENCODED = ("temporal", "rolling-update")
 #: Problems with a Pyomo model whose objectives are linear.
 MODELLED = ("temporal", "edge-cloud")
+#: Problems with a sequential face: rollout and the environments serve them.
+SEQUENTIAL = ("temporal", "edge-cloud")
 #: What `auto` runs.
 AUTO = {"temporal": "moead", "rolling-update": "repack"}
 #: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
@@ -76,6 +78,7 @@ METHODS = {
         Method("nsga3", "placeopt.evolve.nsga:nsga3", ENCODED, "NSGA-III on pymoo with compiled operators, seeds and an archive"),
         Method("recreate", "placeopt.heuristics.{row}:recreate", ("rolling-update",), "stop all, then start all where Kubernetes would"),
         Method("repack", "placeopt.heuristics.{row}:repack", ("rolling-update",), "close nodes, repair by shifts and swaps, order the moves: compiled"),
+        Method("rollout", "placeopt.heuristics.rollout:run", SEQUENTIAL, "decision after decision, each judged by a base policy's rest"),
         Method("rolling-update", "placeopt.heuristics.{row}:rolling_update", ("rolling-update",), "replace each in turn where Kubernetes would"),
         Method("two-phase", "placeopt.heuristics.{row}:two_phase", ("rolling-update",), "the re-orchestration paper's allocation and ordering"),
     )

@@ -32,6 +32,8 @@ class Sequential(Protocol):
         Columns of `features`.
     decisions : int
         Steps of a complete episode.
+    costs_never_fall : bool
+        No step has a negative cost: what a partial plan costs is a lower bound of what it will cost.
     """
 
     problem: Problem
@@ -39,6 +41,7 @@ class Sequential(Protocol):
     num_actions: int
     num_features: int
     decisions: int
+    costs_never_fall: bool = False
 
     def reset(self, rng: np.random.Generator | None = None) -> Any:
         """Return the state before the first decision; `rng` serves faces whose episodes are random."""
@@ -49,6 +52,10 @@ class Sequential(Protocol):
     def remaining(self, state: Any) -> int:
         """Return how many decisions are still to be made; 0 when the plan is complete."""
         raise NotImplementedError
+
+    def stage(self, state: Any) -> int:
+        """Return how many groups of decisions (requests, applications) are complete; a look-ahead counts in these."""
+        return self.decisions - self.remaining(state)
 
     def mask(self, state: Any) -> np.ndarray:
         """Return which actions are legal, bool of shape (num_actions,); none is at a dead end and after the last decision."""
@@ -87,12 +94,12 @@ class Sequential(Protocol):
         return found
 
 
-def build(problem: Problem, objectives: Sequence[Objective] | None = None) -> Sequential:
-    """Return the sequential face of a problem.
+def build(problem: Problem, objectives: Sequence[Objective] | None = None, **options: Any) -> Sequential:
+    """Return the sequential face of a problem; options are those of the problem's own ``build``.
 
     Raises
     ------
     UnsupportedError
         The problem has none.
     """
-    return row(__name__, problem).build(problem, tuple(objectives or problem.objectives))
+    return row(__name__, problem).build(problem, tuple(objectives or problem.objectives), **options)

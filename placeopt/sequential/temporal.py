@@ -210,6 +210,7 @@ class TemporalSequence(Sequential):
     #: machines that host something then; of a pool: spot, interruption, latency, cost increment, an open machine fits; of the
     #: request: cpu, memory, duration, replicas left.
     num_features = 13
+    costs_never_fall = True
 
     def __init__(self, problem: Temporal, objectives: Sequence[Objective]):
         self.problem, self.objectives = problem, tuple(objectives)
@@ -265,6 +266,10 @@ class TemporalSequence(Sequential):
             return 0
         later = int(self.rules.replicas[position + 1 :].sum()) + len(self.order) - position - 1
         return later + int(state.now[LEFT] if state.now[START] >= 0 else self.rules.replicas[position] + 1)
+
+    def stage(self, state: State) -> int:
+        """Return how many requests are complete."""
+        return int(state.now[POSITION])
 
     def mask(self, state: State) -> np.ndarray:
         """Return the legal slots or pools."""
