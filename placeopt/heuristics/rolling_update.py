@@ -55,8 +55,7 @@ def repack(
         What every move must save, in units of price, against plans with fewer.
     """
     check_trade(max_moves, min_saving_per_move)
-    restarts = max(1, min(25, _WORK // max(1, len(problem.arrays.home)))) if restarts is None else restarts
-    candidates = list(_descents(problem, budget, seed, restarts, max_hops))
+    candidates = [Candidate(plan) for plan in plans(problem, budget, seed, restarts, max_hops)]
     kept = worthwhile(problem, candidates, max_moves, min_saving_per_move)
     parameters = {"restarts": restarts, "max_hops": max_hops, "max_moves": max_moves, "min_saving_per_move": min_saving_per_move}
     return judged(
@@ -65,16 +64,17 @@ def repack(
     )  # fmt: skip
 
 
-def _descents(problem: RollingUpdate, budget: Budget, seed: int, restarts: int, max_hops: int | None) -> Iterator[Candidate]:
-    """Yield plans of `restarts` descents, and doing nothing, which is the least that can be done."""
-    yield Candidate({"steps": []})
+def plans(problem: RollingUpdate, budget: Budget, seed: int, restarts: int | None = None, max_hops: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield plans of several descents, the cheapest of each first, and before them doing nothing; parameters as of `repack`."""
+    yield {"steps": []}
+    restarts = max(1, min(25, _WORK // max(1, len(problem.arrays.home)))) if restarts is None else restarts
     least = math.inf
     for k in range(restarts):
         packer = Packer(problem, seed + 1000 * k)
         for target in chosen(list(packer.targets(budget)), _ORDERED):
             for found in orders(problem, target.node, max_hops, seed):
                 budget.spend(1)
-                yield Candidate(problem.plan(found.steps))
+                yield problem.plan(found.steps)
             least = min(least, target.price)
             budget.report((least / problem.arrays.price_scale,), k + 1, f"descent {k + 1} of {restarts}")
             if budget.exhausted:
