@@ -15,7 +15,8 @@ def facts(*distributions: str) -> str:
     cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), platform.machine())
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in distributions)
     load = f"{os.getloadavg()[0]:.1f}"
-    return f"{datetime.date.today()}; {cpu}, {os.cpu_count()} cores, load average {load} at the start; Python {platform.python_version()}, {versions}."
+    machine = f"{cpu}, {os.cpu_count()} cores, load average {load} at the start"
+    return f"{datetime.date.today()}; {machine}; Python {platform.python_version()}, {versions}."
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -161,7 +162,7 @@ def _certified(problem: Problem, front: Front, budget: Budget) -> Front:
 
 def run_auto(problem: Problem, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
     """Run the method that measurements favour for this problem."""
-    name = registry.AUTO[problem.problem]
+    name = registry.AUTO.get(problem.problem) or next(m.name for m in registry.METHODS.values() if m.name != "auto" and problem.problem in m.problems)
     return registry.method(name).load(problem.problem)(problem, objectives, budget, seed, start)
 
 
@@ -192,10 +193,11 @@ def run_ensemble(
     else:
         import joblib
 
-        seconds = budget.seconds_left / rounds if budget.seconds_limit else None
+        # Deadlines, not durations: what starting a process takes comes out of its share.
+        ends = [time.time() + budget.seconds_left * (k // jobs + 1) / rounds if budget.seconds_limit else None for k in range(len(methods))]
         with _cancel_file(budget) as flag:
             given = problem.to_document(), [o.name for o in objectives]
-            tasks = (joblib.delayed(_one_run)(*given, name, share, seconds, flag, seed, start) for name in methods)
+            tasks = (joblib.delayed(_one_run)(*given, name, share, end, flag, seed, start) for name, end in zip(methods, ends, strict=True))
             fronts = joblib.Parallel(n_jobs=jobs)(tasks)
         budget.spend(sum(run.evaluations for front in fronts for run in front.runs))
     front = merge(fronts)
@@ -220,16 +222,16 @@ def _one_run(
     objectives: list[str],
     method: str,
     evaluations: int | None,
-    seconds: float | None,
+    deadline: float | None,
     flag: str,
     seed: int,
     start: Front | None,
 ) -> Front:
-    """Run one method in a process of its own."""
+    """Run one method in a process of its own, until `deadline` (as `time.time` counts)."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all processes; the one that asked for this run decides
     problem = problems.from_document(document)
-    budget = _Watching(evaluations, seconds, flag)
+    budget = _Watching(evaluations, None if deadline is None else max(deadline - time.time(), 1e-3), flag)
     return registry.method(method).load(problem.problem)(problem, problem.select(objectives), budget, seed, start)
 
 

@@ -14,13 +14,13 @@ from placeopt.problems import KINDS
 #: Problems with an encoder: every vector search serves them.
 ENCODED = ("temporal", "rolling-update")
 #: Problems with a Pyomo model whose objectives are linear.
-MODELLED = ("temporal", "edge-cloud")
+MODELLED = ("temporal", "edge-cloud", "rolling-update")
 #: Problems with a sequential face: rollout and the environments serve them.
 SEQUENTIAL = ("temporal", "edge-cloud")
 #: What `auto` runs.
-AUTO = {"temporal": "moead", "rolling-update": "repack"}
+AUTO = {"temporal": "moead", "rolling-update": "decomposition"}
 #: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
-CERTIFIERS = {"temporal": "placeopt.exact.temporal:certify"}
+CERTIFIERS = {"temporal": "placeopt.exact.temporal:certify", "rolling-update": "placeopt.exact.rolling_update:certify"}
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ METHODS = {
     m.name: m
     for m in (
         Method("auto", "placeopt.api:run_auto", tuple(KINDS), "picks a method by problem and size"),
+        Method("decomposition", "placeopt.exact.{row}:decomposition", ("rolling-update",), "packing, then order, with proofs: exact fronts up to 100 moves"),
         Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "several methods, their fronts merged with provenance"),
         Method("epsilon-constraint", "placeopt.exact.epsilon_constraint:run", MODELLED, "exact front of the Pyomo model (small instances)"),
         Method("greedy", "placeopt.heuristics.{row}:greedy", ("temporal",), "one constructed solution per weight vector: milliseconds"),
@@ -77,7 +78,7 @@ METHODS = {
         Method("nsga2", "placeopt.evolve.nsga:nsga2", ENCODED, "NSGA-II on pymoo with compiled operators, seeds and an archive"),
         Method("nsga3", "placeopt.evolve.nsga:nsga3", ENCODED, "NSGA-III on pymoo with compiled operators, seeds and an archive"),
         Method("recreate", "placeopt.heuristics.{row}:recreate", ("rolling-update",), "stop all, then start all where Kubernetes would"),
-        Method("repack", "placeopt.heuristics.{row}:repack", ("rolling-update",), "close nodes, repair by shifts and swaps, order the moves: compiled"),
+        Method("repack", "placeopt.heuristics.{row}:repack", ("rolling-update",), "close nodes, repair by shifts and swaps, order the moves"),
         Method("rollout", "placeopt.heuristics.rollout:run", SEQUENTIAL, "decision after decision, each judged by a base policy's rest"),
         Method("rolling-update", "placeopt.heuristics.{row}:rolling_update", ("rolling-update",), "replace each in turn where Kubernetes would"),
         Method("two-phase", "placeopt.heuristics.{row}:two_phase", ("rolling-update",), "the re-orchestration paper's allocation and ordering"),

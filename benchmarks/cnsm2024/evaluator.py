@@ -13,12 +13,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from machine import facts, table  # noqa: E402
+from cnsm2024.instance import paper_instance
+from cnsm2024.peer import PeerProblem
+from machine import facts, table
 
-from cnsm2024.instance import paper_instance  # noqa: E402
-from cnsm2024.peer import PeerProblem  # noqa: E402
-from placeopt.encoders import build  # noqa: E402
-from placeopt.encoders.temporal_published import PublishedEncoder  # noqa: E402
+from placeopt.encoders import build
+from placeopt.encoders.temporal_published import PublishedEncoder
 
 ROUNDS = 5
 AIM = 70
