@@ -13,7 +13,7 @@ import pyomo.environ as pyo
 
 from placeopt.errors import InfeasibleInstanceError, UsageError, did_you_mean
 from placeopt.models.objectives import declare
-from placeopt.models.temporal_data import Data, Lot, Machine
+from placeopt.models.temporal_data import Data, Lot, Machine, enough_copies
 from placeopt.problems.temporal import Temporal
 from placeopt.problems.temporal_referee import PRICINGS
 
@@ -34,9 +34,9 @@ def build(
         ``separate``: a binary variable for every replica, as printed. ``together``: the replicas of a request are identical, so
         an integer counts how many of them a machine hosts; the same front with far fewer variables.
     ordered : bool
-        Number the copies of a machine by how long they are active: cuts off equivalent solutions only.
+        Number equal machines by the first replica that they host, which leaves out equivalent solutions only.
     tight : bool
-        Add rows that integer solutions satisfy anyway and that sharpen the relaxation.
+        Add rows that hold anyway in whole numbers and that sharpen the relaxation.
 
     Returns
     -------
@@ -52,17 +52,15 @@ def build(
         raise InfeasibleInstanceError(reasons)
     if replicas not in REPLICAS:
         raise UsageError(f"replicas is {replicas!r}; {did_you_mean(str(replicas), REPLICAS)}")
-    if copies is not None and copies < 1:
+    if copies is not None and (not isinstance(copies, int) or copies < 1):
         raise UsageError(f"copies is {copies}; give a whole number of at least 1")
     model = pyo.ConcreteModel(name=problem.name)
-    model.data = Data(problem, copies, replicas)
+    model.data = Data(problem, copies, replicas, ordered)
     _add_sets(model)
     _add_variables(model)
     _add_constraints(model)
     if tight:
-        model.active_while_hosting = pyo.Constraint(model.HOSTED_SLOTS, rule=_active_while_hosting)
-    if ordered:
-        model.longest_first = pyo.Constraint(model.MACHINES, rule=_longest_first)
+        model.active_long_enough = pyo.Constraint(model.HOSTS, rule=_active_long_enough)
     declare(model, {"latency_ms": _latency(model), "cost_usd": _cost(model), "interruption": _interruption(model)})
     return model
 
@@ -84,7 +82,6 @@ def _add_sets(model: pyo.ConcreteModel) -> None:
     model.STARTS = pyo.Set(dimen=2, initialize=[(i, t) for i in requests for t in data.starts(i)])
     model.HOSTS = pyo.Set(dimen=2, initialize=[(lot, j) for lot in data.lots for j in data.hosts_of[lot]])
     model.PLACEMENTS = pyo.Set(dimen=3, initialize=[(lot, j, t) for lot, j in model.HOSTS for t in data.starts(lot.request)])
-    model.HOSTED_SLOTS = pyo.Set(dimen=3, initialize=[(lot, j, t) for lot, j in model.HOSTS for t in data.slots])
     reachable = dict.fromkeys((lot.request, j.location) for lot, j in model.HOSTS)
     model.REACHABLE = pyo.Set(dimen=2, initialize=list(reachable), doc="places that can host a request")
     hourly = [machine for machine in data.machines if machine.pricing != "reserved" and data.limited(machine.offer)]
@@ -190,21 +187,14 @@ def _at_most_leased(model: pyo.ConcreteModel, offer: int) -> Any:
     return pyo.quicksum(_leased(model, machine) for machine in machines) <= model.data.problem.offers[offer].max_instances
 
 
-def _active_while_hosting(model: pyo.ConcreteModel, lot: Lot, machine: Machine, t: int) -> Any:
-    """A machine that hosts any of a lot is active: implied by (10) in whole numbers, but not in fractions."""
-    placed = [model.placed[lot, machine, s] for s in model.data.window(lot.request, t)]
-    return pyo.quicksum(placed) <= model.data.most(lot, machine) * _active(model, machine, t) if placed else pyo.Constraint.Skip
-
-
-def _longest_first(model: pyo.ConcreteModel, machine: Machine) -> Any:
-    """Of equal machines the first is active at least as long as the second, and so on."""
-    if machine.copy == 0:
-        return pyo.Constraint.Skip
-    before = Machine(machine.offer, machine.location, machine.size, machine.pricing, machine.copy - 1)
+def _active_long_enough(model: pyo.ConcreteModel, lot: Lot, machine: Machine) -> Any:
+    """A machine that hosts any of a lot is paid for as long as the lot runs: implied by (10) in whole numbers, not in fractions."""
+    data: Data = model.data
+    placed = pyo.quicksum(model.placed[lot, machine, t] for t in data.starts(lot.request))
     if machine.pricing == "reserved":
-        return model.reserved[before] >= model.reserved[machine]
-    slots = model.data.slots
-    return pyo.quicksum(_active(model, before, t) for t in slots) >= pyo.quicksum(_active(model, machine, t) for t in slots)
+        return placed <= data.most(lot, machine) * model.reserved[machine]
+    active = pyo.quicksum(_active(model, machine, t) for t in data.slots)
+    return data.duration[lot.request] * placed <= data.most(lot, machine) * active
 
 
 # -- objectives ------------------------------------------------------------------------------------------------------
@@ -273,21 +263,20 @@ def assign(model: pyo.ConcreteModel, plan: Mapping[str, Any]) -> bool:
         variable.set_value(0, skip_validation=True)
     for request, t in starts.items():
         model.start[request, t].set_value(1)
-    leased: dict[tuple[str, str, str], list[tuple[set[int], Any]]] = {}
-    for instance in plan["instances"]:
-        busy = {t for name, _ in instance["replicas"] for t in data.slots[starts[name] : starts[name] + data.duration[name]]}
-        leased.setdefault((instance["location"], instance["size"], instance["pricing"]), []).append((busy, instance["replicas"]))
-    for offered in leased.values():
-        offered.sort(key=lambda item: len(item[0]))
+    leased: dict[tuple[str, str, str], list[Any]] = {}
+    rank = {name: k for k, name in enumerate(data.lots_of)}
+    for instance in sorted(plan["instances"], key=lambda j: min(((rank[name], r) for name, r in j["replicas"]), default=(len(rank), 0))):
+        if instance["replicas"]:
+            leased.setdefault((instance["location"], instance["size"], instance["pricing"]), []).append(instance["replicas"])
     for machine in data.machines:
-        if offered := leased.get((machine.location, machine.size, machine.pricing), []):
-            _host(model, machine, starts, *offered.pop())
+        if hosted := leased.get((machine.location, machine.size, machine.pricing)):
+            _host(model, machine, starts, hosted.pop(0))
     return not any(leased.values())
 
 
-def _host(model: pyo.ConcreteModel, machine: Machine, starts: Mapping[str, int], busy: set[int], replicas: list[Any]) -> None:
+def _host(model: pyo.ConcreteModel, machine: Machine, starts: Mapping[str, int], replicas: list[Any]) -> None:
     data: Data = model.data
-    for t in busy:
+    for t in {t for name, _ in replicas for t in range(starts[name], starts[name] + data.duration[name])}:
         _active(model, machine, t).set_value(1)
     if machine in model.COUNTED:
         model.leased[machine].set_value(1)
@@ -298,3 +287,18 @@ def _host(model: pyo.ConcreteModel, machine: Machine, starts: Mapping[str, int],
         model.uses[name, machine.location].set_value(1)
         latency = data.latency(name, machine.location)
         model.worst_latency[name].set_value(max(model.worst_latency[name].value, latency))
+
+
+def size(problem: Temporal, copies: int | None = None, *, replicas: str = "together", ordered: bool = True, **_: Any) -> int:
+    """Return about how many coefficients the model has."""
+    data = Data(problem, copies, replicas, ordered)
+    starts = {name: len(data.starts(name)) for name in data.duration}
+    return sum(len(hosts) * (starts[lot.request] * (2 * data.duration[lot.request] + 5) + len(data.slots)) for lot, hosts in data.hosts_of.items())
+
+
+def lossless(problem: Temporal, copies: int | None = None, **_: Any) -> bool:
+    """Return whether the model has enough copies of every machine to reach the whole front."""
+    if copies is None:
+        return True
+    most = [offer.max_instances for offer in problem.offers]
+    return all(copies >= enough_copies(problem, j) or (limit is not None and copies >= limit) for j, limit in enumerate(most))

@@ -57,7 +57,7 @@ class Machine:
 class Data:
     """The numbers of an instance by the names that the model's indices use."""
 
-    def __init__(self, problem: Temporal, copies: int | None, replicas: str):
+    def __init__(self, problem: Temporal, copies: int | None, replicas: str, ordered: bool):
         self.problem = problem
         self.index = {request.name: k for k, request in enumerate(problem.requests)}
         self.slots = range(problem.horizon_slots)
@@ -68,10 +68,15 @@ class Data:
             self.lots_of[lot.request].append(lot)
         self.machines = list(_machines(problem, copies))
         usable = problem.usable.tolist()
-        self.hosts_of = {lot: [j for j in self.machines if usable[self.index[lot.request]][j.offer]] for lot in self.lots}
+        self.hosts_of: dict[Lot, list[Machine]] = {}
         self.hosted_by: dict[Machine, list[Lot]] = {machine: [] for machine in self.machines}
-        for lot, hosts in self.hosts_of.items():
-            for machine in hosts:
+        last = -1
+        for lot in self.lots:
+            # Equal machines are numbered by the first replica that they host: then replica p is on one of the first p + 1.
+            last += lot.size
+            able = usable[self.index[lot.request]]
+            self.hosts_of[lot] = [machine for machine in self.machines if able[machine.offer] and (machine.copy <= last or not ordered)]
+            for machine in self.hosts_of[lot]:
                 self.hosted_by[machine].append(lot)
         # Whole numbers without a common factor: small coefficients, exact capacities.
         factor = [math.gcd(*problem.demands[:, r].tolist(), *problem.capacities[:, r].tolist()) or 1 for r in range(2)]
