@@ -69,7 +69,7 @@ METHODS = {
     m.name: m
     for m in (
         Method("auto", "placeopt.api:run_auto", tuple(KINDS), "picks a method by problem and size"),
-        Method("decomposition", "placeopt.exact.{row}:decomposition", ("rolling-update",), "packing, then order, with proofs: exact fronts up to 100 moves"),
+        Method("decomposition", "placeopt.exact.{row}:decomposition", ("rolling-update",), "packing, then order, with proofs; exact where small"),
         Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "several methods, their fronts merged with provenance"),
         Method("epsilon-constraint", "placeopt.exact.epsilon_constraint:run", MODELLED, "exact front of the Pyomo model (small instances)"),
         Method("greedy", "placeopt.heuristics.{row}:greedy", ("temporal",), "one constructed solution per weight vector: milliseconds"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,13 @@ from placeopt.budget import Budget
 from placeopt.encoders.rolling_update_reach import Reach, reach
 from placeopt.exact.enumeration import Enumeration, Found, enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
-from placeopt.exact.fronts import front_of, in_units
-from placeopt.front import Front, Objective, minimal
+from placeopt.exact.fronts import front_of, in_units, in_values
+from placeopt.front import Front, Objective, Run, minimal
 from placeopt.heuristics.rolling_update import plans, trivial_bounds
 from placeopt.heuristics.rolling_update_pack import lower_bound
 from placeopt.heuristics.rolling_update_trade import check_trade, worthwhile
 from placeopt.models import rolling_update as models
-from placeopt.problems.judge import Candidate
+from placeopt.problems.judge import Candidate, versions
 from placeopt.problems.rolling_update import RollingUpdate
 
 #: Coefficients of the largest packing model that is given to a solver: 50 microservices on 16 nodes have about 6,000.
@@ -69,10 +69,7 @@ def decomposition(
     check_trade(max_moves, min_saving_per_move)
     limited = max_moves is not None or min_saving_per_move > 0
     search = _Search(problem, objectives, budget, seed, solver, max_hops, limited)
-    search.quick(restarts, start)
-    exact = not search.settled and models.static_size(problem) <= most_coefficients and not problem.infeasibility()
-    if exact and not budget.out_of_time:
-        search.enumerate()
+    search.run(restarts, start, most_coefficients)
     kept = worthwhile(problem, [Candidate(plan) for plan in search.choice()], max_moves, min_saving_per_move)
     found = search.result([c.plan for c in kept])
     parameters = {"solver": solver, "max_hops": max_hops, "max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "cuts": search.cuts}
@@ -80,6 +77,21 @@ def decomposition(
         problem, objectives, found, lambda plan: plan, method="decomposition", seed=seed, budget=budget,
         parameters=parameters, libraries=("highspy" if solver == "highs" else "pyscipopt", "pyomo", "numba"),
     )  # fmt: skip
+
+
+def certify(problem: RollingUpdate, front: Front, budget: Budget) -> Front:
+    """Return a front with the lower-bound set of `decomposition`, and the status that it gives to each point."""
+    search = _Search(problem, front.objectives, budget, 0, "highs", None, False)
+    search.run(None, front, MOST_COEFFICIENTS)
+    proof = search.result([])
+    whole = [o.step is not None for o in front.objectives]
+    points = []
+    for point in front.points:
+        gap = proof.gap(in_units(point.values, front.objectives), whole)
+        points.append(replace(point, status="optimal" if gap is None else "bounded", gap=gap))
+    run = Run("certificate", None, budget.seconds, 0, proof.solves, proof.complete, {}, versions(("highspy", "pyomo")))
+    bounds = tuple(map(tuple, in_values(proof.bounds, front.objectives).tolist()))
+    return replace(front, points=tuple(points), bounds=bounds, runs=(*front.runs, run))
 
 
 @dataclass
@@ -100,6 +112,13 @@ class _Search:
     search: Enumeration | None = None
     _reached: dict[bytes, Reach] = field(default_factory=dict)
     _direct: list[tuple[float, float, dict[str, Any]]] = field(default_factory=list)  # cost, starts, plan
+
+    def run(self, restarts: int | None, start: Front | None, most_coefficients: int) -> None:
+        """Make plans and proofs, as far as size and time allow."""
+        self.quick(restarts, start)
+        small = models.static_size(self.problem) <= most_coefficients
+        if small and not self.settled and not self.problem.infeasibility() and not self.budget.out_of_time:
+            self.enumerate()
 
     def quick(self, restarts: int | None, start: Front | None) -> None:
         """Pack and order; settle at once where that proves all that is asked for."""
