@@ -18,6 +18,8 @@ from placeopt.problems.judge import Candidate, judged
 
 #: Genes of all points of a front together: plans of large instances take a second and megabytes each.
 MOST_GENES = 5_000_000
+#: Points of a front whose run was cancelled.
+MOST_AFTER_CANCELLING = 1000
 
 
 class Search:
@@ -92,6 +94,8 @@ class Search:
         vectors = self.archive.result()
         room = max(50, int(self.budget.seconds_left / self._judging)) if self._judging else len(vectors)
         most = min(len(vectors), room, points or len(vectors), max(50, MOST_GENES // self.encoder.num_genes))
+        if self.budget.cancelled:  # whoever pressed Ctrl-C does not wait for thousands of plans to be judged
+            most = min(most, MOST_AFTER_CANCELLING)
         if most < len(vectors):
             vectors = vectors[farthest(self.archive.F, most)]
         candidates = (Candidate(self.encoder.decode(x)) for x in vectors)
