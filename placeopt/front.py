@@ -234,8 +234,8 @@ class Front:
             within &= column <= most
         if not within.any():
             raise UsageError("no point keeps all of these budgets at once; relax one of them")
-        # The knee: the point furthest below the plane through the extremes, which in scaled values is the least sum.
-        score = np.where(within, self.normalised().sum(axis=1), np.inf)
+        # The knee as the point nearest to the ideal, scaled: unlike the least sum it stays off the ends of a concave front.
+        score = np.where(within, (self.normalised() ** 2).sum(axis=1), np.inf)
         return self.points[int(score.argmin())]
 
     def _column(self, name: str) -> int:
