@@ -16,8 +16,10 @@ from placeopt.errors import UnsupportedError
 from placeopt.exact.solvers import Program
 from placeopt.front import Objective
 
-#: Coefficients this near to a whole number, relatively, are that number; above the largest, a unit is lost in rounding.
-_NEARLY_WHOLE, _LARGEST = 1e-9, 1e9
+#: Coefficients this near to a whole number, relatively, are that number.
+_NEARLY_WHOLE = 1e-9
+#: Above so many units in one coefficient, a unit is lost in a solver's rounding: the objective then counts as real-valued.
+_MOST_UNITS = 1e8
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class CompiledModel:
 
     Attributes
     ----------
+    objectives : tuple of Objective
+        As given, but without a step where that is too fine for a solver.
     floors : list of float
         Lower bounds of the objectives that the variables' bounds alone give, in units.
 
@@ -58,9 +62,10 @@ class CompiledModel:
         senses = np.array([sense for _, sense in rows.rows], dtype=int)  # 1 at most, -1 at least, 0 equal
         rhs = np.asarray(rows.rhs, dtype=float)
         costs = sp.csr_matrix(rows.c)
+        objectives = tuple(_resolvable(o, costs[k]) for k, o in enumerate(objectives))
         scaled = [_in_units(costs[k], float(rows.c_offset[k]), o.step or 1.0) for k, o in enumerate(objectives)]
         self.offsets = [offset for _, offset in scaled]
-        self.objectives = tuple(objectives)
+        self.objectives = objectives
         self.costs = [row.toarray().ravel() for row, _ in scaled]
         self.floors = [_floor(cost, lower, upper) + offset for cost, offset in zip(self.costs, self.offsets, strict=True)]
         self._first = len(rhs)  # the objectives' rows come after the model's
@@ -132,6 +137,11 @@ def _compile(model: pyo.ConcreteModel, names: Sequence[str]) -> Any:
             epsilon.activate()
 
 
+def _resolvable(objective: Objective, row: sp.csr_matrix) -> Objective:
+    too_fine = objective.step is not None and abs(row.data).max(initial=0.0) > _MOST_UNITS * objective.step
+    return replace(objective, step=None) if too_fine else objective
+
+
 def _in_units(row: sp.csr_matrix, offset: float, step: float) -> tuple[sp.csr_matrix, float]:
     """Return a cost row and its offset in units of a step; coefficients that are whole but for rounding are made whole."""
     row = sp.csr_matrix(row, copy=True)
@@ -141,7 +151,7 @@ def _in_units(row: sp.csr_matrix, offset: float, step: float) -> tuple[sp.csr_ma
 
 def _cleaned(values: np.ndarray) -> np.ndarray:
     whole = np.round(values)
-    near = (np.abs(values - whole) <= _NEARLY_WHOLE * np.maximum(1.0, np.abs(values))) & (np.abs(values) < _LARGEST)
+    near = (np.abs(values - whole) <= _NEARLY_WHOLE * np.maximum(1.0, np.abs(values)))
     return np.where(near, whole, values)
 
 

@@ -20,12 +20,10 @@ import numpy as np
 
 from placeopt.budget import Budget
 from placeopt.errors import SolverError
+from placeopt.exact.memory import TOLERANCE, Found, Memory, Rows
 from placeopt.front import Objective, minimal
 
-#: Relative precision of solvers for values that are real numbers.
-TOLERANCE = 1e-6
-#: Stands for "no limit" where infinities cannot be computed with.
-_HUGE = 1e300
+__all__ = ["TOLERANCE", "Answer", "Enumeration", "Found", "Oracle", "enumerate_front"]
 
 
 @dataclass(frozen=True)
@@ -81,14 +79,6 @@ class Oracle(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Found:
-    """A feasible point: the referee's values in units, and what the oracle remembers of it."""
-
-    values: tuple[float, ...]
-    payload: Any = None
-
-
 @dataclass
 class Enumeration:
     """What a search has found and proven.
@@ -109,6 +99,8 @@ class Enumeration:
         Questions put to the oracle.
     failures : int
         Of these, how many the solver could not answer at all.
+    objectives : tuple of Objective
+        What the units are of, where that is not what was asked for.
     """
 
     points: list[Found]
@@ -119,6 +111,7 @@ class Enumeration:
     nadir: np.ndarray
     solves: int
     failures: int
+    objectives: tuple[Objective, ...] = ()
 
     def gap(self, values: Sequence[float], whole: Sequence[bool]) -> float | None:
         """Return None if a point is proven efficient, else the share of its main value that might still be saved.
@@ -162,108 +155,39 @@ def enumerate_front(
     return _Search(oracle, tuple(objectives), budget, grid, known).run(main)
 
 
-class _Rows:
-    """Vectors that keep coming."""
-
-    def __init__(self, size: int):
-        self._rows, self._count = np.empty((64, size)), 0
-
-    @property
-    def all(self) -> np.ndarray:
-        return self._rows[: self._count]
-
-    def add(self, row: np.ndarray) -> None:
-        if self._count == len(self._rows):
-            self._rows = np.concatenate((self._rows, np.empty_like(self._rows)))
-        self._rows[self._count] = row
-        self._count += 1
-
-
-class _Memory:
-    """The points met, and the corners that solves have refuted."""
-
-    def __init__(self, whole: np.ndarray, known: Sequence[Found]):
-        self.whole, self.size = whole, len(whole)
-        self.points: list[Found] = []
-        self.values = _Rows(self.size)
-        self.open = _Rows(self.size)  # no feasible vector lies strictly below one of these
-        self._inclusive = _Rows(self.size)  # the same corners, as limits that are themselves refuted
-        for point in known:
-            self.meet(point)
-
-    def meet(self, point: Found) -> None:
-        """Remember a feasible point."""
-        self.points.append(point)
-        self.values.add(np.array(point.values, dtype=float))
-
-    def refute(self, objective: int, limits: np.ndarray, lower: float) -> None:
-        """Remember that nothing within the limits has less of the objective than `lower`."""
-        if lower == -math.inf:
-            return
-        inclusive, open_ = limits.copy(), np.where(self.whole, limits + 1, limits)
-        open_[objective] = lower
-        inclusive[objective] = lower - 1 if self.whole[objective] else np.nextafter(lower, -math.inf)
-        self._inclusive.add(inclusive)
-        self.open.add(open_)
-
-    def lower(self, objective: int, limits: np.ndarray) -> float:
-        """Return the proven lower bound of an objective within limits."""
-        others = np.arange(self.size) != objective
-        covers = (self._inclusive.all[:, others] >= limits[others]).all(axis=1)
-        return float(self.open.all[covers, objective].max(initial=-math.inf))
-
-    def best(self, objective: int, limits: np.ndarray) -> Found | None:
-        """Return the known point of least value within limits; of equals the one of least sum."""
-        slack = np.where(self.whole | np.isinf(limits), 0.0, TOLERANCE * np.maximum(1.0, np.abs(limits)))
-        inside = np.flatnonzero((self.values.all <= limits + slack).all(axis=1))
-        if not len(inside):
-            return None
-        values = self.values.all[inside]
-        return self.points[inside[np.lexsort((values.sum(axis=1), values[:, objective]))[0]]]
-
-    def bounds(self, floors: Sequence[float]) -> np.ndarray:
-        """Return the minimal vectors that lie strictly below no corner."""
-        bounds = np.array([floors], dtype=float)
-        corners = np.minimum(self.open.all, _HUGE)
-        corners = -minimal(-corners)
-        for corner in corners[np.argsort(-np.minimum(corners, 1e30).sum(axis=1), kind="stable")]:
-            hit = (bounds < corner).all(axis=1)
-            if not hit.any():
-                continue
-            raised = [bounds[~hit]]
-            for k in np.flatnonzero(corner < _HUGE):
-                moved = bounds[hit]
-                moved[:, k] = corner[k]
-                raised.append(moved)
-            bounds = minimal(np.concatenate(raised))
-        return bounds
+class _ContradictionError(Exception):
+    """A solver says, even when asked another way, that a plan which the referee accepts cannot exist."""
 
 
 class _Search:
     def __init__(self, oracle: Oracle, objectives: tuple[Objective, ...], budget: Budget, grid: int | None, known: Sequence[Found]):
-        self.oracle, self.budget, self.grid = oracle, budget, grid
+        self.oracle, self.objectives, self.budget, self.grid = oracle, objectives, budget, grid
         self.whole = np.array([o.step is not None for o in objectives])
         self.units = np.array([o.step or 1.0 for o in objectives])
         self.size = len(objectives)
-        self.memory = _Memory(self.whole, known)
+        self.memory = Memory(self.whole, known)
         self.zones = np.empty((0, self.size))  # not asked yet; none inside another
         self.later: list[np.ndarray] = []  # asked, and not answered in time
         self.given_up = 0
         self.solves = self.failures = self.main = 0
         self.ideal = self.nadir = np.full(self.size, math.nan)
+        self._reported = -math.inf
 
     def run(self, main: int | None) -> Enumeration:
-        infeasible = not self._payoff()
-        self.main = self._choose() if main is None else main
-        if not infeasible:
+        try:
+            feasible = self._payoff()
+            self.main = self._choose() if main is None else main
             if self.grid is None and not np.delete(self.whole, self.main).all():
                 self.grid = 20
-            self.zones = np.full((1, self.size), math.inf)
+            self.zones = np.full((int(feasible), self.size), math.inf)
             while (len(self.zones) or self.later) and not self.budget.out_of_time:
                 self._step()
+        except _ContradictionError:  # the points are the referee's, and stay; nothing that was proven is
+            self.memory.open, self.given_up = Rows(self.size), 1
         complete = not (len(self.zones) or self.later or self.given_up)
-        bounds = np.empty((0, self.size)) if infeasible else self.memory.bounds(self.oracle.floors)
-        return Enumeration(self.memory.points, bounds, complete, self.main, self.ideal, self.nadir, self.solves, self.failures)
+        bounds = self.memory.bounds(self.oracle.floors)
+        found = self.memory.points, bounds, complete, self.main, self.ideal, self.nadir, self.solves, self.failures
+        return Enumeration(*found, self.objectives)
 
     # -- payoff table ------------------------------------------------------------------------------------------
 
@@ -362,7 +286,7 @@ class _Search:
             answer, proven = self._solve(objective, limits, seconds, best, careful=True)
             best = self.memory.best(objective, limits) or best
             if proven > self._reach(best.values[objective], objective):
-                proven = -math.inf  # it still contradicts a plan that the referee accepts: it proves nothing
+                raise _ContradictionError
         self.memory.refute(objective, limits, proven)
         lower = self.memory.lower(objective, limits)
         solved = best is not None and best.values[objective] <= self._reach(lower, objective)
@@ -381,10 +305,14 @@ class _Search:
             answer = Answer("unknown")
         if answer.values is not None:
             self.memory.meet(Found(answer.values, answer.payload))
-        values = self.memory.values.all
-        if len(values):
-            self.budget.report((values.min(axis=0) * self.units).tolist(), len(minimal(values)), f"{self.solves} solves")
+        self._report()
         return answer, self._round(answer.bound, objective)
+
+    def _report(self) -> None:
+        values = self.memory.values.all
+        if len(values) and self.budget.seconds >= self._reported + 0.1:
+            self._reported = self.budget.seconds
+            self.budget.report((values.min(axis=0) * self.units).tolist(), len(minimal(values)), f"{self.solves} solves")
 
     def _round(self, bound: float, objective: int) -> float:
         """Return a solver's bound as what it proves: the next whole unit, or a little less."""

@@ -21,7 +21,7 @@ import numpy as np
 from placeopt.budget import Budget
 from placeopt.errors import UsageError, did_you_mean
 from placeopt.exact.engines import ENGINES
-from placeopt.exact.enumeration import Answer, Found, enumerate_front
+from placeopt.exact.enumeration import TOLERANCE, Answer, Found, enumerate_front
 from placeopt.exact.fronts import front_of, in_units, with_fallback
 from placeopt.exact.solvers import Outcome, solve
 from placeopt.front import Front, Objective
@@ -103,6 +103,7 @@ class ModelOracle:
             seconds=seconds,
             budget=self.budget,
             start=start,
+            relative_gap=0.0 if whole else TOLERANCE / 2,
             absolute_gap=0.9 if whole else 0.0,
             seed=self.seed,
             careful=careful,
@@ -124,7 +125,8 @@ class ModelOracle:
             if verdict.feasible:
                 values = in_units([verdict.values[c] for c in self._columns], self.compiled.objectives)
                 fits = self.hooks.assign is not None and self.hooks.assign(self.compiled.model, point.plan)
-                found.append(Found(values, Solution(point.plan, self.compiled.read() if fits else None, self.hooks.lossless)))
+                if fits or self.hooks.lossless:
+                    found.append(Found(values, Solution(point.plan, self.compiled.read() if fits else None)))
         return found
 
 
@@ -150,7 +152,7 @@ def solve_model(
     oracle = ModelOracle(problem, compiled, hooks, budget, solver, seed or 0)
     known = [] if start is None else oracle.known(start)
     names = [o.name for o in objectives]
-    search = enumerate_front(oracle, objectives, budget, main=None if main is None else names.index(main), grid=grid, known=known)
+    search = enumerate_front(oracle, compiled.objectives, budget, main=None if main is None else names.index(main), grid=grid, known=known)
     front = front_of(
         problem,
         objectives,

@@ -60,7 +60,8 @@ def front_of(
     bounded : bool
         False where the oracle does not see all plans: nothing is proven then.
     """
-    whole = [o.step is not None for o in objectives]
+    searched = search.objectives or objectives
+    whole = [o.step is not None for o in searched]
     candidates = []
     for point in search.points:
         gap = search.gap(point.values, whole) if bounded else None
@@ -77,7 +78,7 @@ def front_of(
         method=method,
         seed=seed,
         budget=budget,
-        bounds=in_values(search.bounds, objectives).tolist() if bounded else (),
+        bounds=in_values(search.bounds, searched).tolist() if bounded else (),
         solver_calls=search.solves,
         completed=search.complete,
         parameters=parameters,

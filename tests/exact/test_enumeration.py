@@ -1,0 +1,219 @@
+"""The search itself, over oracles that answer from a list of vectors: complete, few questions, bounds valid at any moment."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placeopt.budget import Budget
+from placeopt.errors import SolverError
+from placeopt.exact.enumeration import Answer, Enumeration, Found, enumerate_front
+from placeopt.exact.fronts import in_units, in_values
+from placeopt.front import Objective, minimal
+
+WHOLE = [Objective(name, "", 1.0) for name in "abcd"]
+REAL = [Objective(name, "", None) for name in "abcd"]
+
+
+class Listed:
+    """Answers from a list of vectors, the first of the least ones."""
+
+    def __init__(self, vectors, stop=None, spoil=None):
+        self.vectors = np.array(vectors, dtype=float)
+        self.floors = [0.0] * self.vectors.shape[1]
+        self.asked, self.stop, self.spoil = 0, stop, spoil
+
+    def minimise(self, objective, limits, *, seconds, start, careful):
+        self.asked += 1
+        if self.stop is not None and self.asked >= self.stop[0]:
+            self.stop[1].cancel()
+        inside = self.vectors[(self.vectors <= np.array(limits) + 1e-9).all(axis=1)]
+        if not len(inside):
+            answer = Answer("infeasible", math.inf)
+        else:
+            best = tuple(inside[inside[:, objective].argmin()].tolist())
+            answer = Answer("optimal", best[objective], best, best, self.asked)
+        return answer if self.spoil is None else self.spoil(self.asked, answer, inside, objective, careful)
+
+
+def search(oracle, objectives, **options) -> Enumeration:
+    return enumerate_front(oracle, objectives[: oracle.vectors.shape[1]], options.pop("budget", Budget()), **options)
+
+
+def values(found: Enumeration) -> np.ndarray:
+    return minimal([p.values for p in found.points])
+
+
+def proves(found: Enumeration, vectors) -> bool:
+    """Whether every vector is weakly dominated by a bound."""
+    slack = 1e-5 * (1 + np.abs(np.array(vectors)))
+    return all((found.bounds <= v + s).all(axis=1).any() for v, s in zip(np.array(vectors, dtype=float), slack, strict=True))
+
+
+def clouds(most=12):
+    return st.integers(1, 4).flatmap(lambda m: st.lists(st.tuples(*[st.integers(0, most)] * m), min_size=1, max_size=40))
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(clouds())
+def test_finds_all_points_and_proves_them(vectors):
+    oracle = Listed(vectors)
+    found = search(oracle, WHOLE)
+    assert found.complete
+    assert values(found).tolist() == minimal(vectors).tolist()
+    assert found.bounds.tolist() == minimal(vectors).tolist()
+    assert all(found.gap(v, [True] * len(v)) is None for v in minimal(vectors).tolist())
+    assert found.ideal.tolist() == np.array(vectors).min(axis=0).tolist()
+    assert found.solves == oracle.asked
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(clouds(), st.integers(1, 15))
+def test_bounds_are_valid_whenever_the_search_ends(vectors, count):
+    budget = Budget()
+    found = search(Listed(vectors, stop=(count, budget)), WHOLE, budget=budget)
+    assert found.solves <= count
+    assert proves(found, vectors)
+    truth = minimal(vectors).tolist()
+    for point in found.points:
+        gap = found.gap(point.values, [True] * len(point.values))
+        assert gap is not None or list(point.values) in truth
+        assert gap is None or 0 <= gap <= 1
+
+
+def test_memory_saves_questions():
+    rng = np.random.default_rng(0)
+    points = solves = 0
+    for _ in range(5):
+        raw = rng.random((4000, 3)) ** 0.7
+        vectors = np.floor(2000 * raw / np.linalg.norm(raw, axis=1, keepdims=True) * (1 + 0.02 * rng.random((4000, 1))))
+        oracle = Listed(vectors[:250])
+        found = search(oracle, WHOLE)
+        assert values(found).tolist() == minimal(vectors[:250]).tolist()
+        points, solves = points + len(values(found)), solves + found.solves
+    assert solves <= 2.2 * points
+
+
+def test_infeasible():
+    oracle = Listed(np.empty((0, 3)))
+    found = search(oracle, WHOLE)
+    assert (found.complete, found.points, len(found.bounds), oracle.asked) == (True, [], 0, 1)
+
+
+def test_failures_are_not_read_as_infeasible():
+    def fail(asked, answer, inside, objective, careful):
+        if asked % 3 == 0:
+            raise SolverError("failed")
+        return answer
+
+    vectors = np.random.default_rng(1).integers(0, 30, (60, 3))
+    found = search(Listed(vectors, spoil=fail), WHOLE)
+    assert found.failures > 0
+    assert not found.complete
+    assert proves(found, vectors)
+    assert all(list(p.values) in vectors.tolist() for p in found.points)
+
+
+def test_a_false_answer_that_contradicts_a_known_plan_is_asked_again():
+    def lie(asked, answer, inside, objective, careful):
+        return answer if careful else Answer("infeasible", math.inf)
+
+    vectors = np.random.default_rng(2).integers(0, 9, (30, 2))
+    known = [Found(tuple(map(float, vectors[vectors.sum(axis=1).argmin()])))]
+    found = search(Listed(vectors, spoil=lie), WHOLE, known=known)
+    assert proves(found, vectors[[np.argmin(vectors[:, 0])]])
+
+    def insist(asked, answer, inside, objective, careful):
+        return Answer("infeasible", math.inf)
+
+    found = search(Listed(vectors, spoil=insist), WHOLE, known=known)
+    assert not found.complete
+    assert proves(found, vectors)
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(clouds(), st.integers(0, 3))
+def test_a_relaxation_gives_bounds_and_no_false_proofs(vectors, seed):
+    rng = np.random.default_rng(seed)
+
+    def worsen(asked, answer, inside, objective, careful):
+        """The solver's solutions stand for plans that are dearer than it thinks, or for none."""
+        if answer.claimed is None:
+            return answer
+        worse = tuple(float(v + rng.integers(0, 3)) for v in answer.claimed)
+        return Answer("optimal", answer.bound, None if rng.random() < 0.3 else worse, answer.claimed)
+
+    found = search(Listed(vectors, spoil=worsen), WHOLE)
+    assert found.complete
+    assert proves(found, vectors)
+    for point in found.points:
+        if found.gap(point.values, [True] * len(point.values)) is None:
+            assert not any((np.array(v) <= point.values).all() and tuple(v) != point.values for v in vectors)
+
+
+def test_answers_that_took_too_long_are_asked_again_while_there_is_time():
+    slow = {}
+
+    def hurry(asked, answer, inside, objective, careful):
+        key = (objective, len(inside))
+        slow[key] = slow.get(key, 0) + 1
+        if answer.values is None or slow[key] > 1:
+            return answer
+        import time
+
+        time.sleep(0.06)
+        worst = tuple(inside[inside[:, objective].argmax()].tolist())
+        return Answer("feasible", answer.bound - 2, worst, worst)
+
+    vectors = [(0, 9), (3, 5), (5, 3), (9, 0), (9, 9)]
+    found = search(Listed(vectors, spoil=hurry), WHOLE, budget=Budget(seconds=0.8))
+    assert proves(found, vectors)
+    assert {(0.0, 9.0), (9.0, 0.0)} <= {p.values for p in found.points}
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(2, 3), st.integers(2, 9))
+def test_grid_of_real_values(seed, size, grid):
+    vectors = np.random.default_rng(seed).random((80, size))
+    oracle = Listed(vectors)
+    found = search(oracle, REAL, grid=grid)
+    assert found.complete
+    assert proves(found, vectors)
+    assert oracle.asked <= size * size + grid ** (size - 1) + 1
+    truth = minimal(vectors)
+    assert all((np.abs(truth - v).max(axis=1) < 1e-12).any() for v in values(found))
+    for point in found.points:
+        gap = found.gap(point.values, [False] * size)
+        assert gap is None or 0 <= gap <= 1
+
+
+def test_one_real_objective_is_the_main_one_and_the_front_is_complete():
+    rng = np.random.default_rng(4)
+    vectors = np.column_stack((rng.integers(0, 12, 100), rng.random(100) * 50))
+    found = search(Listed(vectors), [WHOLE[0], REAL[1]])
+    assert (found.main, found.complete) == (1, True)
+    assert values(found).tolist() == minimal(vectors).tolist()
+    assert all(found.gap(p.values, [True, False]) in (None, 0.0) for p in found.points if list(p.values) in minimal(vectors).tolist())
+
+
+def test_grid_on_whole_values():
+    vectors = [(k, 1000 - k, (k * 7919) % 1000) for k in range(1000)]
+    oracle = Listed(vectors)
+    found = search(oracle, WHOLE, grid=5, main=1)
+    assert oracle.asked <= 9 + 26
+    assert proves(found, vectors)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.integers(1, 10**7), st.integers(0, 10**9), st.integers(1, 10**6))
+def test_units_give_the_float_of_the_referee(parts, count, factor):
+    objective = Objective("a", "", 1 / parts)
+    value = count / parts
+    units = in_units((value,), [objective])
+    assert units == (float(count),)
+    assert in_values(np.array([units]), [objective])[0, 0] == value
+    assert in_values(np.array([[2.5]]), [Objective("b", "", None)])[0, 0] == 2.5
+    assert in_values(np.array([[3.0]]), [Objective("c", "", float(factor))])[0, 0] == 3.0 * factor
