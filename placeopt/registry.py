@@ -16,7 +16,7 @@ ENCODED = ("temporal", "rolling-update")
 #: Problems with a Pyomo model whose objectives are linear.
 MODELLED = ("temporal", "edge-cloud", "rolling-update")
 #: Problems with a sequential face: rollout and the environments serve them.
-SEQUENTIAL = ("temporal", "edge-cloud")
+SEQUENTIAL = ("temporal", "edge-cloud", "rolling-update")
 #: What `auto` runs.
 AUTO = {"temporal": "moead", "rolling-update": "decomposition"}
 #: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
