@@ -15,6 +15,7 @@ from placeopt.budget import Budget
 from placeopt.compiled import kernel
 from placeopt.encoders import Encoder, build
 from placeopt.front import Front, Objective, nondominated
+from placeopt.heuristics import temporal_timed
 from placeopt.heuristics.weights import lattice
 from placeopt.problems.judge import Candidate, judged
 from placeopt.problems.temporal import Temporal
@@ -23,6 +24,9 @@ from placeopt.problems.temporal import Temporal
 BLENDS = (0.35, 0.7, 1.0)
 #: Replicas times pools that the seeds may look at in all, for about a second at most.
 WORK = 12_000_000
+#: Up to this many requests times replicas times slots, seeds that choose starts too are added: fewer, as each takes milliseconds.
+TIMED_WORK = 2_000_000
+TIMED_FINENESS = 0.5
 #: Open bins of a pool that a replica looks at.
 MOST_LOOKS = 16
 
@@ -94,15 +98,21 @@ def seeds(encoder: Any, rng: np.random.Generator) -> np.ndarray:
     most = max(6, WORK // (len(t.request) * len(t.offer)))
     blends = BLENDS if most >= 100 else BLENDS[1:2]
     fineness = min(1.0, (most / len(blends) / len(lattice(len(columns)))) ** (1 / max(1, len(columns) - 1)))
-    spread = lattice(len(columns), fineness)
-    # A little weight on every goal breaks ties well: among equal latencies, the cheaper.
-    weights = np.full((len(spread), 3), 1e-4)
-    weights[:, columns] += spread
+    weights = _weights(lattice(len(columns), fineness), columns)
     rough = _greedy(encoder, np.eye(3), np.full(3, BLENDS[1]))
     F = _all_values(encoder, rough)
     scale = np.maximum(F.max(axis=0) - F.min(axis=0), 1e-9)
     X = np.concatenate([_greedy(encoder, weights / scale, np.full(len(weights), blend)) for blend in blends])
+    if len(t.duration) * len(t.request) * t.horizon <= TIMED_WORK:
+        X = np.concatenate((X, temporal_timed.solutions(_weights(lattice(len(columns), TIMED_FINENESS), columns) / scale, t)))
     return np.unique(X, axis=0)
+
+
+def _weights(spread: np.ndarray, columns: list[int]) -> np.ndarray:
+    """Return weights of all three goals; a little on every one breaks ties well: among equal latencies, the cheaper."""
+    weights = np.full((len(spread), 3), 1e-4)
+    weights[:, columns] += spread
+    return weights
 
 
 def _greedy(encoder: Any, weights: np.ndarray, blends: np.ndarray) -> np.ndarray:
