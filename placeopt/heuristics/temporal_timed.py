@@ -41,7 +41,7 @@ def _try(i, begin, weights, blend, t, bins, pool, used, busy, room, fresh, choic
         room[b], fresh[b] = _fits(used[b], t.capacity[pool[b]], demand, begin, begin + duration)
     total = worst = 0.0
     for r in range(count):
-        best = np.inf
+        best, choice[r], bin_of[r] = np.inf, 0, bins
         for index in range(len(legal)):
             p = legal[index]
             score = weights[0] * max(0.0, t.latency[i, p] - worst) / n + weights[2] * t.frequency[p] / (n * count)

@@ -25,4 +25,4 @@ def simplex(parts: int, dimensions: int) -> np.ndarray:
 
 def lattice(dimensions: int, fineness: float = 1.0) -> np.ndarray:
     """Return about 200 weight vectors for a number of objectives, shape (k, dimensions); more for a higher `fineness`."""
-    return simplex(round(PARTS.get(dimensions, 4) * fineness), dimensions)
+    return simplex(max(1, round(PARTS.get(dimensions, 4) * fineness)), dimensions)
