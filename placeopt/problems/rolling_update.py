@@ -168,8 +168,8 @@ class RollingUpdate(Problem):
         """Price of the nodes in use at the end (2), copies started, microservices stopped on the way."""
         return (
             Objective("node_cost", "price", self.arrays.cost_step),
-            Objective("starts", "starts", 1.0),
-            Objective("disruptions", "stops", 1.0),
+            Objective("starts", "pods", 1.0),
+            Objective("disruptions", "pods", 1.0),
         )
 
     # -- the referee ---------------------------------------------------------------------------------------------
@@ -272,6 +272,12 @@ class RollingUpdate(Problem):
             "stopped on the way": str(sum(n < 0 for _, n in steps)),
             "latency limits broken": f"{len(self._referee.broken_flows(final))} of {len(a.tight_flows)} that can break",
         }
+
+    def table(self, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return a row for every step: number, microservice, action, nodes, load of the target at its peak, whether a node empties."""
+        from placeopt.problems.rolling_update_timeline import timeline
+
+        return [vars(move) for move in timeline(self, plan).moves]
 
     @cached_property
     def initial_cost(self) -> float:
