@@ -3,7 +3,8 @@
     python benchmarks/make_instances.py [FOLDER]
 
 FOLDER is ``instances`` unless given. The aws instances have the prices and latencies of Tables III and IV of N. Di Cicco et
-al., CNSM 2024, and requests drawn from that paper's distributions with seed 2024; ``toy`` is written by hand.
+al., CNSM 2024, and requests drawn from that paper's distributions with seed 2024; ``toy`` is written by hand. The rescheduling
+instance has the testbed of the REACH paper and its Chain application, placed at random with the same seed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from placeopt.documents import write_json
 from placeopt.problems import from_document
 from placeopt.problems.aws import generate
+from placeopt.problems.rescheduling_instances import generate as generate_rescheduling
 
 SEED = 2024
 
@@ -63,7 +65,8 @@ def bundled() -> dict[str, dict]:
         "aws-10": generate(SEED, requests=10),
     }
     documents = {name: document | {"name": name} for name, document in aws.items()} | {"toy": TOY}
-    return {f"temporal/{name}.json": document for name, document in documents.items()}
+    chain = generate_rescheduling(SEED, application="chain", replicas=3) | {"name": "chain-12"}
+    return {f"temporal/{name}.json": document for name, document in documents.items()} | {"rescheduling/chain-12.json": chain}
 
 
 def main(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.screen import deliver, emit, pairs, require_folder, say, show
-from placeopt.errors import UsageError, did_you_mean
+from placeopt.errors import DocumentError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from placeopt.problems.base import Problem
@@ -27,6 +27,8 @@ def register(app: typer.Typer) -> None:
     imports = typer.Typer(no_args_is_help=True, help="Turn other formats into instances.")
     example = "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv --latency AWS_EC2_Latency.csv -o paper.json"
     imports.command("cnsm-csv", epilog=f"Example: {example}")(import_cnsm_csv)
+    mubench = "placeopt import mubench workmodel.json --replicas 3 -o mine.json"
+    imports.command("mubench", epilog=f"Example: {mubench}")(import_mubench)
     app.add_typer(imports, name="import", epilog=f"Example: {example}")
 
 
@@ -154,6 +156,30 @@ def import_cnsm_csv(
     require_folder(output)
     document = read(requests, prices, latency, name=name, horizon_slots=horizon, slot_hours=slot_hours)
     problem = from_document(document)
+    deliver(layout(document), output)
+    for warning in problem.warnings():
+        say(f"warning: {warning}")
+
+
+def import_mubench(
+    workmodel: Annotated[Path, typer.Argument(metavar="WORKMODEL", help="A workmodel.json of muBench.")],
+    name: Annotated[str | None, typer.Option(help="Name of the instance; that of the file by default.")] = None,
+    gateway: Annotated[str | None, typer.Option(help="The service that users call; by default the first that no other calls.")] = None,
+    replicas: Annotated[int, typer.Option(min=1, help="Replicas of every service.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Where the replicas run: the same seed, the same nodes.")] = 0,
+    output: Output = None,
+) -> None:
+    """Turn a call graph of muBench into a rescheduling instance on a testbed of six machines."""
+    from placeopt.documents import layout
+    from placeopt.problems import from_document
+    from placeopt.problems.mubench import read
+
+    require_folder(output)
+    document = read(workmodel, name=workmodel.stem if name is None else name, gateway=gateway, replicas=replicas, seed=seed)
+    try:
+        problem = from_document(document)
+    except DocumentError as error:
+        raise error.in_file(str(workmodel)) from None
     deliver(layout(document), output)
     for warning in problem.warnings():
         say(f"warning: {warning}")

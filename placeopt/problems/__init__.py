@@ -19,6 +19,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "temporal": ("temporal", "Temporal"),
     "edge-cloud": ("edge_cloud", "EdgeCloud"),
     "rolling-update": ("rolling_update", "RollingUpdate"),
+    "rescheduling": ("rescheduling", "Rescheduling"),
 }
 
 
