@@ -121,15 +121,17 @@ class _Search:
             self.enumerate()
 
     def quick(self, restarts: int | None, start: Front | None) -> None:
-        """Pack and order; settle at once where that proves all that is asked for."""
-        names = [o.name for o in self.objectives]
-        enough = None if self.limited or names != ["node_cost"] else lower_bound(self.problem) / self.problem.arrays.price_scale
+        """Pack and order; where the cost alone is asked for, until a direct plan reaches its bound."""
+        trade = self.limited or [o.name for o in self.objectives] != ["node_cost"]
+        enough = None if trade else lower_bound(self.problem) / self.problem.arrays.price_scale
         self.plans = [p.plan for p in start.points] if start is not None else []
-        for plan in plans(self.problem, self.budget, self.seed, restarts, self.max_hops):
+        for plan in plans(self.problem, self.budget, self.seed, restarts, self.max_hops, trade=trade):
             self.plans.append(plan)
-            if enough is not None and self._values(plan) is not None and self._values(plan)[::2] == (enough, 0.0):  # type: ignore[index]
+            values = self._values(plan)
+            if enough is not None and values is not None and (values[0], values[2]) == (enough, 0.0):
                 self.settled = True
-                return
+                if self._is_direct(plan):
+                    return
 
     def _values(self, plan: dict[str, Any]) -> tuple[float, ...] | None:
         verdict = self.problem.evaluate(plan)
@@ -215,6 +217,8 @@ class _Search:
         feasible = [(plan, values) for plan in unique if (values := self._values(plan)) is not None]
         if not feasible:
             return unique
+        # Of plans that look the same a direct one comes first, then that of fewest starts.
+        feasible.sort(key=lambda item: (item[1][0], item[1][2], not self._is_direct(item[0]), item[1][1]))
         if "disruptions" in {o.name for o in self.objectives}:
             return [plan for plan, _ in feasible]
         least = min(values[2] for _, values in feasible)

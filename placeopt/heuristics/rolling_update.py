@@ -55,7 +55,8 @@ def repack(
         What every move must save, in units of price, against plans with fewer.
     """
     check_trade(max_moves, min_saving_per_move)
-    candidates = [Candidate(plan) for plan in plans(problem, budget, seed, restarts, max_hops)]
+    trade = [o.name for o in objectives] != ["node_cost"] or max_moves is not None or min_saving_per_move > 0
+    candidates = [Candidate(plan) for plan in plans(problem, budget, seed, restarts, max_hops, trade=trade)]
     kept = worthwhile(problem, candidates, max_moves, min_saving_per_move)
     parameters = {"restarts": restarts, "max_hops": max_hops, "max_moves": max_moves, "min_saving_per_move": min_saving_per_move}
     return judged(
@@ -64,15 +65,20 @@ def repack(
     )  # fmt: skip
 
 
-def plans(problem: RollingUpdate, budget: Budget, seed: int, restarts: int | None = None, max_hops: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield plans of several descents, the cheapest of each first, and before them doing nothing; parameters as of `repack`."""
+def plans(
+    problem: RollingUpdate, budget: Budget, seed: int, restarts: int | None = None, max_hops: int | None = None, *, trade: bool = True
+) -> Iterator[dict[str, Any]]:
+    """Yield doing nothing, then plans of several descents, the cheapest of each first; parameters as of `repack`.
+
+    Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a last resort only.
+    """
     yield {"steps": []}
     restarts = max(1, min(25, _WORK // max(1, len(problem.arrays.home)))) if restarts is None else restarts
     least = math.inf
     for k in range(restarts):
         packer = Packer(problem, seed + 1000 * k)
-        for target in chosen(list(packer.targets(budget)), _ORDERED):
-            for found in orders(problem, target.node, max_hops, seed):
+        for target in chosen(list(packer.targets(budget)), _ORDERED if trade else 1):
+            for found in orders(problem, target.node, max_hops, seed, trade):
                 budget.spend(1)
                 yield problem.plan(found.steps)
             least = min(least, target.price)
@@ -82,18 +88,18 @@ def plans(problem: RollingUpdate, budget: Budget, seed: int, restarts: int | Non
 
 
 def chosen(targets: Sequence[Target], count: int) -> list[Target]:
-    """Return the last target, the first, and others spread evenly over the prices between."""
+    """Return the last target, the first, and others spread evenly over the prices between; the last one first."""
     if not targets:
         return []
-    picks = np.unique(np.linspace(0, len(targets) - 1, num=count).round().astype(int))[::-1]
+    picks = np.unique(np.linspace(len(targets) - 1, 0, num=count).round().astype(int))[::-1]
     return [targets[k] for k in picks.tolist()]
 
 
-def orders(problem: RollingUpdate, target: np.ndarray, max_hops: int | None, seed: int) -> list[Reach]:
-    """Return how a target is reached: directly, or with hops, and then also with stops in their place."""
+def orders(problem: RollingUpdate, target: np.ndarray, max_hops: int | None, seed: int, trade: bool = True) -> list[Reach]:
+    """Return how a target is reached: directly, or with hops, and then, to trade, also with stops in their place."""
     tries = max(1, min(8, 1000 // max(1, len(target))))
     found = reach(problem, target, max_hops=max_hops, tries=tries, seed=seed)
-    if found.hops == 0:
+    if found.hops == 0 or not trade:
         return [found]
     return [found, reach(problem, target, states=0, max_hops=0, tries=tries, seed=seed)]
 

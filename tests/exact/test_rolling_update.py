@@ -151,6 +151,8 @@ def test_the_papers_instances_are_solved_to_a_proof(clusters: int) -> None:
         verdict = problem.evaluate(front.points[0].plan)
         assert verdict.feasible
         assert (verdict.values[0], verdict.values[2]) == (8.0, 0.0)
+        steps = problem.steps(front.points[0].plan)
+        assert len({m for m, _ in steps}) == len(steps), "a direct order"
 
 
 def test_the_whole_front_of_a_paper_instance() -> None:
