@@ -19,12 +19,15 @@ from placeopt.front import Objective
 #: Coefficients this near to a whole number, relatively, are that number.
 _NEARLY_WHOLE = 1e-9
 #: Above so many units in one coefficient, a unit is lost in a solver's rounding: the objective then counts as real-valued.
-_MOST_UNITS = 1e8
+_MOST_UNITS = 5e6
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A linear row over variables of a model: ``sum of coefficient * variable <= upper``."""
+    """A linear row over variables of a model: ``sum of coefficient * variable <= upper``.
+
+    `terms` maps variables to coefficients; variables do not hash, so it is a ``pyomo.environ.ComponentMap``.
+    """
 
     terms: Mapping[Any, float]
     upper: float

@@ -8,13 +8,16 @@ import time
 from fractions import Fraction
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 
 from placeopt.budget import Budget
 from placeopt.errors import UsageError
 from placeopt.exact import engines, solvers
+from placeopt.exact.compiled_model import Cut
 from placeopt.exact.engines import Reply
-from placeopt.exact.epsilon_constraint import run
+from placeopt.exact.epsilon_constraint import Hooks, run, solve_model
+from placeopt.models import temporal
 from placeopt.problems.temporal import Temporal
 
 #: Seeds of tiny instances that take as long as ten others.
@@ -352,3 +355,36 @@ def test_objectives_of_very_fine_steps_are_real_valued():
     assert np.allclose(front.values, np.array(truth, dtype=float), rtol=1e-9)
     assert all(p.status == "optimal" or p.gap <= 1e-5 for p in front.points)
     assert bounded(front, truth)
+
+
+# -- what a problem may add -------------------------------------------------------------------------------------------------
+
+
+def solve_with(problem, **hooks):
+    return solve_model(problem, temporal.build(problem), Hooks(temporal.extract, **hooks), problem.objectives, Budget(seconds=60))
+
+
+def test_plans_that_do_not_validate_are_not_proven():
+    problem = tiny(3)
+    front = solve_with(problem, validate=lambda problem, plan: all(i["pricing"] != "spot" for i in plan["instances"]))
+    assert same(front, nondominated(truth_of(3)))
+    for point in front.points:
+        spot = any(i["pricing"] == "spot" for i in point.plan["instances"])
+        assert point.status == ("bounded" if spot else "optimal")
+
+
+def test_cuts_exclude_plans():
+    problem = tiny(3)
+    asked = []
+
+    def cuts(model, problem, plan):
+        asked.append(plan)
+        if all(i["pricing"] != "spot" for i in plan["instances"]):
+            return ()
+        return (Cut(pyo.ComponentMap((variable, 1.0) for variable in model.spot.values()), 0.0),)
+
+    front = solve_with(problem, cuts=cuts)
+    without = changed(problem, spot_usd_per_hour=None, spot_interruption=None)
+    assert same(front, nondominated(brute_force(without)))
+    assert {p.status for p in front.points} == {"optimal"}
+    assert len(asked) == front.runs[0].solver_calls + 1

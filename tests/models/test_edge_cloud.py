@@ -25,7 +25,7 @@ def optimum(problem: EdgeCloud, weight: float, solver: str = "highs", **forms: s
     """The least weighted sum by the model, and its plan."""
     model = models.edge_cloud.build(problem, **forms)
     compiled = CompiledModel(model, problem.objectives)
-    steps = [o.step or 1.0 for o in problem.objectives]
+    steps = [o.step or 1.0 for o in compiled.objectives]
     c = weight * steps[0] * compiled.costs[0] + (1 - weight) * steps[1] * compiled.costs[1]
     program = solvers.Program(**{**vars(compiled.program), "c": c})
     found = solvers.solve(program, solver, seconds=30, absolute_gap=1e-7)
