@@ -10,7 +10,7 @@ import numpy as np
 
 from placeopt.budget import Budget
 from placeopt.errors import PlaceoptError
-from placeopt.exact.enumeration import Enumeration
+from placeopt.exact.enumeration import Enumeration, Found
 from placeopt.front import Front, Objective, merge
 from placeopt.problems import row
 from placeopt.problems.base import Problem
@@ -61,16 +61,7 @@ def front_of(
         False where the oracle does not see all plans: nothing is proven then.
     """
     searched = search.objectives or objectives
-    whole = [o.step is not None for o in searched]
-    candidates = []
-    for point in search.points:
-        gap = search.gap(point.values, whole) if bounded else None
-        if not bounded:
-            candidates.append(Candidate(plan_of(point.payload)))
-        elif gap is None and proven(point.payload):
-            candidates.append(Candidate(plan_of(point.payload), "optimal"))
-        else:
-            candidates.append(Candidate(plan_of(point.payload), "bounded", gap or 0.0))
+    candidates = [Candidate(plan_of(point.payload), *(_proof(search, point, searched, proven) if bounded else ())) for point in search.points]
     return judged(
         problem,
         objectives,
@@ -84,6 +75,12 @@ def front_of(
         parameters=parameters,
         libraries=libraries,
     )
+
+
+def _proof(search: Enumeration, point: Found, objectives: Sequence[Objective], proven: Callable[[Any], bool]) -> tuple[str, float | None]:
+    """Return status and gap of a point."""
+    gap = search.gap(point.values, [o.step is not None for o in objectives])
+    return ("optimal", None) if gap is None and proven(point.payload) else ("bounded", gap or 0.0)
 
 
 def with_fallback(front: Front, problem: Problem, objectives: Sequence[Objective], seed: int | None, start: Front | None = None) -> Front:

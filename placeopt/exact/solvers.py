@@ -139,7 +139,6 @@ def solve(
 
     Parameters
     ----------
-    solver : {"highs", "scip"}
     seconds : float
         Time limit of this call; the rest of `budget` counts as well.
     budget : Budget, optional
@@ -153,10 +152,6 @@ def solve(
     careful : bool
         Begin without presolve: for a second opinion.
 
-    Returns
-    -------
-    Outcome
-
     Raises
     ------
     SolverError
@@ -168,19 +163,25 @@ def solve(
         raise UsageError(f"unknown solver {solver!r}; {did_you_mean(solver, ENGINES)}")
     if want_duals and solver != "highs":
         raise UsageError("duals are given by the solver 'highs' only")
+    settings = Settings(seconds, True, seed, relative_gap, absolute_gap, want_duals)
+    return _until_believed(program, solver, settings, budget, start, careful)
+
+
+def _until_believed(program: Program, solver: str, settings: Settings, budget: Budget | None, start: np.ndarray | None, careful: bool) -> Outcome:
+    """Attempt a program with one setting after another until an answer can be believed."""
     begun = time.perf_counter()
     if (program.row_lower > program.row_upper).any() or (program.col_lower > program.col_upper).any():
         return Outcome("infeasible", bound=math.inf, attempts=0)
     if start is not None and not _is_solution(program, start):
         start = None
     message = ""
-    plans = [(True, seed), (False, seed), (True, seed + 1), (False, seed + 2)][int(careful) :]
-    for attempt, (presolve, number) in enumerate(plans, start=1):
-        left = _seconds_left(begun, seconds, budget)
+    plans = [(True, 0), (False, 0), (True, 1), (False, 2)][int(careful) :]
+    for attempt, (presolve, other) in enumerate(plans, start=1):
+        left = _seconds_left(begun, settings.seconds, budget)
         if left <= 0:
             return Outcome("unknown", seconds=time.perf_counter() - begun, attempts=attempt - 1)
-        settings = Settings(left, presolve, number, relative_gap, absolute_gap, want_duals)
-        outcome, message = _believe(program, _attempt(solver, program, settings, start, budget))
+        setting = replace(settings, seconds=left, presolve=presolve, seed=settings.seed + other)
+        outcome, message = _believe(program, _attempt(solver, program, setting, start, budget))
         if outcome is not None:
             return replace(outcome, seconds=time.perf_counter() - begun, attempts=attempt)
     raise SolverError(f"{solver} failed {len(plans)} times, with and without presolve; the last time: {message}")
