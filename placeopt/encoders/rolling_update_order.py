@@ -1,11 +1,9 @@
 """In which order to make the moves of a rolling update: exact search for a direct order, then hops, then stops; compiled.
 
 A *direct* order makes every move once. A node is *safe* when it has room for all that is still to arrive and, on top, for the
-largest restart still to be made in place there (and for the growth of those restarts): whatever is pending on a safe node can be
-made at once without loss. So can a restart in place that fits and does not grow. What remains is searched depth first, each
-connected part of the graph of moves on its own, remembering the sets of moves from which no order exists.
-
-Innermost loops pass single arrays: a tuple of arrays costs a count of references for each at every call.
+largest restart in place still to be made there and the growth of all these: whatever is pending on it can be made at once without
+loss. So can a restart in place that fits and does not grow. What remains is searched depth first, each connected part of the graph
+of moves by itself, remembering dead ends. Innermost loops pass single arrays, as a tuple costs a count of references for each.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ FOUND, NONE, UNKNOWN = 1, 0, -1
 STEPS, QUEUED, HOPS, STOPS = 0, 1, 2, 3
 _LOOK = 64  # how many moves are compared before one is made, where no direct order was found
 _LARGE = 1000  # moves of a part in which no direct order is searched: sorting what fits would take longest
-_MANY = 2**62
 
 
 class Moves(NamedTuple):
@@ -308,10 +305,11 @@ def _stop(moves, state, part, enables):
             share = max(state.size[p, 0] / max(1, moves.capacity[n, 0]), state.size[p, 1] / max(1, moves.capacity[n, 1]))
             if 2.0 * enables[k] + min(1.0, share) > best:
                 best, best_p = 2.0 * enables[k] + min(1.0, share), p
-    if best_p >= 0:
-        state.tally[STOPS] += 1
-        _make(moves, state, best_p, np.int64(-1))
-    return best_p >= 0
+    if best < 0:
+        return False
+    state.tally[STOPS] += 1
+    _make(moves, state, best_p, np.int64(-1))
+    return True
 
 
 @kernel
@@ -371,10 +369,7 @@ def _parts(moves, state):
 
 @kernel
 def order(moves, load, limit, max_hops, max_stops, noise, seed):
-    """Order all moves from node loads; return (state, whether a direct order exists, whether all moves were made).
-
-    Each part is searched for a direct order, at most `limit` states; where none is found, hops and stops finish it.
-    """
+    """Order all moves, each part directly if `limit` states find how; return (state, direct or not, whether all are made)."""
     state = _begin(moves, load, seed)
     _close(moves, state)
     todo, cuts = _parts(moves, state)
@@ -400,6 +395,6 @@ def count_all(targets, capacity, usable, home, old, new, pinned, mandatory, load
     for k in range(len(targets)):
         p = np.flatnonzero(mandatory | (targets[k] != home))
         moves = grouped(capacity, usable, home[p], old[p], new[p], targets[k][p], pinned[p])
-        state, _, _ = order(moves, load, 0, _MANY, _MANY, 0.0, 0)
+        state, _, _ = order(moves, load, 0, 2**62, 2**62, 0.0, 0)
         counts[k, 0], counts[k, 1] = len(p) + state.tally[HOPS], state.tally[STOPS]
     return counts
