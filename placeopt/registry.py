@@ -18,9 +18,13 @@ MODELLED = ("temporal", "edge-cloud", "rolling-update")
 #: Problems with a sequential face: rollout and the environments serve them.
 SEQUENTIAL = ("temporal", "edge-cloud", "rolling-update")
 #: What `auto` runs.
-AUTO = {"temporal": "moead", "rolling-update": "decomposition", "rescheduling": "block-search"}
+AUTO = {"temporal": "moead", "edge-cloud": "lns", "rolling-update": "decomposition", "rescheduling": "block-search"}
 #: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
-CERTIFIERS = {"temporal": "placeopt.exact.temporal:certify", "rolling-update": "placeopt.exact.rolling_update:certify"}
+CERTIFIERS = {
+    "temporal": "placeopt.exact.temporal:certify",
+    "edge-cloud": "placeopt.exact.edge_cloud:certify",
+    "rolling-update": "placeopt.exact.rolling_update:certify",
+}
 
 
 @dataclass(frozen=True)
@@ -70,17 +74,20 @@ METHODS = {
     for m in (
         Method("auto", "placeopt.api:run_auto", tuple(KINDS), "picks a method by problem and size"),
         Method("block-search", "placeopt.heuristics.{row}:block_search", ("rescheduling",), "blocks of services across the continuum, then descent"),
+        Method("bound", "placeopt.exact.{row}:bound", ("edge-cloud",), "Lagrangian lower bounds, and the plans that their prices build"),
         Method("cloud-first", "placeopt.heuristics.{row}:cloud_first", ("rescheduling",), "every replica anew where it runs fastest"),
         Method("decomposition", "placeopt.exact.{row}:decomposition", ("rolling-update",), "packing, then order, with proofs; exact where small"),
         Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "several methods, their fronts merged with provenance"),
         Method("epsilon-constraint", "placeopt.exact.epsilon_constraint:run", MODELLED, "exact front of the Pyomo model (small instances)"),
-        Method("greedy", "placeopt.heuristics.{row}:greedy", ("temporal", "rescheduling"), "constructed by weights, or move by move: milliseconds"),
+        Method("greedy", "placeopt.heuristics.{row}:greedy", ("temporal", "edge-cloud", "rescheduling"), "constructed by weights, or move by move: milliseconds"),
         Method("kubernetes", "placeopt.heuristics.{row}:kubernetes", ("rescheduling",), "every replica anew on the node least in use"),
         Method("latency-greedy", "placeopt.heuristics.{row}:latency_greedy", ("rescheduling",), "every replica anew where users are nearest"),
+        Method("lns", "placeopt.heuristics.{row}:lns", ("edge-cloud",), "large neighbourhood search under prices, with bounds: compiled"),
         Method("moead", "placeopt.evolve.moead:run", ENCODED, "MOEA/D with Tchebycheff weights, seeds and an archive, compiled"),
         Method("mspso", "placeopt.evolve.mspso:run", ENCODED, "the multi-swarm PSO of the CNSM 2024 paper, array-based"),
         Method("nsga2", "placeopt.evolve.nsga:nsga2", ENCODED, "NSGA-II on pymoo with compiled operators, seeds and an archive"),
         Method("nsga3", "placeopt.evolve.nsga:nsga3", ENCODED, "NSGA-III on pymoo with compiled operators, seeds and an archive"),
+        Method("price-guided", "placeopt.heuristics.{row}:price_guided", ("edge-cloud",), "built under Lagrangian prices, with bounds"),
         Method("recreate", "placeopt.heuristics.{row}:recreate", ("rolling-update",), "stop all, then start all where Kubernetes would"),
         Method("repack", "placeopt.heuristics.{row}:repack", ("rolling-update",), "close nodes, repair by shifts and swaps, order the moves"),
         Method("rollout", "placeopt.heuristics.rollout:run", SEQUENTIAL, "decision after decision, each judged by a base policy's rest"),
