@@ -79,7 +79,7 @@ METHODS = {
         Method("decomposition", "placeopt.exact.{row}:decomposition", ("rolling-update",), "packing, then order, with proofs; exact where small"),
         Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "several methods, their fronts merged with provenance"),
         Method("epsilon-constraint", "placeopt.exact.epsilon_constraint:run", MODELLED, "exact front of the Pyomo model (small instances)"),
-        Method("greedy", "placeopt.heuristics.{row}:greedy", ("temporal", "edge-cloud", "rescheduling"), "constructed by weights, or move by move: milliseconds"),
+        Method("greedy", "placeopt.heuristics.{row}:greedy", ("temporal", "edge-cloud", "rescheduling"), "by weights, or move by move: milliseconds"),
         Method("kubernetes", "placeopt.heuristics.{row}:kubernetes", ("rescheduling",), "every replica anew on the node least in use"),
         Method("latency-greedy", "placeopt.heuristics.{row}:latency_greedy", ("rescheduling",), "every replica anew where users are nearest"),
         Method("lns", "placeopt.heuristics.{row}:lns", ("edge-cloud",), "large neighbourhood search under prices, with bounds: compiled"),
