@@ -4,7 +4,8 @@
 
 FOLDER is ``instances`` unless given. The aws instances have the prices and latencies of Tables III and IV of N. Di Cicco et
 al., CNSM 2024, and requests drawn from that paper's distributions with seed 2024; ``toy`` is written by hand. The rescheduling
-instance has the testbed of the REACH paper and its Chain application, placed at random with the same seed.
+instance has the testbed of the REACH paper and its Chain application, placed at random with the same seed; the rolling-update
+instance has the 10 applications of 5 microservices on 16 nodes of M. Zambianco et al., ICIN 2024.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from placeopt.documents import write_json
 from placeopt.problems import from_document
 from placeopt.problems.aws import generate
 from placeopt.problems.rescheduling_instances import generate as generate_rescheduling
+from placeopt.problems.rolling_update_instances import generate as generate_rolling_update
 
 SEED = 2024
 
@@ -66,7 +68,11 @@ def bundled() -> dict[str, dict]:
     }
     documents = {name: document | {"name": name} for name, document in aws.items()} | {"toy": TOY}
     chain = generate_rescheduling(SEED, application="chain", replicas=3) | {"name": "chain-12"}
-    return {f"temporal/{name}.json": document for name, document in documents.items()} | {"rescheduling/chain-12.json": chain}
+    repack = generate_rolling_update(SEED) | {"name": "repack-10x5"}
+    return {f"temporal/{name}.json": document for name, document in documents.items()} | {
+        "rescheduling/chain-12.json": chain,
+        "rolling-update/repack-10x5.json": repack,
+    }
 
 
 def main(folder: Path) -> None:

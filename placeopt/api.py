@@ -128,9 +128,11 @@ def _call(
 ) -> Front:
     import inspect
 
-    legal = [name for name, p in inspect.signature(run).parameters.items() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)][5:]
+    declared = inspect.signature(run).parameters.values()
+    legal = [p.name for p in declared if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)][5:]
+    passes_on = any(p.kind is p.VAR_KEYWORD for p in declared)
     for name in parameters:
-        if name not in legal:
+        if name not in legal and not passes_on:
             raise UsageError(f"method {method!r} has no parameter {name!r}; legal: {', '.join(legal) or 'none'}")
     return run(problem, objectives, budget, seed, start, **parameters)
 
@@ -160,10 +162,10 @@ def _certified(problem: Problem, front: Front, budget: Budget) -> Front:
 # -- methods that are made of methods --------------------------------------------------------------------------------
 
 
-def run_auto(problem: Problem, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
-    """Run the method that measurements favour for this problem."""
+def run_auto(problem: Problem, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None, **parameters: Any) -> Front:
+    """Run the method that measurements favour for this problem; `parameters` are that method's."""
     name = registry.AUTO.get(problem.problem) or next(m.name for m in registry.METHODS.values() if m.name != "auto" and problem.problem in m.problems)
-    return registry.method(name).load(problem.problem)(problem, objectives, budget, seed, start)
+    return _call(registry.method(name).load(problem.problem), name, problem, objectives, budget, seed, start, parameters)
 
 
 def run_ensemble(

@@ -169,6 +169,15 @@ def test_bad_arguments_of_solve_are_one_line(here: Here, arguments: tuple[object
     assert said in here.error("solve", TOY, *arguments)
 
 
+def test_moves_can_be_limited_and_must_pay(here: Here, tmp_path: Path) -> None:
+    """--max-moves and --min-saving-per-move reach the method that auto picks; other problems refuse them by name."""
+    instance = ROOT / "instances/rolling-update/repack-10x5.json"
+    out, _ = here("solve", instance, "--max-moves", 12, "--min-saving-per-move", 0.5, "--time-limit", 30)
+    points = json.loads(out)["points"]
+    assert points and all(p["values"][1] <= 12 for p in points)
+    assert "no parameter 'max_moves'" in here("solve", TOY, "--max-moves", 1, code=2)[1]
+
+
 def infeasible(folder: Path) -> Path:
     document = read_json(TOY)
     document["requests"][1]["memory_gib"] = 64

@@ -41,6 +41,8 @@ def solve(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Front file to write; stdout by default.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the front as well: .html, .png or .pdf.")] = None,
     param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable.")] = None,
+    max_moves: Annotated[int | None, typer.Option(help="rolling-update: most starts of a plan.")] = None,
+    min_saving_per_move: Annotated[float | None, typer.Option(help="rolling-update: least saving of every move, in node price.")] = None,
     start: Annotated[Path | None, typer.Option(metavar="FRONT", help="Front file whose plans the search starts from.")] = None,
     certify: Annotated[bool, typer.Option("--certify", help="Add a proven lower-bound set, and so a gap.")] = False,
 ) -> None:
@@ -53,7 +55,8 @@ def solve(
     from placeopt.front import Front
 
     keep = _points_to_keep(points)
-    parameters = _method_parameters(param or [])
+    own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move}
+    parameters = _method_parameters(param or []) | {key: value for key, value in own.items() if value is not None}
     require_folder(output)
     _require_plot(plot)
     problem = api.load(instance)
