@@ -12,9 +12,9 @@ from placeopt.front import Front
 from placeopt.problems import KINDS
 
 #: Problems with an encoder: every vector search serves them.
-ENCODED = ("temporal", "rolling-update")
+ENCODED = ("temporal", "edge-cloud", "rolling-update")
 #: Problems with a Pyomo model whose objectives are linear.
-MODELLED = ("temporal", "edge-cloud", "rolling-update")
+MODELLED = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
 #: Problems with a sequential face: rollout and the environments serve them.
 SEQUENTIAL = ("temporal", "edge-cloud", "rolling-update")
 #: What `auto` runs.
