@@ -74,7 +74,8 @@ METHODS = {
     for m in (
         Method("auto", "placeopt.api:run_auto", tuple(KINDS), "picks a method by problem and size"),
         Method("block-search", "placeopt.heuristics.{row}:block_search", ("rescheduling",), "blocks of services across the continuum, then descent"),
-        Method("bound", "placeopt.exact.{row}:bound", ("edge-cloud",), "Lagrangian lower bounds, and the plans that their prices build"),
+        Method("bin-plans", "placeopt.exact.{row}:bin_plans", ("temporal",), "exact front by what can share a machine (up to about 10 requests)"),
+        Method("bound", "placeopt.exact.{row}:bound", ("temporal", "edge-cloud"), "proven lower bounds; for edge-cloud with plans built under their prices"),
         Method("cloud-first", "placeopt.heuristics.{row}:cloud_first", ("rescheduling",), "every replica anew where it runs fastest"),
         Method("decomposition", "placeopt.exact.{row}:decomposition", ("rolling-update",), "packing, then order, with proofs; exact where small"),
         Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "several methods, their fronts merged with provenance"),
