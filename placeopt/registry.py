@@ -16,7 +16,7 @@ ENCODED = ("temporal", "edge-cloud", "rolling-update")
 #: Problems with a Pyomo model whose objectives are linear.
 MODELLED = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
 #: Problems with a sequential face: rollout and the environments serve them.
-SEQUENTIAL = ("temporal", "edge-cloud", "rolling-update")
+SEQUENTIAL = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
 #: What `auto` runs.
 AUTO = {"temporal": "moead", "edge-cloud": "lns", "rolling-update": "decomposition", "rescheduling": "block-search"}
 #: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.

@@ -227,3 +227,16 @@ def _candidate(problem: EdgeCloud, builder: Builder, prices: Prices, hosts: np.n
 
 def _facts(weight: float | None, **more: Any) -> dict[str, Any]:
     return ({} if weight is None else {"weight": weight}) | more
+
+
+def seeds(encoder: Any, rng: np.random.Generator) -> np.ndarray:
+    """Return the vectors of greedy plans, and of plans built under prices, spread over the weights, shape (k, num_genes)."""
+    problem = encoder.problem
+    plans = _greedy_plans(problem, Budget(), spread(problem, encoder.objectives, None, 24), "small-first")
+    relaxation = Relaxation(problem)
+    builder, start = Builder(relaxation, rng), None
+    for weight in spread(problem, encoder.objectives, None, 8):
+        prices = relaxation.ascend(weight, Share(Budget(evaluations=_NEXT_STEPS)), _NEXT_STEPS, start)
+        plans.append(builder.build(prices, (0.8,)))
+        start = prices.price
+    return np.unique([encoder.vector(hosts) for hosts in plans], axis=0)

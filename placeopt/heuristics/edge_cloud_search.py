@@ -10,7 +10,7 @@ from placeopt.heuristics import edge_cloud_kernels as kernels
 from placeopt.heuristics import edge_cloud_state as states
 from placeopt.heuristics.edge_cloud_prices import Prices, Relaxation
 from placeopt.heuristics.shares import Share
-from placeopt.sequential.edge_cloud import ORDERS, order_of
+from placeopt.problems.edge_cloud_arrays import ORDERS, order_of
 
 #: Nodes of the search for the best placement of one application.
 SEARCH_LIMIT = 300
@@ -34,7 +34,7 @@ class Builder:
     def __init__(self, relaxation: Relaxation, rng: np.random.Generator, most: int = 6, strength: float = 0.8):
         self.relaxation, self.table, self.rng = relaxation, relaxation.table, rng
         self.most, self.strength = most, strength
-        self._orders = [order_of(relaxation.problem, name) for name in ORDERS]
+        self._orders = [order_of(relaxation.table, name) for name in ORDERS]
         table = relaxation.table
         farthest = table.delay[np.isfinite(table.delay)].max(initial=0.0)
         dearest = (table.operating.max() + table.network.max() * table.data.max()) * np.diff(table.first).max()

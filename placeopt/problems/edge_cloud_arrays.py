@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from placeopt.errors import UsageError, did_you_mean
 from placeopt.problems.base import decimals, scaled_down, scaled_up
 
 if TYPE_CHECKING:
     from placeopt.problems.edge_cloud import EdgeCloud
 
 _MOST_DECIMALS = 9
+#: Orders in which applications may be placed.
+ORDERS = ("small-first", "given")
 
 
 class Arrays(NamedTuple):
@@ -89,6 +92,22 @@ def fits(table: Arrays) -> np.ndarray:
     large = (table.demand[:, None, :] <= table.capacity[None, :, :]).all(axis=2)
     source = np.repeat(table.source, np.diff(table.first))
     return large & np.isfinite(table.delay[source])
+
+
+def order_of(table: Arrays, name: str) -> np.ndarray:
+    """Return the applications in an order of `ORDERS`; the size is the share of the mean demand, cpu and memory together.
+
+    Raises
+    ------
+    UsageError
+        There is no such order.
+    """
+    if name not in ORDERS:
+        raise UsageError(f"order is {name!r}; {did_you_mean(str(name), ORDERS)}")
+    if name == "given":
+        return np.arange(len(table.source))
+    size = (table.demand / np.maximum(table.demand.mean(axis=0), 1e-9)).sum(axis=1)
+    return np.argsort(np.add.reduceat(size, table.first[:-1]), kind="stable")
 
 
 def reasons(problem: EdgeCloud) -> tuple[str, ...]:

@@ -10,26 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.errors import UsageError, did_you_mean
+from placeopt.errors import UsageError
 from placeopt.front import Objective
 from placeopt.problems.edge_cloud import EdgeCloud
+from placeopt.problems.edge_cloud_arrays import order_of
 from placeopt.sequential import Sequential
 from placeopt.sequential import edge_cloud_kernels as kernels
 from placeopt.sequential.edge_cloud_kernels import DEPTH, POSITION, Rules, State
-
-#: Orders of the applications.
-ORDERS = ("small-first", "given")
-
-
-def order_of(problem: EdgeCloud, name: str) -> np.ndarray:
-    """Return the applications in an order of `ORDERS`; the size is the share of the mean demand, cpu and memory together."""
-    if name not in ORDERS:
-        raise UsageError(f"order is {name!r}; {did_you_mean(str(name), ORDERS)}")
-    table = problem.arrays
-    if name == "given":
-        return np.arange(len(table.source))
-    size = (table.demand / np.maximum(table.demand.mean(axis=0), 1e-9)).sum(axis=1)
-    return np.argsort(np.add.reduceat(size, table.first[:-1]), kind="stable")
 
 
 class EdgeCloudSequence(Sequential):
@@ -51,7 +38,7 @@ class EdgeCloudSequence(Sequential):
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
         table = problem.arrays
-        self.rules = Rules(table, np.argsort(table.delay, axis=1, kind="stable"), order_of(problem, order))
+        self.rules = Rules(table, np.argsort(table.delay, axis=1, kind="stable"), order_of(table, order))
         self.num_actions, self.decisions = len(table.capacity), len(table.demand)
         self._done_before = np.concatenate(([0], np.cumsum(np.diff(table.first)[self.rules.order])))
         known = table.delay[np.isfinite(table.delay)]
