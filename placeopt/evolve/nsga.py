@@ -27,8 +27,8 @@ def nsga2(
     start: Front | None = None,
     *,
     population: int = 200,
-    offspring: int = 800,
-    points: int | None = 1000,
+    offspring: int = 1200,
+    points: int | None = 500,
 ) -> Front:
     """Run NSGA-II.
 
@@ -54,8 +54,8 @@ def nsga3(
     seed: int,
     start: Front | None = None,
     *,
-    offspring: int = 800,
-    points: int | None = 1000,
+    offspring: int = 1200,
+    points: int | None = 500,
 ) -> Front:
     """Run NSGA-III with a lattice of about 200 reference directions, which is also the size of the population.
 
