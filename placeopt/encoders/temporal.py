@@ -205,12 +205,15 @@ def _pack(genes, t, s):
         i = arrive[slot]
         while i >= 0:
             cpu, memory, end = demand[i, 0], demand[i, 1], slot + duration[i]
+            last_pool, last_bin = -1, -1
             for r in range(first[i], first[i + 1]):
                 p = legal[legal_first[i] + genes[n + r]]
                 hourly, whole = price[p, 0], price[p, 1]
                 b, least = -1, 1e300
                 c = head[p]
                 looks = 0
+                if p == last_pool and free[last_bin, 0] >= cpu and free[last_bin, 1] >= memory:
+                    b, c = last_bin, -1  # where the previous replica went, this one adds nothing
                 while c >= 0 and looks < MOST_LOOKS:
                     looks += 1
                     if free[c, 0] >= cpu and free[c, 1] >= memory:
@@ -235,6 +238,7 @@ def _pack(genes, t, s):
                 if end > until[b]:
                     busy[b] += end - max(slot, until[b])
                     until[b] = end
+                last_pool, last_bin = p, b
                 bin_of[r] = b
                 leave_next[r] = leave[end]
                 leave[end] = r
