@@ -121,7 +121,7 @@ class Packing(NamedTuple):
     before: np.ndarray  # (R,) the one that comes before, where it is not the first
     head: np.ndarray  # (P,) first bin of each pool
     tail: np.ndarray  # (P,)
-    count: np.ndarray  # (P,) its bins
+    opened: np.ndarray  # (P,) its bins
     arrive: np.ndarray  # (T + 1,) first request that starts at a slot
     arrive_next: np.ndarray  # (n,)
     leave: np.ndarray  # (T + 1,) first replica that ends at a slot
@@ -181,10 +181,10 @@ def _pack(genes, t, s):
     duration, demand, first, request, legal_first, legal = t.duration, t.demand, t.first, t.request, t.legal_first, t.legal
     capacity, price = t.capacity, t.price
     bin_of, pool, free, until, busy, after, before = s.bin_of, s.pool, s.free, s.until, s.busy, s.after, s.before
-    head, tail, count, arrive, arrive_next, leave, leave_next = s.head, s.tail, s.count, s.arrive, s.arrive_next, s.leave, s.leave_next
+    head, tail, opened, arrive, arrive_next, leave, leave_next = s.head, s.tail, s.opened, s.arrive, s.arrive_next, s.leave, s.leave_next
     n = len(duration)
     head[:] = -1
-    count[:] = 0
+    opened[:] = 0
     arrive[:] = -1
     leave[:] = -1
     for i in t.rank[::-1]:
@@ -199,7 +199,7 @@ def _pack(genes, t, s):
             free[b, 0] += demand[i, 0]
             free[b, 1] += demand[i, 1]
             p = pool[b]
-            if count[p] > MOST_LOOKS and head[p] != b:
+            if opened[p] > MOST_LOOKS and head[p] != b:
                 _bring_to_front(p, b, head, tail, after, before)  # it has room again
             r = leave_next[r]
         i = arrive[slot]
@@ -231,8 +231,8 @@ def _pack(genes, t, s):
                     pool[b] = p
                     free[b, 0], free[b, 1] = capacity[p, 0], capacity[p, 1]
                     until[b] = busy[b] = 0
-                    count[p] += 1
-                    _append(p, b, head, tail, after, before, count[p] > MOST_LOOKS)
+                    opened[p] += 1
+                    _append(p, b, head, tail, after, before, opened[p] > MOST_LOOKS)
                 free[b, 0] -= cpu
                 free[b, 1] -= memory
                 if end > until[b]:
