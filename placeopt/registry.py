@@ -12,7 +12,7 @@ from placeopt.front import Front
 from placeopt.problems import KINDS
 
 #: Problems with an encoder: every vector search serves them.
-ENCODED = ("temporal", "edge-cloud", "rolling-update")
+ENCODED = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
 #: Problems with a Pyomo model whose objectives are linear.
 MODELLED = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
 #: Problems with a sequential face: rollout and the environments serve them.

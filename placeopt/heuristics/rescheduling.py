@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from placeopt.front import Front, Objective
 from placeopt.heuristics import rescheduling_kernels as kernels
 from placeopt.problems.judge import Candidate, judged
 from placeopt.problems.rescheduling import Arrays, Rescheduling
+
+if TYPE_CHECKING:
+    from placeopt.encoders.rescheduling import ReschedulingEncoder
 
 #: Services of which every block vector is tried, 3 ** 5 of them at most; block vectors between two looks at the clock.
 _EVERY, _CHUNK = 5, 27
@@ -157,6 +161,19 @@ def greedy(problem: Rescheduling, objectives: tuple[Objective, ...], budget: Bud
     budget.spend(int(search.archive.tries[0]))
     candidates = [Candidate(problem.plan(moves.tolist())) for _, moves in search.plans().values()]
     return judged(problem, objectives, candidates, method="greedy", seed=seed, budget=budget, libraries=("numba", "numpy"))
+
+
+def seeds(encoder: ReschedulingEncoder, rng: np.random.Generator) -> np.ndarray:
+    """Return vectors of the plans that block search finds."""
+    search, home = Search(encoder.problem), encoder.problem.arrays.home
+    search.blocks(Budget(evaluations=1_000_000))
+    found = []
+    for _, moves in search.plans().values():
+        counts = home.copy()
+        np.subtract.at(counts, (moves[:, 0], moves[:, 1]), 1)
+        np.add.at(counts, (moves[:, 0], moves[:, 2]), 1)
+        found.append(encoder.encode_counts(counts))
+    return np.array(found, dtype=np.int64)
 
 
 # -- schedulers: every replica in turn, where the scheduler would put it ---------------------------------------------
