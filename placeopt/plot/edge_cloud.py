@@ -69,7 +69,8 @@ def figure(problem: EdgeCloud, plan: Mapping[str, Any], title: str) -> Figure:
     most = max((times for *_, times in flows), default=1)
     for v, w, times in flows:
         axes.plot(*places[[v, w]].T, color="#999999", linewidth=0.3 + 1.2 * times / most, alpha=0.5, zorder=1)
-    marks = axes.scatter(places[:, 0], places[:, 1], s=_sizes(problem, hosts), c=loads(problem, hosts)[:, 0], cmap="viridis", vmin=0, vmax=1, zorder=2)
+    use = loads(problem, hosts)[:, 0]
+    marks = axes.scatter(places[:, 0], places[:, 1], s=_sizes(problem, hosts), c=use, cmap="viridis", vmin=0, vmax=1, zorder=2)
     marks.set(edgecolors="black", linewidths=0.4)
     drawing.colorbar(marks, ax=axes, label="cpu in use", pad=0.01)
     axes.set_yticks(range(len(problem.layers)), problem.layers)
