@@ -1,0 +1,155 @@
+"""The edge-cloud tables: models side by side, Table 4, targets at scale, Figs 3 to 7; CPU seconds of one process.
+
+    python benchmarks/edge_cloud/run.py [--instances 10] [--only model|table4|scale|figures]
+
+Writes results.md and fig3_to_5.png beside this file. Ten instances take about an hour of CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from edge_cloud import measures as m  # noqa: E402
+from machine import facts, table  # noqa: E402
+
+_BUILD = """
+import sys, time, gc
+from placeopt.models import edge_cloud as model
+from placeopt.problems.edge_cloud import EdgeCloud
+import pyomo.environ as pyo
+applications, forms = int(sys.argv[1]), dict(flows=sys.argv[2], latency=sys.argv[3])
+model.build(EdgeCloud.generate(1, applications=2), **forms)
+problem = EdgeCloud.generate(1, applications=applications); problem.arrays; problem.infeasibility(); gc.collect()
+memory = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
+before, begun = memory(), time.process_time()
+built = model.build(problem, **forms)
+seconds, used = time.process_time() - begun, memory() - before
+print(sum(1 for _ in built.component_data_objects(pyo.Constraint)), f"{seconds:.2f}", f"{used:.0f}")
+"""
+
+
+def model_table(instances: int) -> list[str]:
+    """Rows, CPU seconds and resident memory of building the model, each in a process of its own."""
+    rows = []
+    for applications, flows, latency in ((50, "compact", "levels"), (300, "compact", "levels"), (50, "printed", "printed")):
+        command = [sys.executable, "-c", _BUILD, str(applications), flows, latency]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        rows.append([applications, f"{flows}, {latency}", *said.split()])
+    return ["## Building the model, basic topology", "", *table(("applications", "form", "rows", "CPU s", "MB"), rows), ""]
+
+
+def table4(instances: int) -> list[str]:
+    """Gap to the bound of every method on the basic topology, mean over the seeds, at both loads."""
+    lines = [f"## The paper's Table 4: basic topology, w = {m.WEIGHT}, gap to the Lagrangian bound, mean of {instances} seeds", ""]
+    methods: dict[str, Callable[..., float]] = {
+        "greedy, given order": lambda p: m.sequential(p, "given", "greedy")[0],
+        "greedy, small first": lambda p: m.sequential(p, "small-first", "greedy")[0],
+        "rollout, given, beta .9, gamma .8, all": lambda p: m.sequential(p, "given", "rollout", 0.9, 0.8, 10**6)[0],
+        "rollout, given, H=0": lambda p: m.sequential(p, "given", "rollout")[0],
+        "lns, 1 s": lambda p: m.lns(p, 1.0)[0],
+    }
+    for load in (0.4, 1.0):
+        rows = []
+        for applications in (50, 100, 200, 300):
+            problems = [m.instance(seed, "basic", applications, load) for seed in range(1, instances + 1)]
+            bounds = [m.bound(p) for p in problems]
+            gaps = []
+            for method in methods.values():
+                found, seconds = m.timed(lambda method=method, problems=problems: [method(p) for p in problems])
+                pairs = [(f - b) / f for f, b in zip(found, bounds, strict=True) if f < float("inf")]
+                mean = f"{np.mean(pairs):.1%}" if pairs else "no plan"
+                missing = f" ({len(pairs)} of {instances})" if 0 < len(pairs) < instances else ""
+                gaps.append(f"{mean}{missing}, {seconds / instances:.3f} s")
+            rows.append([applications, *gaps])
+        lines += [f"Load {load:g}", "", *table(("applications", *methods), rows), ""]
+    return lines
+
+
+def scale(instances: int) -> list[str]:
+    """Times and gaps at 1,000 applications on the extended topology; one instance of 10,000 on 1,000 nodes."""
+    lines = [f"## Extended topology, 1,000 applications, w = {m.WEIGHT}", ""]
+    lines += ["Gaps of lns are to the bound proven within the same CPU seconds, the others to that of 400 price steps.", ""]
+    rows = []
+    settings = (("given", "greedy", 0), ("small-first", "greedy", 0), ("small-first", "rollout", 0), ("small-first", "rollout", 20))
+    for load in (0.4, 1.0):
+        for seed in range(1, instances + 1):
+            problem = m.instance(seed, "extended", 1000, load)
+            proven, seconds = m.timed(lambda problem=problem: m.bound(problem))
+            row = [f"{load:g}", seed, f"{proven:.1f}, {seconds:.1f} s"]
+            for order, kind, horizon in settings:
+                found, seconds = m.sequential(problem, order, kind, horizon=horizon)
+                row.append(f"{m.percent(found, proven)}, {seconds * 1000:.0f} ms")
+            for limit in (1.0, 10.0):
+                row.append(m.percent(*m.lns(problem, limit)))
+            rows.append(row)
+    head = ("load", "seed", "bound", "greedy, given", "greedy, small first", "rollout H=0", "rollout H=20", "lns, 1 s", "lns, 10 s")
+    return [*lines, *table(head, rows), "", *_large()]
+
+
+def _large() -> list[str]:
+    from placeopt.problems.edge_cloud import EdgeCloud
+
+    problem = EdgeCloud.generate(1, applications=10_000, near=800, far=160, cloud=40)
+    found, greedy = m.sequential(problem, "small-first", "greedy")
+    searched, proven = m.lns(problem, 30.0)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    rows = [[f"{greedy:.2f} s", m.percent(found, proven), "30 s", m.percent(searched, proven), f"{memory:.2f} GB"]]
+    return ["10,000 applications on 1,000 nodes, load 0.4", "", *table(("greedy", "gap", "lns", "gap", "memory"), rows), ""]
+
+
+def figures(instances: int) -> list[str]:
+    """Figs 3 to 5 as a drawing, Figs 6 and 7 as tables; extended topology, 1,000 applications, load 0.4."""
+    from placeopt.heuristics.edge_cloud import price_guided
+    from placeopt.plot.edge_cloud import sweep_figure
+
+    problem = m.instance(1, "extended", 1000, 0.4)
+    weights = [0.001, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999]
+    plans = []
+    for weight in weights:
+        front = price_guided(problem, problem.objectives, m.Budget(evaluations=120), 1, weight=weight)
+        plans.append((weight, min(front.points, key=lambda p, w=weight: np.dot(p.values, (w, 1 - w))).plan))
+    sweep_figure(problem, plans, "1,000 applications, extended topology, load 0.4").savefig(HERE / "fig3_to_5.png", dpi=150)
+    lines = ["## Figs 3 to 5", "", "![front, layers and cost parts against w](fig3_to_5.png)", ""]
+    lines += ["Plans built under prices, 120 price steps a weight.", ""]
+    betas, gammas = [(b, 0.8) for b in (0.05, 0.1, 0.3, 0.6, 0.9)], [(0.8, g) for g in (0.0, 0.2, 0.5, 0.8, 1.0)]
+    for name, settings in (("Fig 6: beta, gamma .8, H=20", betas), ("Fig 7: gamma, beta .8, H=20", gammas)):
+        rows = []
+        for beta, gamma in settings:
+            found, seconds = m.sequential(problem, "given", "rollout", beta, gamma, 20)
+            rows.append([beta, gamma, f"{found:.1f}", f"{seconds:.2f}"])
+        lines += [f"## {name} (given order)", "", *table(("beta", "gamma", "weighted sum", "CPU s"), rows), ""]
+    return lines
+
+
+PARTS = {"model": model_table, "table4": table4, "scale": scale, "figures": figures}
+
+
+def main() -> None:
+    """Run the parts asked for and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--instances", type=int, default=10, help="seeds of the tables with random instances")
+    parser.add_argument("--only", choices=list(PARTS))
+    arguments = parser.parse_args()
+    lines = ["# Edge-cloud: models, heuristics and bounds", "", facts("numba", "numpy", "pyomo"), ""]
+    lines += ["Times are CPU seconds, as the machine was shared; kernels are compiled beforehand.", ""]
+    lines += [f"{arguments.instances} seeds in each table with random instances.", ""]
+    m.warm_up()
+    for name, part in PARTS.items():
+        if arguments.only in (None, name):
+            lines += part(arguments.instances)
+            print(name, "done", flush=True)
+    (HERE / "results.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
