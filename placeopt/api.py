@@ -164,7 +164,7 @@ def _certified(problem: Problem, front: Front, budget: Budget) -> Front:
 
 def run_auto(problem: Problem, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None, **parameters: Any) -> Front:
     """Run the method that measurements favour for this problem; `parameters` are that method's."""
-    name = registry.AUTO.get(problem.problem) or next(m.name for m in registry.METHODS.values() if m.name != "auto" and problem.problem in m.problems)
+    name = registry.auto(problem)
     return _call(registry.method(name).load(problem.problem), name, problem, objectives, budget, seed, start, parameters)
 
 

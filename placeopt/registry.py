@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from placeopt.errors import MissingExtraError, UnsupportedError, UsageError, did_you_mean
 from placeopt.front import Front
@@ -17,8 +18,10 @@ ENCODED = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
 MODELLED = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
 #: Problems with a sequential face: rollout and the environments serve them.
 SEQUENTIAL = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
-#: What `auto` runs.
+#: What `auto` runs where nothing speaks for another.
 AUTO = {"temporal": "moead", "edge-cloud": "lns", "rolling-update": "decomposition", "rescheduling": "block-search"}
+#: Up to so many replicas `auto` answers temporal instances exactly.
+FEW_REPLICAS = 10
 #: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
 CERTIFIERS = {
     "temporal": "placeopt.exact.temporal:certify",
@@ -74,8 +77,8 @@ METHODS = {
     for m in (
         Method("auto", "placeopt.api:run_auto", tuple(KINDS), "picks a method by problem and size"),
         Method("block-search", "placeopt.heuristics.{row}:block_search", ("rescheduling",), "blocks of services across the continuum, then descent"),
-        Method("bin-plans", "placeopt.exact.{row}:bin_plans", ("temporal",), "exact front by what can share a machine (up to about 10 requests)"),
-        Method("bound", "placeopt.exact.{row}:bound", ("temporal", "edge-cloud"), "proven lower bounds; for edge-cloud with plans built under their prices"),
+        Method("bin-plans", "placeopt.exact.{row}:bin_plans", ("temporal",), "exact front by what can share a machine (to 10 requests)"),
+        Method("bound", "placeopt.exact.{row}:bound", ("temporal", "edge-cloud"), "proven lower bounds; for edge-cloud with plans too"),
         Method("cloud-first", "placeopt.heuristics.{row}:cloud_first", ("rescheduling",), "every replica anew where it runs fastest"),
         Method("decomposition", "placeopt.exact.{row}:decomposition", ("rolling-update",), "packing, then order, with proofs; exact where small"),
         Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "several methods, their fronts merged with provenance"),
@@ -109,6 +112,14 @@ def method(name: str) -> Method:
     if name not in METHODS:
         raise UsageError(f"unknown method {name!r}; {did_you_mean(name, METHODS)}")
     return METHODS[name]
+
+
+def auto(problem: Any) -> str:
+    """Return the method that `auto` runs on a problem: the exact one where it is over in seconds."""
+    temporal = problem.problem == "temporal"
+    if temporal and sum(r.replicas for r in problem.requests) <= FEW_REPLICAS and all(o.max_instances is None for o in problem.offers):
+        return "bin-plans"
+    return AUTO.get(problem.problem) or next(m.name for m in METHODS.values() if m.name != "auto" and problem.problem in m.problems)
 
 
 def certifier(kind: str) -> Callable[..., Front]:

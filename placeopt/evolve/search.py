@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from placeopt.problems.judge import Candidate, judged
 
 #: Genes of all points of a front together: plans of large instances take a second and megabytes each.
 MOST_GENES = 5_000_000
+#: Points that are judged however late it is.
+LEAST_JUDGED = 50
 #: Points of a front whose run was cancelled.
 MOST_AFTER_CANCELLING = 1000
 
@@ -92,14 +94,25 @@ class Search:
         """Return the judged front of the archive, of at most `points` of it, or of as many as a time limit leaves room to judge."""
         completed = not self.budget.cancelled and (self.budget.seconds_limit is None or self.budget.evaluations_left == 0)
         vectors = self.archive.result()
-        room = max(50, int(self.budget.seconds_left / self._judging)) if self._judging else len(vectors)
+        room = max(LEAST_JUDGED, int(self.budget.seconds_left / self._judging)) if self._judging else len(vectors)
         most = min(len(vectors), room, points or len(vectors), max(50, MOST_GENES // self.encoder.num_genes))
         if self.budget.cancelled:  # whoever pressed Ctrl-C does not wait for thousands of plans to be judged
             most = min(most, MOST_AFTER_CANCELLING)
         if most < len(vectors):
             vectors = vectors[farthest(self.archive.F, most)]
-        candidates = (Candidate(self.encoder.decode(x)) for x in vectors)
+        candidates = (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors))
         return judged(
             self.problem, self.objectives, candidates, method=method, seed=self.seed, budget=self.budget,
             completed=completed, parameters=parameters, libraries=libraries,
         )  # fmt: skip
+
+    def _until_time(self, vectors: np.ndarray) -> Iterator[np.ndarray]:
+        """Hand on the extremes and then the others in random order, until the time limit; some in any case."""
+        order = np.arange(len(vectors))
+        if self._judging:
+            ends = self.encoder.evaluate(vectors)[0].argmin(axis=0)
+            order = np.array(list(dict.fromkeys([*ends.tolist(), *self.rng.permutation(len(vectors)).tolist()])))
+        for position, k in enumerate(order):
+            if position >= LEAST_JUDGED and self.budget.seconds_left <= 0:
+                return
+            yield vectors[k]

@@ -110,6 +110,16 @@ def test_cancelling_returns_what_was_found(problem):
     assert len(front) > 0 and not front.runs[0].completed
 
 
+def test_auto_is_exact_where_that_is_quick():
+    """Few replicas and no limits on machines: every point optimal; more, or limits: a search."""
+    small = Temporal.generate(3, requests=3, most_replicas=2)
+    front = placeopt.solve(small)
+    assert {p.status for p in front.points} == {"optimal"} and front.runs[0].method == "bin-plans"
+    document = small.to_document()
+    document["offers"][0]["max_instances"] = 5
+    assert placeopt.solve(Temporal.from_document(document), evaluations=500).runs[0].method == "moead"
+
+
 def test_unknown_methods_and_parameters_are_named(problem):
     """The message suggests what was meant."""
     with pytest.raises(placeopt.PlaceoptError, match="did you mean 'nsga3'"):
