@@ -94,7 +94,7 @@ class ConfigurationLP:
         n, count = len(self.numbers.replicas), len(self._reserved)
         self._time_row = n + 2 + np.arange(count)
         self._once_row = np.full((count, n), -1)
-        fits = np.array([self._most(machine) > 0 for machine in self._reserved]).reshape(count, n)
+        fits = np.array([self._most(machine) > 0 for machine in self._reserved], dtype=bool).reshape(count, n)
         self._once_row[fits] = n + 2 + count + np.arange(fits.sum())
         self._limit_row = n + 2 + count + int(fits.sum()) + np.arange(len(self._limited))
 
