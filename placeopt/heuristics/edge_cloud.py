@@ -194,7 +194,7 @@ def by_weights(
     builder = Builder(relaxation, np.random.default_rng(seed), *(search or ()))
     known = [problem.hosts(point.plan) for point in start.points] if start is not None else []
     if search is not None and len(weights) > 1:
-        known += _greedy_plans(problem, budget, spread(problem, objectives, None, 16), "small-first")
+        known += _greedy_plans(problem, budget, spread(problem, objectives, None, 32), "small-first")
     candidates = [Candidate(problem.plan(hosts)) for hosts in known]
     proofs: list[Prices] = []
     for k, weight in enumerate(weights):
