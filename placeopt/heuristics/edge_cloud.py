@@ -204,11 +204,8 @@ def by_weights(
         proofs.append(relaxation.ascend(weight, share.part(0.45 if search else 0.7), steps[k > 0], proofs[-1].price if proofs else None))
         if budget.exhausted and candidates:
             break
-        plans = [builder.build(proofs[-1], (0.8,) if budget.exhausted else (1.0, 0.8))]
-        if search is not None:
-            known.append(plans[0])
-            plans.append(builder.improve(proofs[-1], builder.least(weight, known), share))
-        known.append(plans[-1])
+        plans = _plans(builder, proofs[-1], known, share, search is not None)
+        known += plans
         candidates += [_candidate(problem, builder, proofs[-1], hosts) for hosts in plans]
         budget.report(points=len(candidates), note=f"weight {weight:.3g}, proven {proofs[-1].bound:.6g}")
     return judged(
@@ -216,6 +213,14 @@ def by_weights(
         bounds=staircase(proofs, problem, objectives),
         parameters={**parameters, "weights": [p.weight for p in proofs], "weighted_bounds": [p.bound for p in proofs]},
     )  # fmt: skip
+
+
+def _plans(builder: Builder, prices: Prices, known: list[np.ndarray], share: Share, improve: bool) -> list[np.ndarray]:
+    """Return a plan built under prices and, if asked for, the best plan known improved."""
+    plans = [builder.build(prices, (0.8,) if share.exhausted else (1.0, 0.8))]
+    if improve:
+        plans.append(builder.improve(prices, builder.least(prices.weight, [*known, *plans]), share))
+    return plans
 
 
 def _candidate(problem: EdgeCloud, builder: Builder, prices: Prices, hosts: np.ndarray) -> Candidate:

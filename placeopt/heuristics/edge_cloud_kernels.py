@@ -75,15 +75,23 @@ def _candidates(work, j, k, slack):
 
 
 @kernel
+def _prepare(work, count, k, best):
+    """Fill in what is left to pay at each depth, and the candidates of all but the microservice placed first."""
+    work.rest[count] = 0.0
+    for d in range(count - 1, 0, -1):
+        work.rest[d] = work.rest[d + 1] + work.least[work.sequence[d], k]
+    for d in range(1, count):
+        _candidates(work, work.sequence[d], k, best - work.value[1] - work.rest[1])
+    work.pointer[1] = 0
+
+
+@kernel
 def _search(table, room, near, work, base, count, k, forced, best, limit):
     """Place an application on nodes up to position k, microservice `forced` on that very node; depth first, cheapest first.
 
     Returns the least cost below `best`, then in `work.found`, and the number of nodes of the search.
     """
     _arrange(table, base, count, forced, work.sequence)
-    work.rest[count] = 0.0
-    for d in range(count - 1, 0, -1):
-        work.rest[d] = work.rest[d + 1] + work.least[work.sequence[d], k]
     if not _allowed(table, room, work, base, 0, near[k]):
         return best, 0
     work.chosen[forced] = near[k]
@@ -93,11 +101,8 @@ def _search(table, room, near, work, base, count, k, forced, best, limit):
             best = work.value[1]
             work.found[0] = near[k]
         return best, 0
-    slack = best - work.value[1] - work.rest[1]
-    for d in range(1, count):
-        _candidates(work, work.sequence[d], k, slack)
+    _prepare(work, count, k, best)
     depth, used = 1, 0
-    work.pointer[1] = 0
     while depth > 0:
         j = work.sequence[depth]
         at = work.pointer[depth]

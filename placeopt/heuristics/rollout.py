@@ -161,8 +161,7 @@ def run(
 ) -> Front:
     """Return the front of rollout plans, and of the base policy's own, over a spread of weights.
 
-    Nothing is random. A plan counts as one evaluation, however many were simulated on the way. A small number of plans is
-    spread over the weights as evenly as it can be.
+    Nothing is random. A plan counts as one evaluation, however many were simulated on the way.
 
     Parameters
     ----------
@@ -185,18 +184,24 @@ def run(
     _check(beta, gamma, horizon, parts)
     face = sequential.build(problem, objectives, **({} if order is None else {"order": order}))
     spread = _spread(face, policy, parts) if weights is None else _read_weights(weights, len(objectives))[None, :]
+    candidates = _candidates(face, spread, budget, {"beta": beta, "gamma": gamma, "horizon": horizon, "policy": policy})
+    reach = horizon if math.isfinite(horizon) else "all"
+    parameters = {"beta": beta, "gamma": gamma, "horizon": reach, "base": getattr(policy, "__name__", "custom")}
+    return judged(problem, objectives, candidates, method="rollout", seed=seed, budget=budget, parameters=parameters)
+
+
+def _candidates(face: Sequential, spread: np.ndarray, budget: Budget, arguments: dict[str, Any]) -> list[Candidate]:
+    """Return the plan of rollout and the base policy's own for each row of weights that the budget reaches, at least one."""
     candidates: list[Candidate] = []
     for row in spread:
         if candidates and budget.exhausted:
             break
-        states = [play(face, row, budget, beta=beta, gamma=gamma, horizon=horizon, policy=policy), face.reset()]
-        follow(face, states[1], row, policy)
+        states = [play(face, row, budget, **arguments), face.reset()]
+        follow(face, states[1], row, arguments["policy"])
         candidates += [Candidate(face.plan(state)) for state in states]
         budget.spend(2)
         budget.report(points=len(candidates), note=f"weights {', '.join(f'{w:.3g}' for w in row)}")
-    reach = horizon if math.isfinite(horizon) else "all"
-    parameters = {"beta": beta, "gamma": gamma, "horizon": reach, "base": getattr(policy, "__name__", "custom")}
-    return judged(problem, objectives, candidates, method="rollout", seed=seed, budget=budget, parameters=parameters)
+    return candidates
 
 
 def _policy(base: str | Policy) -> Policy:

@@ -244,8 +244,7 @@ def _chosen(rules, state, weights, floor, rest, least, beta, gamma, horizon):
         if not legal(rules, state, i, last, source, node):
             continue
         tried += 1
-        if chosen < 0:
-            chosen = node
+        chosen = node if chosen < 0 else chosen
         _put(table, state, i, node)
         future = 0.0
         if gamma > 0:
