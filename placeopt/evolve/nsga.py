@@ -27,7 +27,7 @@ def nsga2(
     start: Front | None = None,
     *,
     population: int = 200,
-    offspring: int = 1200,
+    offspring: int = 2000,
     points: int | None = 500,
 ) -> Front:
     """Run NSGA-II.
@@ -54,7 +54,7 @@ def nsga3(
     seed: int,
     start: Front | None = None,
     *,
-    offspring: int = 1200,
+    offspring: int = 2000,
     points: int | None = 500,
 ) -> Front:
     """Run NSGA-III with a lattice of about 200 reference directions, which is also the size of the population.

@@ -26,7 +26,7 @@ BLENDS = (0.35, 0.7, 1.0)
 WORK = 12_000_000
 #: Up to this many requests times replicas times slots, seeds that choose starts too are added: fewer, as each takes milliseconds.
 TIMED_WORK = 2_000_000
-TIMED_FINENESS = 0.35
+TIMED_FINENESS = 0.2
 #: Open bins of a pool that a replica looks at.
 MOST_LOOKS = 16
 
