@@ -22,8 +22,8 @@ from placeopt.front import nondominated
 PASSES = (0.3, 0.1, 0.03, 0.0)
 #: Weight vectors that are tested per zone, the most promising ones.
 _TESTS = 16
-#: Label extensions between looks at the clock.
-_TRIES = 300_000
+#: Looks at labels and columns between looks at the clock.
+_TRIES = 500_000
 #: Labels in memory at once, 56 bytes each.
 _MOST_LABELS = 40_000_000
 
@@ -62,7 +62,7 @@ def relaxed_front(
     met = (completion.corners if known is None else np.concatenate((completion.corners, known))) + np.array([0, 1, 0])
     front = Relaxed(np.empty((0, 3), dtype=np.int64), [])
     for slack in passes:
-        values, paths, done = run_pass(model, targets_of(zones_below(columns, np.concatenate((front.values, met))), completion, slack), budget)
+        values, paths, done, _ = run_pass(model, targets_of(zones_below(columns, np.concatenate((front.values, met))), completion, slack), budget)
         front = _merged(front, values, [tuple(int(order[w]) for w in path) for path in paths])
         budget.report(points=len(front.values), note="bin plans")
         if not done:
@@ -176,20 +176,20 @@ class _Tables:
 
 def run_pass(
     model: Model, targets: Targets, budget: Budget, most_labels: int = _MOST_LABELS, everything: bool = False
-) -> tuple[np.ndarray, list[list[int]], bool]:
-    """Run one pass; return vectors, partitions, and whether the pass was completed.
+) -> tuple[np.ndarray, list[list[int]], bool, int]:
+    """Run one pass; return vectors, partitions, whether the pass was completed, and how many labels and columns it looked at.
 
     With `everything`, all partitions that end in a zone are returned, not one for each vector that no other dominates.
     """
     if len(targets.upper) == 0:
-        return np.empty((0, 3), dtype=np.int64), [], True
+        return np.empty((0, 3), dtype=np.int64), [], True, 0
     tables, status = _Tables(model, targets), 0
     while status == 0 and not budget.out_of_time:
         status = tables.advance(model, targets, most_labels, everything)
         budget.report(note=f"bin plans: {tables.counters[kernels.PLACED]} of {len(tables.heads) - 1} replicas placed")
     if status != 1:
-        return np.empty((0, 3), dtype=np.int64), [], False
-    return *tables.answers(everything), True
+        return np.empty((0, 3), dtype=np.int64), [], False, int(tables.counters[kernels.TRIES])
+    return *tables.answers(everything), True, int(tables.counters[kernels.TRIES])
 
 
 def _merged(front: Relaxed, values: np.ndarray, partitions: list[tuple[int, ...]]) -> Relaxed:

@@ -63,7 +63,8 @@ class Scratch(NamedTuple):
 
 @kernel
 def sweep(model, targets, scratch, labels, states, slots, heads, counters, fenwick, unit, most_tries, most_labels, everything):
-    """Extend states in the order of how many replicas they have placed, until done or `most_tries` label extensions are made.
+    """Extend states in the order of how many replicas they have placed, until done or after about `most_tries` looks at labels
+    and columns.
 
     With `everything`, dominated labels are kept too: then all partitions that can end in a zone are found.
     Returns the tables, which may have grown, and 0 to go on, 1 when done, 2 when more than `most_labels` labels are needed.
@@ -89,6 +90,7 @@ def sweep(model, targets, scratch, labels, states, slots, heads, counters, fenwi
                 break
             if not _fits(model, scratch, w, lowest):
                 continue
+            counters[TRIES] += 1
             _move(model, scratch, w, code, rest)
             first = _first_open(targets, scratch, count)  # by the best values of the labels taken together
             if first < 0:

@@ -22,7 +22,14 @@ from placeopt.problems.judge import Candidate, judged
 
 
 def bin_plans(
-    problem: Problem, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None, *, lines: int = 40
+    problem: Problem,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+    *,
+    effort: float = 2e8,
+    lines: int = 40,
 ) -> Front:
     """Return the exact front of a small temporal instance, with a proof for every point.
 
@@ -32,6 +39,8 @@ def bin_plans(
         Not used: nothing is left to chance.
     start : Front, optional
         Plans that save work: what they beat is not looked at.
+    effort : float
+        Labels and columns that may be looked at to resolve points whose machines do not agree on starts; four million take about a second.
     lines : int
         Where the budget ends early, the bound set has about ``lines ** 2`` vectors.
 
@@ -57,7 +66,7 @@ def bin_plans(
     completion = Completion(columns)
     known = _known(data, start)
     relaxed = relaxed_front(columns, completion, budget, known if len(known) else None)
-    resolved = resolve(columns, completion, relaxed, budget)
+    resolved = resolve(columns, completion, relaxed, budget, effort)
     if not relaxed.complete:
         resolved.bounds = staircase(completion.cuts, *completion.ranges, lines)
     if not resolved.plans:

@@ -15,12 +15,12 @@ from placeopt.exact.temporal.dp import Relaxed, program, run_pass, targets_of, z
 from placeopt.exact.temporal.labels import Targets
 from placeopt.front import nondominated
 
-#: Labels that one enumeration may keep; an enumeration that needs more is cut into its zones.
-_MOST_LABELS = 3_000_000
-#: Zones enumerated at once.
-_AT_ONCE = 64
+#: Labels that one enumeration may keep, first and at last; one that needs more is cut into its boxes.
+_MOST_LABELS = (250_000, 3_000_000)
+#: Boxes enumerated at once.
+_AT_ONCE = 32
 #: How far above the relaxed points partitions are enumerated first, as shares of the cost range.
-_REACH = (0.0, 0.001, 0.004, 0.015)
+_REACH = (0.0, 0.002, 0.01)
 
 
 @dataclass
@@ -63,29 +63,42 @@ def _certified(columns: Columns, relaxed: Relaxed) -> tuple[Resolved, np.ndarray
     return resolved, exact
 
 
-def resolve(columns: Columns, completion: Completion, relaxed: Relaxed, budget: Budget) -> Resolved:
+def resolve(columns: Columns, completion: Completion, relaxed: Relaxed, budget: Budget, effort: float = np.inf) -> Resolved:
     """Return the true front, as far as the budget allows.
 
     Between the feasible points, in zones that hold a relaxed point, all partitions are enumerated and scheduled at the least cost:
     first little above the relaxed points and with their bin plans, since that finds plans which make the zones small; at last
     with all bin plans, since a machine may have to be busy for longer than it need be alone. A zone that holds nothing feasible
     then drops out of the bound set.
+
+    Parameters
+    ----------
+    effort : float
+        Labels and columns that the enumerations may look at.
     """
     resolved, exact = _certified(columns, relaxed)
     _repair(columns, relaxed, resolved, exact)
     points = relaxed.values[~exact]
-    stages = [(columns, reach) for reach in _REACH if relaxed.complete]
     if len(points) and relaxed.complete:
-        stages.append((bin_columns(columns.numbers, everything=True), np.inf))
-    for plans, reach in stages:
-        points = points[[tuple(p) not in resolved.plans for p in points.tolist()]]
-        if len(points) and not budget.out_of_time:
-            closed = _enumerate(plans, completion, resolved, points, reach * completion.spread[1], budget)
-            if plans is not columns:
-                points = _still_open(resolved.values, points, closed, plans)
+        points = _resolve_points(columns, completion, resolved, points, budget, effort)
     resolved.bounds = _minimal(np.concatenate((resolved.values, points)))
     resolved.certified = sum(tuple(p) in resolved.plans for p in relaxed.values.tolist())
     return resolved
+
+
+def _resolve_points(
+    columns: Columns, completion: Completion, resolved: Resolved, points: np.ndarray, budget: Budget, effort: float
+) -> np.ndarray:
+    """Look for plans near points that have none; return the points that may yet have plans in reach."""
+    search = _Enumeration(columns, completion, resolved, budget, effort)
+    for reach in _REACH:
+        points = points[[tuple(p) not in resolved.plans for p in points.tolist()]]
+        search.near(points, int(reach * completion.spread[1]))
+    points = points[[tuple(p) not in resolved.plans for p in points.tolist()]]
+    if len(points) == 0 or search.stopped:
+        return points
+    search = _Enumeration(bin_columns(columns.numbers, everything=True), completion, resolved, budget, search.effort)
+    return _still_open(resolved.values, points, search.between(points), columns)
 
 
 def _repair(columns: Columns, relaxed: Relaxed, resolved: Resolved, exact: np.ndarray) -> None:
@@ -95,66 +108,73 @@ def _repair(columns: Columns, relaxed: Relaxed, resolved: Resolved, exact: np.nd
         resolved.add(relaxed.partitions[k], scheduler.least_cost(relaxed.partitions[k], 2**60)[0], scheduler)
 
 
-def _enumerate(columns: Columns, completion: Completion, resolved: Resolved, points: np.ndarray, reach: float, budget: Budget) -> np.ndarray:
-    """Enumerate and schedule all partitions that cost at most `reach` more than a point, in the zones that hold one of `points`.
+class _Enumeration:
+    """Enumerates the partitions that may lie in boxes, and schedules them at the least cost."""
 
-    Returns
-    -------
-    ndarray, shape (k, 3)
-        Upper bounds of the zones that are done.
-    """
-    model, order = program(columns, completion)
-    scheduler = Scheduler(columns)
-    targets = targets_of(_boxes(zones_below(columns, resolved.values), points, reach), completion)
-    waiting = [np.arange(k, min(k + _AT_ONCE, len(targets.upper))) for k in range(0, len(targets.upper), _AT_ONCE)][::-1]
-    closed = [np.empty((0, 3), dtype=np.int64)]
-    while waiting and not budget.out_of_time:
-        group = waiting.pop()
-        part = Targets(targets.upper[group], targets.limit[group], targets.tests[group])
-        values, paths, done = run_pass(model, part, budget, _MOST_LABELS, everything=True)
-        if not done:
-            waiting += [half for half in np.array_split(group, 2)[::-1] if len(group) > 1]
-            continue
-        cost = dict(zip((tuple(sorted(int(order[w]) for w in path)) for path in paths), values, strict=True))
-        if _schedule_all(scheduler, resolved, sorted(cost, key=lambda partition: (cost[partition][1], partition)), cost, budget):
-            closed.append(part.upper)
-    return np.concatenate(closed)
+    def __init__(self, columns: Columns, completion: Completion, resolved: Resolved, budget: Budget, effort: float):
+        self.columns, self.completion, self.resolved, self.budget, self.effort = columns, completion, resolved, budget, effort
+        self.model, self.order = program(columns, completion)
+        self.scheduler = Scheduler(columns)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether time or effort is used up."""
+        return self.budget.out_of_time or self.effort <= 0
+
+    def near(self, points: np.ndarray, reach: int) -> None:
+        """Look at vectors with no more latency and interruption than a point and at most `reach` more cost, where no plan is as good."""
+        if len(points) and not self.stopped:
+            upper, boxes = zones_below(self.columns, self.resolved.values), points + np.array([1, reach + 1, 1])
+            self._run(np.unique(np.minimum(boxes[:, None, :], upper[None, :, :])[_below(points, upper)], axis=0), points, _MOST_LABELS[:1])
+
+    def between(self, points: np.ndarray) -> np.ndarray:
+        """Look at the zones of the plans that hold a point, the lowest first; return those that are done, by their upper bounds."""
+        upper = zones_below(self.columns, self.resolved.values)
+        return self._run(upper[_below(points, upper).any(axis=0)], points, _MOST_LABELS)
+
+    def _run(self, upper: np.ndarray, points: np.ndarray, allowances: tuple[int, ...]) -> np.ndarray:
+        """Enumerate boxes, many at once with few labels, then those that need more; return the upper bounds of those that are done."""
+        targets = targets_of(upper[np.argsort(_height(upper, points), kind="stable")], self.completion)
+        waiting = [np.arange(k, min(k + _AT_ONCE, len(targets.upper))) for k in range(0, len(targets.upper), _AT_ONCE)]
+        closed = [np.empty((0, 3), dtype=np.int64)]
+        for most_labels in allowances:
+            queue, waiting = waiting[::-1], []
+            while queue and not self.stopped:
+                group = queue.pop()
+                part = Targets(targets.upper[group], targets.limit[group], targets.tests[group])
+                values, paths, done, looks = run_pass(self.model, part, self.budget, most_labels, everything=True)
+                self.effort -= looks
+                if not done and len(group) > 1:
+                    queue += np.array_split(group, 2)[::-1]
+                elif not done:
+                    waiting.append(group)
+                elif self._schedule(values, paths):
+                    closed.append(part.upper)
+        return np.concatenate(closed)
+
+    def _schedule(self, values: np.ndarray, paths: list[list[int]]) -> bool:
+        """Schedule partitions at the least cost where that may beat the known plans; return whether all answers are proven."""
+        vectors = dict(zip((tuple(sorted(int(self.order[w]) for w in path)) for path in paths), values, strict=True))
+        known, proven = self.resolved.values, True
+        for partition in sorted(vectors, key=lambda p: (vectors[p][1], p)):
+            if self.budget.out_of_time:
+                return False
+            vector = vectors[partition]
+            rivals = (known[:, 0] <= vector[0]) & (known[:, 2] <= vector[2])
+            limit = int(known[rivals, 1].min(initial=2**60))
+            if vector[1] >= limit:
+                continue
+            schedule, sure = self.scheduler.least_cost(partition, limit)
+            proven &= sure
+            if schedule is not None:
+                self.resolved.add(partition, schedule, self.scheduler)
+                known = self.resolved.values
+        return proven
 
 
-def _boxes(upper: np.ndarray, points: np.ndarray, reach: float) -> np.ndarray:
-    """Return upper bounds of where to look, smallest first.
-
-    With a finite `reach`: the vectors that have no more latency and interruption than a point and cost at most `reach` more, as far
-    as no plan is known to be as good. Otherwise: the zones that hold a point.
-    """
-    if reach < np.inf:
-        boxes = points + np.array([1, int(reach) + 1, 1])
-        boxes = np.minimum(boxes[:, None, :], upper[None, :, :])[_below(points, upper)]
-        return np.unique(boxes, axis=0)
-    holds = _below(points, upper).T
-    height = (upper[:, 1] - np.where(holds, points[None, :, 1], 2**60).min(axis=1))[holds.any(axis=1)]
-    return upper[holds.any(axis=1)][np.argsort(height, kind="stable")]
-
-
-def _schedule_all(
-    scheduler: Scheduler, resolved: Resolved, partitions: list[tuple[int, ...]], vectors: dict[tuple[int, ...], np.ndarray], budget: Budget
-) -> bool:
-    """Schedule partitions at the least cost where that may beat the known plans; return whether all answers are proven."""
-    known, proven = resolved.values, True
-    for partition in partitions:
-        if budget.out_of_time:
-            return False
-        vector = vectors[partition]
-        rivals = (known[:, 0] <= vector[0]) & (known[:, 2] <= vector[2])
-        limit = int(known[rivals, 1].min(initial=2**60))
-        if vector[1] >= limit:
-            continue
-        schedule, sure = scheduler.least_cost(partition, limit)
-        proven &= sure
-        if schedule is not None:
-            resolved.add(partition, schedule, scheduler)
-            known = resolved.values
-    return proven
+def _height(upper: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return how much of the cost lies between the upper bound of a zone and the cheapest point in it."""
+    return upper[:, 1] - np.where(_below(points, upper).T, points[None, :, 1], upper[:, None, 1]).min(axis=1)
 
 
 def _still_open(values: np.ndarray, points: np.ndarray, closed: np.ndarray, columns: Columns) -> np.ndarray:

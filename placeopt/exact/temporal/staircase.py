@@ -34,6 +34,8 @@ def staircase(cuts: np.ndarray, low: np.ndarray, high: np.ndarray, lines: int) -
     """
     axes = [np.unique(np.linspace(low[a], max(high[a], low[a]), _FINE).astype(np.int64)) for a in range(2)]
     surface = least_cost(cuts, axes[0][:, None], axes[1][None, :])
+    if len(axes[0]) == 1 or len(axes[1]) == 1:
+        lines *= 4  # one direction only: more lines cost little
     ends = [np.append(_lines(axes[a], surface if a == 0 else surface.T, lines), 2**52) for a in range(2)]
     begin = [np.concatenate((end[:1], end[:-1] + 1)) for end in ends]  # the first cell is the first line itself
     cost = np.ceil(least_cost(cuts, ends[0][:, None], ends[1][None, :]) * (1 - 1e-9) - 1e-6)
