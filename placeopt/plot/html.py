@@ -37,6 +37,18 @@ _PAGE = """<!DOCTYPE html>
 
 def page(front: Front, problem: Problem | None = None) -> str:
     """Return the page of a front: values, 3-D scatter, projections, parallel coordinates."""
+    body = [_head(front), '<div class="grid">']
+    for k, (place, figure) in enumerate(drawings(front, problem)):
+        drawn = figure.to_html(full_html=False, include_plotlyjs=(k == 0), div_id=f"drawing-{k}", config={"responsive": True, "displaylogo": False})
+        body.append(f'<div class="{place}">{drawn}</div>')
+    return _PAGE.format(title=escape(f"{front.instance.name}: {len(front)} points"), body="\n".join([*body, "</div>"]))
+
+
+def drawings(front: Front, problem: Problem | None = None) -> list[tuple[str, Any]]:
+    """Return the plotly figures of a front, each with how much of the page's width it wants: half, third or whole.
+
+    Hovering over a point shows its values, and the summary of its plan where `problem` is given.
+    """
     hover = [_hover(front, k, point, problem) for k, point in enumerate(front.points)]
     count = len(front.objectives)
     cells: list[tuple[str, Any]] = []
@@ -46,11 +58,7 @@ def page(front: Front, problem: Problem | None = None) -> str:
     cells += [(width, _plane(front, a, b, hover, tall=count <= 2)) for a, b in pairs(front)]
     if count == 1:
         cells.append(("whole", _line(front, hover)))
-    body = [_head(front), '<div class="grid">']
-    for k, (place, figure) in enumerate(cells):
-        drawn = figure.to_html(full_html=False, include_plotlyjs=(k == 0), div_id=f"drawing-{k}", config={"responsive": True, "displaylogo": False})
-        body.append(f'<div class="{place}">{drawn}</div>')
-    return _PAGE.format(title=escape(f"{front.instance.name}: {len(front)} points"), body="\n".join([*body, "</div>"]))
+    return cells
 
 
 def single(figure: Any, title: str) -> str:

@@ -261,7 +261,8 @@ class RollingUpdate(Problem):
         a, final = self.arrays, self._referee.final_nodes(plan)
         steps = self.steps(plan)
         starts = Counter(m for m, n in steps if n >= 0)
-        emptied = [n.name for k, n in enumerate(self.nodes) if k in set(a.home.tolist()) - set(final)]
+        left = set(a.home.tolist()) - set(final)
+        emptied = [n.name for k, n in enumerate(self.nodes) if k in left]
         moved = sum(final[m] != a.home[m] for m in starts)
         return {
             "node cost": f"{self.initial_cost:g} -> {self.evaluate(plan).values[0]:g}",
