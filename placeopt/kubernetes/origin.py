@@ -1,0 +1,165 @@
+"""Where the names of an imported instance come from: the file that lets a plan become `kubectl` commands again.
+
+An instance document allows no field that its problem does not know, so what the cluster said of a name stands beside it:
+``shop.json`` has ``shop.origin.json``::
+
+    {"format": "placeopt/origin@1",
+     "instance": {"problem": "rolling-update", "name": "shop", "sha256": "..."},
+     "items": {"shop/cart-7d9f-x2v": {"namespace": "shop", "kind": "Deployment", "name": "cart", "pod": "cart-7d9f-x2v", "node": "n1",
+                                      "containers": [{"name": "server", "cpu_millicores": 200, "memory_bytes": 67108864}],
+                                      "labels": {"app": "cart"}, "replicas": []}},
+     "nodes": {"n1": {"kind": "Node", "labels": {"topology.kubernetes.io/zone": "z1"}, "virtual": false}}}
+
+Keys of ``items`` by problem:
+
+================  ===========================================================================================
+rolling-update    ``application/microservice``: one running pod each, ``pod`` and ``node`` are its own
+edge-cloud        ``application/microservice``: one replica each; ``pod`` and ``node`` null where it is not running yet
+rescheduling      ``service``: a workload; ``replicas`` lists its pods as ``{"pod": ..., "node": ...}``, in the order of the instance
+temporal          ``request``: a workload; ``pod`` and ``node`` are null
+================  ===========================================================================================
+
+``name`` and ``kind`` are those of the workload that owns the pods (a Deployment, not its ReplicaSet; the pod itself where nothing owns it);
+``labels`` are those of the pods. A node is ``virtual`` where the importer made it up: nothing can run there.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from placeopt.documents import read_json, validate, write_json
+from placeopt.errors import DocumentError, did_you_mean
+from placeopt.problems.base import Problem, Record
+
+FORMAT = "placeopt/origin@1"
+
+
+class Container(Record):
+    """A container of a pod and what it asks for now; None where it asks for nothing and a policy filled in for the pod."""
+
+    name: str
+    cpu_millicores: int | None = None
+    memory_bytes: int | None = None
+
+
+class Replica(Record):
+    """One pod of a workload; None where it is not running yet."""
+
+    pod: str | None = None
+    node: str | None = None
+
+
+class Item(Record):
+    """What a microservice, service or request of the instance is in the cluster."""
+
+    namespace: str
+    kind: str
+    name: str
+    pod: str | None = None
+    node: str | None = None
+    containers: tuple[Container, ...] = ()
+    labels: dict[str, str] = Field(default_factory=dict)
+    replicas: tuple[Replica, ...] = ()
+
+
+class NodeOrigin(Record):
+    """What a node of the instance is: a machine (Node), a member cluster of Karmada (Cluster), or made up by the importer (virtual)."""
+
+    kind: str = "Node"
+    labels: dict[str, str] = Field(default_factory=dict)
+    virtual: bool = False
+
+
+class InstanceRef(Record):
+    """The instance that this file stands beside."""
+
+    problem: str
+    name: str
+    sha256: str
+
+
+class Origin(Record):
+    """The contents of an origin file.
+
+    Examples
+    --------
+    >>> item = Item(namespace="shop", kind="Deployment", name="cart", pod="cart-1", node="n1")
+    >>> origin = Origin(format=FORMAT, instance=InstanceRef(problem="rolling-update", name="x", sha256=""), items={"shop/cart-1": item})
+    >>> origin.item("cart-1", "shop").name
+    'cart'
+    """
+
+    format: Literal["placeopt/origin@1"] = FORMAT
+    instance: InstanceRef
+    items: dict[str, Item] = Field(default_factory=dict)
+    nodes: dict[str, NodeOrigin] = Field(default_factory=dict)
+
+    def item(self, name: str, application: str | None = None) -> Item:
+        """Return what a microservice of `application`, or a service or request, is in the cluster.
+
+        Raises
+        ------
+        DocumentError
+            The file does not name it.
+        """
+        wanted = key(name, application)
+        if wanted not in self.items:
+            raise DocumentError(f"no origin of {wanted!r}", path="items", remedy=did_you_mean(wanted, list(self.items)[:50]))
+        return self.items[wanted]
+
+    def check(self, problem: Problem, file: str | None = None) -> None:
+        """Raise unless this origin belongs to `problem`.
+
+        Raises
+        ------
+        DocumentError
+            It was written beside another instance.
+        """
+        mine = problem.instance_name
+        if mine.sha256 != self.instance.sha256:
+            text = f"this origin belongs to {self.instance.name!r} ({self.instance.sha256[:12]}), not to {mine.name!r} ({mine.sha256[:12]})"
+            raise DocumentError(text, file=file, path="instance", remedy="import again, or give the origin file of this instance")
+
+
+def key(name: str, application: str | None = None) -> str:
+    """Return the key of ``items``.
+
+    Examples
+    --------
+    >>> key("cart-1", "shop"), key("cart")
+    ('shop/cart-1', 'cart')
+    """
+    return name if application is None else f"{application}/{name}"
+
+
+def beside(instance: str | os.PathLike[str]) -> Path:
+    """Return where the origin of an instance file stands.
+
+    Examples
+    --------
+    >>> beside("out/shop.json").name
+    'shop.origin.json'
+    """
+    path = Path(instance)
+    return path.with_name((path.name.removesuffix(".json") or path.name) + ".origin.json")
+
+
+def read(path: str | os.PathLike[str]) -> Origin:
+    """Read an origin file.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the JSON path and what is legal.
+    """
+    return validate(Origin, read_json(path), file=str(path))
+
+
+def write(path: str | os.PathLike[str], origin: Origin) -> None:
+    """Write an origin file, atomically."""
+    document: dict[str, Any] = origin.model_dump(mode="json")
+    write_json(path, document)
