@@ -221,11 +221,12 @@ def plot(
     if point is None:
         drawing.plot_front(whole, target, problem=problem)
     else:
-        drawing.plot_plan(whole, _index(whole, point), target, problem=problem)
+        drawing.plot_plan(whole, index_of(whole, point), target, problem=problem)
     emit(str(target))
 
 
-def _index(front: Front, text: str) -> int:
+def index_of(front: Front, text: str) -> int:
+    """Return the number of the point that ``--point`` names."""
     if text == "knee":
         return front.points.index(front.pick())
     if not text.isdecimal() or int(text) >= len(front):

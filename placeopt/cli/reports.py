@@ -1,0 +1,38 @@
+"""``placeopt report``: a page for people who did not run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from placeopt.cli.fronts import OneFront, index_of
+from placeopt.cli.screen import emit, require_folder
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command(epilog="Example: placeopt report front.json --instance instances/temporal/aws-50.json --point knee -o report.html")(report)
+
+
+def report(
+    front: OneFront,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="HTML file to write; beside the front by default.")] = None,
+    instance: Annotated[Path | None, typer.Option(help="The front's instance file; looked for beside the front by default.")] = None,
+    point: Annotated[str, typer.Option(metavar="K|knee", help="The plan to show.")] = "knee",
+) -> None:
+    """Write one self-contained HTML page: what was asked, the front, the plan, what is proven, how it was made."""
+    from placeopt import problems
+    from placeopt import report as reporting
+    from placeopt.front import Front
+    from placeopt.plot import find_instance
+
+    target = output or front.with_suffix(".report.html")
+    require_folder(target)
+    reporting.require()
+    whole = Front.read(front)
+    problem = find_instance(whole, front) if instance is None else problems.read(instance)
+    index = None if point == "knee" else index_of(whole, point)
+    reporting.write(whole, target, problem=problem, index=index)
+    emit(str(target))

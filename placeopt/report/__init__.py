@@ -1,0 +1,60 @@
+"""Reports: one self-contained HTML page about a front, for people who did not run it.
+
+A problem whose plans can be told in tables has a file of its row's name here, with ``instance(problem)`` returning facts about the
+instance and ``plan(problem, plan)`` returning HTML about a plan; the drawing of the plan is that of `placeopt.plot`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import TYPE_CHECKING
+
+from placeopt.errors import MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from placeopt.front import Front
+    from placeopt.problems.base import Problem
+
+
+def write(front: Front, path: str | os.PathLike[str], *, problem: Problem | None = None, index: int | None = None) -> None:
+    """Write the report of a front as one HTML file, atomically.
+
+    Parameters
+    ----------
+    front : Front
+        With or without points: of a front without, the report says why.
+    path : path
+    problem : Problem, optional
+        The front's instance: without it the report has no facts of the instance and no plan.
+    index : int, optional
+        The point whose plan is shown; the knee by default.
+
+    Raises
+    ------
+    UsageError
+        `problem` is of another kind than the front, or there is no such point.
+    MissingExtraError
+        The extra ``plot`` is not installed.
+    """
+    from placeopt.documents import write_parts
+
+    write_parts(path, (html(front, problem=problem, index=index).encode("utf-8"),))
+
+
+def html(front: Front, *, problem: Problem | None = None, index: int | None = None) -> str:
+    """Return the report of a front as HTML text; see `write`."""
+    require()
+    if problem is not None and problem.problem != front.instance.problem:
+        raise UsageError(f"the front answers a {front.instance.problem} instance; this one is {problem.problem}")
+    if index is not None and not 0 <= index < len(front):
+        raise UsageError(f"there is no point {index}; the front has {len(front)}, from 0")
+    from placeopt.report.page import page
+
+    return page(front, problem, index)
+
+
+def require() -> None:
+    """Raise unless charts can be drawn."""
+    if importlib.util.find_spec("plotly") is None:
+        raise MissingExtraError("a report", "plot")

@@ -1,0 +1,115 @@
+"""Charts inside a report: those of `placeopt.plot`, plotly once, with words for who cannot see them."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import TYPE_CHECKING, Any
+
+from placeopt.errors import UnsupportedError
+from placeopt.plot.style import bare_name, label, pairs
+from placeopt.report.markup import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from placeopt.front import Front
+    from placeopt.problems.base import Problem
+
+#: Points up to which hovering tells the plan; beyond it tells values alone, so that the page stays small.
+_MOST_TOLD = 600
+#: Characters of an interactive drawing of a plan; beyond, it is drawn as an image.
+_MOST_DRAWN = 3_000_000
+_WEBGL = {"scatter3d", "parcoords", "scattergl"}
+
+
+def charts(front: Front, problem: Problem | None) -> str:
+    """Return the figures of a front as HTML; the first brings plotly."""
+    from placeopt.plot.html import drawings
+
+    cells = drawings(front, problem if len(front) <= _MOST_TOLD else None)
+    told = _captions(front, [kind for kind, _ in cells])
+    parts = [_script()]
+    for k, ((place, figure), caption) in enumerate(zip(cells, told, strict=True)):
+        webgl = ' data-webgl=""' if any(trace.type in _WEBGL for trace in figure.data) else ""
+        drawn = figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"front-{k}", config={"responsive": True, "displaylogo": False})
+        inside = f'<div role="img" aria-label="{clean(caption)}">{drawn}</div><figcaption>{clean(caption)}</figcaption>'
+        parts.append(f'<figure class="chart {place}"{webgl}>{inside}</figure>')
+    return '<div class="charts">' + "\n".join(parts) + "</div>"
+
+
+def _script() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return f"<script>{get_plotlyjs()}</script>"
+
+
+def _captions(front: Front, places: list[str]) -> list[str]:
+    """Return what each figure shows, in the order of `placeopt.plot.html.drawings`."""
+    names = [bare_name(o) for o in front.objectives]
+    found = []
+    if len(names) >= 3:
+        found = [f"{', '.join(names[:3])} in space; drag to turn.", "Every line is a plan; drag along an axis to keep some of them."]
+    if len(names) == 1:
+        return [f"The least {label(front.objectives[0])} found."]
+    return [*found, *(f"{names[b]} against {names[a]}." for a, b in pairs(front))][: len(places)]
+
+
+def plan_drawing(problem: Problem, plan: Mapping[str, Any], title: str) -> str:
+    """Return the drawing of a plan: interactive where that is small, else an image; nothing where the problem has none."""
+    from placeopt.problems import row
+
+    try:
+        module = row("placeopt.plot", problem)
+    except UnsupportedError:
+        return ""
+    text = f"Drawing of the plan. {title} The tables below say the same in numbers."
+    inside = _interactive(module, problem, plan) or _image(module, problem, plan, text)
+    return f'<figure><div class="drawing" role="img" aria-label="{clean(text)}">{inside}</div></figure>'
+
+
+def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
+    if not _few(plan):
+        return ""
+    figure = module.interactive(problem, plan, "")
+    kept = [trace for trace in figure.data if trace.type != "table"]  # the report has the table in HTML, where it can be read aloud and printed
+    if len(kept) < len(figure.data):
+        figure = _without_table(figure, kept)
+    drawn = figure.to_html(full_html=False, include_plotlyjs=False, div_id="plan-drawing", config={"responsive": True, "displaylogo": False})
+    return drawn if len(drawn) <= _MOST_DRAWN else ""
+
+
+def _few(plan: Mapping[str, Any]) -> bool:
+    """Whether a plan is small enough to be drawn mark by mark: by the entries of its largest list."""
+    return max((len(part) for part in plan.values() if isinstance(part, (list, dict))), default=0) <= 400
+
+
+def _without_table(figure: Any, kept: list[Any]) -> Any:
+    import plotly.graph_objects as go
+
+    below = {"yaxis", *(k for k in figure.layout.to_plotly_json() if k.startswith("yaxis"))}
+    layout = figure.layout.to_plotly_json()
+    bottom = min((layout[axis]["domain"][0] for axis in below if layout.get(axis, {}).get("domain")), default=0.0)
+    for axis in below:  # what stood above the table takes its place
+        domain = layout.get(axis, {}).get("domain")
+        if domain:
+            layout[axis]["domain"] = [(x - bottom) / (1 - bottom) if bottom < 1 else x for x in domain]
+    for note in layout.get("annotations", []):
+        if note.get("yref") == "paper":
+            note["y"] = (note["y"] - bottom) / (1 - bottom)
+    if layout.get("height"):
+        layout["height"] = max(320, round(layout["height"] * (1 - bottom)) + 60)
+    for trace in kept:  # a colour bar is placed by the chart again
+        if trace.type == "heatmap":
+            trace.colorbar.update(len=1.0, y=0.5)
+    return go.Figure(kept, layout)
+
+
+def _image(module: Any, problem: Problem, plan: Mapping[str, Any], text: str) -> str:
+    import importlib.util
+
+    if importlib.util.find_spec("matplotlib") is None:
+        return ""
+    buffer = io.BytesIO()
+    module.figure(problem, plan, "").savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    return f'<img alt="{clean(text)}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode("ascii")}">'

@@ -1,0 +1,116 @@
+"""Pieces of a page: everything that comes from a file is escaped here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+#: Rows of a table that a page shows at most; what is left out is counted below the table.
+MOST_ROWS = 60
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A share of a whole, drawn as a bar with its number; above 1 is drawn as full, in the colour of a warning."""
+
+    share: float
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A word in a coloured badge; `tone` is ``good``, ``warn``, ``bad`` or ``plain``."""
+
+    text: str
+    tone: str = "plain"
+
+
+Cell = str | float | int | Bar | Mark | None
+
+
+def clean(text: object) -> str:
+    """Return text escaped for HTML; control characters, and what turns the direction of the text around it, are shown as U+FFFD."""
+    shown = "".join("\ufffd" if _unprintable(c) else c for c in str(text))
+    return escape(shown)
+
+
+def _unprintable(character: str) -> bool:
+    code = ord(character)
+    return code < 32 or 127 <= code < 160 or 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or 0xD800 <= code <= 0xDFFF
+
+
+def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
+    """Return each text as a paragraph, escaped."""
+    opening = f'<p class="{kind}">' if kind else "<p>"
+    return "\n".join(f"{opening}{clean(sentence)}</p>" for sentence in sentences)
+
+
+def bullets(sentences: Iterable[str]) -> str:
+    """Return a list, escaped; empty for no sentences."""
+    items = "".join(f"<li>{clean(sentence)}</li>" for sentence in sentences)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, most: int = MOST_ROWS, more: str = "rows") -> str:
+    """Return a table of at most `most` rows; the first column names the row, numbers are aligned to the right."""
+    shown = rows[:most]
+    numeric = [bool(shown) and all(isinstance(row[c], (int, float)) for row in shown) for c in range(len(columns))]
+    head = "".join(f'<th scope="col"{_number_class(numeric[c])}>{clean(name)}</th>' for c, name in enumerate(columns))
+    body = "".join(f"<tr>{_row(row, numeric)}</tr>" for row in shown)
+    left = f'<p class="note">{len(rows) - most:,} more {clean(more)} are not shown.</p>' if len(rows) > most else ""
+    whole = f"<table><caption>{clean(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{clean(caption)}">{whole}</div>{left}'
+
+
+def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:
+    first, *rest = row
+    cells = [f'<th scope="row"{_number_class(numeric[0])}>{_cell(first)}</th>']
+    cells += [f"<td{_number_class(numeric[c])}>{_cell(cell)}</td>" for c, cell in enumerate(rest, start=1)]
+    return "".join(cells)
+
+
+def _number_class(yes: bool) -> str:
+    return ' class="n"' if yes else ""
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return '<span class="none">–</span>'
+    if isinstance(cell, Bar):
+        kind = "bar over" if cell.share > 1 else "bar"
+        return f'<span class="{kind}"><i style="width:{min(cell.share, 1):.1%}"></i><b>{cell.share:.0%}</b></span>'
+    if isinstance(cell, Mark):
+        return f'<span class="mark {cell.tone}">{clean(cell.text)}</span>'
+    return clean(number(cell) if isinstance(cell, (int, float)) else cell)
+
+
+def number(value: float) -> str:
+    """Return a number for people: thousands apart, at most five significant digits.
+
+    Examples
+    --------
+    >>> number(1234567), number(0.0123456), number(61.0), number(123456.78)
+    ('1,234,567', '0.012346', '61', '123,457')
+    """
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
+        return f"{int(value):,}"
+    if abs(value) >= 10_000:
+        return f"{value:,.0f}"
+    return f"{value:.5g}"
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return a list of named facts."""
+    items = "".join(f"<div><dt>{clean(name)}</dt><dd>{clean(text)}</dd></div>" for name, text in pairs)
+    return f'<dl class="facts">{items}</dl>'
+
+
+def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
+    """Return large figures side by side: (label, figure, what it means)."""
+    items = "".join(f'<div class="tile"><dt>{clean(a)}</dt><dd>{clean(b)}</dd><dd class="hint">{clean(c)}</dd></div>' for a, b, c in entries)
+    return f'<dl class="tiles">{items}</dl>'
+
+
+def details(summary: str, inside: str, *, wide: bool = False) -> str:
+    """Return something folded away."""
+    return f'<details{" open" if wide else ""}><summary>{clean(summary)}</summary>{inside}</details>'

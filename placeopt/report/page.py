@@ -1,0 +1,219 @@
+"""The sections of a report, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import placeopt
+from placeopt.errors import PlaceoptError, UnsupportedError
+from placeopt.front import farthest
+from placeopt.plot.style import bare_name, label
+from placeopt.report import markup, style, words
+from placeopt.report.drawing import charts, plan_drawing
+from placeopt.report.markup import Mark, bullets, clean, details, facts, paragraphs, table, tiles
+
+if TYPE_CHECKING:
+    from placeopt.front import Front, Point
+    from placeopt.problems.base import Problem
+
+#: Points in the table of points, runs and warnings listed.
+_MOST_POINTS, _MOST_RUNS, _MOST_WARNINGS = 40, 30, 20
+_TONES = {"optimal": "good", "bounded": "plain", "heuristic": "plain"}
+
+
+def page(front: Front, problem: Problem | None, index: int | None) -> str:
+    """Return the report as HTML text."""
+    sections = [("asked", "What was asked", _asked(front, problem))]
+    if front.points:
+        chosen = front.points.index(front.pick()) if index is None else index
+        sections = [
+            ("short", "In short", _short(front, chosen, index is None)),
+            *sections,
+            ("front", "The front", _front(front, problem)),
+            ("choices", "The knee and the extremes", _choices(front, chosen)),
+            ("plan", "The chosen plan", _plan(front, problem, chosen, index is None)),
+            ("proof", "How sure is it?", _proof(front)),
+        ]
+    else:
+        sections.insert(0, ("short", "No feasible plan", _rejected(front)))
+    sections.append(("runs", "How it was made", _runs(front)))
+    body = "\n".join(f'<section id="{name}" aria-labelledby="{name}-h"><h2 id="{name}-h">{clean(head)}</h2>{inside}</section>' for name, head, inside in sections)
+    return style.PAGE.format(
+        version=placeopt.__version__, policy=style.POLICY, title=clean(f"{front.instance.name}: report"), style=style.STYLE,
+        problem=clean(front.instance.problem), heading=clean(front.instance.name), question=clean(words.QUESTIONS.get(front.instance.problem, "")),
+        links="".join(f'<a href="#{name}">{clean(head)}</a>' for name, head, _ in sections), body=body, footer=_footer(front), script=style.SCRIPT,
+    )  # fmt: skip
+
+
+# -- in short, what was asked --------------------------------------------------------------------------------------------
+
+
+def _short(front: Front, chosen: int, knee: bool) -> str:
+    point, gap = front.points[chosen], front.gap()
+    entries = [("plans", f"{len(front):,}", "none beaten by another")]
+    name = "the knee's" if knee else "the chosen plan's"
+    entries += [(f"{name} {bare_name(o)}", words.value(o, v), _range(front, k)) for k, (o, v) in enumerate(zip(front.objectives, point.values, strict=True))]
+    entries.append(("missing at most", "not known" if gap is None else f"{gap:.2%}", "of the attainable hypervolume"))
+    return tiles(entries) + bullets(words.trade_offs(front))
+
+
+def _range(front: Front, column: int) -> str:
+    objective, low, high = front.objectives[column], float(front.ideal[column]), float(front.nadir[column])
+    return "the same in every plan" if low == high else f"from {words.value(objective, low)} to {words.value(objective, high)}"
+
+
+def _asked(front: Front, problem: Problem | None) -> str:
+    meanings = words.MEANINGS.get(front.instance.problem, {})
+    rows = [(bare_name(o), o.unit or None, meanings.get(o.name), "real" if o.step is None else f"{o.step:.6g}") for o in front.objectives]
+    goals = table("Objectives, all to be small", ("objective", "unit", "what it measures", "smallest difference"), rows)
+    if problem is None:
+        note = "The instance was not at hand when this report was written: name it with --instance, or put it beside the front, to see it and the plan."
+        return paragraphs([note], "note") + goals
+    known = [("instance", front.instance.name), ("problem", front.instance.problem), *_instance_facts(problem)]
+    changed = front.instance.sha256 != problem.instance_name.sha256
+    alarm = '<p><span class="mark bad">Caution</span> The instance given is not the one that the front was made for: another version, or another file.</p>'
+    warnings = problem.warnings()
+    told = details(f"Warnings about the instance ({len(warnings)})", _capped(warnings, _MOST_WARNINGS)) if warnings else ""
+    return (alarm if changed else "") + facts(known) + goals + told
+
+
+def _instance_facts(problem: Problem) -> list[tuple[str, str]]:
+    row = _row(problem)
+    if row is not None:
+        found: list[tuple[str, str]] = row.instance(problem)
+        return found
+    sizes = {field: getattr(problem, field) for field in type(problem).model_fields}
+    return [(field.replace("_", " "), f"{len(value):,}") for field, value in sizes.items() if isinstance(value, tuple)]
+
+
+def _row(problem: Problem) -> Any:
+    from placeopt.problems import row
+
+    try:
+        return row("placeopt.report", problem)
+    except UnsupportedError:
+        return None
+
+
+def _capped(sentences: tuple[str, ...], most: int) -> str:
+    more = (f"and {len(sentences) - most:,} more",) if len(sentences) > most else ()
+    return bullets((*sentences[:most], *more))
+
+
+# -- the front -----------------------------------------------------------------------------------------------------------
+
+
+def _front(front: Front, problem: Problem | None) -> str:
+    count = f"{len(front):,} plan" + ("" if len(front) == 1 else "s, of which none is at least as good as another in everything and better in something")
+    hint = "Every mark is a complete plan; hover over it, or tap it, for its values. The red ring is the knee"
+    bounds = "; grey crosses are proven lower bounds, below which no plan can be." if front.bounds else "."
+    return paragraphs([f"{count}.", hint + bounds]) + charts(front, problem) + details("The points as a table", _points(front))
+
+
+def _points(front: Front) -> str:
+    chosen = farthest(front.values, _MOST_POINTS)
+    if len(front) <= _MOST_POINTS:
+        chosen = list(range(len(front)))
+    rows = [_point_row(front, k, str(k)) for k in chosen]
+    caption = "All points" if len(chosen) == len(front) else f"{len(chosen)} of {len(front):,} points: the extremes and those farthest apart"
+    return table(caption, ("point", *(label(o) for o in front.objectives), "status", "method"), rows, most=_MOST_POINTS)
+
+
+def _point_row(front: Front, index: int, name: str) -> tuple[markup.Cell, ...]:
+    point = front.points[index]
+    status = point.status if point.gap is None else f"{point.status}, gap {point.gap:.2%}"
+    return name, *point.values, Mark(status, _TONES.get(point.status, "plain")), point.method or "unknown"
+
+
+def _choices(front: Front, chosen: int) -> str:
+    listed = [*words.extremes(front)]
+    if chosen not in [k for _, k in listed]:
+        listed.insert(0, ("chosen", chosen))
+    rows = []
+    for what, k in listed:
+        name, *values, status, method = _point_row(front, k, what)
+        rows.append((name, str(k), *values, status, method))
+    columns = ("choice", "point", *(label(o) for o in front.objectives), "status", "method")
+    told = "The knee is the plan nearest to the best of everything at once, each objective scaled between its best and its worst value on the front."
+    return bullets(words.trade_offs(front)) + table("The knee and the extremes", columns, rows) + paragraphs([told], "note")
+
+
+# -- the plan ------------------------------------------------------------------------------------------------------------
+
+
+def _plan(front: Front, problem: Problem | None, chosen: int, knee: bool) -> str:
+    point = front.points[chosen]
+    which = f"Point {chosen}, {'the knee' if knee else 'chosen with --point'}: {words.values(front, point)}."
+    if problem is None:
+        return paragraphs([which, "Its plan can be shown where the instance is known; see above."])
+    try:
+        return paragraphs([which]) + _judged(front, problem, point) + facts(problem.describe(point.plan).items()) + _told(problem, point, which)
+    except PlaceoptError as error:
+        return paragraphs([which, f"The plan does not fit the instance given: {error}"])
+
+
+def _judged(front: Front, problem: Problem, point: Point) -> str:
+    """Say whether the referee, asked now, confirms what the file claims."""
+    verdict = problem.evaluate(point.plan)
+    values = dict(zip((o.name for o in problem.objectives), verdict.values, strict=True))
+    wrong = [o for o, v in zip(front.objectives, point.values, strict=True) if values.get(o.name) != v]
+    if verdict.violations:
+        told = "".join(f"<li>{clean(v.message)}</li>" for v in verdict.violations[:8])
+        return f'<p><span class="mark bad">The plan breaks the instance</span></p><ul>{told}</ul>'
+    if wrong:
+        names = ", ".join(f"{bare_name(o)} {words.value(o, values[o.name])}" for o in wrong if o.name in values)
+        return f'<p><span class="mark bad">Not confirmed</span> the referee says {clean(names or "that an objective is unknown")}.</p>'
+    return '<p><span class="mark good">Confirmed</span> The referee, asked again for this report, gives the same values and finds no violation.</p>'
+
+
+def _told(problem: Problem, point: Point, title: str) -> str:
+    row = _row(problem)
+    tables = "" if row is None else row.plan(problem, point.plan)
+    return plan_drawing(problem, point.plan, title) + tables
+
+
+def _rejected(front: Front) -> str:
+    told = paragraphs(["No feasible plan was found. Why:"]) + _capped(front.reasons or ("no reason is on file",), _MOST_WARNINGS)
+    if front.rejected is None:
+        return told
+    rows = [(v.kind, v.message, f"{v.amount:.3g}") for v in front.rejected.violations]
+    return told + table("What the least-violating plan breaks", ("rule", "what happens", "by (relative)"), rows)
+
+
+# -- proof, runs ---------------------------------------------------------------------------------------------------------
+
+
+def _proof(front: Front) -> str:
+    return bullets(words.certificate(front))
+
+
+def _runs(front: Front) -> str:
+    if not front.runs:
+        return paragraphs(["No run is on file."])
+    columns = ("method", "seed", "seconds", "evaluations", "solver calls", "points here", "ended")
+    kept = [(p.method, p.seed) for p in front.points]
+    rows = [
+        (r.method, "none" if r.seed is None else str(r.seed), round(r.seconds, 3), r.evaluations, r.solver_calls, kept.count((r.method, r.seed)),
+         Mark("by itself", "good") if r.completed else Mark("stopped early", "warn"))
+        for r in front.runs
+    ]  # fmt: skip
+    listing = table("Runs", columns, rows, most=_MOST_RUNS, more="runs")
+    return listing + details("Parameters and versions", "".join(map(_run_facts, _different(front.runs[:_MOST_RUNS]))))
+
+
+def _different(runs: Iterable[Any]) -> list[Any]:
+    found: dict[str, Any] = {}
+    for run in runs:
+        found.setdefault(f"{run.method} {run.parameters} {run.versions}", run)
+    return list(found.values())
+
+
+def _run_facts(run: Any) -> str:
+    entries = [(k, str(v)) for k, v in run.parameters.items()] + [(f"{k} version", v) for k, v in run.versions.items()]
+    return f"<h3>{clean(run.method)}</h3>" + (facts(entries) if entries else paragraphs(["Nothing on file."], "note"))
+
+
+def _footer(front: Front) -> str:
+    origin = f"Made by placeopt {placeopt.__version__} from a front of the {front.instance.problem} instance with SHA-256 {front.instance.sha256}."
+    return paragraphs([origin, "This file loads nothing from a network; numbers are those of the front, judged by placeopt's referee."])

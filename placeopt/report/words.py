@@ -1,0 +1,158 @@
+"""Fronts in words: values with units, the knee, the extremes, and what is proven."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from placeopt.plot.style import bare_name
+from placeopt.report.markup import number
+
+if TYPE_CHECKING:
+    from placeopt.front import Front, Objective, Point
+
+#: What each objective of each problem measures.
+MEANINGS = {
+    "temporal": {
+        "latency_ms": "mean over the requests of the largest latency from the origin to a replica",
+        "cost_usd": "what all leased machines cost over the horizon",
+        "interruption": "mean over the requests of the share of replicas that lose a spot machine",
+    },
+    "edge-cloud": {
+        "cost": "operating and network cost of all microservices",
+        "latency_ms": "sum over the applications of the largest delay from the source",
+    },
+    "rolling-update": {
+        "node_cost": "sum of the prices of the nodes that host something at the end",
+        "starts": "copies that are started on the way",
+        "disruptions": "times that a microservice is stopped before its new copy runs",
+    },
+    "multi-cluster": {
+        "latency_ms": "mean latency of the replicas of accepted requests",
+        "cost": "mean cost of the clusters that host accepted requests",
+        "inequality": "mean Gini coefficient of the clusters' loads after each placement",
+        "rejected": "share of requests that are turned away",
+    },
+    "rescheduling": {
+        "latency_ms": "end-to-end latency of a request along the critical path of calls",
+        "moves": "replicas that move to another node",
+    },
+}
+
+#: Problems in a sentence.
+QUESTIONS = {
+    "temporal": "When does each request start, and on which leased machines, reserved, on demand or spot, do its replicas run?",
+    "edge-cloud": "Which near-edge, far-edge or cloud node hosts each microservice?",
+    "rolling-update": "How does a running deployment move to fewer, cheaper nodes, step by step?",
+    "multi-cluster": "Which clusters take how many replicas of each request that arrives?",
+    "rescheduling": "Which replicas of a running call graph move, so that requests get faster?",
+}
+
+STATUSES = {
+    "optimal": "proven: no feasible plan is better",
+    "bounded": "proven to be no further from the best than its gap",
+    "heuristic": "found, with no proof of its own",
+}
+
+
+def value(objective: Objective, amount: float) -> str:
+    """Return a value with its unit, shares as per cent.
+
+    Examples
+    --------
+    >>> from placeopt.front import Objective
+    >>> value(Objective("latency_ms", "ms"), 18.25), value(Objective("interruption", "share"), 0.011)
+    ('18.25 ms', '1.1%')
+    """
+    if objective.unit == "share":
+        return f"{amount * 100:.3g}%"
+    return f"{number(amount)} {objective.unit}".rstrip()
+
+
+def values(front: Front, point: Point) -> str:
+    """Return all values of a point in a phrase."""
+    return ", ".join(f"{bare_name(o)} {value(o, v)}" for o, v in zip(front.objectives, point.values, strict=True))
+
+
+def extremes(front: Front) -> list[tuple[str, int]]:
+    """Return (what it is, index of the point): the knee, and the least of every objective, ties broken by the others."""
+    found = [("the knee", front.points.index(front.pick()))]
+    names = [o.name for o in front.objectives]
+    for objective in front.objectives:
+        order = [objective.name, *(n for n in names if n != objective.name)]
+        found.append((f"least {bare_name(objective)}", front.points.index(front.pick(lexicographic=order))))
+    return found
+
+
+def trade_offs(front: Front) -> list[str]:
+    """Return a sentence for the knee, and for every extreme how it differs from the knee."""
+    knee = front.pick()
+    if len(front) == 1:
+        return [f"One plan is at once the best found in every objective: {values(front, knee)}."]
+    sentences = [f"The knee, the balanced choice: {values(front, knee)}."]
+    for column, (what, index) in enumerate(extremes(front)[1:]):
+        point = front.points[index]
+        if point is knee:
+            sentences.append(f"The knee also has the {what}.")
+            continue
+        objective = front.objectives[column]
+        won = _change(knee.values[column], point.values[column])
+        paid = [
+            f"{bare_name(o)} {value(o, after)} ({_change(before, after)})"
+            for k, (o, before, after) in enumerate(zip(front.objectives, knee.values, point.values, strict=True))
+            if k != column and before != after
+        ]
+        price = " and ".join(paid) or "nothing else"
+        sentences.append(f"The {what} is {value(objective, point.values[column])} ({won} the knee's); the price is {price}.")
+    return [sentence.replace(" the knee's);", " from the knee);") for sentence in sentences]
+
+
+def _change(before: float, after: float) -> str:
+    """Return a change in words."""
+    if before == after:
+        return "the same"
+    if before == 0:
+        return "up from none"
+    ratio = after / before
+    if ratio >= 3:
+        return f"{ratio:.1f} times"
+    return f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}"
+
+
+def certificate(front: Front) -> list[str]:
+    """Return what is proven of a front, a plain sentence each."""
+    counts = Counter(p.status for p in front.points)
+    sentences = [f"{_plans(counts[status])} {'is' if counts[status] == 1 else 'are'} {status}: {STATUSES[status]}." for status in STATUSES if counts[status]]
+    gaps = [p.gap for p in front.points if p.status == "bounded" and p.gap is not None]
+    if gaps:
+        sentences.append(f"The gaps of the bounded plans are {min(gaps):.2%} to {max(gaps):.2%}.")
+    gap = front.gap()
+    if gap is None:
+        if counts["optimal"] == len(front) > 0 and all(run.completed for run in front.runs):
+            sentences.append("No bound on the whole front is on file; that there are no further plans between these is not stated by the file.")
+        else:
+            sentences.append("No lower bounds are on file: better plans than these may exist, and how much better is not known. Solve with --certify to know.")
+        return sentences
+    sentences.append(_gap_sentence(gap))
+    for column, objective in enumerate(front.objectives):
+        sentences.append(_bound_sentence(front, column, objective))
+    return sentences
+
+
+def _gap_sentence(gap: float) -> str:
+    if gap <= 1e-12:
+        return "The front is complete: nothing that any plan could reach is missing (hypervolume gap 0)."
+    return f"At most {gap:.2%} of what any set of plans could reach is missing from this front (hypervolume, up to 1.1 times the worst values)."
+
+
+def _bound_sentence(front: Front, column: int, objective: Objective) -> str:
+    bound, best = min(b[column] for b in front.bounds), float(front.ideal[column])
+    name = bare_name(objective)
+    if best <= bound:
+        return f"No plan can have less {name} than {value(objective, best)}, which is on this front."
+    above = f", {best / bound - 1:.1%} above" if bound > 0 else ""
+    return f"No plan can have less {name} than {value(objective, bound)}; the least found is {value(objective, best)}{above}."
+
+
+def _plans(count: int) -> str:
+    return f"{count:,} plan" + ("" if count == 1 else "s")
