@@ -1,0 +1,137 @@
+"""A trained policy as plain arrays: a DeepSets network over the rows of an observation, in NumPy.
+
+M. Zaheer et al., "Deep Sets", 2017, as J. Santos et al., "HephaestusForge", FGCS 2025, section 4.5, use it: a layer maps the rows x,
+one for each action, to act(x L + b - 1 maxpool(x) G). It treats the rows alike, whatever their number: a policy trained on four
+clusters has an opinion on thirty-two. Here the maximum is taken over the legal rows, and the score of an action, the weighted sum
+of its one-step rewards where the features have them, enters each row and, times a learned factor, the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from placeopt.errors import UsageError
+from placeopt.rl.preferences import read_weights
+
+#: Activation by name.
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The form of a network.
+
+    Attributes
+    ----------
+    features : int
+        Columns of the batch's observations, F.
+    parts : int
+        Parts of the reward, K, whose weights are inputs too.
+    hidden : tuple of int
+        Widths of the layers.
+    activation : {"tanh", "relu"}
+    score : tuple of int
+        K columns of the features that hold the one-step rewards of an action; empty where there are none.
+    """
+
+    features: int
+    parts: int
+    hidden: tuple[int, ...] = (32, 32)
+    activation: str = "tanh"
+    score: tuple[int, ...] = ()
+
+    @property
+    def inputs(self) -> int:
+        """Columns that enter the first layer."""
+        return self.features + self.parts + bool(self.score)
+
+    def arrays(self) -> dict[str, tuple[int, ...]]:
+        """Return name and shape of every array of the actor."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        wide = (self.inputs, *self.hidden, 1)
+        for i, (rows, columns) in enumerate(pairwise(wide)):
+            shapes |= {f"layers.{i}.own": (rows, columns), f"layers.{i}.pool": (rows, columns), f"layers.{i}.bias": (columns,)}
+        return shapes | {"factor": ()}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A network with what is to be known of it.
+
+    Attributes
+    ----------
+    problem : str
+        Of the documents that it serves.
+    rewards : tuple of str
+        Names of the parts of the reward.
+    shape : Shape
+    arrays : dict of ndarray
+        As of `Shape.arrays`, float32.
+    environment : dict
+        Options of the environment that it was trained in, such as ``{"semantics": "fixed", "rate": 5}``.
+    weights : tuple of float or None
+        Those that it was trained for; None where it serves all.
+    card : dict
+        Facts of the training: data, seeds, rewards, limits.
+    """
+
+    problem: str
+    rewards: tuple[str, ...]
+    shape: Shape
+    arrays: dict[str, np.ndarray]
+    environment: dict[str, Any] = field(default_factory=dict)
+    weights: tuple[float, ...] | None = None
+    card: dict[str, Any] = field(default_factory=dict)
+
+    def with_card(self, **facts: Any) -> Policy:
+        """Return the same policy with more facts on its card."""
+        return replace(self, card=self.card | facts)
+
+    def preferences(self, weights: Any = None) -> np.ndarray:
+        """Return the weights to play with, shape (K,): those given, or those that it was trained for."""
+        return read_weights(self.weights if weights is None else weights, len(self.rewards))
+
+    def logits(self, observations: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Return how much each action is liked, float32 of shape (..., A).
+
+        Parameters
+        ----------
+        observations : ndarray
+            Shape (..., A, F).
+        weights : ndarray
+            Shape (..., K) or (K,).
+        masks : ndarray
+            Which actions are legal, bool of shape (..., A). The values of illegal ones mean nothing.
+        """
+        s = self.shape
+        if observations.shape[-1] != s.features:
+            raise UsageError(f"the policy reads {s.features} features, the environment has {observations.shape[-1]}: it was made for another one")
+        x = np.asarray(observations, dtype=np.float32)
+        preferences = np.broadcast_to(np.asarray(weights, dtype=np.float32)[..., None, :], (*x.shape[:-1], s.parts))
+        columns, score = [x, preferences], np.zeros(x.shape[:-1], dtype=np.float32)
+        if s.score:
+            score = (x[..., list(s.score)] * preferences).sum(axis=-1)
+            columns.append(score[..., None])
+        x = np.concatenate(columns, axis=-1)
+        act = ACTIVATIONS[s.activation]
+        for i in range(len(s.hidden) + 1):
+            x = self._layer(i, x, masks)
+            if i < len(s.hidden):
+                x = act(x)
+        return x[..., 0] + self.arrays["factor"] * score
+
+    def _layer(self, i: int, x: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Return x L + b - 1 maxpool(x) G; nothing is pooled where nothing is legal."""
+        pooled = np.where(masks[..., None], x, np.float32(-np.inf)).max(axis=-2)
+        pooled = np.where(masks.any(axis=-1, keepdims=True), pooled, np.float32(0))
+        own, pool, bias = (self.arrays[f"layers.{i}.{name}"] for name in ("own", "pool", "bias"))
+        return x @ own + (bias - pooled @ pool)[..., None, :]
+
+    def act(self, observations: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Return the legal action liked most, int64 of shape (...); of equals the first. Arguments as of `logits`."""
+        return np.where(masks, self.logits(observations, weights, masks), -np.inf).argmax(axis=-1)

@@ -1,0 +1,198 @@
+"""Policies in files: an .npz of plain arrays with a JSON header. Nothing is unpickled, nothing is believed unchecked."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from placeopt import documents
+from placeopt.errors import DocumentError, UsageError, did_you_mean
+from placeopt.rl.policy import ACTIVATIONS, Policy, Shape
+from placeopt.rl.preferences import read_weights
+
+FORMAT = "placeopt/policy@1"
+#: Suffix of policy files, and where those that come with placeopt are.
+SUFFIX = ".npz"
+BUNDLED = Path(__file__).parent / "policies"
+#: A policy is some ten thousand numbers: files that unpack to more than this many bytes are not read.
+LARGEST = 64 * 2**20
+
+
+class _Network(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    features: int = Field(strict=True, ge=1, le=10_000)
+    hidden: tuple[int, ...] = Field(min_length=1, max_length=8)
+    activation: Literal["tanh", "relu"]
+    score: tuple[int, ...] = ()
+
+
+class _Header(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal["placeopt/policy@1"]
+    problem: str
+    rewards: tuple[str, ...] = Field(min_length=1, max_length=64)
+    network: _Network
+    environment: dict[str, Any] = Field(default_factory=dict)
+    weights: tuple[float, ...] | None = None
+    card: dict[str, Any] = Field(default_factory=dict)
+
+
+def write_arrays(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays and a JSON header as .npz, atomically; the same content gives the same bytes."""
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False, sort_keys=True).encode()
+    stream = io.BytesIO()
+    stored: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
+    np.savez(stream, header=np.frombuffer(text, dtype=np.uint8), **stored)
+    documents.write_parts(path, (stream.getvalue(),))
+
+
+def read_arrays(path: str | os.PathLike[str], what: str, largest: int = LARGEST) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return header and arrays of a file that `write_arrays` wrote.
+
+    Raises
+    ------
+    DocumentError
+        It is not such a file, or not whole.
+    """
+    file = str(path)
+    broken = f"give a {what} file of placeopt; this one is damaged, or something else"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > largest:
+                raise DocumentError(f"unpacks to {size:,} bytes, more than the {largest:,} of any {what}", file=file, remedy=broken)
+            if archive.testzip() is not None:
+                raise DocumentError(f"not a {what}: its checksum does not hold", file=file, remedy=broken)
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+    except OSError as error:
+        raise DocumentError(error.strerror or str(error), file=file, remedy=f"give the path of a readable {what} file") from None
+    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, SyntaxError, MemoryError):
+        raise DocumentError(f"not a {what}", file=file, remedy=broken) from None
+    header = arrays.pop("header", None)
+    if header is None or header.dtype != np.uint8 or header.ndim != 1:
+        raise DocumentError(f"not a {what}: it has no header", file=file, remedy=broken)
+    try:
+        document = documents.parse_json(header.tobytes().decode())
+    except (UnicodeDecodeError, DocumentError):
+        raise DocumentError(f"not a {what}: its header is not JSON", file=file, remedy=broken) from None
+    if not isinstance(document, dict):
+        raise DocumentError(f"not a {what}: its header is not a JSON object", file=file, remedy=broken)
+    return document, arrays
+
+
+def check_arrays(arrays: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[int, ...]], file: str) -> dict[str, np.ndarray]:
+    """Return the arrays as float32.
+
+    Raises
+    ------
+    DocumentError
+        One is missing, too many, of another shape or kind, or not finite.
+    """
+    if arrays.keys() != wanted.keys():
+        odd = sorted(arrays.keys() ^ wanted.keys())
+        raise DocumentError(f"the array {odd[0]!r} is missing or too many", file=file, remedy="the header is of another network than the arrays")
+    for key, shape in wanted.items():
+        array = arrays[key]
+        if array.shape != shape or array.dtype.kind != "f":
+            raise DocumentError(f"{array.dtype} of shape {array.shape} is not legal", file=file, path=key, remedy=f"legal: float32 of shape {shape}")
+        if not np.isfinite(array).all():
+            raise DocumentError("holds a value that is not finite", file=file, path=key, remedy="train the policy anew")
+    return {key: np.ascontiguousarray(arrays[key], dtype=np.float32) for key in wanted}
+
+
+def header_of(policy: Policy) -> dict[str, Any]:
+    """Return the JSON header of a policy."""
+    s = policy.shape
+    network = {"features": s.features, "hidden": list(s.hidden), "activation": s.activation, "score": list(s.score)}
+    weights = None if policy.weights is None else [float(w) for w in policy.weights]
+    return {
+        "format": FORMAT,
+        "problem": policy.problem,
+        "rewards": list(policy.rewards),
+        "network": network,
+        "environment": policy.environment,
+        "weights": weights,
+        "card": policy.card,
+    }
+
+
+def shape_of(header: Any, file: str) -> Shape:
+    """Return the form of the network that a validated header describes."""
+    n, parts = header.network, len(header.rewards)
+    if n.score and (len(n.score) != parts or not all(0 <= c < n.features for c in n.score)):
+        raise DocumentError(f"{list(n.score)} is not legal", file=file, path="network.score", remedy=f"legal: {parts} of the {n.features} columns")
+    if not all(1 <= width <= 4096 for width in n.hidden):
+        raise DocumentError(f"{list(n.hidden)} is not legal", file=file, path="network.hidden", remedy="legal: widths of 1 to 4096")
+    assert n.activation in ACTIVATIONS
+    return Shape(n.features, parts, n.hidden, n.activation, n.score)
+
+
+def write(policy: Policy, path: str | os.PathLike[str]) -> None:
+    """Write a policy, atomically."""
+    write_arrays(path, header_of(policy), policy.arrays)
+
+
+def bundled() -> dict[str, Path]:
+    """Return the policies that come with placeopt, by name."""
+    return {path.name.removesuffix(SUFFIX): path for path in sorted(BUNDLED.glob(f"*{SUFFIX}"))}
+
+
+def find(name: str | os.PathLike[str]) -> Path:
+    """Return the file of a policy: a path, or the name of one that comes with placeopt.
+
+    Raises
+    ------
+    DocumentError
+        There is neither.
+    """
+    path, known = Path(name), bundled()
+    if path.exists() or str(name) not in known:
+        if not path.exists() and path.suffix != SUFFIX and os.sep not in str(name):
+            raise DocumentError("no such file or policy", file=str(name), remedy=did_you_mean(str(name), known) if known else "give a path")
+        return path
+    return known[str(name)]
+
+
+def read(name: str | os.PathLike[str], problem: str | None = None) -> Policy:
+    """Read a policy.
+
+    Parameters
+    ----------
+    name : path or str
+        A file, or the name of a policy that comes with placeopt.
+    problem : str, optional
+        What it has to be for.
+
+    Raises
+    ------
+    DocumentError
+        The file is damaged, of another kind or version, or for another problem.
+    """
+    path = find(name)
+    file = str(path)
+    document, arrays = read_arrays(path, "policy")
+    if document.get("format") != FORMAT:
+        shown = str(document.get("format"))[:60]
+        raise DocumentError(f"{shown!r} is not a format that this version reads", file=file, path="format", remedy=f"legal: {FORMAT}")
+    header = documents.validate(_Header, document, file=file)
+    if problem is not None and header.problem != problem:
+        raise DocumentError(f"the policy is for {header.problem}, not for {problem}", file=file, remedy=f"give a policy trained on {problem}")
+    if header.weights is not None:
+        try:
+            read_weights(header.weights, len(header.rewards))
+        except UsageError as error:
+            raise DocumentError("not legal", file=file, path="weights", remedy=str(error)) from None
+    shape = shape_of(header, file)
+    checked = check_arrays(arrays, shape.arrays(), file)
+    return Policy(header.problem, header.rewards, shape, checked, header.environment, header.weights, header.card)

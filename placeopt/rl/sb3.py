@@ -1,0 +1,93 @@
+"""A batch of episodes as an environment of stable-baselines3: no worker processes, no loop over environments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+
+from placeopt.rl.vector import Episodes, Weights, observation_space
+from placeopt.sequential.batch import Batch
+
+
+class BatchVecEnv(VecEnv):
+    """What stable-baselines3's and sb3-contrib's algorithms train on; ``action_masks`` is there as MaskablePPO asks for it.
+
+    ``seed(s)`` seeds environment i with s + i at the next reset. When an episode ends its environment begins anew; the info of that
+    step has ``terminal_observation`` and ``episode`` with return ``r``, length ``l`` and the facts of the batch.
+
+    Parameters
+    ----------
+    batch : Batch
+    weights, append
+        As of `placeopt.rl.vector.Episodes`; both weights and legality are appended by default, as the policies of
+        `placeopt.rl.deepsets` read them.
+    """
+
+    def __init__(self, batch: Batch, weights: Weights = None, append: Sequence[str] = ("weights", "legal")):
+        self.episodes = Episodes(batch, weights, append)
+        self.batch = batch
+        self._actions = np.zeros(batch.num_envs, dtype=np.int64)
+        self._begun = False
+        super().__init__(batch.num_envs, observation_space(self.episodes.shape), gymnasium.spaces.Discrete(batch.num_actions))
+
+    def reset(self) -> np.ndarray:
+        """Begin all episodes anew."""
+        seeds = None
+        if self._seeds[0] is not None:
+            seeds = np.array(self._seeds, dtype=np.uint64)
+        elif not self._begun:
+            seeds = np.random.default_rng().integers(2**63, size=self.num_envs, dtype=np.uint64)
+        self._begun = True
+        self._reset_seeds()
+        self.episodes.reset(seeds)
+        return self.episodes.observe()
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Take the actions."""
+        rewards, _, ended = self.episodes.step(self._actions)
+        ended = ended.copy()
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if ended.any():
+            seen, facts = self.episodes.observe(), self.episodes.facts()
+            for i in np.flatnonzero(ended).tolist():
+                own = {key: value[i].item() for key, value in facts.items()}
+                own |= {"r": own.pop("episode_return"), "l": own.pop("episode_length"), "t": 0.0}
+                infos[i] = {"terminal_observation": seen[i], "episode": own, "TimeLimit.truncated": False}
+            self.episodes.reset(None, ended)
+        return self.episodes.observe(), rewards.astype(np.float32), ended, infos
+
+    def action_masks(self) -> np.ndarray:
+        """Return which actions are legal, bool of shape (N, A)."""
+        return self.batch.masks
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _chosen(self, indices: Any) -> list[int]:
+        return list(self._get_indices(indices))
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute, once for every environment asked for."""
+        value = None if attr_name == "render_mode" else getattr(self, attr_name)
+        return [value] * len(self._chosen(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of all environments: they are one object."""
+        setattr(self, attr_name, value)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """Call a method that answers for all environments; its answers for those asked for."""
+        answers = getattr(self, method_name)(*method_args, **method_kwargs)
+        return [answers[i] for i in self._chosen(indices)]
+
+    def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper], indices: Any = None) -> list[bool]:
+        """Return False for every environment."""
+        return [False] * len(self._chosen(indices))
