@@ -35,7 +35,7 @@ from placeopt.documents import read_json, validate, write_json
 from placeopt.errors import DocumentError, did_you_mean
 from placeopt.problems.base import Problem, Record
 
-FORMAT = "placeopt/origin@1"
+FORMAT: Literal["placeopt/origin@1"] = "placeopt/origin@1"
 
 
 class Container(Record):

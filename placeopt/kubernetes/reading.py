@@ -1,0 +1,267 @@
+"""Files that other programs wrote, read within limits: JSON or YAML, from a path or stdin, every value with the line it stands on.
+
+A `View` is a value and where it stands; asking it for what is not there gives an empty view, asking for the wrong kind of value a
+`DocumentError` that names the file, the line and the path. Lines are looked up only when something is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from json.decoder import JSONDecoder
+from typing import Any
+
+from placeopt.documents import parse_json
+from placeopt.errors import DocumentError
+from placeopt.kubernetes import yaml_reading
+
+#: Files may be so large.
+MOST_JSON_BYTES, MOST_YAML_BYTES = 512 * 2**20, 128 * 2**20
+STDIN = "-"
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+#: Objects: names of machines, pods, services. Labels: values such as a zone.
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
+LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+LABEL_KEY = re.compile(r"([A-Za-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
+
+
+class Source:
+    """A file that was read: its text, kept to find lines in."""
+
+    def __init__(self, file: str, text: str, *, is_json: bool):
+        self.file, self.text, self.is_json = file, text, is_json
+
+    def line(self, document: int, steps: tuple[Any, ...]) -> int:
+        """Return the line of a value, from 1."""
+        if self.is_json:
+            return _json_line(self.text, steps)
+        return yaml_reading.line_of(self.text, self.file, document, steps)
+
+
+class View:
+    """A value of a document and where it stands; `value` is None where nothing is there."""
+
+    __slots__ = ("document", "key", "parent", "source", "value")
+
+    def __init__(self, value: Any, source: Source, document: int = 0, parent: View | None = None, key: Any = None):
+        self.value, self.source, self.document, self.parent, self.key = value, source, document, parent, key
+
+    def __getitem__(self, key: str) -> View:
+        value = self.value
+        if value is None:
+            return View(None, self.source, self.document, self, key)
+        if not isinstance(value, dict):
+            raise self.fault(f"{_shown(value)} where a mapping is expected", f"give a mapping with {key!r}")
+        return View(value.get(key), self.source, self.document, self, key)
+
+    def __bool__(self) -> bool:
+        return self.value is not None
+
+    def items(self) -> Iterator[View]:
+        """Yield the members of a list; none where nothing is there."""
+        value = self.value
+        if value is None:
+            return
+        if not isinstance(value, list):
+            raise self.fault(f"{_shown(value)} where a list is expected", "give a list")
+        for k, item in enumerate(value):
+            yield View(item, self.source, self.document, self, k)
+
+    def mapping(self) -> dict[str, Any]:
+        """Return a mapping; empty where nothing is there."""
+        if self.value is None:
+            return {}
+        if not isinstance(self.value, dict):
+            raise self.fault(f"{_shown(self.value)} where a mapping is expected", "give a mapping")
+        return self.value
+
+    def text(self, default: str = "") -> str:
+        """Return a text."""
+        if self.value is None:
+            return default
+        if not isinstance(self.value, str):
+            raise self.fault(f"{_shown(self.value)} where a text is expected", "give a text, in quotes if it looks like a number")
+        return self.value
+
+    def name(self, default: str = "") -> str:
+        """Return the name of an object, as Kubernetes allows it."""
+        text = self.text(default)
+        if text != default and not NAME.fullmatch(text):
+            raise self.fault(f"{_shown(text)} is no name of Kubernetes", "legal: lower-case letters, digits, - and ., up to 253")
+        return text
+
+    def labels(self) -> dict[str, str]:
+        """Return labels, checked to be what Kubernetes allows."""
+        found = self.mapping()
+        for key, value in found.items():
+            if not isinstance(value, str) or not LABEL.fullmatch(value):
+                raise self[key].fault(f"{_shown(value)} is no value of a label", "legal: letters, digits, -, _ and ., up to 63; numbers in quotes")
+            if not LABEL_KEY.fullmatch(key):
+                raise self[key].fault(f"{_shown(key)} is no key of a label", "legal: such as app or example.org/app")
+        return found
+
+    def whole(self, default: int, *, most: int = 10**6) -> int:
+        """Return a whole number from 0 to `most`."""
+        value = self.value
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+            raise self.fault(f"{_shown(value)} is not legal", f"legal: a whole number, 0 to {most:,}")
+        return value
+
+    def number(self, default: float, *, most: float = 1e9) -> float:
+        """Return a number from 0 to `most`."""
+        value = self.value
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+            raise self.fault(f"{_shown(value)} is not legal", f"legal: a number, 0 to {most:g}")
+        return float(value)
+
+    def flag(self, default: bool = False) -> bool:
+        """Return true or false."""
+        if self.value is None:
+            return default
+        if not isinstance(self.value, bool):
+            raise self.fault(f"{_shown(self.value)} where true or false is expected", "give true or false")
+        return self.value
+
+    @property
+    def steps(self) -> tuple[Any, ...]:
+        """Keys and indices from the document to here."""
+        found: list[Any] = []
+        view: View | None = self
+        while view is not None and view.parent is not None:
+            found.append(view.key)
+            view = view.parent
+        return tuple(reversed(found))
+
+    @property
+    def line(self) -> int:
+        """The line of the file, from 1."""
+        return self.source.line(self.document, self.steps)
+
+    def fault(self, problem: str, remedy: str) -> DocumentError:
+        """Return the error that names the file, the line and the path."""
+        path = ""
+        for step in self.steps:
+            path += f"[{step}]" if isinstance(step, int) else f".{step}"
+        where = f"line {self.line}" + (f", {_shown(path.lstrip('.'), 200)[1:-1]}" if path else "")
+        return DocumentError(problem, file=self.source.file, path=where, remedy=remedy)
+
+
+def _shown(value: Any, most: int = 60) -> str:
+    """Return a value for a message: on one line, in ASCII where it is odd, and short."""
+    if isinstance(value, (dict, list)):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    text = ascii(value) if not isinstance(value, str) or not value.isprintable() else repr(value)
+    return text if len(text) <= most else text[: most - 4] + "..." + text[-1]
+
+
+def read(path: str | os.PathLike[str]) -> list[View]:
+    """Return the documents of a file, of stdin for ``-``.
+
+    Raises
+    ------
+    DocumentError
+        The file cannot be read, is too large, or is neither JSON nor YAML; the line is named.
+    """
+    file, text, count = _text(str(path))
+    if control := _CONTROL.search(text):
+        line = text.count("\n", 0, control.start()) + 1
+        raise yaml_reading.fault(file, line, f"the control character {control[0]!a}", "give a text file")
+    start = text.lstrip()[:1]
+    if start in ("{", "[") and (document := _json(text, file)) is not None:
+        return [View(document, Source(file, text, is_json=True))]
+    if count > MOST_YAML_BYTES:
+        raise DocumentError(f"more than {MOST_YAML_BYTES // 2**20} MiB of YAML", file=file, remedy="give JSON: kubectl get ... -o json")
+    source = Source(file, text, is_json=False)
+    return [View(value, source, k) for k, (value, _) in enumerate(yaml_reading.documents(text, file))]
+
+
+def _text(path: str) -> tuple[str, str, int]:
+    file = "<stdin>" if path == STDIN else path
+    try:
+        if path == STDIN:
+            raw = sys.stdin.buffer.read(MOST_JSON_BYTES + 1)
+        else:
+            with open(path, "rb") as stream:
+                raw = stream.read(MOST_JSON_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise DocumentError(getattr(error, "strerror", None) or str(error), file=file, remedy="give the path of a readable file") from None
+    if len(raw) > MOST_JSON_BYTES:
+        raise DocumentError(f"more than {MOST_JSON_BYTES // 2**20} MiB", file=file, remedy="split the file, or name fewer resources")
+    try:
+        return file, raw.decode("utf-8-sig"), len(raw)
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise yaml_reading.fault(file, line, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+
+
+def _json(text: str, file: str) -> Any:
+    """Return a JSON document; None where the text is rather YAML that begins with a brace."""
+    try:
+        return parse_json(text)
+    except DocumentError as error:
+        if not error.problem.startswith("not JSON"):
+            raise yaml_reading.fault(file, _line_of_fault(text, file), error.problem, error.remedy or "mend the file") from None
+        if not re.match(r'\s*[\[{]\s*["\[{]', text):
+            return None
+        found = re.search(r"line (\d+)", error.problem)
+        raise yaml_reading.fault(file, int(found[1]) if found else 1, error.problem, "give one complete JSON document") from None
+
+
+def _line_of_fault(text: str, file: str) -> int:
+    """Return the line of a key that stands twice, a number that is none, or nesting too deep: JSON is YAML, which knows its lines."""
+    try:
+        yaml_reading.documents(text[:MOST_YAML_BYTES], file)
+    except DocumentError as error:
+        return int((error.path or "line 1").split()[1])
+    return 1
+
+
+_SKIP = JSONDecoder().raw_decode
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def _json_line(text: str, steps: tuple[Any, ...]) -> int:
+    """Return the line of a value of a JSON text that is known to parse; of the last step that is there."""
+    at = _blank(text, 0)
+    for step in steps:
+        inside = _member(text, at, step)
+        if inside is None:
+            break
+        at = inside
+    return text.count("\n", 0, at) + 1
+
+
+def _blank(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _member(text: str, at: int, step: Any) -> int | None:
+    """Return where the value of a key or index begins inside the value that begins at `at`."""
+    is_map, count = text[at] == "{", 0
+    if text[at] not in "{[":
+        return None
+    at = _blank(text, at + 1)
+    while text[at] not in "}]":
+        key: Any = count
+        if is_map:
+            key, at = json.decoder.scanstring(text, at + 1)  # type: ignore[attr-defined]
+            at = _blank(text, _blank(text, at) + 1)
+        if key == step:
+            return at
+        _, at = _SKIP(text, at)
+        at = _blank(text, at)
+        if text[at] == ",":
+            at = _blank(text, at + 1)
+        count += 1
+    return None
+
+

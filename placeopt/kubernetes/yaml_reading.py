@@ -1,0 +1,266 @@
+"""YAML without surprises: plain values built from the events of libyaml, within limits on depth, size and aliases.
+
+Only strings, numbers, booleans, nulls, lists and mappings come out, whatever tags a file has; a tag that asks for anything else is
+refused. Aliases are followed as long as what they would expand to stays small.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import yaml
+
+from placeopt.errors import DocumentError
+
+#: Nesting, values of one file, and values that aliases may add.
+MOST_DEPTH, MOST_VALUES, MOST_ALIASED = 100, 12_000_000, 10_000
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "binary")} | {"!"}
+_STRING_TAGS = {"tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:binary", "!"}
+_WORDS = {True: ("yes", "true", "on"), False: ("no", "false", "off")}
+_BOOLEANS = {form: value for value, words in _WORDS.items() for word in words for form in (word, word.title(), word.upper())}
+_NULLS = {"", "~", "null", "Null", "NULL"}
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*|0o?[0-7]+|0x[0-9a-fA-F]+)", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_STARTS = frozenset("0123456789+-.~ntfyoNTFYO")
+
+
+class _Open(NamedTuple):
+    """A list or mapping that is not complete yet."""
+
+    value: Any
+    anchor: str | None
+    line: int
+    before: int  # values that the file had when it began
+    keys: list[Any]  # the key that waits for its value, if any
+    merges: list[dict[str, Any]]
+
+
+def fault(file: str, line: int, problem: str, remedy: str) -> DocumentError:
+    """Return the error that names a line, counted from 1."""
+    return DocumentError(problem, file=file, path=f"line {line}", remedy=remedy)
+
+
+def documents(text: str, file: str) -> list[tuple[Any, int]]:
+    """Return (value, first line) of every document of a YAML text that is not empty.
+
+    Raises
+    ------
+    DocumentError
+        Names the file and the line.
+    """
+    found: list[tuple[Any, int]] = []
+    builder = _Builder(file)
+    for event in events(text, file):
+        if isinstance(event, yaml.DocumentEndEvent):
+            if builder.result is not None:
+                found.append((builder.result, builder.line))
+            builder = _Builder(file, builder.values, builder.aliased)
+        else:
+            builder.take(event)
+    return found
+
+
+def events(text: str, file: str) -> Iterator[Any]:
+    """Yield the events of a text, errors of the syntax as `DocumentError`."""
+    try:
+        yield from yaml.parse(text, Loader=_LOADER)
+    except yaml.MarkedYAMLError as error:
+        raise _syntax(error, text, file) from None
+    except (yaml.YAMLError, UnicodeError, RecursionError, MemoryError) as error:
+        raise DocumentError(f"not YAML: {' '.join(str(error).split())[:200]}", file=file, path="line 1", remedy="mend the file") from None
+
+
+def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> DocumentError:
+    """Return what is wrong where; where a value runs on into the next line by mistake, that is the line where it begins."""
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else 1
+    said = " ".join(part for part in (error.context, error.problem) if part)
+    if "mapping values are not allowed" in said and line > 1:
+        before, here = text.split("\n", line)[line - 2 : line]
+        indents = [len(part) - len(part.lstrip(" ")) for part in (before, here)]
+        if indents[0] < indents[1] and re.search(r":\s+[^\s#]", before):
+            said = f"the value that begins here goes on in line {line}, which looks like a mapping: {said} (line {line}, column {mark.column + 1})"
+            line -= 1
+    return fault(file, line, f"not YAML: {said}", "mend the file")
+
+
+class _Builder:
+    """Builds the value of one document, event after event."""
+
+    def __init__(self, file: str, values: int = 0, aliased: int = 0):
+        self.file, self.values, self.aliased = file, values, aliased
+        self.result: Any = None
+        self.line = 1
+        self.stack: list[_Open] = []
+        self.anchors: dict[str, tuple[Any, int]] = {}
+
+    def take(self, event: Any) -> None:
+        """Add one event."""
+        if isinstance(event, yaml.ScalarEvent):
+            self._count(event)
+            self._add(self._scalar(event), event, event.anchor, 1)
+        elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+            self._open(event)
+        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+            self._close(event)
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+
+    def _count(self, event: Any) -> None:
+        self.values += 1
+        if self.values > MOST_VALUES:
+            raise self._fault(event, f"more than {MOST_VALUES:,} values", "give JSON: kubectl get ... -o json")
+
+    def _open(self, event: Any) -> None:
+        self._count(event)
+        if len(self.stack) >= MOST_DEPTH:
+            raise self._fault(event, "nested too deeply", f"legal: up to {MOST_DEPTH} levels")
+        self._check_tag(event)
+        value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+        self.stack.append(_Open(value, event.anchor, event.start_mark.line, self.values, [], []))
+
+    def _close(self, event: Any) -> None:
+        done = self.stack.pop()
+        for merged in done.merges:  # keys of the mapping itself win, then the first merged
+            for key, value in merged.items():
+                done.value.setdefault(key, value)
+        self._add(done.value, event, done.anchor, self.values - done.before + 1, done.line)
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor not in self.anchors:
+            raise self._fault(event, f"unknown or unfinished anchor {event.anchor[:40]!r}", "an alias names an anchor that is complete before it")
+        value, size = self.anchors[event.anchor]
+        self.aliased += size
+        self.values += size
+        if self.aliased > MOST_ALIASED:
+            raise self._fault(event, f"aliases expand to more than {MOST_ALIASED:,} values", "write the file without aliases")
+        self._add(value, event, None, size)
+
+    def _add(self, value: Any, event: Any, anchor: str | None, size: int, line: int | None = None) -> None:
+        if anchor is not None:
+            self.anchors[anchor] = value, size
+        if not self.stack:
+            self.result, self.line = value, (event.start_mark.line if line is None else line) + 1
+            return
+        into = self.stack[-1]
+        if isinstance(into.value, list):
+            into.value.append(value)
+        elif into.keys:
+            self._put(into, into.keys.pop(), value, event)
+        else:
+            into.keys.append(self._key(value, event))
+
+    def _key(self, value: Any, event: Any) -> Any:
+        if isinstance(value, (dict, list)):
+            raise self._fault(event, "a list or mapping as a key", "keys are texts")
+        if isinstance(value, bool) or value is None or not isinstance(value, str):
+            return event.value if isinstance(event, yaml.ScalarEvent) else str(value)  # such as the label key `on`
+        return value
+
+    def _put(self, into: _Open, key: str, value: Any, event: Any) -> None:
+        if key == "<<" and isinstance(value, (dict, list)):
+            merged = value if isinstance(value, list) else [value]
+            if not all(isinstance(m, dict) for m in merged):
+                raise self._fault(event, "<< merges something that is no mapping", "merge mappings only")
+            into.merges.extend(merged)
+            return
+        if key in into.value:
+            raise self._fault(event, f"the key {key[:60]!r} stands twice", "keep one of the two")
+        into.value[key] = value
+
+    def _check_tag(self, event: Any) -> None:
+        if event.tag is not None and event.tag not in _PLAIN_TAGS:
+            raise self._fault(event, f"the tag {event.tag[:80]!r}", "plain YAML has no tags")
+
+    def _scalar(self, event: Any) -> Any:
+        text, tag = event.value, event.tag
+        if tag is not None:
+            self._check_tag(event)
+            if tag in _STRING_TAGS:
+                return text
+        elif not event.implicit[0]:
+            return text
+        if text and text[0] not in _STARTS:
+            return text
+        return self._plain(text, event)
+
+    def _plain(self, text: str, event: Any) -> Any:
+        if text in _NULLS:
+            return None
+        if text in _BOOLEANS:
+            return _BOOLEANS[text]
+        if _INTEGER.fullmatch(text):
+            if len(text) > 40:
+                raise self._fault(event, f"a number of {len(text)} digits", "use ordinary numbers")
+            return _integer(text)
+        if _FLOAT.fullmatch(text) and "." in text:
+            number = float(text)
+            if not math.isfinite(number):
+                raise self._fault(event, f"{text[:40]} is not a finite number", "use finite numbers only")
+            return text if len(text) > 17 else number  # the digits of a longer one matter where it is a quantity
+        return text
+
+    def _fault(self, event: Any, problem: str, remedy: str) -> DocumentError:
+        return fault(self.file, event.start_mark.line + 1, problem, remedy)
+
+
+def _integer(text: str) -> int:
+    sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.removeprefix("+"))
+    if digits[:2] == "0x":
+        return sign * int(digits[2:], 16)
+    if len(digits) > 1 and digits[0] == "0":
+        return sign * int(digits.replace("o", ""), 8)
+    return sign * int(digits)
+
+
+def line_of(text: str, file: str, document: int, steps: tuple[Any, ...]) -> int:
+    """Return the line, from 1, of the value that `steps` lead to in a document; of the last step that is there.
+
+    Parameters
+    ----------
+    document : int
+        Counted from 0 over the documents that `documents` returns.
+    """
+    number, line, depth, path = -1, 1, 0, 0
+    position: list[Any] = []  # for every open list or mapping, the index or the key of the value that comes next
+    kinds: list[bool] = []  # whether it is a mapping
+    waiting: list[bool] = []  # whether a mapping waits for a value
+    first: Any = None
+    for event in events(text, file):
+        if isinstance(event, yaml.DocumentStartEvent):
+            first = None
+            continue
+        if not isinstance(event, yaml.NodeEvent):
+            if isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                position.pop(), kinds.pop(), waiting.pop()
+            continue
+        if first is None:
+            first = event
+            empty = isinstance(event, yaml.ScalarEvent) and event.value in _NULLS and event.implicit[0]
+            number += not empty
+            if number == document and not empty:
+                line = event.start_mark.line + 1
+        if number > document:
+            break
+        key = bool(kinds) and kinds[-1] and not waiting[-1]
+        if kinds and not key and not kinds[-1]:
+            position[-1] += 1
+        if key:
+            position[-1], waiting[-1] = getattr(event, "value", None), True
+        elif kinds and kinds[-1]:
+            waiting[-1] = False
+        depth = len(position)
+        if number == document and depth and depth <= len(steps) and depth >= path and tuple(position) == tuple(steps[:depth]):
+            line, path = event.start_mark.line + 1, depth
+            if depth == len(steps) and not key:
+                return line
+        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+            kinds.append(isinstance(event, yaml.MappingStartEvent))
+            position.append(None if kinds[-1] else -1)
+            waiting.append(False)
+    return line
