@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import UnsupportedError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _MOST_TOLD = 600
 #: Characters of an interactive drawing of a plan; beyond, it is drawn as an image.
 _MOST_DRAWN = 3_000_000
+_CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": "hover"}
 _WEBGL = {"scatter3d", "parcoords", "scattergl"}
 
 
@@ -27,15 +29,25 @@ def charts(front: Front, problem: Problem | None) -> str:
     """Return the figures of a front as HTML; the first brings plotly."""
     from placeopt.plot.html import drawings
 
+    front = _varying(front)
     cells = drawings(front, problem if len(front) <= _MOST_TOLD else None)
     told = _captions(front, [kind for kind, _ in cells])
     parts = [_script()]
     for k, ((place, figure), caption) in enumerate(zip(cells, told, strict=True)):
         webgl = ' data-webgl=""' if any(trace.type in _WEBGL for trace in figure.data) else ""
-        drawn = figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"front-{k}", config={"responsive": True, "displaylogo": False})
+        drawn = figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"front-{k}", config=_CONFIG)
         inside = f'<div role="img" aria-label="{clean(caption)}">{drawn}</div><figcaption>{clean(caption)}</figcaption>'
         parts.append(f'<figure class="chart {place}"{webgl}>{inside}</figure>')
     return '<div class="charts">' + "\n".join(parts) + "</div>"
+
+
+def _varying(front: Front) -> Front:
+    """Return the front without the objectives that are the same in every plan, and without bounds far outside: nothing to see of them."""
+    kept = [k for k in range(len(front.objectives)) if front.ideal[k] < front.nadir[k]] or [0]
+    points = tuple(replace(p, values=tuple(p.values[k] for k in kept)) for p in front.points)
+    most = front.nadir + 0.1 * (front.nadir - front.ideal)  # bounds far beyond the worst point would squash the rest
+    bounds = tuple(tuple(b[k] for k in kept) for b in front.bounds if all(b[k] <= most[k] for k in kept))
+    return replace(front, objectives=tuple(front.objectives[k] for k in kept), points=points, bounds=bounds)
 
 
 def _script() -> str:
@@ -75,7 +87,7 @@ def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
     kept = [trace for trace in figure.data if trace.type != "table"]  # the report has the table in HTML, where it can be read aloud and printed
     if len(kept) < len(figure.data):
         figure = _without_table(figure, kept)
-    drawn = figure.to_html(full_html=False, include_plotlyjs=False, div_id="plan-drawing", config={"responsive": True, "displaylogo": False})
+    drawn = figure.to_html(full_html=False, include_plotlyjs=False, div_id="plan-drawing", config=_CONFIG)
     return drawn if len(drawn) <= _MOST_DRAWN else ""
 
 

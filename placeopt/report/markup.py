@@ -101,8 +101,12 @@ def number(value: float) -> str:
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Return a list of named facts."""
-    items = "".join(f"<div><dt>{clean(name)}</dt><dd>{clean(text)}</dd></div>" for name, text in pairs)
+    items = "".join(f"<div{_wide(text)}><dt>{clean(name)}</dt><dd>{clean(text)}</dd></div>" for name, text in pairs)
     return f'<dl class="facts">{items}</dl>'
+
+
+def _wide(text: str) -> str:
+    return ' class="whole-row"' if len(text) > 90 else ""
 
 
 def tiles(entries: Iterable[tuple[str, str, str]]) -> str:

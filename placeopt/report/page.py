@@ -38,12 +38,16 @@ def page(front: Front, problem: Problem | None, index: int | None) -> str:
     else:
         sections.insert(0, ("short", "No feasible plan", _rejected(front)))
     sections.append(("runs", "How it was made", _runs(front)))
-    body = "\n".join(f'<section id="{name}" aria-labelledby="{name}-h"><h2 id="{name}-h">{clean(head)}</h2>{inside}</section>' for name, head, inside in sections)
+    body = "\n".join(_section(*section) for section in sections)
     return style.PAGE.format(
         version=placeopt.__version__, policy=style.POLICY, title=clean(f"{front.instance.name}: report"), style=style.STYLE,
         problem=clean(front.instance.problem), heading=clean(front.instance.name), question=clean(words.QUESTIONS.get(front.instance.problem, "")),
         links="".join(f'<a href="#{name}">{clean(head)}</a>' for name, head, _ in sections), body=body, footer=_footer(front), script=style.SCRIPT,
     )  # fmt: skip
+
+
+def _section(name: str, head: str, inside: str) -> str:
+    return f'<section id="{name}" aria-labelledby="{name}-h"><h2 id="{name}-h">{clean(head)}</h2>{inside}</section>'
 
 
 # -- in short, what was asked --------------------------------------------------------------------------------------------
@@ -53,9 +57,11 @@ def _short(front: Front, chosen: int, knee: bool) -> str:
     point, gap = front.points[chosen], front.gap()
     entries = [("plans", f"{len(front):,}", "none beaten by another")]
     name = "the knee's" if knee else "the chosen plan's"
-    entries += [(f"{name} {bare_name(o)}", words.value(o, v), _range(front, k)) for k, (o, v) in enumerate(zip(front.objectives, point.values, strict=True))]
-    entries.append(("missing at most", "not known" if gap is None else f"{gap:.2%}", "of the attainable hypervolume"))
-    return tiles(entries) + bullets(words.trade_offs(front))
+    for k, objective in enumerate(front.objectives):
+        entries.append((f"{name} {bare_name(objective)}", words.value(objective, point.values[k]), _range(front, k)))
+    missing = "not known" if gap is None else "nothing" if gap <= 1e-12 else f"{gap:.2%}"
+    entries.append(("missing at most", missing, "of the attainable hypervolume"))
+    return tiles(entries)
 
 
 def _range(front: Front, column: int) -> str:
@@ -68,11 +74,12 @@ def _asked(front: Front, problem: Problem | None) -> str:
     rows = [(bare_name(o), o.unit or None, meanings.get(o.name), "real" if o.step is None else f"{o.step:.6g}") for o in front.objectives]
     goals = table("Objectives, all to be small", ("objective", "unit", "what it measures", "smallest difference"), rows)
     if problem is None:
-        note = "The instance was not at hand when this report was written: name it with --instance, or put it beside the front, to see it and the plan."
+        remedy = "name it with --instance, or put it beside the front, to see it and the plan."
+        note = f"The instance was not at hand when this report was written: {remedy}"
         return paragraphs([note], "note") + goals
     known = [("instance", front.instance.name), ("problem", front.instance.problem), *_instance_facts(problem)]
     changed = front.instance.sha256 != problem.instance_name.sha256
-    alarm = '<p><span class="mark bad">Caution</span> The instance given is not the one that the front was made for: another version, or another file.</p>'
+    alarm = '<p><span class="mark bad">Caution</span> The front was made for another version of this instance, or for another instance.</p>'
     warnings = problem.warnings()
     told = details(f"Warnings about the instance ({len(warnings)})", _capped(warnings, _MOST_WARNINGS)) if warnings else ""
     return (alarm if changed else "") + facts(known) + goals + told
@@ -105,7 +112,8 @@ def _capped(sentences: tuple[str, ...], most: int) -> str:
 
 
 def _front(front: Front, problem: Problem | None) -> str:
-    count = f"{len(front):,} plan" + ("" if len(front) == 1 else "s, of which none is at least as good as another in everything and better in something")
+    others = "s, none of them at least as good as another in everything and better in something"
+    count = f"{len(front):,} plan" + ("" if len(front) == 1 else others)
     hint = "Every mark is a complete plan; hover over it, or tap it, for its values. The red ring is the knee"
     bounds = "; grey crosses are proven lower bounds, below which no plan can be." if front.bounds else "."
     return paragraphs([f"{count}.", hint + bounds]) + charts(front, problem) + details("The points as a table", _points(front))

@@ -34,7 +34,8 @@ def plan(problem: Rescheduling, plan: Mapping[str, Any]) -> str:
     graph, home, final = problem.graph, problem.arrays.home, problem.final_counts(plan)
     before, after = (graph.latency(counts.tolist()) / graph.parts for counts in (home, final))
     change = f", {abs(after / before - 1):.1%} {'less' if after < before else 'more'}" if before and after != before else ""
-    told = [f"The latency goes from {before:.5g} ms to {after:.5g} ms{change}.", f"Slowest path now: {_path(problem, home)}.", f"After: {_path(problem, final)}."]
+    told = [f"The latency goes from {before:.5g} ms to {after:.5g} ms{change}."]
+    told += [f"Slowest path now: {_path(problem, home)}.", f"After: {_path(problem, final)}."]
     rows: list[list[Cell]] = [
         [str(m["move"]), m["service"], m["from"], m["to"], round(m["latency_ms"], 3), f"{m['change_ms']:+.3f}"] for m in problem.table(plan)
     ]
@@ -56,8 +57,8 @@ def _nodes(problem: Rescheduling, home: np.ndarray, final: np.ndarray) -> str:
     order = sorted(range(len(problem.nodes)), key=lambda n: (not moved[n], n))
     columns = ("node", "kind", "replicas", "CPU before", "CPU after", "memory before", "memory after", "")
     rows: list[list[Cell]] = [
-        [problem.nodes[n].name, problem.nodes[n].kind, f"{count[n]} → {counted[n]}", Bar(float(one[n, 0])), Bar(float(two[n, 0])),
-         Bar(float(one[n, 1])), Bar(float(two[n, 1])), Mark("changes", "warn") if moved[n] else ""]
+        [problem.nodes[n].name, problem.nodes[n].kind, f"{count[n]} → {counted[n]}",
+         *(Bar(float(share[n, r])) for r in range(2) for share in (one, two)), Mark("changes", "warn") if moved[n] else ""]
         for n in order
     ]  # fmt: skip
     return table("Nodes before and after", columns, rows, more="nodes")

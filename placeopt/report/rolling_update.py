@@ -40,7 +40,8 @@ def plan(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
     told = [f"{len(steps):,} steps: each starts the new copy first, then ends the old one, so that both run for a while."]
     if hops:
         told.append(f"{hops:,} of them are hops: to a node that the microservice leaves again, to make room.")
-    told.append(f"{stops:,} of them stop a microservice before its new copy starts: a disruption." if stops else "Nothing is stopped on the way: no disruption.")
+    stopped = f"{stops:,} of them stop a microservice before its new copy starts: a disruption."
+    told.append(stopped if stops else "Nothing is stopped on the way: no disruption.")
     columns = ("step", "application", "microservice", "action", "from", "to", "target at its peak", "")
     rows: list[list[Cell]] = [
         [str(s["number"]), s["application"], s["microservice"], Mark(s["action"], _TONES.get(s["action"], "plain")), s["source"], s["target"],
@@ -65,11 +66,11 @@ def _nodes(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
     room = np.maximum(a.capacity, 1)
     one, two = a.initial_load / room, after / room
     changed = (a.initial_load != after).any(axis=1) | (count != counted)
-    order = sorted(np.flatnonzero(changed).tolist(), key=lambda n: (_rank(count[n], counted[n]), -float(np.abs(two[n] - one[n]).sum()), n))
+    order = sorted(np.flatnonzero(changed).tolist(), key=lambda n: (_rank(int(count[n]), int(counted[n])), -float(np.abs(two[n] - one[n]).sum()), n))
     columns = ("node", "cluster", "price", "microservices", "CPU before", "CPU after", "memory before", "memory after", "")
     rows: list[list[Cell]] = [
-        [problem.nodes[n].name, problem.nodes[n].cluster, problem.nodes[n].price, f"{count[n]} → {counted[n]}", Bar(float(one[n, 0])), Bar(float(two[n, 0])),
-         Bar(float(one[n, 1])), Bar(float(two[n, 1])), _fate(int(count[n]), int(counted[n]))]
+        [problem.nodes[n].name, problem.nodes[n].cluster, problem.nodes[n].price, f"{count[n]} → {counted[n]}",
+         *(Bar(float(share[n, r])) for r in range(2) for share in (one, two)), _fate(int(count[n]), int(counted[n]))]
         for n in order
     ]  # fmt: skip
     same = len(a.price) - len(order)

@@ -73,9 +73,11 @@ def plan(problem: Temporal, plan: Mapping[str, Any]) -> str:
     """Return the tables of a plan."""
     places, types = sums(problem, plan)
     columns = ("machines", *_PRICINGS, "replicas", "cost (USD)", "vCPU in use while paid")
-    by_place = table("Leased in every data centre", ("data centre", *columns), [[name, *_cells(s)] for name, s in sorted(places.items())], more="data centres")
+    centres = [[name, *_cells(s)] for name, s in sorted(places.items())]
+    by_place = table("Leased in every data centre", ("data centre", *columns), centres, more="data centres")
     ranked = sorted(types.items(), key=lambda item: -item[1].cost)
-    by_type = table("The fleet", ("machine type", "data centre", *columns), [[size, place, *_cells(s)] for (place, size), s in ranked], more="machine types")
+    fleet = [[size, place, *_cells(s)] for (place, size), s in ranked]
+    by_type = table("The fleet", ("machine type", "data centre", *columns), fleet, more="machine types")
     return by_place + by_type + _requests(problem, plan)
 
 

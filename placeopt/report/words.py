@@ -66,7 +66,10 @@ def value(objective: Objective, amount: float) -> str:
     """
     if objective.unit == "share":
         return f"{amount * 100:.3g}%"
-    return f"{number(amount)} {objective.unit}".rstrip()
+    if objective.unit == "price":  # in the user's own currency, which no file names
+        return number(amount)
+    unit = "" if objective.unit == objective.name else objective.unit
+    return f"{number(amount)} {unit}".rstrip()
 
 
 def values(front: Front, point: Point) -> str:
@@ -75,10 +78,12 @@ def values(front: Front, point: Point) -> str:
 
 
 def extremes(front: Front) -> list[tuple[str, int]]:
-    """Return (what it is, index of the point): the knee, and the least of every objective, ties broken by the others."""
+    """Return (what it is, index of the point): the knee, and the least of every objective that varies, ties broken by the others."""
     found = [("the knee", front.points.index(front.pick()))]
     names = [o.name for o in front.objectives]
-    for objective in front.objectives:
+    for k, objective in enumerate(front.objectives):
+        if front.ideal[k] == front.nadir[k]:
+            continue
         order = [objective.name, *(n for n in names if n != objective.name)]
         found.append((f"least {bare_name(objective)}", front.points.index(front.pick(lexicographic=order))))
     return found
@@ -90,21 +95,25 @@ def trade_offs(front: Front) -> list[str]:
     if len(front) == 1:
         return [f"One plan is at once the best found in every objective: {values(front, knee)}."]
     sentences = [f"The knee, the balanced choice: {values(front, knee)}."]
-    for column, (what, index) in enumerate(extremes(front)[1:]):
-        point = front.points[index]
-        if point is knee:
+    least = dict(extremes(front)[1:])
+    for column, objective in enumerate(front.objectives):
+        what = f"least {bare_name(objective)}"
+        if what not in least:
+            sentences.append(f"The {bare_name(objective)} is {value(objective, knee.values[column])} in every plan.")
+            continue
+        point = front.points[least[what]]
+        if point.values[column] == knee.values[column]:
             sentences.append(f"The knee also has the {what}.")
             continue
-        objective = front.objectives[column]
-        won = _change(knee.values[column], point.values[column])
+        won = f"{_change(knee.values[column], point.values[column])} than the knee" if point.values[column] else "none at all"
         paid = [
             f"{bare_name(o)} {value(o, after)} ({_change(before, after)})"
             for k, (o, before, after) in enumerate(zip(front.objectives, knee.values, point.values, strict=True))
             if k != column and before != after
         ]
         price = " and ".join(paid) or "nothing else"
-        sentences.append(f"The {what} is {value(objective, point.values[column])} ({won} the knee's); the price is {price}.")
-    return [sentence.replace(" the knee's);", " from the knee);") for sentence in sentences]
+        sentences.append(f"The {what} is {value(objective, point.values[column])}, {won}; the price is {price}.")
+    return sentences
 
 
 def _change(before: float, after: float) -> str:
@@ -115,14 +124,15 @@ def _change(before: float, after: float) -> str:
         return "up from none"
     ratio = after / before
     if ratio >= 3:
-        return f"{ratio:.1f} times"
+        return f"{ratio:.1f} times as much"
     return f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}"
 
 
 def certificate(front: Front) -> list[str]:
     """Return what is proven of a front, a plain sentence each."""
     counts = Counter(p.status for p in front.points)
-    sentences = [f"{_plans(counts[status])} {'is' if counts[status] == 1 else 'are'} {status}: {STATUSES[status]}." for status in STATUSES if counts[status]]
+    present = [status for status in STATUSES if counts[status]]
+    sentences = [f"{_plans(counts[s])} {'is' if counts[s] == 1 else 'are'} {s}: {STATUSES[s]}." for s in present]
     gaps = [p.gap for p in front.points if p.status == "bounded" and p.gap is not None]
     if gaps:
         sentences.append(f"The gaps of the bounded plans are {min(gaps):.2%} to {max(gaps):.2%}.")
@@ -131,7 +141,8 @@ def certificate(front: Front) -> list[str]:
         if counts["optimal"] == len(front) > 0 and all(run.completed for run in front.runs):
             sentences.append("No bound on the whole front is on file; that there are no further plans between these is not stated by the file.")
         else:
-            sentences.append("No lower bounds are on file: better plans than these may exist, and how much better is not known. Solve with --certify to know.")
+            unknown = "better plans than these may exist, and how much better is not known. Solve with --certify to know."
+            sentences.append(f"No lower bounds are on file: {unknown}")
         return sentences
     sentences.append(_gap_sentence(gap))
     for column, objective in enumerate(front.objectives):
