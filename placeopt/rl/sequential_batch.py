@@ -1,6 +1,7 @@
 """A `Batch` of any problem: N episodes of its sequential face in a plain loop.
 
-Compiled batches are quicker by orders of magnitude; this one serves every problem that has a sequential face.
+Compiled batches are quicker by orders of magnitude; this one serves every problem that has a sequential face. To the features of the
+face it adds what each action earns at once, a column for each part of the reward: what a greedy policy goes by.
 """
 
 from __future__ import annotations
@@ -60,8 +61,10 @@ class SequentialBatch:
             self._scales = [scales(face) for face in self.faces]
         self.num_envs, self.penalty = num_envs, penalty
         self.num_actions = max(face.num_actions for face in self.faces)
-        self.num_features = self.faces[0].num_features
         self.rewards = tuple(o.name for o in self.faces[0].objectives)
+        known = self.faces[0].num_features
+        self.num_features = known + len(self.rewards)
+        self.score = tuple(range(known, self.num_features))
         self.observations = np.zeros((num_envs, self.num_actions, self.num_features), dtype=np.float32)
         self.masks = np.zeros((num_envs, self.num_actions), dtype=bool)
         self.states: list[Any] = [None] * num_envs
@@ -100,4 +103,7 @@ class SequentialBatch:
         self.masks[i] = False
         self.masks[i, : face.num_actions] = face.mask(state)
         self.observations[i] = 0
-        self.observations[i, : face.num_actions] = face.features(state)
+        if self.masks[i].any():
+            legal = self.masks[i, : face.num_actions, None]
+            at_once = np.where(legal, -face.costs(state) / self._scales[i], 0)
+            self.observations[i, : face.num_actions] = np.concatenate([face.features(state), at_once], axis=1)

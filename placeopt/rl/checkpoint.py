@@ -1,0 +1,94 @@
+"""A training run in a file: the arrays of networks, optimiser and replay buffer, with a JSON header. No pickles."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.buffers import ReplayBuffer
+
+from placeopt.errors import DocumentError, UsageError
+from placeopt.rl import policy_file
+
+FORMAT = "placeopt/checkpoint@1"
+#: A checkpoint of DQN holds its replay buffer.
+LARGEST = 4 * 2**30
+#: What a replay buffer consists of.
+REPLAY = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+
+
+def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any], rounds: int, steps: int, seconds: float) -> None:
+    """Write the state of a model after a round, atomically."""
+    header = {"format": FORMAT, **facts, "rounds": rounds, "steps": steps, "cpu_seconds": seconds}
+    policy_file.write_arrays(path, header, _arrays(model))
+
+
+def _arrays(model: Any) -> dict[str, np.ndarray]:
+    found = {f"policy.{key}": value.detach().numpy() for key, value in model.policy.state_dict().items()}
+    for number, state in model.policy.optimizer.state_dict()["state"].items():
+        found |= {f"optimiser.{number}.{key}": value.detach().numpy() for key, value in state.items()}
+    buffer = getattr(model, "replay_buffer", None)
+    if buffer is not None:
+        filled = len(buffer.rewards) if buffer.full else buffer.pos
+        found |= {f"replay.{key}": getattr(buffer, key)[:filled] for key in REPLAY}
+        found |= {"replay.pos": np.array(buffer.pos), "calls": np.array(model._n_calls)}
+    return found
+
+
+def restore(model: Any, path: str | os.PathLike[str], facts: dict[str, Any]) -> tuple[int, int, float]:
+    """Set a model to what a checkpoint holds.
+
+    Returns
+    -------
+    rounds, steps : int
+    seconds : float
+        CPU seconds spent.
+
+    Raises
+    ------
+    DocumentError
+        The file is damaged or something else.
+    UsageError
+        It is of another run than `facts` describe.
+    """
+    header, arrays = policy_file.read_arrays(path, "checkpoint", LARGEST)
+    file = str(path)
+    if header.get("format") != FORMAT:
+        raise DocumentError(f"{str(header.get('format'))[:60]!r} is not a checkpoint", file=file, path="format", remedy=f"legal: {FORMAT}")
+    _same(header, facts, file)
+    own = _arrays(model)
+    try:
+        _load(model, arrays, {key for key in own if key.startswith("policy.")})
+        return int(header["rounds"]), int(header["steps"]), float(header["cpu_seconds"])
+    except (KeyError, TypeError, ValueError, RuntimeError, IndexError):
+        raise DocumentError("its arrays are not those of this network", file=file, remedy="begin a new run") from None
+
+
+def _same(header: dict[str, Any], facts: dict[str, Any], file: str) -> None:
+    theirs, ours = header.get("settings") or {}, facts["settings"]
+    for key in ("problem", "environment"):
+        if header.get(key) != facts[key]:
+            raise UsageError(f"{file} was trained on {key} {header.get(key)!r}, not {facts[key]!r}; go on with the same")
+    for key, value in ours.items():
+        if key != "steps" and theirs.get(key) != value:
+            raise UsageError(f"{file} was trained with {key} {theirs.get(key)!r}, not {value!r}; go on with the same")
+
+
+def _load(model: Any, arrays: dict[str, np.ndarray], names: set[str]) -> None:
+    model.policy.load_state_dict({key.removeprefix("policy."): torch.from_numpy(np.array(arrays[key])) for key in names})
+    optimiser = model.policy.optimizer
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in arrays.items():
+        if key.startswith("optimiser."):
+            _, number, name = key.split(".")
+            state.setdefault(int(number), {})[name] = torch.from_numpy(np.array(value))
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+    buffer: ReplayBuffer | None = getattr(model, "replay_buffer", None)
+    if buffer is not None:
+        filled = len(arrays["replay.rewards"])
+        for key in REPLAY:
+            getattr(buffer, key)[:filled] = arrays[f"replay.{key}"]
+        buffer.pos, buffer.full = int(arrays["replay.pos"]), filled == buffer.buffer_size
+        model._n_calls = int(arrays["calls"])

@@ -1,0 +1,229 @@
+"""Training: MaskablePPO or DQN on any batch of episodes, in rounds that can be stopped, kept and taken up again.
+
+Every round begins with new episodes and with random numbers that follow from the seed and the number of the round alone. So a
+run that is taken up from a checkpoint ends with the very arrays of one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.utils import set_random_seed
+
+from placeopt.errors import UsageError
+from placeopt.problems.judge import versions
+from placeopt.rl import checkpoint
+from placeopt.rl.deepsets import DeepSetsActorCritic, DeepSetsQPolicy, MaskedDQN, numpy_arrays
+from placeopt.rl.policy import Policy, Shape
+from placeopt.rl.preferences import DRAWN, read_weights
+from placeopt.rl.sb3 import BatchVecEnv
+from placeopt.rl.settings import Settings
+from placeopt.sequential.batch import Batch
+
+#: Bytes that the replay buffer of DQN may take.
+REPLAY_BYTES = 400 * 2**20
+Model = MaskablePPO | MaskedDQN
+
+
+@dataclass(frozen=True)
+class News:
+    """What a round came to.
+
+    Attributes
+    ----------
+    steps : int
+        Made so far.
+    share : float
+        Of the run that is over, 0 to 1.
+    seconds : float
+        CPU seconds of this process since training began, those before a checkpoint included.
+    facts : dict
+        Means over the latest episodes: ``reward`` and what the batch says of an episode, such as acceptance.
+    """
+
+    steps: int
+    share: float
+    seconds: float
+    facts: dict[str, float]
+
+
+@dataclass
+class _Clock:
+    """Where the run is; the schedules look at it."""
+
+    steps: int
+    until: int
+    limit: float | None = None
+    before: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._began, self._cpu = time.perf_counter(), time.process_time()
+
+    @property
+    def cpu(self) -> float:
+        return self.before + time.process_time() - self._cpu
+
+    @property
+    def share(self) -> float:
+        spent = 0.0 if self.limit is None else (time.perf_counter() - self._began) / self.limit
+        return min(1.0, max(self.steps / self.until, spent))
+
+
+class _Scaled(BatchVecEnv):
+    """Rewards times a constant; the facts of episodes keep the true ones."""
+
+    scale = 1.0
+
+    def step_wait(self) -> Any:
+        """Take the actions."""
+        seen, rewards, ended, infos = super().step_wait()
+        return seen, rewards * np.float32(self.scale), ended, infos
+
+
+def train(
+    batch: Batch,
+    problem: str,
+    settings: Settings,
+    *,
+    environment: dict[str, Any] | None = None,
+    time_limit: float | None = None,
+    keep: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    on_round: Callable[[News], bool | None] | None = None,
+) -> Policy:
+    """Return a trained policy.
+
+    Parameters
+    ----------
+    batch : Batch
+        With ``settings.num_envs`` environments; ``score``, where it has it, are the columns with the one-step reward of an action.
+    problem : str
+        Its name goes into the policy, and so do the options of the `environment`.
+    settings : Settings
+    time_limit : float, optional
+        Seconds after which training ends with what it has; then it is not to be repeated exactly.
+    keep : path, optional
+        Checkpoint to write after every round.
+    resume : path, optional
+        Checkpoint to go on from; it must be of the same settings, but for `steps`.
+    on_round : callable, optional
+        Called with a `News` after every round; True ends the training.
+
+    Raises
+    ------
+    UsageError
+        The checkpoint is of another run.
+    DocumentError
+        The checkpoint is damaged.
+    """
+    torch.set_num_threads(1)
+    if batch.num_envs != settings.num_envs:
+        raise UsageError(f"the batch has {batch.num_envs} environments, the settings say {settings.num_envs}")
+    env = _Scaled(batch, settings.weights)
+    env.scale = settings.reward_scale
+    shape = Shape(batch.num_features, len(batch.rewards), settings.hidden, settings.activation, tuple(getattr(batch, "score", ())))
+    clock = _Clock(0, settings.steps, time_limit)
+    model = _model(env, shape, settings, clock)
+    facts = {"problem": problem, "environment": environment or {}, "settings": settings.to_document()}
+    rounds = 0
+    if resume is not None:
+        rounds, clock.steps, clock.before = checkpoint.restore(model, resume, facts)
+        model.num_timesteps = clock.steps
+    news = News(clock.steps, clock.share, clock.cpu, {})
+    while clock.share < 1:
+        _begin_round(model, env, settings.seed, rounds)
+        _learn(model, min(settings.round_steps, settings.steps - clock.steps), clock)
+        rounds += 1
+        news = News(clock.steps, clock.share, clock.cpu, _means(model))
+        if keep is not None:
+            checkpoint.save(model, keep, facts, rounds, clock.steps, clock.cpu)
+        if on_round is not None and on_round(news):
+            break
+    return _policy(model, batch, shape, settings, facts, news)
+
+
+def _begin_round(model: Model, env: BatchVecEnv, seed: int, number: int) -> None:
+    """Set all random numbers by seed and round."""
+    states = np.random.SeedSequence([seed, number]).generate_state(3)
+    set_random_seed(int(states[0]))
+    env.seed(int(states[1]))
+    if isinstance(model, MaskedDQN):
+        model.toss(int(states[2]))
+        model.exploration_rate = model.exploration_schedule(1.0)
+    model._last_obs = None
+
+
+def _learn(model: Model, steps: int, clock: _Clock) -> None:
+    model.learn(steps, reset_num_timesteps=False, log_interval=None)  # type: ignore[arg-type]
+    clock.steps = model.num_timesteps
+
+
+def _means(model: Model) -> dict[str, float]:
+    episodes = list(model.ep_info_buffer or ())
+    if not episodes:
+        return {}
+    names = {"r": "reward"} | {key: key for key in episodes[0] if key not in ("r", "l", "t")}
+    return {name: float(np.mean([episode[key] for episode in episodes])) for key, name in names.items()}
+
+
+def _policy(model: Model, batch: Batch, shape: Shape, settings: Settings, facts: dict[str, Any], news: News) -> Policy:
+    weights = None if settings.conditioned else tuple(float(w) for w in read_weights(settings.weights, len(batch.rewards)))
+    card = {
+        "algorithm": f"{'MaskablePPO of sb3-contrib' if settings.algorithm == 'ppo' else 'DQN of stable-baselines3, masked'}, DeepSets",
+        "settings": facts["settings"],
+        "steps": news.steps,
+        "cpu_seconds": round(news.seconds, 1),
+        "latest_episodes": {key: round(value, 4) for key, value in news.facts.items()},
+        "versions": versions(("torch", "stable-baselines3", "sb3-contrib", "numpy")),
+    }
+    arrays = numpy_arrays(model.policy.actor)  # type: ignore[union-attr, operator, arg-type]
+    return Policy(facts["problem"], tuple(batch.rewards), shape, arrays, facts["environment"], weights, card)
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def _model(env: BatchVecEnv, shape: Shape, settings: Settings, clock: _Clock) -> Model:
+    def rate(_remaining: float) -> float:
+        return settings.learning_rate * (1 - (1 - settings.final_learning_rate) * clock.share)
+
+    s = settings
+    shared: dict[str, Any] = {
+        "env": env, "learning_rate": rate, "gamma": s.gamma, "max_grad_norm": s.max_grad_norm, "seed": s.seed, "device": "cpu",
+        "stats_window_size": max(100, 2 * s.num_envs), "policy_kwargs": {"shape": shape, "factor": s.factor},
+    }  # fmt: skip
+    if s.algorithm == "ppo":
+        size = min(s.batch_size, s.n_steps * s.num_envs)
+        return MaskablePPO(
+            DeepSetsActorCritic, n_steps=s.n_steps, batch_size=size, n_epochs=s.epochs, gae_lambda=s.gae_lambda,
+            clip_range=s.clip_range, ent_coef=s.entropy, vf_coef=s.value_weight, **shared,
+        )  # fmt: skip
+    columns = int(np.prod(env.observation_space.shape or ()))
+    model = MaskedDQN(
+        DeepSetsQPolicy, buffer_size=max(s.num_envs, min(s.buffer_size, REPLAY_BYTES // (8 * columns))), learning_starts=s.learning_starts,
+        batch_size=s.batch_size, train_freq=s.train_every, gradient_steps=s.gradient_steps, target_update_interval=s.target_every, tau=s.tau,
+        exploration_fraction=s.explore_share, exploration_final_eps=s.explore_least, **shared,
+    )  # fmt: skip
+    model.exploration_schedule = lambda _: max(s.explore_least, 1 - (1 - s.explore_least) * clock.share / max(s.explore_share, 1e-9))
+    return model
+
+
+def drawn_or(weights: Any, conditioned: bool, count: int) -> tuple[float, ...] | str:
+    """Return the weights of `Settings` from what a command was given.
+
+    Raises
+    ------
+    UsageError
+        Both weights and conditioning.
+    """
+    if conditioned and weights is not None:
+        raise UsageError("give weights, or make the policy conditioned, which draws them for every episode; not both")
+    return DRAWN if conditioned else tuple(float(w) for w in read_weights(weights, count))
+
