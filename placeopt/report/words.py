@@ -99,7 +99,7 @@ def trade_offs(front: Front) -> list[str]:
     for column, objective in enumerate(front.objectives):
         what = f"least {bare_name(objective)}"
         if what not in least:
-            sentences.append(f"The {bare_name(objective)} is {value(objective, knee.values[column])} in every plan.")
+            sentences.append(f"Every plan has {bare_name(objective)} {value(objective, knee.values[column])}.")
             continue
         point = front.points[least[what]]
         if point.values[column] == knee.values[column]:
