@@ -1,0 +1,156 @@
+"""Who calls whom: environment variables that name a Service, or the dependencies of an AppGroup.
+
+An edge leads from one workload to another. A variable is read as an address where its name says so (``*_ADDR``, ``*_URL``, ...) or where
+its value has a port or a scheme; only what names a Service of the files becomes an edge, the rest is noted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from placeopt.kubernetes.manifests import Cluster
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import PodSpec, quantity
+from placeopt.kubernetes.quantities import whole_bytes
+from placeopt.kubernetes.reading import View
+
+#: Namespace and name of a workload, whatever its kind.
+Key = tuple[str, str]
+#: The labels and the spec of a workload's pods, by its key.
+Workloads = dict[Key, tuple[dict[str, str], PodSpec]]
+
+_NAMES = re.compile(r"(_|^)(ADDR|ADDRESS|URL|URI|HOST|HOSTNAME|SERVICE|SERVER|ENDPOINT|ENDPOINTS|UPSTREAM|BROKER|BROKERS|BACKEND)(S)?$")
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,30}://")
+_HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_MOST_VALUE = 2000
+
+
+@dataclass
+class Edge:
+    """A call from one workload to another, how it is known, and the limit of an AppGroup (network cost), if any."""
+
+    source: Key
+    target: Key
+    known_by: str
+    limit: float | None = None
+
+
+@dataclass
+class Graph:
+    """The calls between the workloads of a cluster."""
+
+    edges: dict[tuple[Key, Key], Edge] = field(default_factory=dict)
+    groups: dict[Key, str] = field(default_factory=dict)  # workload -> AppGroup
+
+    def add(self, edge: Edge) -> None:
+        """Add an edge; where there is one already, the lower limit stays."""
+        known = self.edges.get((edge.source, edge.target))
+        if known is None:
+            self.edges[edge.source, edge.target] = edge
+        elif edge.limit is not None and (known.limit is None or edge.limit < known.limit):
+            known.limit = edge.limit
+
+    def callees(self) -> dict[Key, list[Key]]:
+        """Return caller -> called, in the order in which the calls were found."""
+        found: dict[Key, list[Key]] = defaultdict(list)
+        for source, target in self.edges:
+            found[source].append(target)
+        return found
+
+
+def graph(cluster: Cluster, workloads: Workloads, notes: Notes) -> Graph:
+    """Return who calls whom among `workloads` (key -> labels and spec of a pod)."""
+    found = Graph()
+    targets = _service_targets(cluster, workloads, notes)
+    for key, (_, spec) in workloads.items():
+        for container in (*spec.inits, *spec.containers):
+            for name, value in container.environment:
+                _follow(found, key, name, value, targets, notes)
+    for view in cluster.app_groups:
+        _dependencies(found, view, workloads, notes)
+    return found
+
+
+def _service_targets(cluster: Cluster, workloads: Workloads, notes: Notes) -> dict[tuple[str, str], list[Key]]:
+    """Return (namespace, service) -> the workloads behind it."""
+    behind: dict[str, list[tuple[Key, dict[str, str]]]] = defaultdict(list)
+    for key, (labels, _) in workloads.items():
+        behind[key[0]].append((key, labels))
+    found = {}
+    for service in cluster.services:
+        space, selector = service.meta.namespace, service.selector
+        hits = [key for key, labels in behind[space] if selector and selector.items() <= labels.items()]
+        if not hits and selector:
+            notes.add("assumption", "services that select no workload of the files are called by nobody", service.meta.label)
+        found[space, service.meta.name] = hits
+    return found
+
+
+def _follow(found: Graph, key: Key, name: str, value: str, targets: dict[tuple[str, str], list[Key]], notes: Notes) -> None:
+    """Add the edges that an environment variable names."""
+    addressed = bool(_NAMES.search(name.upper()[:200])) or bool(_SCHEME.match(value)) or bool(re.search(r":\d{1,5}(/|,|$)", value[:_MOST_VALUE]))
+    if not addressed or len(value) > _MOST_VALUE:
+        return
+    for part in value.split(","):
+        host = _host(part.strip())
+        if host is None:
+            continue
+        service = _service(host, key[0], targets)
+        if service is None:
+            if host not in ("localhost", "0.0.0.0") and not host.replace(".", "").isdigit():
+                where = f"{key[0]}/{key[1]} {name[:60]}={host[:80]}"
+                notes.add("assumption", "addresses that name no Service of the files are outside: no call", where)
+            continue
+        for target in targets[service]:
+            if target != key:
+                found.add(Edge(key, target, f"environment variable {name[:100]}"))
+
+
+def _host(text: str) -> str | None:
+    """Return the host of ``scheme://user@host:port/path?query``; None where there is none."""
+    rest = _SCHEME.sub("", text)
+    rest = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+    host = rest.partition(":")[0].lower().rstrip(".")
+    return host if host and len(host) <= 253 and _HOST.fullmatch(host) else None
+
+
+def _service(host: str, space: str, targets: dict[tuple[str, str], list[Key]]) -> tuple[str, str] | None:
+    """Return the service that a host names: ``name``, ``name.namespace``, ``name.namespace.svc...``, ``pod.name.namespace.svc...``."""
+    parts = host.split(".")
+    for candidate in ((space, parts[0]) if len(parts) == 1 else None, (parts[1], parts[0]) if len(parts) >= 2 else None,
+                      (parts[2], parts[1]) if len(parts) >= 4 and parts[3] == "svc" else None):  # fmt: skip
+        if candidate is not None and candidate in targets and (len(parts) <= 2 or "svc" in parts):
+            return candidate
+    return None
+
+
+def _dependencies(found: Graph, view: View, workloads: Workloads, notes: Notes) -> None:
+    """Add the edges of an AppGroup; its workloads are found by name, then by the selector."""
+    group = view["metadata"]["name"].text("?")[:253]
+    for entry in view["spec"]["workloads"].items():
+        caller = _reference(entry["workload"], workloads, notes, group)
+        if caller is not None:
+            found.groups[caller] = group
+        for dependency in entry["dependencies"].items():
+            callee = _reference(dependency["workload"], workloads, notes, group)
+            if dependency["minBandwidth"]:
+                quantity(dependency["minBandwidth"], whole_bytes)
+                notes.add("not-expressed", "AppGroup: minBandwidth", group)
+            limit = dependency["maxNetworkCost"].number(0.0) if dependency["maxNetworkCost"] else None
+            if caller is not None and callee is not None and caller != callee:
+                found.add(Edge(caller, callee, f"AppGroup {group}", limit))
+
+
+def _reference(view: View, workloads: Workloads, notes: Notes, group: str) -> Key | None:
+    """Return the workload that an AppGroup names."""
+    view.mapping()
+    space, name, selector = view["namespace"].text("default"), view["name"].text(), view["selector"].text()
+    if (space, name) in workloads:
+        return space, name
+    for key, (labels, _) in workloads.items():
+        if key[0] == space and selector and (key[1] == selector or labels.get("app") == selector or labels.get("app.kubernetes.io/name") == selector):
+            return key
+    notes.add("ignored", f"AppGroup {group}: workloads that are not in the files", f"{space}/{name}"[:300])
+    return None

@@ -1,0 +1,226 @@
+"""The objects of a set of files: lists of `kubectl get -o json`, multi-document manifests, Karmada, AppGroup and NetworkTopology.
+
+What is of no use to placement (ConfigMaps, accounts, resources of others) is passed over and named by kind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from placeopt.errors import DocumentError
+from placeopt.kubernetes import objects
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import Budget, Meta, Node, Pod, Service, Workload
+from placeopt.kubernetes.reading import View, read
+
+#: Kinds that make pods.
+WORKLOADS = {"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
+_GROUPS = {
+    "Deployment": ("apps", "extensions"), "StatefulSet": ("apps",), "DaemonSet": ("apps", "extensions"), "ReplicaSet": ("apps", "extensions"),
+    "ReplicationController": ("",), "Job": ("batch",), "CronJob": ("batch",), "Pod": ("",), "Node": ("",), "Service": ("",),
+    "PodDisruptionBudget": ("policy",), "PersistentVolumeClaim": ("",), "Ingress": ("networking.k8s.io", "extensions"),
+    "HorizontalPodAutoscaler": ("autoscaling",), "VerticalPodAutoscaler": ("autoscaling.k8s.io",),
+    "AppGroup": ("appgroup.diktyo.x-k8s.io", "scheduling.sigs.k8s.io"),
+    "NetworkTopology": ("networktopology.diktyo.x-k8s.io", "scheduling.sigs.k8s.io"),
+    "Cluster": ("cluster.karmada.io",), "PropagationPolicy": ("policy.karmada.io",), "ClusterPropagationPolicy": ("policy.karmada.io",),
+}  # fmt: skip
+_MOST_NESTED_LISTS = 5
+
+
+@dataclass
+class Cluster:
+    """What the files hold, in their order."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    pods: list[Pod] = field(default_factory=list)
+    workloads: dict[tuple[str, str, str], Workload] = field(default_factory=dict)
+    services: list[Service] = field(default_factory=list)
+    budgets: list[Budget] = field(default_factory=list)
+    claims: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # (namespace, name) -> access modes
+    entries: set[tuple[str, str]] = field(default_factory=set)  # services that an Ingress names
+    app_groups: list[View] = field(default_factory=list)
+    topologies: list[View] = field(default_factory=list)
+    policies: list[View] = field(default_factory=list)
+    recommendations: list[View] = field(default_factory=list)
+    owners: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)  # a ReplicaSet's or Job's own controller
+    documents: list[View] = field(default_factory=list)
+
+    def owner(self, pod: Pod) -> tuple[str, str]:
+        """Return (kind, name) of the workload at the top of a pod's chain of controllers; the pod itself where nothing owns it."""
+        found = pod.meta.owner
+        if found is None:
+            return "Pod", pod.meta.name
+        for _ in range(10):
+            kind, name = found
+            above = self.owners.get((pod.meta.namespace, kind, name))
+            if above is None:
+                return _named_after(pod.meta, kind, name)
+            found = above
+        return found
+
+    def nearest(self, line: str = "") -> View | None:
+        """Return a document to name in a fault about the files as a whole."""
+        return self.documents[0] if self.documents else None
+
+
+def _named_after(pod: Meta, kind: str, name: str) -> tuple[str, str]:
+    """Return the Deployment of a ReplicaSet that is not in the files: its name is that of the set without the hash of the template."""
+    digest = pod.labels.get("pod-template-hash")
+    if kind == "ReplicaSet" and digest and name.endswith(f"-{digest}") and len(name) > len(digest) + 1:
+        return "Deployment", name[: -len(digest) - 1]
+    return kind, name
+
+
+def load(paths: Iterable[str | os.PathLike[str]], notes: Notes, namespaces: Sequence[str] = ()) -> Cluster:
+    """Read files into one cluster.
+
+    Parameters
+    ----------
+    paths : iterable of path
+        ``-`` for stdin.
+    notes : Notes
+        Told what is read and what is not.
+    namespaces : sequence of str
+        Only their pods and workloads; all where it is empty.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the line and what is wrong.
+    """
+    cluster, seen = Cluster(), set[tuple[str, ...]]()
+    for path in paths:
+        kinds: Counter[str] = Counter()
+        documents = read(path)
+        for view in (v for document in documents for v in _flat(document)):
+            kind = _take(cluster, view, seen, notes, namespaces)
+            kinds[kind] += 1
+        cluster.documents += documents
+        notes.read("<stdin>" if str(path) == "-" else str(path), kinds)
+    return cluster
+
+
+def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
+    """Yield the objects of a document, the members of lists one by one; those of a PodList need not say that they are pods."""
+    if not isinstance(view.value, dict):
+        raise view.fault("not an object of Kubernetes", "give objects with apiVersion, kind and metadata")
+    own = view["kind"].text(kind)
+    if not own:
+        remedy = "give objects with apiVersion, kind and metadata"
+        if "external_services" in str(list(view.value.values())[:1])[:5000]:
+            remedy = "this looks like a workmodel: placeopt import mubench"
+        raise view.fault("not an object of Kubernetes: no kind", remedy)
+    if own.endswith("List") and isinstance(view.value.get("items"), list):
+        if depth >= _MOST_NESTED_LISTS:
+            raise view.fault("lists within lists within lists", f"legal: {_MOST_NESTED_LISTS} levels")
+        for item in view["items"].items():
+            yield from _flat(item, depth + 1, own.removesuffix("List"))
+    else:
+        if view["kind"].value is None:
+            view.value["kind"] = own
+        yield view
+
+
+def _take(cluster: Cluster, view: View, seen: set[tuple[str, ...]], notes: Notes, namespaces: Sequence[str]) -> str:
+    """Add an object to the cluster; return its kind."""
+    kind = view["kind"].text()
+    group = view["apiVersion"].text("").rpartition("/")[0]
+    known = kind in _GROUPS and (group in _GROUPS[kind] or view["apiVersion"].value is None)
+    if not known:
+        shown = kind if re.fullmatch(r"[A-Za-z]{1,80}", kind) else "objects of an odd kind"
+        notes.add("ignored", f"{shown}: of no use to placement")
+        return shown
+    if kind in ("AppGroup", "NetworkTopology", "PropagationPolicy", "ClusterPropagationPolicy", "VerticalPodAutoscaler"):
+        _keep_view(cluster, kind, view, notes)
+        return kind
+    about = objects.meta(view, namespaced=kind not in ("Node", "Cluster"))
+    identity = (kind, about.namespace, about.name)
+    if identity in seen:
+        raise view.fault(f"{kind} {about.namespace}/{about.name} stands twice".replace(" /", " "), "give every object once")
+    seen.add(identity)
+    if namespaces and about.namespace and about.namespace not in namespaces:
+        elsewhere = f"{kind} of other namespaces than {', '.join(namespaces)}"
+        if kind != "Pod":
+            notes.add("left-out", elsewhere, about.label)
+            return kind
+    _READERS[kind](cluster, view, notes)
+    return kind
+
+
+def _keep_view(cluster: Cluster, kind: str, view: View, notes: Notes) -> None:
+    if kind == "AppGroup":
+        cluster.app_groups.append(view)
+    elif kind == "NetworkTopology":
+        cluster.topologies.append(view)
+    elif kind == "VerticalPodAutoscaler":
+        cluster.recommendations.append(view)
+        notes.add("ignored", "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests", objects.meta(view).label)
+    else:
+        cluster.policies.append(view)
+
+
+def _node(cluster: Cluster, view: View, notes: Notes) -> None:
+    found = objects.node(view) if view["kind"].value == "Node" else objects.member(view)
+    cluster.nodes[found.name] = found
+
+
+def _pod(cluster: Cluster, view: View, notes: Notes) -> None:
+    if view["status"] or view["spec"]["nodeName"]:
+        cluster.pods.append(objects.pod(view))
+    else:
+        _workload(cluster, view, notes)
+
+
+def _workload(cluster: Cluster, view: View, notes: Notes) -> None:
+    kind, about = view["kind"].text(), objects.meta(view)
+    if about.owner is not None:
+        cluster.owners[about.namespace, kind, about.name] = about.owner
+        return  # a ReplicaSet of a Deployment, a Job of a CronJob: the owner is what counts
+    found = objects.workload(view)
+    cluster.workloads[found.key] = found
+
+
+def _claim(cluster: Cluster, view: View, notes: Notes) -> None:
+    about = objects.meta(view)
+    cluster.claims[about.namespace, about.name] = tuple(mode.text() for mode in view["spec"]["accessModes"].items())
+
+
+def _ingress(cluster: Cluster, view: View, notes: Notes) -> None:
+    space, spec = objects.meta(view).namespace, view["spec"]
+    backends = [spec["defaultBackend"]]
+    backends += [path["backend"] for rule in spec["rules"].items() for path in rule["http"]["paths"].items()]
+    names = [b["service"]["name"].text() or b["serviceName"].text() for b in backends]
+    cluster.entries.update((space, name) for name in names if name)
+
+
+def _autoscaler(cluster: Cluster, view: View, notes: Notes) -> None:
+    target = view["spec"]["scaleTargetRef"]
+    text = "HorizontalPodAutoscaler: the number of replicas is taken as it is now"
+    notes.add("not-expressed", text, f"{objects.meta(view).label} of {target['kind'].text('?')[:60]} {target['name'].text('?')[:60]}")
+
+
+_READERS: dict[str, Callable[[Cluster, View, Notes], Any]] = {
+    **dict.fromkeys(WORKLOADS, _workload),
+    "Node": _node,
+    "Cluster": _node,
+    "Pod": _pod,
+    "Service": lambda cluster, view, notes: cluster.services.append(objects.service(view)),
+    "PodDisruptionBudget": lambda cluster, view, notes: cluster.budgets.append(objects.budget(view)),
+    "PersistentVolumeClaim": _claim,
+    "Ingress": _ingress,
+    "HorizontalPodAutoscaler": _autoscaler,
+}
+
+
+def nothing(cluster: Cluster, files: Sequence[str], what: str, remedy: str) -> DocumentError:
+    """Return the error for files that lack something: it names the first document and its line."""
+    view = cluster.documents[0] if cluster.documents else None
+    if view is None:
+        return DocumentError(f"no {what}", file=", ".join(files) or None, path="line 1", remedy=remedy)
+    kinds = Counter(v["kind"].text("?")[:60] for v in cluster.documents)
+    return view.fault(f"no {what} here, only " + ", ".join(f"{n} {kind}" for kind, n in list(kinds.items())[:8]), remedy)

@@ -1,0 +1,111 @@
+"""The import report: what was read, what was assumed, what stays where it is, what was left out, what the model cannot say.
+
+As JSON::
+
+    {"format": "placeopt/import@1", "problem": "rolling-update", "files": [...], "counts": {"nodes": 3, ...},
+     "notes": [{"topic": "assumption", "text": "...", "count": 2, "subjects": ["shop/cart", "shop/db"]}]}
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Topic -> heading, in the order in which a reader wants them.
+TOPICS = {
+    "assumption": "Assumed",
+    "pinned": "Stays where it is",
+    "capacity": "Counted against its node, not moved",
+    "left-out": "Left out",
+    "kept": "Constraints that the instance keeps",
+    "not-expressed": "What the model cannot say",
+    "ignored": "Not read",
+}
+#: Subjects of one note that are listed.
+MOST_SUBJECTS = 1000
+
+
+@dataclass
+class Notes:
+    """Notes of an import, gathered while it runs."""
+
+    files: list[dict[str, Any]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    found: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def add(self, topic: str, text: str, subject: str | None = None) -> None:
+        """Note `text` under a topic of `TOPICS`, about `subject`."""
+        assert topic in TOPICS
+        subjects = self.found.setdefault((topic, text), [])
+        if subject is not None:
+            subjects.append(subject)
+
+    def read(self, file: str, kinds: Counter[str]) -> None:
+        """Note a file and what it holds."""
+        self.files.append({"file": file, "objects": dict(sorted(kinds.items()))})
+
+    def of(self, topic: str) -> list[tuple[str, list[str]]]:
+        """Return (text, subjects) of the notes of a topic."""
+        return [(text, subjects) for (t, text), subjects in self.found.items() if t == topic]
+
+    def document(self, problem: str) -> dict[str, Any]:
+        """Return the report as a JSON document."""
+        notes = [
+            {"topic": topic, "text": text, "count": max(1, len(subjects)), "subjects": subjects[:MOST_SUBJECTS]}
+            for topic in TOPICS
+            for text, subjects in self.of(topic)
+        ]
+        return {"format": "placeopt/import@1", "problem": problem, "files": self.files, "counts": self.counts, "notes": notes}
+
+    def markdown(self, problem: str) -> str:
+        """Return the report as markdown; what the files say is set as code, so that it cannot become markup."""
+        lines = [f"# Import to {problem}", ""]
+        for entry in self.files:
+            lines.append(f"* {code(entry['file'])}: " + (", ".join(f"{n} {code(kind)}" for kind, n in entry["objects"].items()) or "nothing"))
+        lines += ["", ", ".join(f"{n} {what}" for what, n in self.counts.items()), ""]
+        for topic, heading in TOPICS.items():
+            if rows := self.of(topic):
+                lines += [f"## {heading}", "", *(f"* {escape(text)}{_listed(subjects, 50)}" for text, subjects in rows), ""]
+        return "\n".join(lines)
+
+    def summary(self) -> list[str]:
+        """Return a few lines for the terminal: every note once, with its first subjects."""
+        lines = [", ".join(f"{n} {what}" for what, n in self.counts.items())]
+        for topic, heading in TOPICS.items():
+            for text, subjects in self.of(topic):
+                about = f" ({_some(subjects, 3)})" if subjects else ""
+                lines.append(printable(f"{heading.lower()}: {text}{about}"))
+        return [line for line in lines if line]
+
+
+def _some(subjects: Iterable[str], most: int) -> str:
+    listed = list(subjects)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
+
+
+def _listed(subjects: list[str], most: int) -> str:
+    if not subjects:
+        return ""
+    more = f" and {len(subjects) - most} more" if len(subjects) > most else ""
+    return ": " + ", ".join(code(s) for s in subjects[:most]) + more
+
+
+def printable(text: str) -> str:
+    """Return text in which nothing can move a terminal's cursor."""
+    return "".join(c if c.isprintable() else c.encode("ascii", "backslashreplace").decode() for c in text)
+
+
+def escape(text: str) -> str:
+    """Return text that markdown shows as it is."""
+    shown = printable(text)
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        shown = shown.replace(character, entity)
+    return shown
+
+
+def code(text: str) -> str:
+    """Return text as a piece of code of markdown."""
+    return "`" + printable(text).replace("`", "'") + "`"

@@ -1,0 +1,339 @@
+"""The objects of a cluster as far as placement needs them: what a container asks for, what a pod insists on, what a node offers.
+
+Quantities are whole milli-CPU and bytes, requests rounded up, capacities down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from placeopt.errors import DocumentError
+from placeopt.kubernetes.quantities import millicores, whole_bytes
+from placeopt.kubernetes.reading import View
+
+#: Milli-CPU and bytes; None where nothing is said.
+Amounts = tuple[int | None, int | None]
+
+
+@dataclass(slots=True)
+class Container:
+    """A container: requests and limits, the environment that is given as text, host ports."""
+
+    view: View
+    name: str
+    requests: Amounts
+    limits: Amounts
+    sidecar: bool
+    environment: list[tuple[str, str]]
+    host_ports: tuple[int, ...]
+    extended: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class PodSpec:
+    """What a pod runs and where it may run."""
+
+    view: View
+    containers: list[Container]
+    inits: list[Container]
+    own_requests: Amounts
+    overhead: Amounts
+    node: str
+    selector: dict[str, str]
+    volumes: list[tuple[str, str, str]]  # (name, kind, claim)
+
+    @property
+    def affinity(self) -> View:
+        """The affinity of the pod, as it stands in the file."""
+        return self.view["affinity"]
+
+
+@dataclass(slots=True)
+class Meta:
+    """Name and labels of an object; `owner` is (kind, name) of its controller."""
+
+    view: View
+    namespace: str
+    name: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    owner: tuple[str, str] | None
+
+    @property
+    def label(self) -> str:
+        """How messages name the object."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(slots=True)
+class Pod:
+    """A pod of a cluster."""
+
+    meta: Meta
+    spec: PodSpec
+    phase: str
+    leaving: bool
+
+
+@dataclass(slots=True)
+class Workload:
+    """A Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, or a Pod that a manifest asks for."""
+
+    kind: str
+    meta: Meta
+    spec: PodSpec
+    replicas: int
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    deadline_seconds: int | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """(namespace, kind, name)."""
+        return self.meta.namespace, self.kind, self.meta.name
+
+
+@dataclass(slots=True)
+class Node:
+    """A machine, or a member cluster of Karmada taken as one place."""
+
+    kind: str
+    meta: Meta
+    cpu: int
+    memory: int
+    pods: int | None
+    ready: bool
+    cordoned: bool
+    taints: list[tuple[str, str, str]] = field(default_factory=list)
+    price: float | None = None
+    layer: str | None = None
+    user_latency_ms: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.meta.name
+
+    def label(self, *keys: str) -> str | None:
+        """Return the value of the first of some labels that the node has."""
+        return next((self.meta.labels[key] for key in keys if self.meta.labels.get(key)), None)
+
+    @property
+    def zone(self) -> str | None:
+        """Its zone."""
+        return self.label("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+
+    @property
+    def region(self) -> str | None:
+        """Its region."""
+        return self.label("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+
+    @property
+    def instance_type(self) -> str | None:
+        """Its machine type."""
+        return self.label("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+
+
+@dataclass(slots=True)
+class Service:
+    """A name under which pods are called."""
+
+    meta: Meta
+    selector: dict[str, str]
+    type: str
+    cluster_ip: str
+
+
+@dataclass(slots=True)
+class Budget:
+    """A PodDisruptionBudget: which pods, and how many may be missing; None where the limit does not fix it."""
+
+    meta: Meta
+    selector: View
+    min_available: Any
+    max_unavailable: Any
+
+
+# -- readers -----------------------------------------------------------------------------------------------------------
+
+
+def quantity(view: View, convert: Callable[..., int], *, capacity: bool = False) -> int | None:
+    """Return a quantity as a whole number; None where nothing is said.
+
+    Raises
+    ------
+    DocumentError
+        Names the file and the line.
+    """
+    if view.value is None:
+        return None
+    try:
+        return convert(view.value, capacity=capacity)
+    except DocumentError as error:
+        raise view.fault(error.problem, error.remedy or "") from None
+
+
+def amounts(view: View, *, capacity: bool = False) -> Amounts:
+    """Return (milli-CPU, bytes) of a list of resources."""
+    if view.value is None:
+        return None, None
+    return quantity(view["cpu"], millicores, capacity=capacity), quantity(view["memory"], whole_bytes, capacity=capacity)
+
+
+def meta(view: View, *, namespaced: bool = True) -> Meta:
+    """Read the metadata of an object.
+
+    Raises
+    ------
+    DocumentError
+        It has no name, or one that Kubernetes does not allow.
+    """
+    about = view["metadata"]
+    name = about["name"].name()
+    if not name:
+        generated = about["generateName"].text()
+        raise (about if about else view).fault(
+            "an object without a name", "give metadata.name" + (", not generateName" if generated else "")
+        )
+    owners = [(o["kind"].text(), o["name"].text()) for o in about["ownerReferences"].items() if o["controller"].flag() or o["kind"].value == "Node"]
+    namespace = (about["namespace"].name() or "default") if namespaced else ""
+    return Meta(view, namespace, name, about["labels"].labels(), about["annotations"].mapping(), owners[0] if owners else None)
+
+
+def container(view: View) -> Container:
+    """Read a container."""
+    resources = view["resources"]
+    requests = resources["requests"]
+    environment = []
+    for entry in view["env"].items():
+        value = entry["value"].value
+        if isinstance(value, str) and value:
+            environment.append((entry["name"].text(), value))
+    ports = tuple(port["hostPort"].whole(0, most=65535) for port in view["ports"].items() if port["hostPort"])
+    asked = {**resources["limits"].mapping(), **requests.mapping()}
+    extended = tuple(sorted(key for key in asked if isinstance(key, str) and key not in _ORDINARY and not key.startswith("hugepages-")))
+    name, sidecar = view["name"].text("?"), view["restartPolicy"].value == "Always"
+    return Container(view, name, amounts(requests), amounts(resources["limits"]), sidecar, environment, ports, extended)
+
+
+_ORDINARY = {"cpu", "memory", "ephemeral-storage"}
+
+
+def pod_spec(view: View) -> PodSpec:
+    """Read the spec of a pod."""
+    containers = [container(c) for c in view["containers"].items()]
+    if not containers:
+        raise view.fault("a pod without containers", "give spec.containers")
+    inits = [container(c) for c in view["initContainers"].items()]
+    volumes = [_volume(v) for v in view["volumes"].items()]
+    own, overhead = amounts(view["resources"]["requests"]), amounts(view["overhead"])
+    return PodSpec(view, containers, inits, own, overhead, view["nodeName"].name(), view["nodeSelector"].labels(), volumes)
+
+
+def _volume(view: View) -> tuple[str, str, str]:
+    kind = next((key for key, value in view.mapping().items() if key != "name" and value is not None), "emptyDir")
+    claim = view[kind]["claimName"].text() if kind == "persistentVolumeClaim" else ""
+    return view["name"].text("?"), kind, claim
+
+
+def pod(view: View) -> Pod:
+    """Read a pod."""
+    about = meta(view)
+    phase = view["status"]["phase"].text("Running" if view["spec"]["nodeName"] else "Pending")
+    return Pod(about, pod_spec(view["spec"]), phase, bool(about.view["metadata"]["deletionTimestamp"]))
+
+
+def workload(view: View) -> Workload:
+    """Read an object that makes pods."""
+    kind, about, spec = view["kind"].text(), meta(view), view["spec"]
+    deadline = None
+    if kind == "Pod":
+        return Workload(kind, about, pod_spec(spec), 1, about.labels, about.annotations)
+    if kind == "CronJob":
+        spec = spec["jobTemplate"]["spec"]
+    if kind in ("Job", "CronJob"):
+        replicas = spec["parallelism"].whole(1)
+        deadline = spec["activeDeadlineSeconds"].whole(0, most=10**9) or None
+    else:
+        replicas = spec["replicas"].whole(1)
+    template = spec["template"]
+    if not template:
+        raise spec.fault("no template of pods", "give spec.template")
+    annotations = template["metadata"]["annotations"].mapping()
+    return Workload(kind, about, pod_spec(template["spec"]), replicas, template["metadata"]["labels"].labels(), annotations, deadline)
+
+
+def node(view: View) -> Node:
+    """Read a node; what it can give to pods is its allocatable."""
+    status, spec = view["status"], view["spec"]
+    cpu, memory = amounts(status["allocatable"], capacity=True)
+    if cpu is None or memory is None:
+        raise (status if status else view).fault("a node without allocatable cpu and memory", "give the output of kubectl get nodes -o json")
+    ready = all(c["status"].text() == "True" for c in status["conditions"].items() if c["type"].value == "Ready")
+    taints = [(t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()]
+    pods = quantity(status["allocatable"]["pods"], _count)
+    return Node("Node", meta(view, namespaced=False), cpu, memory, pods, ready, spec["unschedulable"].flag(), taints)
+
+
+def _count(value: Any, *, capacity: bool) -> int:
+    return millicores(value, capacity=capacity) // 1000
+
+
+def member(view: View) -> Node:
+    """Read a member cluster of Karmada as one place: what it can allocate less what is allocated there."""
+    summary, spec = view["status"]["resourceSummary"], view["spec"]
+    cpu, memory = amounts(summary["allocatable"], capacity=True)
+    if cpu is None or memory is None:
+        raise view.fault("a cluster without status.resourceSummary.allocatable", "give the output of kubectl get clusters -o json of Karmada")
+    used = amounts(summary["allocated"])
+    about = meta(view, namespaced=False)
+    for key, text in (("topology.kubernetes.io/region", spec["region"].text()), ("topology.kubernetes.io/zone", spec["zone"].text())):
+        if text:
+            about.labels = {**about.labels, key: text}
+    ready = all(c["status"].text() == "True" for c in view["status"]["conditions"].items() if c["type"].value == "Ready")
+    taints = [(t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()]
+    return Node("Cluster", about, max(0, cpu - (used[0] or 0)), max(0, memory - (used[1] or 0)), None, ready, False, taints)
+
+
+def service(view: View) -> Service:
+    """Read a service."""
+    spec = view["spec"]
+    return Service(meta(view), spec["selector"].labels(), spec["type"].text("ClusterIP"), spec["clusterIP"].text())
+
+
+def budget(view: View) -> Budget:
+    """Read a PodDisruptionBudget."""
+    spec = view["spec"]
+    return Budget(meta(view), spec["selector"], spec["minAvailable"].value, spec["maxUnavailable"].value)
+
+
+def selects(selector: View, labels: dict[str, str]) -> bool:
+    """Return whether a selector of labels (matchLabels, matchExpressions) holds for `labels`; one that is absent holds for none."""
+    if selector.value is None:
+        return False
+    if any(labels.get(key) != value for key, value in selector["matchLabels"].mapping().items()):
+        return False
+    return all(holds(term, labels) for term in selector["matchExpressions"].items())
+
+
+def holds(term: View, labels: dict[str, str]) -> bool:
+    """Return whether a requirement (key, operator, values) holds.
+
+    Raises
+    ------
+    DocumentError
+        An unknown operator.
+    """
+    key, operator, value = term["key"].text(), term["operator"].text(), labels.get(term["key"].text())
+    values = [v.text() for v in term["values"].items()]
+    if operator in ("In", "NotIn"):
+        return (value is not None and value in values) == (operator == "In")
+    if operator in ("Exists", "DoesNotExist"):
+        return (value is not None) == (operator == "Exists")
+    if operator in ("Gt", "Lt") and len(values) == 1:
+        if value is None or not value.isdecimal() or not values[0].lstrip("-").isdecimal() or len(value) > 20 or len(values[0]) > 20:
+            return False
+        return int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
+    raise term.fault(f"the operator {operator[:40]!r} of {key[:60]!r} is not legal", "legal: In, NotIn, Exists, DoesNotExist, Gt, Lt")

@@ -1,0 +1,120 @@
+"""What a pod asks for, as the scheduler of Kubernetes counts it, and the policy for containers that do not say.
+
+The effective request of a pod, per resource: the larger of (a) its containers and sidecars together and (b) each init container together
+with the sidecars that start before it; then the overhead of its runtime class. A request of the pod itself stands for its containers'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from placeopt.errors import DocumentError, UsageError
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import Amounts, Container, PodSpec
+from placeopt.kubernetes.quantities import millicores, whole_bytes
+
+_WHAT = ("cpu", "memory")
+
+
+class Size(NamedTuple):
+    """Milli-CPU and bytes of a pod."""
+
+    cpu: int
+    memory: int
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a container is taken to ask for where it does not say: the first of `steps` that knows.
+
+    Parameters
+    ----------
+    steps : sequence of (str, Amounts)
+        ``("limits", ...)``: its limit; ``("default", (milli-CPU, bytes))``.
+    """
+
+    steps: tuple[tuple[str, Amounts], ...] = ()
+
+    @classmethod
+    def parse(cls, texts: Sequence[str]) -> Policy:
+        """Read ``error``, ``limits`` and ``default=100m,128Mi``, in the order in which they are asked.
+
+        Raises
+        ------
+        UsageError
+            None of these.
+        """
+        return cls(tuple(step for text in texts if (step := _step(text)) is not None))
+
+
+def _step(text: str) -> tuple[str, Amounts] | None:
+    if text == "error":
+        return None
+    if text == "limits":
+        return "limits", (None, None)
+    word, _, given = text.partition("=")
+    parts = given.split(",")
+    if word != "default" or len(parts) != 2:
+        raise UsageError(f"--missing-requests {text!r}; legal: error, limits, default=CPU,MEMORY such as default=100m,128Mi")
+    try:
+        return "default", (millicores(parts[0].strip()), whole_bytes(parts[1].strip()))
+    except DocumentError as error:
+        raise UsageError(f"--missing-requests {text!r}: {error}") from None
+
+
+def effective(spec: PodSpec, policy: Policy, notes: Notes, label: str) -> Size:
+    """Return the effective request of a pod.
+
+    Raises
+    ------
+    DocumentError
+        A container says nothing of a resource, and the policy neither.
+    """
+    return Size(_effective(spec, 0, policy, notes, label), _effective(spec, 1, policy, notes, label))
+
+
+def _effective(spec: PodSpec, r: int, policy: Policy, notes: Notes, label: str) -> int:
+    own, overhead = spec.own_requests[r], spec.overhead[r] or 0
+    if own is not None:
+        return own + overhead
+    running = sum(_request(c, r, policy, notes, label) for c in spec.containers)
+    started = most = 0
+    for init in spec.inits:
+        if init.sidecar:
+            started += _request(init, r, policy, notes, label)
+            most = max(most, started)
+        else:
+            most = max(most, started + _init_request(init, r, notes, label))
+    return max(running + started, most) + overhead
+
+
+def _init_request(init: Container, r: int, notes: Notes, label: str) -> int:
+    """Return the request of an init container that ends before the pod serves: without one it adds nothing to the pod."""
+    asked = init.requests[r]
+    if asked is None:
+        notes.add("assumption", f"init containers without a {_WHAT[r]} request add none: they end before the pod serves", f"{label} {init.name[:63]}")
+        return 0
+    return asked
+
+
+def _request(c: Container, r: int, policy: Policy, notes: Notes, label: str) -> int:
+    asked = c.requests[r]
+    if asked is not None:
+        return asked
+    what, subject = _WHAT[r], f"{label} {c.name[:63]}"
+    for kind, amount in policy.steps:
+        if kind == "limits" and c.limits[r] is not None:
+            notes.add("assumption", f"no {what} request: its limit", subject)
+            return c.limits[r]  # type: ignore[return-value]
+        if kind == "default":
+            value = amount[r]
+            assert value is not None
+            unit = f"{value}m" if r == 0 else f"{value} bytes"
+            notes.add("assumption", f"no {what} request: {unit} (--missing-requests)", subject)
+            return value
+    limit = " (it has a limit: --missing-requests limits takes it)" if c.limits[r] is not None else ""
+    remedy = "say what to assume: --missing-requests default=100m,128Mi, or limits"
+    view = c.view["resources"]["requests"] if c.view["resources"] else c.view
+    raise view.fault(f"container {c.name[:63]!r} of {label} has no {what} request{limit}", remedy)
