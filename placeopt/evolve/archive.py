@@ -13,48 +13,79 @@ MOST_BYTES = 2**28
 class Archive:
     """Keeps non-dominated vectors; new ones wait in a buffer, as filtering many at once is far cheaper than one by one.
 
+    A vector is copied once, into a row of a store; rows of vectors that are dominated later are used again.
+
     Parameters
     ----------
     num_genes, num_objectives : int
     buffer : int
         Vectors that may wait before the archive is filtered; it also grows with the archive.
+
+    Attributes
+    ----------
+    F : ndarray, shape (k, num_objectives)
+        Objectives of the settled vectors.
     """
 
     def __init__(self, num_genes: int, num_objectives: int, buffer: int = 1024):
-        self.X = np.empty((0, num_genes), dtype=np.int64)
         self.F = np.empty((0, num_objectives))
+        self._store = np.empty((0, num_genes), dtype=np.int64)
+        self._rows = self._unused = np.empty(0, dtype=np.int64)
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
         self._most = max(100, MOST_BYTES // (8 * num_genes))
         self._count, self._buffer = 0, min(buffer, self._most)
         self._least = np.inf
         self._rejected = np.empty((0, num_genes), dtype=np.int64)
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def add(self, X: np.ndarray, F: np.ndarray, G: np.ndarray) -> None:
         """Offer evaluated vectors."""
-        excess = G.sum(axis=1) if G.shape[1] else np.zeros(len(F))
-        feasible = excess <= 0
-        if not feasible.all() and len(self.X) == 0:
-            k = int(excess.argmin())
-            if 0 < excess[k] < self._least:
-                self._least, self._rejected = float(excess[k]), X[k : k + 1].copy()
-        if feasible.any():
-            self._waiting.append((X[feasible], F[feasible]))
-            self._count += int(feasible.sum())
-        if self._count >= max(self._buffer, len(self.X)):
+        if G.shape[1]:
+            excess = G.sum(axis=1)
+            feasible = excess <= 0
+            if not feasible.all() and len(self) == 0:
+                k = int(excess.argmin())
+                if 0 < excess[k] < self._least:
+                    self._least, self._rejected = float(excess[k]), X[k : k + 1].copy()
+            X, F = X[feasible], F[feasible]
+        if len(X):
+            self._waiting.append((X, F))
+            self._count += len(X)
+        if self._count >= max(self._buffer, len(self)):
             self.settle()
 
     def settle(self) -> None:
         """Filter what waits into the archive."""
         if not self._waiting:
             return
-        X = np.concatenate([self.X, *(x for x, _ in self._waiting)])
         F = np.concatenate([self.F, *(f for _, f in self._waiting)])
         keep = nondominated(F)
         if keep.sum() > self._most:
-            keep = np.flatnonzero(keep)
-            keep = keep[farthest(F[keep], self._most)]
-        self.X, self.F = X[keep], F[keep]
+            chosen = np.flatnonzero(keep)
+            keep = np.zeros_like(keep)
+            keep[chosen[farthest(F[chosen], self._most)]] = True
+        old, new = keep[: len(self)], keep[len(self) :]
+        self._unused = np.concatenate((self._unused, self._rows[~old]))
+        self._rows = np.concatenate((self._rows[old], self._copied(new)))
+        self.F = F[keep]
         self._waiting, self._count = [], 0
+
+    def _copied(self, new: np.ndarray) -> np.ndarray:
+        """Copy those that wait and are marked into the store; return their rows."""
+        if (lacking := int(new.sum()) - len(self._unused)) > 0:
+            size = len(self._store)
+            grown = np.empty((size + max(lacking, size), self._store.shape[1]), dtype=np.int64)
+            grown[:size] = self._store
+            self._store, self._unused = grown, np.concatenate((self._unused, np.arange(size, len(grown))))
+        rows, self._unused = np.split(self._unused, [int(new.sum())])
+        done = begin = 0
+        for X, _ in self._waiting:
+            chosen = X[new[begin : begin + len(X)]]
+            self._store[rows[done : done + len(chosen)]] = chosen
+            begin, done = begin + len(X), done + len(chosen)
+        return rows
 
     @property
     def best(self) -> tuple[float, ...]:
@@ -64,4 +95,4 @@ class Archive:
     def result(self) -> np.ndarray:
         """Return the non-dominated vectors, shape (k, num_genes); the least-violating one where none is feasible."""
         self.settle()
-        return self.X if len(self.X) else self._rejected
+        return self._store[self._rows] if len(self) else self._rejected

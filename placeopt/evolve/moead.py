@@ -18,30 +18,48 @@ from placeopt.problems.base import Problem
 
 
 @kernel
-def _tchebycheff(f, ideal, weight):
-    worst = 0.0
-    for m in range(len(f)):
-        worst = max(worst, weight[m] * (f[m] - ideal[m]))
-    return worst
+def _below(state, bound):
+    """Return a random integer in [0, bound): splitmix64 (Steele, Lea, Flood, OOPSLA 2014)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64(((z ^ (z >> np.uint64(31))) >> np.uint64(11)) % np.uint64(bound))
+
+
+@kernel
+def _choose(block, neighbours, locality, state, parents, candidates):
+    """Write for each subproblem of a block two parents, and in random order the subproblems whose vectors its child may replace."""
+    size, width = neighbours.shape
+    for k in range(len(block)):
+        local = _below(state, 1 << 20) < locality * (1 << 20)
+        for j in range(width):
+            candidates[k, j] = neighbours[block[k], j] if local else _below(state, size)
+        parents[0, k], parents[1, k] = candidates[k, _below(state, width)], candidates[k, _below(state, width)]
+        for j in range(width - 1, 0, -1):
+            other = _below(state, j + 1)
+            candidates[k, j], candidates[k, other] = candidates[k, other], candidates[k, j]
 
 
 @kernel
 def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, excess, most):
-    """Let each child replace at most `most` of the subproblems named in its row of `candidates` (-1 ends it) that it betters."""
+    """Let each child replace at most `most` of the subproblems named in its row of `candidates` that it betters."""
+    num = len(ideal)
     for k in range(len(children)):
-        for m in range(len(ideal)):
+        for m in range(num):
             ideal[m] = min(ideal[m], child_F[k, m])
         replaced = 0
-        for j in candidates[k]:
-            if j < 0 or replaced >= most:
-                break
-            if child_excess[k] != excess[j]:
-                better = child_excess[k] < excess[j]
-            else:
-                better = _tchebycheff(child_F[k], ideal, weights[j]) < _tchebycheff(F[j], ideal, weights[j])
-            if better:
+        for c in range(candidates.shape[1]):
+            j = candidates[k, c]
+            mine = theirs = 0.0
+            for m in range(num):  # Tchebycheff
+                mine = max(mine, weights[j, m] * (child_F[k, m] - ideal[m]))
+                theirs = max(theirs, weights[j, m] * (F[j, m] - ideal[m]))
+            if child_excess[k] < excess[j] or (child_excess[k] == excess[j] and mine < theirs):
                 X[j], F[j], excess[j] = children[k], child_F[k], child_excess[k]
                 replaced += 1
+                if replaced >= most:
+                    break
 
 
 class _Population:
@@ -62,6 +80,7 @@ class _Population:
         distance_to = (self.weights[:, None, :] * (F[None] - self.ideal)).max(axis=2) + 1e9 * excess
         chosen = distance_to.argmin(axis=1)
         self.X, self.F, self.excess = X[chosen].copy(), F[chosen].copy(), excess[chosen].copy()
+        self.state = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
 
 
 def run(
@@ -72,7 +91,7 @@ def run(
     start: Front | None = None,
     *,
     neighbours: int = 20,
-    block: int = 32,
+    block: int = 128,
     locality: float = 0.9,
     replacements: int = 8,
     fineness: float | None = None,
@@ -108,15 +127,11 @@ def run(
 
 
 def _generation(search: Search, population: _Population, block: np.ndarray, locality: float, replacements: int) -> None:
-    rng, size, width = search.rng, len(population.X), population.neighbours.shape[1]
-    near = population.neighbours[block]
-    local = (rng.random(len(block)) < locality)[:, None]
-    rows = np.arange(len(block))[:, None]
-    parents = np.where(local, near[rows, rng.integers(0, width, (len(block), 2))], rng.integers(0, size, (len(block), 2)))
-    children = search.encoder.vary(rng, population.X[parents[:, 0]], population.X[parents[:, 1]])
-    children, F, G = search.evaluate(children)
-    shuffled = near[rows, rng.random((len(block), width)).argsort(axis=1)]
-    candidates = np.where(local, shuffled, rng.integers(0, size, (len(block), width)))
-    _replace(
-        children, F, G.sum(axis=1), candidates, population.weights, population.ideal, population.X, population.F, population.excess, replacements
-    )  # fmt: skip
+    """Make, evaluate and place one child for each subproblem of a block."""
+    p = population
+    parents = np.empty((2, len(block)), dtype=np.int64)
+    candidates = np.empty((len(block), p.neighbours.shape[1]), dtype=np.int64)
+    _choose(block, p.neighbours, locality, p.state, parents, candidates)
+    children, F, G = search.evaluate(search.encoder.vary(search.rng, p.X[parents[0]], p.X[parents[1]]))
+    excess = G.sum(axis=1) if G.shape[1] else np.zeros(len(F))
+    _replace(children, F, excess, candidates, p.weights, p.ideal, p.X, p.F, p.excess, replacements)

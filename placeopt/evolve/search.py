@@ -62,7 +62,7 @@ class Search:
     @property
     def finished(self) -> bool:
         """Whether the search must stop, with time left to judge what it found."""
-        return self.budget.exhausted or self.budget.seconds_left <= self._judging * len(self.archive.X)
+        return self.budget.exhausted or self.budget.seconds_left <= self._judging * len(self.archive)
 
     def first(self, size: int) -> np.ndarray:
         """Return the plans to start from, the seeds of heuristics/, and random vectors up to `size` of them all."""
@@ -85,7 +85,7 @@ class Search:
         self.budget.spend(len(X))
         self.archive.add(X, F, G)
         if self.budget.on_progress is not None:
-            self.budget.report(self.archive.best, len(self.archive.X))
+            self.budget.report(self.archive.best, len(self.archive))
         return X, F, G
 
     def conclude(
