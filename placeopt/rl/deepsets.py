@@ -96,7 +96,7 @@ class Network(nn.Module):
         x = rows[..., :-1]
         if not s.score:
             return x, legal, None
-        score = (x[..., list(s.score)] * x[..., s.features :]).sum(dim=-1)
+        score = (x[..., list(s.score[: s.parts])] * x[..., s.features :]).sum(dim=-1) + x[..., list(s.score[s.parts :])].sum(dim=-1)
         return torch.cat([x, score.unsqueeze(-1)], dim=-1), legal, score
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:

@@ -36,7 +36,8 @@ class Shape:
         Widths of the layers.
     activation : {"tanh", "relu"}
     score : tuple of int
-        K columns of the features that hold the one-step rewards of an action; empty where there are none.
+        K columns of the features that hold the parts of an action's one-step reward, and where there is one a column that counts in
+        full; empty where there are none.
     """
 
     features: int
@@ -115,7 +116,7 @@ class Policy:
         preferences = np.broadcast_to(np.asarray(weights, dtype=np.float32)[..., None, :], (*x.shape[:-1], s.parts))
         columns, score = [x, preferences], np.zeros(x.shape[:-1], dtype=np.float32)
         if s.score:
-            score = (x[..., list(s.score)] * preferences).sum(axis=-1)
+            score = (x[..., list(s.score[: s.parts])] * preferences).sum(axis=-1) + x[..., list(s.score[s.parts :])].sum(axis=-1)
             columns.append(score[..., None])
         x = np.concatenate(columns, axis=-1)
         act = ACTIVATIONS[s.activation]

@@ -130,7 +130,7 @@ def header_of(policy: Policy) -> dict[str, Any]:
 def shape_of(header: Any, file: str) -> Shape:
     """Return the form of the network that a validated header describes."""
     n, parts = header.network, len(header.rewards)
-    if n.score and (len(n.score) != parts or not all(0 <= c < n.features for c in n.score)):
+    if n.score and (len(n.score) - parts not in (0, 1) or not all(0 <= c < n.features for c in n.score)):
         raise DocumentError(f"{list(n.score)} is not legal", file=file, path="network.score", remedy=f"legal: {parts} of the {n.features} columns")
     if not all(1 <= width <= 4096 for width in n.hidden):
         raise DocumentError(f"{list(n.hidden)} is not legal", file=file, path="network.hidden", remedy="legal: widths of 1 to 4096")

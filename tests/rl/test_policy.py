@@ -43,7 +43,7 @@ def scene(seed, actions, features, parts):
 def test_equivariant(form, actions):
     """Rows that change places take their logits with them; illegal rows count for nothing; any number of actions goes."""
     seed, features, parts, hidden, activation, scored = form
-    policy = make(seed, features, parts, tuple(hidden), activation, tuple(range(parts)) if scored and features >= parts else ())
+    policy = make(seed, features, parts, tuple(hidden), activation, tuple(range(min(features, parts + 1))) if scored and features >= parts else ())
     x, w, masks = scene(seed, actions, features, parts)
     order = np.random.default_rng(seed).permutation(actions)
     logits = policy.logits(x, w, masks)
@@ -64,7 +64,7 @@ def test_numpy_equals_torch(form, actions):
     from placeopt.rl.deepsets import Network, numpy_arrays
 
     seed, features, parts, hidden, activation, scored = form
-    policy = make(seed, features, parts, tuple(hidden), activation, tuple(range(parts)) if scored and features >= parts else ())
+    policy = make(seed, features, parts, tuple(hidden), activation, tuple(range(min(features, parts + 1))) if scored and features >= parts else ())
     network = Network(policy.shape)
     network.load_state_dict({key: torch.from_numpy(value) for key, value in policy.arrays.items()})
     assert all((numpy_arrays(network)[key] == value).all() for key, value in policy.arrays.items())

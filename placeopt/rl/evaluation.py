@@ -1,0 +1,77 @@
+"""What a policy, or any other way of choosing, comes to over many episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from placeopt.rl.vector import Episodes, Weights
+from placeopt.sequential.batch import Batch
+
+#: Chooses actions (N,) from observations (N, A, F), weights (N, K) and masks (N, A).
+Chooser = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def greedy(score: tuple[int, ...]) -> Chooser:
+    """Return the way of choosing that goes by the one-step reward, where columns `score` of the features hold it."""
+
+    def choose(observations: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        parts = weights.shape[-1]
+        value = (observations[..., list(score[:parts])] * weights[:, None]).sum(axis=-1) + observations[..., list(score[parts:])].sum(axis=-1)
+        return np.where(masks, value, -np.inf).argmax(axis=1)
+
+    return choose
+
+
+def evaluate(batch: Batch, choose: Chooser, episodes: int, weights: Weights = None, seed: int = 0) -> dict[str, np.ndarray]:
+    """Return the facts of complete episodes, arrays of length `episodes`; ``reward`` is the undiscounted weighted sum.
+
+    Episode k has seed ``seed + k``, however many environments the batch has.
+
+    Parameters
+    ----------
+    batch : Batch
+    choose : callable
+        Such as `Policy.act`.
+    episodes, seed : int
+    weights
+        As of `placeopt.rl.preferences.Preferences`.
+    """
+    runs = Episodes(batch, weights, ())
+    parts: list[dict[str, np.ndarray]] = []
+    for first in range(0, episodes, batch.num_envs):
+        runs.reset(np.arange(batch.num_envs, dtype=np.uint64) + np.uint64(seed + first))
+        found: dict[str, np.ndarray] = {}
+        running = np.ones(batch.num_envs, dtype=bool)
+        while running.any():
+            actions = np.zeros(batch.num_envs, dtype=np.int64)
+            actions[running] = choose(batch.observations[running], runs.preferences.rows[running], batch.masks[running])
+            _, _, ended = runs.step(actions)
+            just = ended & running
+            if just.any():
+                for key, value in runs.facts().items():
+                    found.setdefault(key, np.zeros(batch.num_envs, dtype=value.dtype))[just] = value[just]
+                running &= ~ended
+                if running.any():
+                    runs.reset(None, ended)
+        parts.append(found)
+    facts = {key: np.concatenate([part[key] for part in parts])[:episodes] for key in parts[0]}
+    return {"reward": facts.pop("episode_return")} | facts
+
+
+def summary(facts: dict[str, np.ndarray]) -> dict[str, tuple[float, float]]:
+    """Return mean and half the width of its 95 % interval for every fact; episodes in which it is not defined are left out."""
+    found: dict[str, tuple[float, float]] = {}
+    for key, values in facts.items():
+        known = np.asarray(values, dtype=float)
+        known = known[np.isfinite(known)]
+        half = 1.96 * float(known.std(ddof=1)) / len(known) ** 0.5 if len(known) > 1 else float("nan")
+        found[key] = (float(known.mean()) if len(known) else float("nan"), half)
+    return found
+
+
+def table(facts: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the means alone."""
+    return {key: mean for key, (mean, _) in summary(facts).items()}
