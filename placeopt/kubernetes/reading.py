@@ -171,9 +171,7 @@ def read(path: str | os.PathLike[str]) -> list[View]:
         The file cannot be read, is too large, or is neither JSON nor YAML; the line is named.
     """
     file, text, count = _text(str(path))
-    if control := _CONTROL.search(text):
-        line = text.count("\n", 0, control.start()) + 1
-        raise yaml_reading.fault(file, line, f"the control character {control[0]!a}", "give a text file")
+    _no_control(text, file)
     start = text.lstrip()[:1]
     if start in ("{", "[") and (document := _json(text, file)) is not None:
         return [View(document, Source(file, text, is_json=True))]
@@ -181,6 +179,27 @@ def read(path: str | os.PathLike[str]) -> list[View]:
         raise DocumentError(f"more than {MOST_YAML_BYTES // 2**20} MiB of YAML", file=file, remedy="give JSON: kubectl get ... -o json")
     source = Source(file, text, is_json=False)
     return [View(value, source, k) for k, (value, _) in enumerate(yaml_reading.documents(text, file))]
+
+
+def read_text(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return (file, text) of a text file that is no YAML, such as CSV.
+
+    Raises
+    ------
+    DocumentError
+        It cannot be read, is too large, or is not text.
+    """
+    file, text, count = _text(str(path))
+    if count > MOST_YAML_BYTES:
+        raise DocumentError(f"more than {MOST_YAML_BYTES // 2**20} MiB", file=file, path="line 1", remedy="give a shorter table")
+    _no_control(text, file)
+    return file, text
+
+
+def _no_control(text: str, file: str) -> None:
+    if control := _CONTROL.search(text):
+        line = text.count("\n", 0, control.start()) + 1
+        raise yaml_reading.fault(file, line, f"the control character {control[0]!a}", "give a text file")
 
 
 def _text(path: str) -> tuple[str, str, int]:

@@ -1,0 +1,253 @@
+"""The nodes to place on: which take part, what room is left beside what comes with them, and which pods may go where."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from placeopt.errors import DocumentError, InfeasibleInstanceError, UsageError, did_you_mean
+from placeopt.kubernetes.manifests import Cluster
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import Meta, Node, holds
+from placeopt.kubernetes.quantities import millicores, whole_bytes
+from placeopt.kubernetes.reading import LABEL, NAME, Source, View, read_text
+from placeopt.kubernetes.sizes import Size
+from placeopt.kubernetes.units import Unit
+
+_COLUMNS = ("name", "cpu", "memory", "zone", "region", "layer", "instance_type", "price", "user_latency_ms", "count")
+_BLOCKING = {"NoSchedule", "NoExecute"}
+_MOST_NODES = 100_000
+
+
+@dataclass
+class Site:
+    """The nodes of the instance with the room they have, and the replicas on them.
+
+    Attributes
+    ----------
+    nodes : dict of str to Node
+    room : dict of str to Size
+        Milli-CPU and bytes left beside DaemonSets and static pods.
+    drain : set of str
+        Nodes to empty.
+    units : list of Unit
+        Without those that come with their node.
+    """
+
+    nodes: dict[str, Node]
+    room: dict[str, Size]
+    drain: set[str] = field(default_factory=set)
+    units: list[Unit] = field(default_factory=list)
+
+
+def site(cluster: Cluster, found: Sequence[Unit], notes: Notes, *, drain: Iterable[str] = (), drain_cordoned: bool = False) -> Site:
+    """Return the nodes that take part and the replicas on them.
+
+    Raises
+    ------
+    UsageError
+        A node to drain is unknown.
+    """
+    result = Site(_taking_part(cluster.nodes, notes, drain_cordoned), {})
+    for name in drain:
+        if name not in cluster.nodes:
+            raise UsageError(f"--drain {name!r}: no such node; {did_you_mean(name, list(cluster.nodes)[:50])}")
+    result.drain = {n for n in drain if n in result.nodes} | {n.name for n in result.nodes.values() if n.cordoned}
+    result.room = {n.name: Size(n.cpu, n.memory) for n in result.nodes.values()}
+    for unit in found:
+        if unit.bound:
+            _take_room(result, unit, notes)
+        elif unit.node is None or unit.node in result.nodes:
+            result.units.append(unit)
+        else:
+            known = unit.node in cluster.nodes
+            notes.add("left-out", "pods on nodes that are left out" if known else "pods on nodes that the files do not have", unit.label)
+    _pin_overdone(result, notes)
+    return result
+
+
+def _taking_part(nodes: dict[str, Node], notes: Notes, drain_cordoned: bool) -> dict[str, Node]:
+    taken = {}
+    for node in nodes.values():
+        if not node.ready:
+            notes.add("left-out", "nodes that are not ready, with their pods", node.name)
+        elif node.cordoned and not drain_cordoned:
+            notes.add("left-out", "cordoned nodes, with their pods (--cordoned drain empties them)", node.name)
+        else:
+            if node.cordoned:
+                notes.add("assumption", "cordoned nodes must end empty (--cordoned drain)", node.name)
+            if node.pods is not None:
+                notes.add("not-expressed", "the largest number of pods of a node")
+            taken[node.name] = node
+    return taken
+
+
+def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
+    """Take what comes with a node off its room; without pods, a DaemonSet of a manifest is on every node that it may be on."""
+    everywhere = [n for n, ok in zip(result.nodes, eligible(unit, result.nodes.values()), strict=True) if ok] if unit.node is None else []
+    for name in everywhere if unit.node is None else [unit.node]:
+        if name in result.room:
+            room = result.room[name]
+            result.room[name] = Size(max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory))
+            notes.add("capacity", unit.bound, f"{unit.label} on {name}")
+
+
+def _pin_overdone(result: Site, notes: Notes) -> None:
+    load: dict[str, list[int]] = {name: [0, 0] for name in result.nodes}
+    for unit in result.units:
+        if unit.node is not None:
+            load[unit.node][0] += unit.size.cpu
+            load[unit.node][1] += unit.size.memory
+    for name, used in load.items():
+        if used[0] > result.room[name].cpu or used[1] > result.room[name].memory:
+            notes.add("assumption", "nodes whose pods ask for more than they can allocate: legal, the plan must mend it", name)
+
+
+# -- who may go where --------------------------------------------------------------------------------------------------
+
+
+def eligible(unit: Unit, nodes: Iterable[Node]) -> list[bool]:
+    """Return, node by node, whether its taints, the node selector and the required node affinity let a pod run there."""
+    spec = unit.spec
+    terms = list(spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"].items())
+    tolerations = [(t["key"].text(), t["operator"].text("Equal"), t["value"].text(), t["effect"].text()) for t in spec.view["tolerations"].items()]
+    return [
+        all(node.meta.labels.get(key) == value for key, value in spec.selector.items())
+        and (not terms or any(_term_holds(term, node) for term in terms))
+        and all(_tolerated(taint, tolerations) for taint in node.taints if taint[2] in _BLOCKING)
+        for node in nodes
+    ]
+
+
+def rules_of(unit: Unit) -> str:
+    """Return a text that is the same for pods with the same rules about nodes."""
+    spec = unit.spec
+    hard = spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"].value
+    return json.dumps([sorted(spec.selector.items()), hard, spec.view["tolerations"].value], sort_keys=True)
+
+
+def _term_holds(term: View, node: Node) -> bool:
+    expressions, fields = list(term["matchExpressions"].items()), list(term["matchFields"].items())
+    if not expressions and not fields:
+        return False
+    return all(holds(e, node.meta.labels) for e in expressions) and all(holds(f, {"metadata.name": node.name}) for f in fields)
+
+
+def _tolerated(taint: tuple[str, str, str], tolerations: Sequence[tuple[str, str, str, str]]) -> bool:
+    key, value, effect = taint
+    if key == "node.kubernetes.io/unschedulable":
+        return True  # a cordon, which is dealt with as such
+    return any(
+        (not e or e == effect) and (k == key or (not k and operator == "Exists")) and (operator == "Exists" or v == value)
+        for k, operator, v, e in tolerations
+    )
+
+
+def allowed(found: Sequence[Unit], nodes: dict[str, Node]) -> list[frozenset[str]]:
+    """Return for every replica the nodes that it may run on by its own rules."""
+    known: dict[str, frozenset[str]] = {}
+    result = []
+    for unit in found:
+        rules = rules_of(unit)
+        if rules not in known:
+            known[rules] = frozenset(n for n, ok in zip(nodes, eligible(unit, nodes.values()), strict=True) if ok)
+        result.append(known[rules])
+    return result
+
+
+def place(result: Site, notes: Notes) -> None:
+    """Give replicas that do not run yet a node, as the default scheduler would: where cpu and memory are least in use after it.
+
+    Raises
+    ------
+    InfeasibleInstanceError
+        A replica has no room.
+    """
+    waiting = [u for u in result.units if u.node is None]
+    if not waiting:
+        return
+    if not result.nodes:
+        raise InfeasibleInstanceError(["there are no nodes to place on"])
+    free = {name: [room.cpu, room.memory] for name, room in result.room.items()}
+    for unit in result.units:
+        if unit.node is not None:
+            free[unit.node][0] -= unit.size.cpu
+            free[unit.node][1] -= unit.size.memory
+    for unit, where in zip(waiting, allowed(waiting, result.nodes), strict=True):
+        room = [n for n in result.nodes if n in where and n not in result.drain and free[n][0] >= unit.size.cpu and free[n][1] >= unit.size.memory]
+        if not room:
+            raise InfeasibleInstanceError([f"no node has room for {unit.label} ({unit.size.cpu}m cpu, {unit.size.memory} bytes)"])
+        best = max(room, key=lambda n: sum((free[n][r] - unit.size[r]) / max(1, result.room[n][r]) for r in range(2)))
+        unit.node = best
+        free[best][0] -= unit.size.cpu
+        free[best][1] -= unit.size.memory
+    text = "replicas of manifests run where the default scheduler would start them: on the node least in use"
+    notes.add("assumption", text, f"{len(waiting)} replicas")
+
+
+# -- nodes from CSV ----------------------------------------------------------------------------------------------------
+
+
+def read_nodes(path: str | os.PathLike[str]) -> list[Node]:
+    """Read nodes from CSV: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price, user_latency_ms, count``.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the line and what is legal.
+    """
+    file, text = read_text(path)
+    rows = list(csv.reader(text.splitlines()))
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    for column in ("name", "cpu", "memory"):
+        if column not in header:
+            raise DocumentError(f"no column {column!r}", file=file, path="line 1", remedy=f"legal columns: {', '.join(_COLUMNS)}")
+    if odd := [c for c in header if c not in _COLUMNS or header.count(c) > 1]:
+        raise DocumentError(f"column {odd[0][:60]!r} is unknown or stands twice", file=file, path="line 1", remedy=f"legal: {', '.join(_COLUMNS)}")
+    found: list[Node] = []
+    for number, cells in enumerate(rows[1:], start=2):
+        if any(cell.strip() for cell in cells):
+            found += _csv_nodes(dict(zip(header, (c.strip() for c in cells), strict=False)), file, number)
+        if len(found) > _MOST_NODES:
+            raise DocumentError(f"more than {_MOST_NODES:,} nodes", file=file, path=f"line {number}", remedy="give fewer")
+    return found
+
+
+def _csv_nodes(row: dict[str, str], file: str, line: int) -> list[Node]:
+    def fault(problem: str, remedy: str) -> DocumentError:
+        return DocumentError(problem, file=file, path=f"line {line}", remedy=remedy)
+
+    def number(column: str, most: float = 1e9) -> float | None:
+        text = row.get(column, "")
+        try:
+            value = float(text) if text else None
+        except ValueError:
+            value = -1.0
+        if value is not None and not 0 <= value <= most:
+            raise fault(f"{column} is {text[:60]!r}", f"legal: a number, 0 to {most:g}")
+        return value
+
+    name = row.get("name", "")
+    if not NAME.fullmatch(name):
+        raise fault(f"{name[:60]!r} is no name of a node", "legal: lower-case letters, digits, - and .")
+    labels = {}
+    for column, key in (("zone", "topology.kubernetes.io/zone"), ("region", "topology.kubernetes.io/region"),
+                        ("instance_type", "node.kubernetes.io/instance-type")):  # fmt: skip
+        if value := row.get(column, ""):
+            labels[key] = value
+    if bad := next((v for v in (*labels.values(), row.get("layer", "")) if not LABEL.fullmatch(v)), None):
+        raise fault(f"{bad[:60]!r} is no value of a label", "legal: letters, digits, -, _ and ., up to 63")
+    try:
+        cpu, memory = millicores(row.get("cpu", ""), capacity=True), whole_bytes(row.get("memory", ""), capacity=True)
+    except DocumentError as error:
+        raise fault(error.problem, error.remedy or "") from None
+    count = int(number("count", 10_000) or 1)
+    names = [name] if count == 1 else [f"{name}-{k + 1}" for k in range(count)]
+    empty = View({}, Source(file, "", is_json=True))
+    extra = (number("price"), row.get("layer") or None, number("user_latency_ms"))
+    return [Node("Node", Meta(empty, "", n, labels, {}, None), cpu, memory, None, True, False, [], *extra) for n in names]
+
+

@@ -1,0 +1,249 @@
+"""The replicas to place: running pods, or those that manifests ask for; and which of them must stay where they are.
+
+Pods of a DaemonSet and static pods come with their node: they take of its capacity and do not keep it in use. Other pods that must not
+move (`stays`) do keep it in use.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from placeopt.kubernetes.edges import Key
+from placeopt.kubernetes.manifests import Cluster
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import Meta, PodSpec, selects
+from placeopt.kubernetes.quantities import parse
+from placeopt.kubernetes.sizes import Policy, Size, effective
+
+_SAFE, _LOCAL = "cluster-autoscaler.kubernetes.io/safe-to-evict", "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+_MIRROR, _KEEP = "kubernetes.io/config.mirror", "karpenter.sh/do-not-disrupt"
+_SHARED = {"ReadWriteMany", "ReadOnlyMany"}
+
+
+@dataclass
+class Unit:
+    """One replica: `node` None where it does not run yet; `stays` says why it must not move, empty where it may."""
+
+    namespace: str
+    kind: str
+    workload: str
+    name: str
+    pod: str | None
+    node: str | None
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    spec: PodSpec
+    size: Size
+    bound: str = ""
+    stays: str = ""
+
+    @property
+    def key(self) -> Key:
+        """(namespace, name) of its workload."""
+        return self.namespace, self.workload
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass
+class Rules:
+    """What the user said on which pods may move.
+
+    Parameters
+    ----------
+    policy : Policy
+        For missing requests.
+    namespaces : sequence of str
+        Only these are planned; all where it is empty.
+    fixed_namespaces : sequence of str
+        Their pods stay.
+    move_empty_dir : bool
+        Whether the contents of an emptyDir may be lost.
+    """
+
+    policy: Policy = field(default_factory=Policy)
+    namespaces: Sequence[str] = ()
+    fixed_namespaces: Sequence[str] = ("kube-system",)
+    move_empty_dir: bool = False
+
+
+def units(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
+    """Return the replicas of a cluster, those of DaemonSets and static pods among them.
+
+    Where the files have pods, these are what runs; else the replicas that the manifests ask for.
+
+    Raises
+    ------
+    DocumentError
+        A request is missing and the policy does not fill it in.
+    """
+    found = list(_running(cluster, rules, notes)) if cluster.pods else list(_wanted(cluster, rules, notes))
+    for unit in found:
+        if not unit.bound:
+            unit.stays = _why(unit, cluster, rules)
+    _budgets(cluster, found, notes)
+    _apart(found)
+    for unit in found:
+        if unit.stays:
+            notes.add("pinned", unit.stays, unit.label)
+    return found
+
+
+def _running(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
+    found = []
+    for pod in cluster.pods:
+        meta, label, owner = pod.meta, pod.meta.label, cluster.owner(pod)
+        if pod.phase in ("Succeeded", "Failed"):
+            notes.add("left-out", "pods that have ended", label)
+        elif pod.leaving:
+            notes.add("left-out", "pods that are being deleted", label)
+        elif not pod.spec.node:
+            notes.add("left-out", "pods that no node runs (pending)", label)
+        else:
+            size = effective(pod.spec, rules.policy, notes, label)
+            unit = Unit(meta.namespace, *owner, meta.name, meta.name, pod.spec.node, meta.labels, meta.annotations, pod.spec, size)
+            unit.bound = _bound(owner[0], meta)
+            found.append(unit)
+    running = {(u.namespace, u.kind, u.workload) for u in found}
+    for key, workload in cluster.workloads.items():
+        if key not in running and workload.replicas:
+            notes.add("left-out", "workloads without a running pod", f"{key[0]}/{key[2]}")
+    return found
+
+
+def _bound(kind: str, meta: Meta) -> str:
+    if kind == "DaemonSet":
+        return "pods of a DaemonSet"
+    if kind == "Node" or _MIRROR in meta.annotations:
+        return "static pods"
+    return ""
+
+
+def _wanted(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
+    found = []
+    for (space, kind, name), workload in cluster.workloads.items():
+        label = f"{space}/{name}"
+        if rules.namespaces and space not in rules.namespaces:
+            continue
+        if kind == "CronJob":
+            notes.add("left-out", "CronJobs: they run at times only", label)
+            continue
+        if workload.replicas == 0:
+            notes.add("left-out", "workloads of no replicas", label)
+            continue
+        size = effective(workload.spec, rules.policy, notes, label)
+        count = 1 if kind == "DaemonSet" else workload.replicas
+        for k in range(count):
+            own = name if count == 1 else f"{name}-{k + 1}"
+            unit = Unit(space, kind, name, own, None, None, workload.labels, workload.annotations, workload.spec, size)
+            unit.bound = "pods of a DaemonSet" if kind == "DaemonSet" else ""
+            found.append(unit)
+    return found
+
+
+def _why(unit: Unit, cluster: Cluster, rules: Rules) -> str:
+    """Return why a pod must stay, as far as it says so itself."""
+    if rules.namespaces and unit.namespace not in rules.namespaces:
+        return "pods of other namespaces"
+    if unit.namespace in rules.fixed_namespaces:
+        return f"pods of {unit.namespace} (--pin-namespace)"
+    if unit.annotations.get(_SAFE) == "false":
+        return 'annotated safe-to-evict: "false"'
+    if unit.annotations.get(_KEEP) == "true":
+        return 'annotated do-not-disrupt: "true"'
+    if unit.kind == "Pod":
+        return "pods without a controller: nothing would start them again"
+    if unit.kind == "StatefulSet":
+        return "pods of a StatefulSet: a new copy cannot start before the old one ends"
+    if unit.kind in ("Job", "CronJob"):
+        return "pods of a Job: their work would be lost"
+    return _why_volumes(unit, cluster, rules) or _why_ports(unit)
+
+
+def _why_volumes(unit: Unit, cluster: Cluster, rules: Rules) -> str:
+    safe = unit.annotations.get(_SAFE) == "true"
+    spared = {part.strip() for part in unit.annotations.get(_LOCAL, "").split(",")} if isinstance(unit.annotations.get(_LOCAL), str) else set()
+    for name, kind, claim in unit.spec.volumes:
+        if kind == "hostPath" and not safe and name not in spared:
+            return "pods with a hostPath volume"
+        if kind == "local":
+            return "pods with a local volume"
+        if kind in ("emptyDir", "ephemeral") and not (safe or rules.move_empty_dir or name in spared or _in_memory(unit, name)):
+            return f"pods with an {kind} volume on disk (--empty-dir move lets them move)"
+        if kind == "persistentVolumeClaim" and not _SHARED & set(cluster.claims.get((unit.namespace, claim), ())):
+            return "pods with a volume claim that is not known to be shared between nodes (ReadWriteMany)"
+    return ""
+
+
+def _in_memory(unit: Unit, name: str) -> bool:
+    mine = (v["emptyDir"] for v in unit.spec.view["volumes"].items() if v["name"].value == name)
+    return any(directory.value and directory["medium"].value == "Memory" for directory in mine)
+
+
+def _why_ports(unit: Unit) -> str:
+    ports = any(c.host_ports for c in (*unit.spec.containers, *unit.spec.inits)) or unit.spec.view["hostNetwork"].flag()
+    return "pods with a port of their node (hostPort, hostNetwork)" if ports else ""
+
+
+def _budgets(cluster: Cluster, found: Sequence[Unit], notes: Notes) -> None:
+    """Pin the pods of budgets that allow no disruption; the others hold in every plan without disruptions."""
+    for budget in cluster.budgets:
+        mine = [u for u in found if u.namespace == budget.meta.namespace and selects(budget.selector, u.labels)]
+        if not mine:
+            notes.add("ignored", "PodDisruptionBudgets that select no pod", budget.meta.label)
+        elif _allowed(budget.min_available, budget.max_unavailable, len(mine)) <= 0:
+            for unit in mine:
+                unit.stays = unit.stays or "pods whose PodDisruptionBudget allows no disruption"
+        else:
+            text = "PodDisruptionBudgets: points with 0 disruptions keep them, as every new copy runs before the old one ends"
+            notes.add("kept", text, budget.meta.label)
+
+
+def _allowed(least: object, most: object, count: int) -> int:
+    """Return how many of `count` pods may be missing."""
+    if most is not None:
+        return _share(most, count)
+    return count - _share(least, count) if least is not None else count
+
+
+def _share(value: object, count: int) -> int:
+    """Return a number of pods, or of a percentage rounded up; what cannot be read allows nothing."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(0, min(value, 10**6))
+    text = str(value)[:20]
+    if text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit():
+        return -(-int(text[:-1]) * count // 100)
+    return int(parse(text)) if text.isascii() and text.isdigit() else 0
+
+
+def _apart(found: Sequence[Unit]) -> None:
+    """Pin the pods with required rules towards other pods, and the pods that required anti-affinity keeps away from them."""
+    hard = "requiredDuringSchedulingIgnoredDuringExecution"
+    repelled: dict[str, tuple[str, object]] = {}
+    terms = []
+    for unit in found:
+        if unit.bound:
+            continue
+        affinity = unit.spec.affinity
+        if affinity["podAffinity"][hard].value:
+            unit.stays = unit.stays or "pods with required affinity to other pods"
+        for term in affinity["podAntiAffinity"][hard].items():
+            unit.stays = unit.stays or "pods with required anti-affinity to other pods"
+            shape = f"{unit.namespace} {term.value!r}"
+            if shape not in repelled:
+                repelled[shape] = unit.namespace, None
+                terms.append((unit.namespace, term))
+        spread = Counter(t["whenUnsatisfiable"].text("DoNotSchedule") for t in unit.spec.view["topologySpreadConstraints"].items())
+        if spread["DoNotSchedule"]:
+            unit.stays = unit.stays or "pods with a required topology spread"
+    for space, term in terms:
+        spaces = {s.text() for s in term["namespaces"].items()} or {space}
+        anywhere = term["namespaceSelector"].value is not None
+        for unit in found:
+            if not unit.bound and not unit.stays and (anywhere or unit.namespace in spaces) and selects(term["labelSelector"], unit.labels):
+                unit.stays = "pods that the required anti-affinity of others keeps away"
