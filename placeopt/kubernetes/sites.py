@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -13,11 +12,17 @@ from placeopt.kubernetes.manifests import Cluster
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import Meta, Node, holds
 from placeopt.kubernetes.quantities import millicores, whole_bytes
-from placeopt.kubernetes.reading import LABEL, NAME, Source, View, read_text
+from placeopt.kubernetes.reading import NAME, Source, View
 from placeopt.kubernetes.sizes import Size
+from placeopt.kubernetes.tables import Row, rows
 from placeopt.kubernetes.units import Unit
 
 _COLUMNS = ("name", "cpu", "memory", "zone", "region", "layer", "instance_type", "price", "user_latency_ms", "count")
+_LABELS = (
+    ("zone", "topology.kubernetes.io/zone"),
+    ("region", "topology.kubernetes.io/region"),
+    ("instance_type", "node.kubernetes.io/instance-type"),
+)
 _BLOCKING = {"NoSchedule", "NoExecute"}
 _MOST_NODES = 100_000
 
@@ -199,55 +204,29 @@ def read_nodes(path: str | os.PathLike[str]) -> list[Node]:
     DocumentError
         Names the file, the line and what is legal.
     """
-    file, text = read_text(path)
-    rows = list(csv.reader(text.splitlines()))
-    header = [cell.strip() for cell in rows[0]] if rows else []
-    for column in ("name", "cpu", "memory"):
-        if column not in header:
-            raise DocumentError(f"no column {column!r}", file=file, path="line 1", remedy=f"legal columns: {', '.join(_COLUMNS)}")
-    if odd := [c for c in header if c not in _COLUMNS or header.count(c) > 1]:
-        raise DocumentError(f"column {odd[0][:60]!r} is unknown or stands twice", file=file, path="line 1", remedy=f"legal: {', '.join(_COLUMNS)}")
     found: list[Node] = []
-    for number, cells in enumerate(rows[1:], start=2):
-        if any(cell.strip() for cell in cells):
-            found += _csv_nodes(dict(zip(header, (c.strip() for c in cells), strict=False)), file, number)
+    for row in rows(path, _COLUMNS[:3], _COLUMNS[3:]):
+        found += _csv_nodes(row)
         if len(found) > _MOST_NODES:
-            raise DocumentError(f"more than {_MOST_NODES:,} nodes", file=file, path=f"line {number}", remedy="give fewer")
+            raise row.fault(f"more than {_MOST_NODES:,} nodes", "give fewer")
     return found
 
 
-def _csv_nodes(row: dict[str, str], file: str, line: int) -> list[Node]:
-    def fault(problem: str, remedy: str) -> DocumentError:
-        return DocumentError(problem, file=file, path=f"line {line}", remedy=remedy)
-
-    def number(column: str, most: float = 1e9) -> float | None:
-        text = row.get(column, "")
-        try:
-            value = float(text) if text else None
-        except ValueError:
-            value = -1.0
-        if value is not None and not 0 <= value <= most:
-            raise fault(f"{column} is {text[:60]!r}", f"legal: a number, 0 to {most:g}")
-        return value
-
-    name = row.get("name", "")
+def _csv_nodes(row: Row) -> list[Node]:
+    name = row.cells["name"]
     if not NAME.fullmatch(name):
-        raise fault(f"{name[:60]!r} is no name of a node", "legal: lower-case letters, digits, - and .")
-    labels = {}
-    for column, key in (("zone", "topology.kubernetes.io/zone"), ("region", "topology.kubernetes.io/region"),
-                        ("instance_type", "node.kubernetes.io/instance-type")):  # fmt: skip
-        if value := row.get(column, ""):
-            labels[key] = value
-    if bad := next((v for v in (*labels.values(), row.get("layer", "")) if not LABEL.fullmatch(v)), None):
-        raise fault(f"{bad[:60]!r} is no value of a label", "legal: letters, digits, -, _ and ., up to 63")
+        raise row.fault(f"{name[:60]!a} is no name of a node", "legal: lower-case letters, digits, - and .")
+    labels = {key: row.word(column) for column, key in _LABELS if row.cells.get(column)}
     try:
-        cpu, memory = millicores(row.get("cpu", ""), capacity=True), whole_bytes(row.get("memory", ""), capacity=True)
+        cpu, memory = millicores(row.cells["cpu"], capacity=True), whole_bytes(row.cells["memory"], capacity=True)
     except DocumentError as error:
-        raise fault(error.problem, error.remedy or "") from None
-    count = int(number("count", 10_000) or 1)
-    names = [name] if count == 1 else [f"{name}-{k + 1}" for k in range(count)]
-    empty = View({}, Source(file, "", is_json=True))
-    extra = (number("price"), row.get("layer") or None, number("user_latency_ms"))
+        raise row.fault(error.problem, error.remedy or "") from None
+    count = row.number("count", most="10000")
+    if count is not None and (count != int(count) or count < 1):
+        raise row.fault(f"count is {count}", "legal: a whole number, 1 to 10000")
+    names = [name] if count is None else [f"{name}-{k + 1}" for k in range(int(count))]
+    price, user = row.number("price", most="1e6"), row.number("user_latency_ms", most="1e6")
+    layer = row.word("layer") if row.cells.get("layer") else None
+    empty = View({}, Source(row.file, "", is_json=True))
+    extra = (None if price is None else float(price), layer, None if user is None else float(user))
     return [Node("Node", Meta(empty, "", n, labels, {}, None), cpu, memory, None, True, False, [], *extra) for n in names]
-
-

@@ -1,0 +1,86 @@
+"""Plans out: ordered steps with the commands that make them, and Karmada policies; nothing is sent to a cluster.
+
+==============  ====================================================================================
+``steps``       rolling-update and rescheduling plans as steps, JSON format ``placeopt/steps@1``
+``shell``       the commands of a step, and the script that makes all of them and can be taken up again
+``karmada``     edge-cloud and multi-cluster plans as PropagationPolicies with static weights
+==============  ====================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from placeopt.errors import DocumentError, UnsupportedError, UsageError
+
+if TYPE_CHECKING:
+    from placeopt.kubernetes.origin import Origin
+    from placeopt.problems.base import Problem
+
+#: What a plan of each problem can become; the first is the default.
+FORMATS = {
+    "rolling-update": ("commands", "json"),
+    "rescheduling": ("commands", "json"),
+    "edge-cloud": ("karmada",),
+    "multi-cluster": ("karmada",),
+}
+
+
+def export(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None, *, form: str | None = None, namespace: str = "default") -> str:
+    """Return a plan as text to apply.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : mapping
+        A plan that breaks nothing.
+    origin : Origin, optional
+        What the instance's names are in the cluster; `commands` need it, without it `json` has no commands.
+    form : str, optional
+        One of `FORMATS` of the problem.
+    namespace : str
+        For Karmada policies of instances without an origin.
+
+    Raises
+    ------
+    UnsupportedError
+        Plans of this problem cannot be exported in this form, or something in the cluster cannot be moved by commands.
+    DocumentError
+        The plan breaks the instance, or the origin does not fit to it.
+    """
+    form = _form(problem, form)
+    broken = problem.evaluate(plan).violations
+    if broken:
+        more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+        raise DocumentError(f"the plan breaks the instance: {broken[0].message}{more}", remedy="export a point that the referee accepts")
+    if origin is not None:
+        origin.check(problem)
+    if form == "karmada":
+        from placeopt.kubernetes.export.karmada import policies, to_yaml
+
+        return to_yaml(policies(problem, plan, origin, namespace=namespace))
+    from placeopt.kubernetes.export import shell, steps
+
+    if form == "json":
+        return _layout(steps.document(problem, plan, origin))
+    if origin is None:
+        raise UsageError("commands need the names of the cluster: give --origin, which `placeopt import kubernetes` writes, or ask for json")
+    return shell.script(problem, plan, origin)
+
+
+def _form(problem: Problem, form: str | None) -> str:
+    legal = FORMATS.get(problem.problem, ())
+    if not legal:
+        raise UnsupportedError(f"plans of {problem.problem} are not Kubernetes objects; `placeopt report` and `placeopt pick` show them")
+    if form is None:
+        return legal[0]
+    if form not in legal:
+        raise UnsupportedError(f"a {problem.problem} plan cannot become {form!r}; legal: {', '.join(legal)}")
+    return form
+
+
+def _layout(document: Any) -> str:
+    from placeopt.documents import layout
+
+    return layout(document)

@@ -1,0 +1,107 @@
+"""Latencies between places: a CSV table of nodes, zones or regions, or the costs of a NetworkTopology, taken as milliseconds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from placeopt.errors import DocumentError
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import Node
+from placeopt.kubernetes.reading import LABEL, NAME, View
+from placeopt.kubernetes.tables import rows
+
+_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+
+
+@dataclass
+class Latencies:
+    """Milliseconds from place to place; a place is a node, a zone or a region."""
+
+    table: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.table)
+
+    def between_places(self, one: str, other: str) -> float | None:
+        """Return the latency between two places, either way, None where none is given."""
+        forth, back = self.table.get(one, {}).get(other), self.table.get(other, {}).get(one)
+        return forth if back is None else back if forth is None else max(forth, back)
+
+    def between(self, one: Node, other: Node) -> float | None:
+        """Return the latency between two nodes: by their names, else by their zones, else by their regions; 0 inside a zone."""
+        if one.name == other.name:
+            return 0.0
+        for a, b in ((one.name, other.name), (one.zone, other.zone), (one.region, other.region)):
+            if a is None or b is None:
+                continue
+            known = self.between_places(a, b)
+            if known is not None:
+                return known
+            if a == b and a == one.zone:
+                return 0.0
+        return None
+
+
+def latencies(path: str | os.PathLike[str] | None, topologies: Iterable[View], notes: Notes) -> Latencies:
+    """Read a table of latencies, and the costs of NetworkTopology objects where the table does not know better.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the line and what is wrong.
+    """
+    found = Latencies()
+    for view in topologies:
+        _read_topology(view, found, notes)
+    if path is not None:
+        _read_table(path, found)
+    for one, row in found.table.items():
+        if any(found.table.get(other, {}).get(one, ms) != ms for other, ms in row.items()):
+            notes.add("assumption", "latencies that differ by direction: the larger counts", one)
+    return found
+
+
+def _read_table(path: str | os.PathLike[str], found: Latencies) -> None:
+    table = rows(path, ())
+    if not table:
+        raise DocumentError("no rows below the header", file=str(path), path="line 1", remedy="row = origin, column = destination, cells in ms")
+    first, *places = table[0].cells
+    for place in places:
+        if not NAME.fullmatch(place) and not LABEL.fullmatch(place):
+            raise DocumentError(f"{place[:60]!a} is no place", file=table[0].file, path="line 1", remedy="name nodes, zones or regions")
+    for row in table:
+        origin = row.cells[first]
+        if not origin or not (NAME.fullmatch(origin) or LABEL.fullmatch(origin)):
+            raise row.fault(f"{origin[:60]!a} is no place", "name a node, a zone or a region")
+        for place in places:
+            ms = row.number(place)
+            if ms is not None:
+                found.table.setdefault(origin, {})[place] = float(ms)
+
+
+def _read_topology(view: View, found: Latencies, notes: Notes) -> None:
+    for weights in view["spec"]["weights"].items():
+        if weights["name"].text("UserDefined") != "UserDefined":
+            notes.add("ignored", "NetworkTopology: weights other than UserDefined", weights["name"].text()[:60])
+            continue
+        lists = list(weights["costList"].items()) or list(weights["topologyList"].items())
+        for costs in lists:
+            if costs["topologyKey"].text() not in (_ZONE, _REGION):
+                notes.add("ignored", "NetworkTopology: costs by other keys than zone and region", costs["topologyKey"].text()[:100])
+                continue
+            for origin in costs["originCosts"].items() if costs["originCosts"] else costs["originList"].items():
+                _read_costs(origin, found)
+    notes.add("assumption", "the networkCost of a NetworkTopology is taken as ms")
+
+
+def _read_costs(origin: View, found: Latencies) -> None:
+    here = origin["origin"].text()
+    if not here or not LABEL.fullmatch(here):
+        raise origin.fault(f"{here[:60]!a} is no zone or region", "give origin: the value of a label")
+    for cost in origin["costs"].items() if origin["costs"] else origin["costList"].items():
+        there = cost["destination"].text()
+        if not there or not LABEL.fullmatch(there):
+            raise cost.fault(f"{there[:60]!a} is no zone or region", "give destination: the value of a label")
+        found.table.setdefault(here, {})[there] = cost["networkCost"].number(0.0)
