@@ -91,6 +91,7 @@ METHODS = {
         Method("mspso", "placeopt.evolve.mspso:run", ENCODED, "the multi-swarm PSO of the CNSM 2024 paper, array-based"),
         Method("nsga2", "placeopt.evolve.nsga:nsga2", ENCODED, "NSGA-II on pymoo with compiled operators, seeds and an archive"),
         Method("nsga3", "placeopt.evolve.nsga:nsga3", ENCODED, "NSGA-III on pymoo with compiled operators, seeds and an archive"),
+        Method("policy", "placeopt.rl.play:run", SEQUENTIAL, "a trained policy, one decision after another; needs no torch"),
         Method("price-guided", "placeopt.heuristics.{row}:price_guided", ("edge-cloud",), "built under Lagrangian prices, with bounds"),
         Method("recreate", "placeopt.heuristics.{row}:recreate", ("rolling-update",), "stop all, then start all where Kubernetes would"),
         Method("repack", "placeopt.heuristics.{row}:repack", ("rolling-update",), "close nodes, repair by shifts and swaps, order the moves"),

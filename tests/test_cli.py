@@ -186,7 +186,7 @@ def infeasible(folder: Path) -> Path:
     return folder / "x.json"
 
 
-@pytest.mark.parametrize("method", sorted(name for name, method in METHODS.items() if "temporal" in method.problems and method.extra is None))
+@pytest.mark.parametrize("method", sorted(n for n, m in METHODS.items() if "temporal" in m.problems and m.extra is None and n != "policy"))
 def test_solving_what_is_infeasible_is_3(here: Here, tmp_path: Path, method: str) -> None:
     """By every method: the least-violating plan and the reasons are still written."""
     _, err = here("solve", infeasible(tmp_path), "--method", method, "--evaluations", 200, "-o", tmp_path / "f.json", code=3)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from placeopt.cli import catalogue, fronts, instances, reports, solving
+from placeopt.cli import catalogue, exports, fronts, instances, learning, reports, solving
 from placeopt.errors import PlaceoptError
 
 app = typer.Typer(
@@ -41,7 +41,7 @@ def _root(version: Annotated[bool, typer.Option("--version", callback=_version, 
     """Where should each replica run? Answers with a front of plans that no other plan beats, judged by one referee."""
 
 
-for module in (solving, instances, fronts, reports, catalogue):
+for module in (solving, instances, fronts, learning, reports, catalogue):
     module.register(app)
 
 

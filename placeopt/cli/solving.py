@@ -43,6 +43,7 @@ def solve(
     param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable.")] = None,
     max_moves: Annotated[int | None, typer.Option(help="rolling-update: most starts of a plan.")] = None,
     min_saving_per_move: Annotated[float | None, typer.Option(help="rolling-update: least saving of every move, in node price.")] = None,
+    policy: Annotated[str | None, typer.Option(metavar="FILE|NAME", help="--method policy: the trained policy.")] = None,
     start: Annotated[Path | None, typer.Option(metavar="FRONT", help="Front file whose plans the search starts from.")] = None,
     certify: Annotated[bool, typer.Option("--certify", help="Add a proven lower-bound set, and so a gap.")] = False,
 ) -> None:
@@ -55,7 +56,7 @@ def solve(
     from placeopt.front import Front
 
     keep = _points_to_keep(points)
-    own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move}
+    own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "policy": policy}
     parameters = _method_parameters(param or []) | {key: value for key, value in own.items() if value is not None}
     require_folder(output)
     _require_plot(plot)
@@ -67,7 +68,7 @@ def solve(
     _announce_compilation()
     with _progress(chosen) as on_progress:
         budget = Budget(evaluations, time_limit, on_progress)
-        with _cancelled_by_signals(budget):
+        with cancelled_by_signals(budget):
             front = api.solve(
                 problem, method, objectives=[o.name for o in chosen], seed=seed, jobs=jobs, budget=budget, start=begin, certify=certify, **parameters
             )
@@ -122,7 +123,7 @@ def _require_plot(path: Path | None) -> None:
 
 
 @contextmanager
-def _cancelled_by_signals(budget: Budget) -> Iterator[None]:
+def cancelled_by_signals(budget: Budget) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the budget, so that what was found is written; the second one kills."""
 
     def cancel(number: int, _frame: object) -> None:

@@ -98,6 +98,10 @@ class SequentialBatch:
         done = [1 - face.remaining(state) / face.decisions for face, state in zip(self.faces, self.states, strict=True)]
         return {"decided": np.array(done)}
 
+    def plan(self, env: int) -> dict[str, Any]:
+        """Return the plan of an episode so far."""
+        return self.faces[env].plan(self.states[env])
+
     def _look(self, i: int) -> None:
         face, state = self.faces[i], self.states[i]
         self.masks[i] = False
