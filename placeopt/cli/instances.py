@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from placeopt.cli import importing
 from placeopt.cli.screen import deliver, emit, pairs, require_folder, say, show
 from placeopt.errors import DocumentError, UsageError, did_you_mean
 
@@ -29,6 +30,7 @@ def register(app: typer.Typer) -> None:
     imports.command("cnsm-csv", epilog=f"Example: {example}")(import_cnsm_csv)
     mubench = "placeopt import mubench workmodel.json --replicas 3 -o mine.json"
     imports.command("mubench", epilog=f"Example: {mubench}")(import_mubench)
+    importing.register(imports)
     app.add_typer(imports, name="import", epilog=f"Example: {example}")
 
 

@@ -1,0 +1,190 @@
+"""What the files and the options of an import come to, before a problem is made of it; and the instance that is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from placeopt.errors import DocumentError, UsageError
+from placeopt.kubernetes.edges import Graph, Key
+from placeopt.kubernetes.latency import Latencies
+from placeopt.kubernetes.manifests import Cluster
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.origin import Container, Item, NodeOrigin, Replica
+from placeopt.kubernetes.prices import Book
+from placeopt.kubernetes.quantities import MIB
+from placeopt.kubernetes.sites import Site
+from placeopt.kubernetes.sizes import Size
+from placeopt.kubernetes.units import Rules, Unit
+
+
+@dataclass
+class Options:
+    """What the user says where the files do not.
+
+    Parameters
+    ----------
+    name : str
+        Of the instance.
+    rules : Rules
+        What may move, and what is assumed of missing requests.
+    missing_prices : str
+        ``error``, or ``default=USD``.
+    region : str, optional
+        Of nodes and prices that name none.
+    drain, drain_cordoned :
+        Nodes to empty.
+    max_latency_ms : float, optional
+        Limit of every call for which no AppGroup has one.
+    new_sizes : dict of Key to Size
+        What workloads shall ask for.
+    source, gateway, origin : str, optional
+        A node (edge-cloud), a service (rescheduling), a place (temporal).
+    network_cost, data : float
+        Of edge-cloud: per unit of data, and the data of a microservice.
+    execution_ms : float
+        Of rescheduling: time of a service on any machine, unless `execution` says otherwise: (service, kind) -> ms.
+    user_latency_ms : float, optional
+    parallel_calls : bool
+    horizon, slot_hours, duration : temporal
+    """
+
+    name: str = "cluster"
+    rules: Rules = field(default_factory=Rules)
+    missing_prices: str = "error"
+    region: str | None = None
+    drain: tuple[str, ...] = ()
+    drain_cordoned: bool = False
+    max_latency_ms: float | None = None
+    new_sizes: dict[Key, Size] = field(default_factory=dict)
+    source: str | None = None
+    gateway: str | None = None
+    origin: str | None = None
+    network_cost: float = 0.0
+    data: float = 1.0
+    execution_ms: float = 10.0
+    execution: dict[tuple[str, str], float] = field(default_factory=dict)
+    user_latency_ms: float | None = None
+    parallel_calls: bool = False
+    horizon: int = 24
+    slot_hours: float = 1.0
+    duration: int | None = None
+
+
+@dataclass
+class Gathered:
+    """A cluster, read: the replicas, who calls whom, the nodes, prices and latencies."""
+
+    cluster: Cluster
+    units: list[Unit]
+    graph: Graph
+    site: Site
+    book: Book | None
+    latencies: Latencies
+    options: Options
+    notes: Notes
+
+
+@dataclass
+class Instance:
+    """An instance document, and what its names are in the cluster."""
+
+    document: dict[str, Any]
+    items: dict[str, Item] = field(default_factory=dict)
+    nodes: dict[str, NodeOrigin] = field(default_factory=dict)
+
+
+def node_prices(g: Gathered) -> dict[str, float]:
+    """Return the price of every node: 1 each where no price at all is given.
+
+    Raises
+    ------
+    DocumentError
+        Some nodes have a price, this one has none, and the policy is ``error``.
+    """
+    nodes = g.site.nodes.values()
+    if g.book is None and all(n.price is None for n in nodes):
+        g.notes.add("assumption", "no prices are given: every node costs 1")
+        return {n.name: 1.0 for n in nodes}
+    found = {}
+    for node in nodes:
+        price = (g.book or Book()).price(node, g.options.region, g.notes)
+        if price is None:
+            price = _missing_price(g, node.name, node.instance_type, node.region or g.options.region)
+        found[node.name] = price
+    return found
+
+
+def _missing_price(g: Gathered, name: str, kind: str | None, region: str | None) -> float:
+    policy = g.options.missing_prices
+    if policy == "error":
+        node = g.site.nodes[name]
+        what = f"machine type {kind!r} in {region or 'any region'}" if kind else "no label node.kubernetes.io/instance-type"
+        raise node.meta.view.fault(f"no price for node {name!r}: {what}", "give a table that has it, or --missing-prices default=0.10")
+    try:
+        price = float(policy.removeprefix("default="))
+    except ValueError:
+        price = -1.0
+    if not policy.startswith("default=") or not 0 <= price <= 1e6:
+        raise UsageError(f"--missing-prices {policy!r}; legal: error, default=USD such as default=0.10")
+    g.notes.add("assumption", f"nodes without a price cost {price:g} (--missing-prices)", name)
+    return price
+
+
+def item(unit: Unit, replicas: Iterable[Unit] = ()) -> Item:
+    """Return what a replica is in the cluster; with `replicas`, what their workload is."""
+    listed = tuple(Replica(pod=u.pod, node=u.node if u.pod else None) for u in replicas)
+    containers = tuple(
+        Container(name=c.name, cpu_millicores=c.requests[0], memory_bytes=c.requests[1])
+        for c in (*unit.spec.containers, *(i for i in unit.spec.inits if i.sidecar))
+    )
+    own = {} if listed else {"pod": unit.pod, "node": unit.node if unit.pod else None}
+    return Item(namespace=unit.namespace, kind=unit.kind, name=unit.workload, containers=containers, labels=unit.labels, replicas=listed, **own)
+
+
+def node_origins(site: Site) -> dict[str, NodeOrigin]:
+    """Return what the nodes are in the cluster."""
+    return {n.name: NodeOrigin(kind=n.kind, labels=n.meta.labels) for n in site.nodes.values()}
+
+
+def by_workload(units: Iterable[Unit]) -> dict[Key, list[Unit]]:
+    """Return the replicas of every workload."""
+    found: dict[Key, list[Unit]] = {}
+    for unit in units:
+        found.setdefault(unit.key, []).append(unit)
+    return found
+
+
+def short_names(keys: Iterable[Key]) -> dict[Key, str]:
+    """Return a unique name for every workload: its own, with the namespace before it where two share it."""
+    listed = list(keys)
+    count = Counter(name for _, name in listed)
+    return {(space, name): name if count[name] == 1 else f"{space}.{name}" for space, name in listed}
+
+
+def gib(amount: int) -> float:
+    """Return bytes as GiB, exactly where a float can."""
+    return amount / 2**30
+
+
+def capacity(size: Size) -> tuple[int, int]:
+    """Return room as (milli-CPU, MiB), rounded down."""
+    return size.cpu, size.memory // MIB
+
+
+def require_nodes(g: Gathered, files: list[str]) -> None:
+    """Raise unless there is a node.
+
+    Raises
+    ------
+    DocumentError
+        Names the first document.
+    """
+    from placeopt.kubernetes.manifests import nothing
+
+    if not g.site.nodes:
+        if g.cluster.nodes:
+            raise DocumentError("every node is left out (not ready, or cordoned)", file=files[0], remedy="see --cordoned")
+        raise nothing(g.cluster, files, "nodes", "give kubectl get nodes -o json as well, or --nodes nodes.csv")

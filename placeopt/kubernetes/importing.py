@@ -1,0 +1,140 @@
+"""Files in, an instance out: what ``placeopt import kubernetes`` does."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from placeopt.errors import DocumentError, UsageError, did_you_mean
+from placeopt.kubernetes import edges, manifests
+from placeopt.kubernetes.gathered import Gathered, Instance, Options, require_nodes
+from placeopt.kubernetes.latency import latencies
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.origin import FORMAT, InstanceRef, Origin
+from placeopt.kubernetes.price_files import read_prices
+from placeopt.kubernetes.prices import Overlay
+from placeopt.kubernetes.sites import read_nodes, site
+from placeopt.kubernetes.units import units
+from placeopt.problems import from_document
+from placeopt.problems.base import Problem
+
+#: Problem -> module that makes its instances.
+TARGETS = {
+    "rolling-update": "to_rolling_update",
+    "edge-cloud": "to_edge_cloud",
+    "rescheduling": "to_rescheduling",
+    "temporal": "to_temporal",
+}
+_NEEDS_NODES = {"rolling-update", "edge-cloud", "rescheduling"}
+
+FilePath = str | os.PathLike[str]
+
+
+@dataclass
+class Imported:
+    """The instance, what its names are in the cluster, and the notes of the import."""
+
+    document: dict[str, Any]
+    problem: Problem
+    origin: Origin
+    notes: Notes
+
+
+def import_files(
+    files: Sequence[FilePath],
+    target: str,
+    options: Options,
+    *,
+    nodes: FilePath | None = None,
+    prices: Sequence[FilePath] = (),
+    overlays: Sequence[Overlay] = (),
+    latency: FilePath | None = None,
+) -> Imported:
+    """Return the instance that files describe.
+
+    Parameters
+    ----------
+    files : sequence of path
+        Lists of kubectl, manifests; ``-`` for stdin.
+    target : str
+        A problem of `TARGETS`.
+    options : Options
+    nodes, latency : path, optional
+        CSV of nodes, of latencies.
+    prices : sequence of path
+    overlays : sequence of Overlay
+
+    Raises
+    ------
+    DocumentError
+        A file cannot be read, or lacks something; names the file and the line.
+    UsageError
+        An option is not legal.
+    InfeasibleInstanceError
+        Replicas that do not run yet have no room.
+    """
+    if target not in TARGETS:
+        raise UsageError(f"--to {target!r}; {did_you_mean(target, TARGETS)}")
+    names, notes = [str(f) for f in files], Notes()
+    gathered = _gather(files, options, notes, nodes, prices, overlays, latency)
+    if target in _NEEDS_NODES:
+        require_nodes(gathered, names)
+    instance: Instance = importlib.import_module(f"placeopt.kubernetes.{TARGETS[target]}").build(gathered)
+    try:
+        problem = from_document(instance.document)
+    except DocumentError as error:
+        raise error.in_file(", ".join(names)) from None
+    for warning in problem.warnings():
+        notes.add("assumption", f"warning of the instance: {warning}")
+    about = problem.instance_name
+    reference = InstanceRef(problem=about.problem, name=about.name, sha256=about.sha256)
+    origin = Origin(format=FORMAT, instance=reference, items=instance.items, nodes=instance.nodes)
+    notes.counts = {"nodes": len(gathered.site.nodes), "replicas": len(gathered.units), "calls": len(gathered.graph.edges)}
+    return Imported(instance.document, problem, origin, notes)
+
+
+def _gather(
+    files: Sequence[FilePath],
+    options: Options,
+    notes: Notes,
+    nodes: FilePath | None,
+    prices: Sequence[FilePath],
+    overlays: Sequence[Overlay],
+    latency: FilePath | None,
+) -> Gathered:
+    cluster = manifests.load(files, notes, options.rules.namespaces)
+    if nodes is not None:
+        _add_nodes(cluster, nodes)
+    if not cluster.pods and not cluster.workloads:
+        raise manifests.nothing(cluster, [str(f) for f in files], "workloads or pods", "give manifests, or kubectl get pods -A -o json")
+    found = units(cluster, options.rules, notes)
+    if not any(not u.bound for u in found):
+        raise manifests.nothing(cluster, [str(f) for f in files], "replicas that run or shall run", "see the namespaces and the state of the pods")
+    workloads = {u.key: (u.labels, u.spec) for u in found if not u.bound}
+    graph = edges.graph(cluster, workloads, notes)
+    book = read_prices(prices, notes, overlays) if prices else None
+    delays = latencies(latency, cluster.topologies, notes)
+    for view in cluster.policies:
+        notes.add("ignored", "PropagationPolicy: placements are what the plan decides", view["metadata"]["name"].name("?"))
+    here = site(cluster, found, notes, drain=options.drain, drain_cordoned=options.drain_cordoned)
+    return Gathered(cluster, found, graph, here, book, delays, options, notes)
+
+
+def _add_nodes(cluster: manifests.Cluster, path: FilePath) -> None:
+    for node in read_nodes(path):
+        if node.name in cluster.nodes:
+            raise DocumentError(f"node {node.name!r} stands twice", file=str(path), path="name", remedy="give every node once")
+        cluster.nodes[node.name] = node
+
+
+def report_text(imported: Imported, path: Path) -> str:
+    """Return the import report as the name of its file asks: JSON, or markdown for ``.md``."""
+    from placeopt.documents import layout
+
+    if path.suffix.lower() in (".md", ".markdown"):
+        return imported.notes.markdown(imported.problem.problem)
+    return layout(imported.notes.document(imported.problem.problem))

@@ -1,0 +1,184 @@
+"""A running cluster as a rolling-update instance: every pod is a microservice, a namespace an application.
+
+What a pod's rules say about nodes (selector, required affinity, taints) is kept exactly, by means that the problem has: nodes that accept
+the same pods form a cluster, and a pod that may not go everywhere has a flow of 0 ms to an anchor, a microservice of no size pinned to a
+node of no capacity and no price, whose cluster is at 0 ms from the nodes that the pod may use and unreachable from all others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placeopt.kubernetes.edges import Edge
+from placeopt.kubernetes.gathered import Gathered, Instance, capacity, item, node_origins, node_prices
+from placeopt.kubernetes.objects import Node
+from placeopt.kubernetes.origin import Item, NodeOrigin, key
+from placeopt.kubernetes.quantities import MIB, mebibytes
+from placeopt.kubernetes.sites import allowed, place
+from placeopt.kubernetes.units import Unit
+
+#: More different sets of rules than these are not kept: their pods stay.
+MOST_CLASSES = 24
+#: More flows than these are not written.
+MOST_FLOWS = 200_000
+
+
+def build(g: Gathered) -> Instance:
+    """Return the instance of a cluster.
+
+    Raises
+    ------
+    DocumentError
+        A node has no price.
+    InfeasibleInstanceError
+        Replicas that do not run yet have no room.
+    """
+    place(g.site, g.notes)
+    classes, member = _classes(g)
+    clusters = _clusters(g, classes)
+    prices = node_prices(g)
+    nodes = [_node(g, n, clusters[n.name], prices[n.name]) for n in g.site.nodes.values()]
+    applications, items = _applications(g, member)
+    for number in range(len(classes)):
+        nodes.append({"name": _anchor(number), "cluster": _anchor(number), "cpu_millicores": 0, "memory_mib": 0, "price": 0.0})
+    origins = node_origins(g.site) | {_anchor(k): NodeOrigin(kind="Virtual", virtual=True) for k in range(len(classes))}
+    document = {"problem": "rolling-update", "name": g.options.name, "semantics": "stay", "nodes": nodes,
+                "cluster_latency_ms": _latencies(g, clusters, classes), "applications": applications}  # fmt: skip
+    if not document["cluster_latency_ms"]:
+        del document["cluster_latency_ms"]
+    _note_rounding(g)
+    return Instance(document, items, origins)
+
+
+def _anchor(number: int) -> str:
+    return f"only-{number + 1}.placeopt"
+
+
+def _node(g: Gathered, node: Node, cluster: str, price: float) -> dict[str, Any]:
+    cpu, memory = capacity(g.site.room[node.name])
+    found = {"name": node.name, "cluster": cluster, "cpu_millicores": cpu, "memory_mib": memory, "price": price}
+    return found | ({"drain": True} if node.name in g.site.drain else {})
+
+
+def _classes(g: Gathered) -> tuple[list[frozenset[str]], dict[int, int]]:
+    """Return the sets of nodes to which pods are restricted, and the set of every restricted pod by its position."""
+    everywhere = frozenset(g.site.nodes) - g.site.drain
+    classes: dict[frozenset[str], int] = {}
+    member: dict[int, int] = {}
+    for k, (unit, where) in enumerate(zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True)):
+        if unit.stays or where >= everywhere:
+            continue
+        if unit.node not in where:
+            _stay(g, unit, "pods on nodes that their own rules no longer allow")
+        elif where not in classes and len(classes) >= MOST_CLASSES:
+            _stay(g, unit, f"pods with rules about nodes, beyond {MOST_CLASSES} different ones")
+        else:
+            member[k] = classes.setdefault(where, len(classes))
+            g.notes.add("kept", "taints, node selectors and required node affinity, by flows to anchors (nodes named only-N.placeopt)", unit.label)
+    return list(classes), member
+
+
+def _stay(g: Gathered, unit: Unit, why: str) -> None:
+    unit.stays = why
+    g.notes.add("pinned", why, unit.label)
+
+
+def _clusters(g: Gathered, classes: list[frozenset[str]]) -> dict[str, str]:
+    """Return the cluster of every node: its zone or region, split where the restricted pods tell its nodes apart."""
+    signatures: dict[tuple[bool, ...], int] = {}
+    found = {}
+    for node in g.site.nodes.values():
+        base = node.zone or node.region or "all"
+        signature = signatures.setdefault(tuple(node.name in c for c in classes), len(signatures))
+        found[node.name] = base if signature == 0 else f"{base}.{signature}"
+    return found
+
+
+def _latencies(g: Gathered, clusters: dict[str, str], classes: list[frozenset[str]]) -> dict[str, dict[str, float]]:
+    first: dict[str, Node] = {}
+    for node in g.site.nodes.values():
+        first.setdefault(clusters[node.name], node)
+    found: dict[str, dict[str, float]] = {}
+    listed = list(first.items())
+    for a, (one, node) in enumerate(listed):
+        for other, peer in listed[a + 1 :]:
+            same = (node.zone or node.region or "all") == (peer.zone or peer.region or "all")
+            ms = 0.0 if same else g.latencies.between(node, peer)
+            if ms is not None:
+                found.setdefault(one, {})[other] = ms
+    for number, where in enumerate(classes):
+        found[_anchor(number)] = {clusters[name]: 0.0 for name in g.site.nodes if name in where}
+    return found
+
+
+def _applications(g: Gathered, member: dict[int, int]) -> tuple[list[dict[str, Any]], dict[str, Item]]:
+    """Return the applications and what their microservices are in the cluster."""
+    limits = _limits(g)
+    talking = {end for edge in limits for end in (edge.source, edge.target)}
+    grouped: dict[str, list[tuple[int, Unit]]] = {}
+    for k, unit in enumerate(g.site.units):
+        fixed = bool(unit.stays) and unit.key not in talking
+        grouped.setdefault(f"{unit.namespace} (stays)" if fixed else unit.namespace, []).append((k, unit))
+    applications, items = [], {}
+    for name, mine in grouped.items():
+        fixed = name.endswith(" (stays)")
+        services = [_microservice(g, unit, fixed) for _, unit in mine]
+        flows = [{"from": u.name, "to": f"anchor-{member[k] + 1}", "max_latency_ms": 0.0} for k, u in mine if k in member]
+        for number in sorted({member[k] for k, _ in mine if k in member}):
+            anchor = {"name": f"anchor-{number + 1}", "node": _anchor(number), "cpu_millicores": 0, "memory_mib": 0, "pinned": True}
+            services.append(anchor)
+            items[key(f"anchor-{number + 1}", name)] = Item(namespace="", kind="Virtual", name=_anchor(number))
+        items |= {key(u.name, name): item(u) for _, u in mine}
+        found: dict[str, Any] = {"name": name, "microservices": services}
+        if fixed:
+            found["reschedulable"] = False
+        elif flows := flows + _flows(g, [u for _, u in mine], limits):
+            found["flows"] = flows
+        applications.append(found)
+    return applications, items
+
+
+def _microservice(g: Gathered, unit: Unit, fixed: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": unit.name, "node": unit.node, "cpu_millicores": unit.size.cpu, "memory_mib": mebibytes(unit.size.memory)}
+    new = g.options.new_sizes.get(unit.key)
+    if new is not None and (new.cpu, mebibytes(new.memory)) != (unit.size.cpu, mebibytes(unit.size.memory)):
+        if fixed or unit.stays:
+            g.notes.add("not-expressed", "new requests of pods that stay where they are: they keep their size", unit.label)
+        else:
+            found |= {"new_cpu_millicores": new.cpu, "new_memory_mib": mebibytes(new.memory)}
+    return found | ({"pinned": True} if unit.stays and not fixed else {})
+
+
+def _limits(g: Gathered) -> list[Edge]:
+    """Return the calls with a limit, those inside one namespace."""
+    found = []
+    for edge in g.graph.edges.values():
+        limit = g.options.max_latency_ms if edge.limit is None else edge.limit
+        if limit is None:
+            g.notes.add("assumption", "calls without a limit may take any time (--max-latency-ms)", f"{edge.source[1]} to {edge.target[1]}")
+        elif edge.source[0] != edge.target[0]:
+            g.notes.add("not-expressed", "limits of calls between namespaces", f"{edge.source[1]} to {edge.target[1]}")
+        else:
+            found.append(Edge(edge.source, edge.target, edge.known_by, limit))
+    return found
+
+
+def _flows(g: Gathered, units: list[Unit], limits: list[Edge]) -> list[dict[str, Any]]:
+    """Return a flow for every pair of replicas that talk under a limit."""
+    pods: dict[tuple[str, str], list[str]] = {}
+    for unit in units:
+        pods.setdefault(unit.key, []).append(unit.name)
+    found: list[dict[str, Any]] = []
+    for edge in limits:
+        pairs = [(a, b) for a in pods.get(edge.source, ()) for b in pods.get(edge.target, ())]
+        if len(found) + len(pairs) > MOST_FLOWS:
+            g.notes.add("not-expressed", f"limits of calls beyond {MOST_FLOWS:,} pairs of replicas", f"{edge.source[1]} to {edge.target[1]}")
+            continue
+        found += [{"from": a, "to": b, "max_latency_ms": edge.limit} for a, b in pairs]
+    return found
+
+
+def _note_rounding(g: Gathered) -> None:
+    for unit in g.site.units:
+        if unit.size.memory % MIB:
+            g.notes.add("assumption", "memory requests are rounded up to whole MiB, capacities down", unit.label)
