@@ -41,7 +41,7 @@ def _root(version: Annotated[bool, typer.Option("--version", callback=_version, 
     """Where should each replica run? Answers with a front of plans that no other plan beats, judged by one referee."""
 
 
-for module in (solving, instances, fronts, learning, reports, catalogue):
+for module in (solving, instances, fronts, learning, reports, exports, catalogue):
     module.register(app)
 
 

@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
-    plans: Annotated[Path, typer.Argument(metavar="FRONT_OR_PLAN", help="A front file, a point as `pick` prints it, or a plan.")],
+    plans: Annotated[Path, typer.Argument(metavar="FRONT_OR_PLAN", help="A front file, a point as `pick` prints it, a plan, or exported steps.")],
 ) -> None:
     """Print the referee's values and violations.
 
@@ -48,6 +48,8 @@ def evaluate(
 
     problem = problems.read(instance)
     document = read_json(plans)
+    if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
+        document = _replayed(problem, document, plans)
     if isinstance(document, dict) and "format" in document:
         front = Front.read(plans)
         if front.instance.sha256 != problem.instance_name.sha256:
@@ -67,6 +69,16 @@ def evaluate(
     if wrong:
         problem_text = f"the referee does not confirm these values (points like this: {len(wrong)})"
         raise DocumentError(problem_text, file=str(plans), path=f"points[{wrong[0]}].values", remedy="solve again")
+
+
+def _replayed(problem: Problem, document: Any, file: Path) -> Any:
+    """Return the plan that exported steps make."""
+    from placeopt.kubernetes.export.steps import replay
+
+    plan, made_for = replay(document, file=str(file))
+    if made_for != problem.instance_name.sha256:
+        say(f"warning: {file} was made for another instance, or another version of it")
+    return plan
 
 
 def _judge(problem: Problem, plan: Any, where: str) -> Evaluation:

@@ -72,10 +72,20 @@ _READY = 'kubectl -n {ns} wait --for=condition=Ready --timeout="$WAIT" pod/{new}
 _GONE = 'kubectl -n {ns} wait --for=delete --timeout="$WAIT" pod/{old}'
 _MARK = f"kubectl -n {{ns}} annotate --overwrite pod {{old}} {_COST}=-2147483647"
 _ADOPT = 'kubectl -n {ns} label --overwrite pod {new} "pod-template-hash=$hash"'
-_COUNT = "replicas=$(kubectl -n {ns} get deployment {name} -o jsonpath='{{.spec.replicas}}')"
-_SCALE = 'kubectl -n {ns} scale deployment {name} --current-replicas="$replicas" --replicas="$((replicas %s 1))"'
+
+
+def _scale(pod: str, sign: str, key: str) -> tuple[str, ...]:
+    """One replica more or less; the number wanted is kept at the pod, so that asking again changes nothing."""
+    return (
+        f"want=$(kubectl -n {{ns}} get pod {pod} -o jsonpath='{{{{.metadata.annotations.{key}}}}}')",
+        f"[[ -n \"$want\" ]] || want=$(($(kubectl -n {{ns}} get deployment {{name}} -o jsonpath='{{{{.spec.replicas}}}}') {sign} 1))",
+        f'kubectl -n {{ns}} annotate --overwrite pod {pod} "{key}=$want"',
+        'kubectl -n {ns} scale deployment {name} --replicas="$want"',
+    )
+
+
 _MOVE = (*_FIND, _CREATE, _READY, _MARK, _ADOPT, _GONE)
-_STOP = (_MARK, _COUNT, _SCALE % "-", _GONE)
+_STOP = (_MARK, *_scale("{old}", "-", "placeopt-stop"), _GONE)
 _START = (
     'rs=$(kubectl -n {ns} get replicasets -o json | jq -r --arg deployment {name} "$NEWEST")',
     _FIND[1],
@@ -83,15 +93,14 @@ _START = (
     _READY,
     f'kubectl -n {{ns}} annotate --overwrite pods -l "pod-template-hash=$hash" {_COST}=1',
     f"kubectl -n {{ns}} annotate --overwrite pod {{new}} {_COST}=1",
-    _COUNT,
-    _SCALE % "+",
+    *_scale("{new}", "+", "placeopt-start"),
     _ADOPT,
 )
 _RECREATE = (
     "kubectl -n {ns} get statefulset {name} -o json "
     '| jq --argjson nodes "[\\"$node\\"]" --argjson requests {requests} "$REBIND" | kubectl replace -f -',
     "kubectl -n {ns} delete pod {old} --wait",
-    "until kubectl -n {ns} get pod {new} -o name >/dev/null 2>&1; do sleep 1; done",
+    "for _ in {{1..300}}; do kubectl -n {ns} get pod {new} -o name >/dev/null 2>&1 && break; sleep 1; done",
     _READY,
 )
 _CORDON = "kubectl cordon {node}"
@@ -125,11 +134,7 @@ def lines(step: Step) -> list[str]:
     found = [_CORDON.format(node=shlex.quote(step.source or ""))] if step.cordon else []
     if kind == "recreate":
         found.append(f"node={quoted['node']}")
-    return found + [line.format(**quoted) for line in _stateful(step, _LINES[kind])]
-
-
-def _stateful(step: Step, template: tuple[str, ...]) -> tuple[str, ...]:
-    return template
+    return found + [line.format(**quoted) for line in _LINES[kind]]
 
 
 def finish_lines(made: Iterable[Step], origin: Origin) -> list[str]:
@@ -257,7 +262,7 @@ move() { # namespace old-pod old-node new-pod node requests
 
 # Fewer replicas, and the marked pod is the one that goes: a disruption.
 stop() { # namespace deployment old-pod old-node
-  local ns=$1 name=$2 old=$3 replicas
+  local ns=$1 name=$2 old=$3 want
   there "$ns" "$old" || return 0
   runs_on "$ns" "$old" "$4"
 @stop@
@@ -265,7 +270,7 @@ stop() { # namespace deployment old-pod old-node
 
 # More replicas, and the copy is the one that stays: the others are worth more than what the ReplicaSet makes meanwhile.
 start() { # namespace deployment new-pod node requests
-  local ns=$1 name=$2 new=$3 node=$4 requests=$5 rs hash replicas
+  local ns=$1 name=$2 new=$3 node=$4 requests=$5 rs hash want
 @newest@
   if ! there "$ns" "$new"; then
 @create@
@@ -276,7 +281,13 @@ start() { # namespace deployment new-pod node requests
 # A pod of a StatefulSet cannot run twice: it ends, and is made anew on the node.
 recreate() { # namespace statefulset pod old-node node requests
   local ns=$1 name=$2 old=$3 new=$3 node=$5 requests=$6
-  if there "$ns" "$old"; then runs_on "$ns" "$old" "$4"; fi
+  if there "$ns" "$old"; then
+    if [[ "$node" != "$4" && "$(kubectl -n "$ns" get pod "$old" -o jsonpath='{.spec.nodeName}')" == "$node" ]]; then
+      kubectl -n "$ns" wait --for=condition=Ready --timeout="$WAIT" pod/"$old"
+      return # an earlier run was interrupted right after this
+    fi
+    runs_on "$ns" "$old" "$4"
+  fi
 @recreate@
 }
 

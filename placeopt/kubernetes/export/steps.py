@@ -145,7 +145,7 @@ def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> li
         action = "stop" if n < 0 else "start" if source < 0 else "hop" if last[m] != k else "restart" if n == source else "move"
         hosted[source] -= 1
         hosted[n] += 1
-        ends = source >= 0 and source not in kept and arrives.get(source, -1) <= k
+        ends = source >= 0 and source not in kept and arrives.get(source, -1) < k
         cordon = ends and source not in cordoned
         cordoned |= {source} if cordon else set()
         application, name = a.names[m]

@@ -1,0 +1,81 @@
+"""``placeopt export``: plans for what runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from placeopt.cli.screen import deliver, require_folder, say
+from placeopt.errors import DocumentError, UsageError
+
+if TYPE_CHECKING:
+    from placeopt.problems.base import Problem
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `app`."""
+    exports = typer.Typer(no_args_is_help=True, help="Turn plans into what a cluster understands.")
+    example = "placeopt export kubernetes front.json --instance shop.json --point knee -o steps.sh"
+    exports.command("kubernetes", epilog=f"Example: {example}")(export_kubernetes)
+    app.add_typer(exports, name="export", epilog=f"Example: {example}")
+
+
+def export_kubernetes(
+    plans: Annotated[Path, typer.Argument(metavar="FRONT_OR_PLAN", help="A front file, a point as `pick` prints it, or a plan.")],
+    instance: Annotated[Path, typer.Option(help="The instance file.")],
+    origin: Annotated[Path | None, typer.Option(help="What the names are in the cluster; INSTANCE.origin.json, if there, by default.")] = None,
+    point: Annotated[str | None, typer.Option(metavar="K|knee", help="The point of a front; the knee by default.")] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", metavar="commands|json|karmada", help="commands or json for steps, karmada for policies; by problem by default."),
+    ] = None,
+    namespace: Annotated[str, typer.Option(help="karmada: namespace of workloads without an origin.")] = "default",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")] = None,
+) -> None:
+    """Turn a plan into a script of kubectl commands, its steps as JSON, or Karmada policies. Nothing is sent to a cluster."""
+    from placeopt import problems
+    from placeopt.kubernetes import origin as origins
+    from placeopt.kubernetes.export import export
+
+    require_folder(output)
+    problem = problems.read(instance)
+    plan = plan_in(plans, problem, point)
+    beside = origins.beside(instance) if origin is None else origin
+    known = origins.read(beside) if origin is not None or beside.exists() else None
+    text = export(problem, plan, known, form=form, namespace=namespace)
+    deliver(text, output)
+    if output is not None and text.startswith("#!"):
+        output.chmod(output.stat().st_mode | 0o111)
+    for line in text.splitlines():
+        if line.startswith("# WARNING: "):
+            say("warning: " + line.removeprefix("# WARNING: "))
+
+
+def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
+    """Return the plan of a front, of a point or of a plan file.
+
+    Raises
+    ------
+    DocumentError
+        The file holds none, or its front answers another instance.
+    """
+    from placeopt.cli.fronts import index_of
+    from placeopt.documents import read_json
+    from placeopt.front import Front
+
+    document = read_json(path)
+    if isinstance(document, dict) and document.get("format") == "placeopt/front@1":
+        front = Front.read(path)
+        if front.instance.sha256 != problem.instance_name.sha256:
+            text = f"this front answers {front.instance.name!r}, or another version of it, not {problem.name!r}"
+            raise DocumentError(text, file=str(path), path="instance", remedy="give the instance that the front was made for")
+        return front.points[index_of(front, point or "knee")].plan
+    if point is not None:
+        raise UsageError(f"--point chooses from a front, and {str(path)!r} is a plan; leave it out")
+    plan = document.get("plan", document) if isinstance(document, dict) else document
+    if not isinstance(plan, dict) or "problem" in plan:
+        remedy = f"give a front, a point as `placeopt pick` prints it, or a plan; see `placeopt schema {problem.problem} --plan`"
+        raise DocumentError("not a plan", file=str(path), remedy=remedy)
+    return plan
