@@ -22,10 +22,12 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
 
-from placeopt.rl.policy import Shape
+from placeopt.rl.policy import CONTRAST, Shape
 
 #: Value of an illegal action: below every other, and finite, since a bootstrap multiplies it with 0.
 WORST = -1e8
+#: The factors of the score are learned as base x exp(SPEED x parameter): they may have to grow tenfold.
+SPEED = 10.0
 
 
 class Rows(BaseFeaturesExtractor):
@@ -78,6 +80,8 @@ class Network(nn.Module):
         What the score of an action counts at the beginning.
     """
 
+    base: torch.Tensor
+
     def __init__(self, shape: Shape, outputs: int = 1, factor: float = 1.0):
         super().__init__()
         self.shape = shape
@@ -87,28 +91,41 @@ class Network(nn.Module):
         self.act = {"tanh": torch.tanh, "relu": torch.relu}[shape.activation]
         self.outputs = outputs
         if outputs:
-            self.factor = nn.Parameter(torch.tensor(float(factor)))
+            self.register_buffer("base", torch.full((shape.parts,), float(factor)))
+            self.growth = nn.Parameter(torch.zeros(shape.parts))
 
     def split(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Return inputs (B, A, I), legal (B, A, 1) and scores (B, A) of rows (B, A, F + K + 1)."""
+        """Return inputs (B, A, I), legal (B, A, 1) and weighted one-step rewards (B, A, K) of rows (B, A, F + K + 1)."""
         s = self.shape
         legal = rows[..., -1:] > 0.5
         x = rows[..., :-1]
         if not s.score:
             return x, legal, None
-        score = (x[..., list(s.score[: s.parts])] * x[..., s.features :]).sum(dim=-1) + x[..., list(s.score[s.parts :])].sum(dim=-1)
-        return torch.cat([x, score.unsqueeze(-1)], dim=-1), legal, score
+        at_once = x[..., s.features :] * (x[..., list(s.score[: s.parts])] + x[..., list(s.score[s.parts :])].sum(dim=-1, keepdim=True))
+        at_once = at_once - pooled(at_once, legal).unsqueeze(-2)
+        return torch.cat([x, CONTRAST * at_once], dim=-1), legal, at_once
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Return a value for every action, (B, A); with no outputs the pooled rows, (B, 2 hidden)."""
-        x, legal, score = self.split(rows)
+        x, legal, at_once = self.split(rows)
         for layer in self.layers[: len(self.shape.hidden)]:
             x = self.act(layer(x, legal))
         if not self.outputs:
             mean = (x * legal).sum(dim=-2) / legal.sum(dim=-2).clamp(min=1)
             return torch.cat([pooled(x, legal), mean], dim=-1)
         values = self.layers[-1](x, legal).squeeze(-1)
-        return values if score is None else values + self.factor * score
+        return values if at_once is None else values + at_once @ self.factor
+
+    @property
+    def factor(self) -> torch.Tensor:
+        """What each part of the one-step reward counts, (K,)."""
+        return self.base * torch.exp(SPEED * self.growth)
+
+    def set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Become the network of these arrays of a `Policy`."""
+        values = {key: torch.from_numpy(np.array(value)) for key, value in arrays.items()}
+        values |= {"base": values.pop("factor"), "growth": torch.zeros(self.shape.parts)}
+        self.load_state_dict(values)
 
 
 class Heads(nn.Module):
@@ -228,4 +245,5 @@ class MaskedDQN(DQN):
 
 def numpy_arrays(network: Network) -> dict[str, np.ndarray]:
     """Return the arrays of a network for a `Policy`."""
-    return {name: value.detach().cpu().numpy().copy() for name, value in network.named_parameters()}
+    found = {name: value.detach().cpu().numpy().copy() for name, value in network.named_parameters() if name != "growth"}
+    return found | {"factor": network.factor.detach().cpu().numpy().copy()}

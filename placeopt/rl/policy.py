@@ -2,8 +2,9 @@
 
 M. Zaheer et al., "Deep Sets", 2017, as J. Santos et al., "HephaestusForge", FGCS 2025, section 4.5, use it: a layer maps the rows x,
 one for each action, to act(x L + b - 1 maxpool(x) G). It treats the rows alike, whatever their number: a policy trained on four
-clusters has an opinion on thirty-two. Here the maximum is taken over the legal rows, and the score of an action, the weighted sum
-of its one-step rewards where the features have them, enters each row and, times a learned factor, the output.
+clusters has an opinion on thirty-two. Here the maximum is taken over the legal rows. Where the features have the one-step rewards
+of an action, each part of them times its weight, less the best of the legal actions, enters each row and, times a learned factor,
+the output: a network of zeros is the myopic policy, and factors that differ say which part has a future.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 from placeopt.errors import UsageError
 from placeopt.rl.preferences import read_weights
 
+#: Products of weights and one-step rewards enter the rows times this, so that small differences are seen.
+CONTRAST = 8.0
 #: Activation by name.
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
 
@@ -49,7 +52,7 @@ class Shape:
     @property
     def inputs(self) -> int:
         """Columns that enter the first layer."""
-        return self.features + self.parts + bool(self.score)
+        return self.features + self.parts * (2 if self.score else 1)
 
     def arrays(self) -> dict[str, tuple[int, ...]]:
         """Return name and shape of every array of the actor."""
@@ -57,7 +60,7 @@ class Shape:
         wide = (self.inputs, *self.hidden, 1)
         for i, (rows, columns) in enumerate(pairwise(wide)):
             shapes |= {f"layers.{i}.own": (rows, columns), f"layers.{i}.pool": (rows, columns), f"layers.{i}.bias": (columns,)}
-        return shapes | {"factor": ()}
+        return shapes | {"factor": (self.parts,)}
 
 
 @dataclass(frozen=True)
@@ -116,23 +119,29 @@ class Policy:
         preferences = np.broadcast_to(np.asarray(weights, dtype=np.float32)[..., None, :], (*x.shape[:-1], s.parts))
         columns, score = [x, preferences], np.zeros(x.shape[:-1], dtype=np.float32)
         if s.score:
-            score = (x[..., list(s.score[: s.parts])] * preferences).sum(axis=-1) + x[..., list(s.score[s.parts :])].sum(axis=-1)
-            columns.append(score[..., None])
+            at_once = preferences * (x[..., list(s.score[: s.parts])] + x[..., list(s.score[s.parts :])].sum(axis=-1, keepdims=True))
+            at_once = at_once - pooled(at_once, masks)[..., None, :]
+            columns.append(np.float32(CONTRAST) * at_once)
+            score = at_once @ self.arrays["factor"]
         x = np.concatenate(columns, axis=-1)
         act = ACTIVATIONS[s.activation]
         for i in range(len(s.hidden) + 1):
             x = self._layer(i, x, masks)
             if i < len(s.hidden):
                 x = act(x)
-        return x[..., 0] + self.arrays["factor"] * score
+        return x[..., 0] + score
 
     def _layer(self, i: int, x: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return x L + b - 1 maxpool(x) G; nothing is pooled where nothing is legal."""
-        pooled = np.where(masks[..., None], x, np.float32(-np.inf)).max(axis=-2)
-        pooled = np.where(masks.any(axis=-1, keepdims=True), pooled, np.float32(0))
+        """Return x L + b - 1 maxpool(x) G."""
         own, pool, bias = (self.arrays[f"layers.{i}.{name}"] for name in ("own", "pool", "bias"))
-        return x @ own + (bias - pooled @ pool)[..., None, :]
+        return x @ own + (bias - pooled(x, masks) @ pool)[..., None, :]
 
     def act(self, observations: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Return the legal action liked most, int64 of shape (...); of equals the first. Arguments as of `logits`."""
         return np.where(masks, self.logits(observations, weights, masks), -np.inf).argmax(axis=-1)
+
+
+def pooled(x: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Return the greatest value over legal rows, (..., columns) of (..., A, columns); 0 where none is legal."""
+    highest = np.where(masks[..., None], x, np.float32(-np.inf)).max(axis=-2)
+    return np.where(masks.any(axis=-1, keepdims=True), highest, np.float32(0))

@@ -66,7 +66,7 @@ def test_numpy_equals_torch(form, actions):
     seed, features, parts, hidden, activation, scored = form
     policy = make(seed, features, parts, tuple(hidden), activation, tuple(range(min(features, parts + 1))) if scored and features >= parts else ())
     network = Network(policy.shape)
-    network.load_state_dict({key: torch.from_numpy(value) for key, value in policy.arrays.items()})
+    network.set_arrays(policy.arrays)
     assert all((numpy_arrays(network)[key] == value).all() for key, value in policy.arrays.items())
     x, w, masks = scene(seed, actions, features, parts)
     rows = np.concatenate([x, np.broadcast_to(w[:, None], (3, actions, parts)), masks[..., None]], axis=-1).astype(np.float32)
@@ -152,8 +152,8 @@ def rewritten(path, change):
         (lambda h, a: h.update(weights=[1.0]), "weights"),
         (lambda h, a: a.pop("factor"), "'factor' is missing"),
         (lambda h, a: a.update(odd=np.zeros(1)), "'odd' is missing or too many"),
-        (lambda h, a: a.update(factor=np.array(np.nan, dtype=np.float32)), "not finite"),
-        (lambda h, a: a.update(factor=np.array(1)), "int64"),
+        (lambda h, a: a.update(factor=np.full(2, np.nan, dtype=np.float32)), "not finite"),
+        (lambda h, a: a.update(factor=np.array([1, 1])), "int64"),
     ],
 )
 def test_wrong_headers_and_arrays(tmp_path, change, says):
