@@ -78,7 +78,8 @@ def _scale(pod: str, sign: str, key: str) -> tuple[str, ...]:
     """One replica more or less; the number wanted is kept at the pod, so that asking again changes nothing."""
     return (
         f"want=$(kubectl -n {{ns}} get pod {pod} -o jsonpath='{{{{.metadata.annotations.{key}}}}}')",
-        f"[[ -n \"$want\" ]] || want=$(($(kubectl -n {{ns}} get deployment {{name}} -o jsonpath='{{{{.spec.replicas}}}}') {sign} 1))",
+        "now=$(kubectl -n {ns} get deployment {name} -o jsonpath='{{.spec.replicas}}')",
+        f'[[ -n "$want" ]] || want=$((now {sign} 1))',
         f'kubectl -n {{ns}} annotate --overwrite pod {pod} "{key}=$want"',
         'kubectl -n {ns} scale deployment {name} --replicas="$want"',
     )
@@ -225,7 +226,11 @@ TOTAL=@total@
 @setup@
 
 fail() { echo "error: $*" >&2; exit 1; }
-there() { [[ -n "$(kubectl -n "$1" get pod "$2" -o name --ignore-not-found)" ]]; }
+there() { # namespace pod; a question that fails is not a no
+  local found
+  found=$(kubectl -n "$1" get pod "$2" -o name --ignore-not-found) || fail "kubectl does not answer"
+  [[ -n "$found" ]]
+}
 runs_on() { # namespace pod node: whether the cluster still is what the plan was made for
   local found
   found=$(kubectl -n "$1" get pod "$2" -o jsonpath='{.spec.nodeName}')
@@ -262,7 +267,7 @@ move() { # namespace old-pod old-node new-pod node requests
 
 # Fewer replicas, and the marked pod is the one that goes: a disruption.
 stop() { # namespace deployment old-pod old-node
-  local ns=$1 name=$2 old=$3 want
+  local ns=$1 name=$2 old=$3 want now
   there "$ns" "$old" || return 0
   runs_on "$ns" "$old" "$4"
 @stop@
@@ -270,7 +275,7 @@ stop() { # namespace deployment old-pod old-node
 
 # More replicas, and the copy is the one that stays: the others are worth more than what the ReplicaSet makes meanwhile.
 start() { # namespace deployment new-pod node requests
-  local ns=$1 name=$2 new=$3 node=$4 requests=$5 rs hash want
+  local ns=$1 name=$2 new=$3 node=$4 requests=$5 rs hash want now
 @newest@
   if ! there "$ns" "$new"; then
 @create@

@@ -1,0 +1,166 @@
+"""A stand-in for kubectl over a cluster that is a JSON file: what the exported scripts rely on, and no more.
+
+ReplicaSets adopt pods that have their labels and no owner, end the pods that are too many (not ready first, then by deletion cost) and
+make what is missing; StatefulSets make again what was deleted; a pod is ready where it fits. Every command is kept in a log, and the
+least number of ready pods that each ReplicaSet ever had.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+
+TYPE_CHECKING = False  # typing itself would cost every command some milliseconds
+if TYPE_CHECKING:
+    from typing import Any
+
+STATE = os.environ["FAKE_CLUSTER"]
+COST = "controller.kubernetes.io/pod-deletion-cost"
+
+
+class Cluster:
+    def __init__(self) -> None:
+        with open(STATE, encoding="utf-8") as stream:
+            self.state: dict[str, Any] = json.load(stream)
+        self.pods: dict[str, Any] = self.state["pods"]
+
+    def save(self) -> None:
+        with open(STATE + ".part", "w", encoding="utf-8") as stream:
+            stream.write(json.dumps(self.state))
+        os.replace(STATE + ".part", STATE)
+
+    def settle(self) -> None:
+        """Let the controllers and the scheduler do what they would."""
+        for name, rs in self.state["replicasets"].items():
+            rs["spec"]["replicas"] = self.state["deployments"][rs["metadata"]["ownerReferences"][0]["name"]]["spec"]["replicas"]
+            wanted = rs["spec"]["selector"]["matchLabels"]
+            for pod in self.pods.values():
+                if wanted.items() <= pod["metadata"]["labels"].items() and not pod["metadata"].get("ownerReferences"):
+                    pod["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": name, "controller": True}]
+            mine = [p for p in self.pods.values() if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name]
+            self.schedule()
+            mine.sort(key=lambda p: (p["ready"], int(p["metadata"]["annotations"].get(COST, "0"))))
+            for pod in mine[: max(0, len(mine) - rs["spec"]["replicas"])]:
+                del self.pods[pod["metadata"]["name"]]
+            for k in range(rs["spec"]["replicas"] - len(mine)):
+                self.make(f"{name}-auto{len(self.state['log'])}-{k}", rs["spec"]["template"], {"kind": "ReplicaSet", "name": name}, wanted, slow=True)
+            ready = sum(p["ready"] for p in self.pods.values() if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name)
+            self.state["least"][name] = min(self.state["least"].get(name, ready), ready)
+        for name, stateful in self.state["statefulsets"].items():
+            for k in range(stateful["spec"]["replicas"]):
+                if f"{name}-{k}" not in self.pods:
+                    self.make(f"{name}-{k}", stateful["spec"]["template"], {"kind": "StatefulSet", "name": name}, {})
+        self.schedule()
+
+    def make(self, name: str, template: Any, owner: dict[str, Any], labels: dict[str, str], slow: bool = False) -> None:
+        metadata = {"name": name, "labels": dict(labels), "annotations": {}, "ownerReferences": [owner | {"controller": True}]}
+        self.pods[name] = {"metadata": metadata, "spec": json.loads(json.dumps(template["spec"])), "ready": False, "slow": slow}
+
+    def schedule(self) -> None:
+        for pod in self.pods.values():
+            if pod["ready"] or pod.get("slow"):
+                continue
+            terms = pod["spec"].get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
+            for node in [f["values"][0] for t in terms.get("nodeSelectorTerms", []) for f in t.get("matchFields", [])]:
+                room = self.state["nodes"][node]
+                used = sum(self.cpu(p) for p in self.pods.values() if p["spec"].get("nodeName") == node)
+                if not room["cordoned"] and used + self.cpu(pod) <= room["cpu"]:
+                    pod["spec"]["nodeName"], pod["ready"] = node, True
+                    break
+
+    @staticmethod
+    def cpu(pod: Any) -> int:
+        return sum(int(c["resources"]["requests"]["cpu"].removesuffix("m")) for c in pod["spec"]["containers"])
+
+
+def path_of(thing: Any, text: str) -> str:
+    """The jsonpath expressions that the scripts use."""
+    if "ownerReferences" in text:
+        return next((o["name"] for o in thing["metadata"].get("ownerReferences", []) if o.get("controller")), "")
+    for key in re.findall(r"[^.{}]+", text):
+        thing = thing.get(key, {}) if isinstance(thing, dict) else {}
+    return "" if thing == {} else str(thing)
+
+
+def fail(text: str) -> None:
+    print(f"fake kubectl: {text}", file=sys.stderr)
+    sys.exit(1)
+
+
+def get(cluster: Cluster, kind: str, rest: list[str]) -> None:
+    table = {"pod": "pods", "replicaset": "replicasets", "replicasets": "replicasets", "deployment": "deployments", "statefulset": "statefulsets"}
+    things = cluster.state[table[kind]]
+    form = rest[rest.index("-o") + 1]
+    if kind == "replicasets":
+        print(json.dumps({"items": list(things.values())}))
+        return
+    if rest[0] not in things:
+        if "--ignore-not-found" in rest:
+            return
+        fail(f"{kind} {rest[0]} not found")
+    thing = things[rest[0]]
+    print(f"{kind}/{rest[0]}" if form == "name" else json.dumps(thing) if form == "json" else path_of(thing, form.removeprefix("jsonpath=")))
+
+
+def change(cluster: Cluster, what: str, rest: list[str]) -> None:
+    rest = [a for a in rest if a != "--overwrite"]
+    if rest[0] == "pods":
+        key, _, value = rest[2].partition("=")
+        chosen = [p for p in cluster.pods.values() if p["metadata"]["labels"].get(key) == value]
+    else:
+        chosen = [cluster.pods[rest[1]]]
+    for pod in chosen:
+        key, _, value = rest[-1].partition("=")
+        pod["metadata"]["annotations" if what == "annotate" else "labels"][key] = value
+
+
+def main(arguments: list[str]) -> None:
+    given = json.load(sys.stdin) if arguments[-1] == "-" else None  # what writes into the pipe is done then
+    cluster = Cluster()
+    cluster.state["log"].append(arguments)
+    if cluster.state.get("break_at") == len(cluster.state["log"]):
+        cluster.save()
+        fail("the connection was lost")
+    if arguments[0] == "-n":
+        assert arguments[1] == "shop"
+        arguments = arguments[2:]
+    verb, *rest = arguments
+    if verb == "get":
+        get(cluster, rest[0], rest[1:])
+    elif verb == "create":
+        pod = given
+        assert pod["metadata"]["name"] not in cluster.pods
+        cluster.state["made"].append(pod)
+        cluster.pods[pod["metadata"]["name"]] = pod | {"ready": False}
+    elif verb == "replace":
+        cluster.state["statefulsets"][given["metadata"]["name"]] = given
+    elif verb == "wait":
+        name = rest[-1].removeprefix("pod/")
+        if "--for=delete" in rest and name in cluster.pods:
+            fail(f"timed out: {name} is still there")
+        if "--for=condition=Ready" in rest and not cluster.pods[name]["ready"]:
+            fail(f"timed out: {name} is not ready")
+    elif verb in ("annotate", "label"):
+        change(cluster, verb, rest)
+    elif verb == "scale":
+        cluster.state["deployments"][rest[1]]["spec"]["replicas"] = int(rest[2].removeprefix("--replicas="))
+    elif verb == "delete":
+        del cluster.pods[rest[1]]
+    elif verb == "cordon":
+        cluster.state["nodes"][rest[0]]["cordoned"] = True
+    elif verb == "rollout":
+        cluster.state["deployments"][rest[2]]["spec"]["paused"] = rest[0] == "pause"
+    elif verb == "set":
+        spec = cluster.state[rest[1] + "s"][rest[2]]["spec"]["template"]["spec"]
+        asked = dict(pair.split("=") for pair in rest[5].removeprefix("--requests=").split(","))
+        next(c for c in spec["containers"] if c["name"] == rest[4])["resources"]["requests"] |= asked
+    else:
+        fail(f"unknown command {verb}")
+    cluster.settle()
+    cluster.save()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

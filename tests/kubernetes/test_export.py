@@ -1,0 +1,378 @@
+"""Exported plans: replayed by the referee, run against a stand-in for a cluster, interrupted and taken up, safe with any name."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import placeopt
+from placeopt import cli
+from placeopt.documents import parse_json
+from placeopt.errors import DocumentError, UnsupportedError, UsageError
+from placeopt.kubernetes import origin as origins
+from placeopt.kubernetes.export import export, steps
+from placeopt.kubernetes.origin import Origin
+from placeopt.problems import from_document
+from placeopt.problems.rescheduling import Rescheduling
+from placeopt.problems.rolling_update import RollingUpdate
+
+FAKE = Path(__file__).with_name("fake_kubectl.py")
+NEEDS_TOOLS = pytest.mark.skipif(not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed")
+
+#: pod -> (workload, node, milli-CPU now, milli-CPU then)
+PODS = {
+    "cart-7d-a": ("cart", "n1", 400, 300),
+    "cart-7d-b": ("cart", "n2", 400, 300),
+    "web-5c-a": ("web", "n2", 500, 500),
+    "api-9f-a": ("api", "n1", 300, 300),
+    "db-0": ("db", "n3", 300, 300),
+}
+
+
+def shop() -> RollingUpdate:
+    services = [
+        {"name": pod, "node": node, "cpu_millicores": now, "memory_mib": 64, "new_cpu_millicores": then, "new_memory_mib": 64}
+        for pod, (_, node, now, then) in PODS.items()
+    ]
+    nodes = [{"name": n, "cluster": "c", "cpu_millicores": 1000, "memory_mib": 4096, "price": 1.0} for n in ("n1", "n2", "n3")]
+    document = {"problem": "rolling-update", "name": "shop", "nodes": nodes, "applications": [{"name": "shop", "microservices": services}]}
+    problem = from_document(document)
+    assert isinstance(problem, RollingUpdate)
+    return problem
+
+
+def origin_of(problem: Any, items: dict[str, Any]) -> Origin:
+    name = problem.instance_name
+    return Origin.model_validate({"instance": {"problem": name.problem, "name": name.name, "sha256": name.sha256}, "items": items})
+
+
+def shop_origin(problem: RollingUpdate, **changes: Any) -> Origin:
+    items = {
+        f"shop/{pod}": {
+            "namespace": "shop", "kind": "StatefulSet" if workload == "db" else "Deployment", "name": workload, "pod": pod, "node": node,
+            "containers": [{"name": "server", "cpu_millicores": now, "memory_bytes": 64 << 20}],
+        } | changes
+        for pod, (workload, node, now, _) in PODS.items()
+    }  # fmt: skip
+    return origin_of(problem, items)
+
+
+#: Frees n2: a stop and a start, a hop, a restart in place, a pod of a StatefulSet.
+MOVES = (
+    ("cart-7d-a", "n1"),
+    ("db-0", "n1"),
+    ("cart-7d-b", "n3"),
+    ("api-9f-a", "n3"),
+    ("web-5c-a", None),
+    ("db-0", "n3"),
+    ("web-5c-a", "n1"),
+)
+PLAN = {"steps": [{"application": "shop", "microservice": pod, "to": node} for pod, node in MOVES]}
+
+
+def cluster() -> dict[str, Any]:
+    """The same shop as Kubernetes has it."""
+    state: dict[str, Any] = {"pods": {}, "replicasets": {}, "deployments": {}, "statefulsets": {}, "log": [], "made": [], "least": {}}
+    state["nodes"] = {name: {"cpu": 1000, "cordoned": False} for name in ("n1", "n2", "n3")}
+    for pod, (workload, node, cpu, _) in PODS.items():
+        spec: dict[str, Any] = {"containers": [{"name": "server", "resources": {"requests": {"cpu": f"{cpu}m", "memory": "64Mi"}}}]}
+        labels = {"app": workload} | ({} if workload == "db" else {"pod-template-hash": pod.split("-")[1]})
+        template = {"metadata": {"labels": labels}, "spec": spec}
+        owner = {"kind": "StatefulSet", "name": workload} if workload == "db" else {"kind": "ReplicaSet", "name": pod.rsplit("-", 1)[0]}
+        metadata = {"name": pod, "labels": labels, "annotations": {}, "ownerReferences": [owner | {"controller": True}]}
+        state["pods"][pod] = {"metadata": metadata, "spec": spec | {"nodeName": node}, "ready": True}
+        replicas = sum(w == workload for w, *_ in PODS.values())
+        if workload == "db":
+            state["statefulsets"]["db"] = {"metadata": {"name": "db"}, "spec": {"replicas": 1, "template": template}}
+            continue
+        state["deployments"][workload] = {"metadata": {"name": workload}, "spec": {"replicas": replicas, "template": template}}
+        set_name = owner["name"]
+        about = {
+            "name": set_name, "namespace": "shop", "labels": labels, "annotations": {"deployment.kubernetes.io/revision": "2"},
+            "ownerReferences": [{"kind": "Deployment", "name": workload, "controller": True}],
+        }  # fmt: skip
+        state["replicasets"][set_name] = {"metadata": about, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+    return state
+
+
+class Machine:
+    """A folder with a fake kubectl first on the path, and a script."""
+
+    def __init__(self, folder: Path, script: str):
+        self.folder, self.state_file = folder, folder / "cluster.json"
+        tool = folder / "bin" / "kubectl"
+        tool.parent.mkdir()
+        tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{FAKE}" "$@"\n', encoding="utf-8")
+        tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+        (folder / "steps.sh").write_text(script + "\n", encoding="utf-8")
+        self.state = cluster()
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return json.loads(self.state_file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+    @state.setter
+    def state(self, value: dict[str, Any]) -> None:
+        self.state_file.write_text(json.dumps(value), encoding="utf-8")
+
+    def run(self, **more: str) -> subprocess.CompletedProcess[str]:
+        paths = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        environment = os.environ | {"PATH": paths, "FAKE_CLUSTER": str(self.state_file)} | more
+        return subprocess.run(["bash", "steps.sh"], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def workloads_on_nodes(state: dict[str, Any]) -> Counter[tuple[str, str]]:
+    assert all(pod["ready"] for pod in state["pods"].values())
+    return Counter((pod["metadata"]["labels"].get("app", "db"), pod["spec"]["nodeName"]) for pod in state["pods"].values())
+
+
+#: Commands that are lost, among those of the steps 1 (move), 2 (StatefulSet), 5 (stop) and 7 (start).
+BREAKS = [int(k) for k in os.environ.get("PLACEOPT_BREAKS", "5 16 44 64").split()]
+
+EXPECTED = Counter([("cart", "n1"), ("cart", "n3"), ("api", "n3"), ("db", "n3"), ("web", "n1")])
+
+
+def test_the_plan_is_legal() -> None:
+    """What the tests below rest on."""
+    assert shop().evaluate(PLAN).violations == ()
+    assert shop().evaluate(PLAN).values == (2.0, 6.0, 1.0)
+
+
+@NEEDS_TOOLS
+def test_the_script_does_what_the_plan_says(tmp_path: Path) -> None:
+    """Pods end where the plan puts them, at their new sizes; surge first; the emptied node is cordoned; templates agree."""
+    problem = shop()
+    machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
+    dry = machine.run(DRY_RUN="1")
+    assert dry.returncode == 0 and machine.state["log"] == [] and "step 7 of 7" in dry.stdout
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    state = machine.state
+    assert workloads_on_nodes(state) == EXPECTED
+    assert [name for name, node in state["nodes"].items() if node["cordoned"]] == ["n2"]
+    assert state["least"] == {"cart-7d": 2, "api-9f": 1, "web-5c": 0}, "only the stop of web interrupts"
+    sizes = {p["metadata"]["labels"].get("app", "db"): p["spec"]["containers"][0]["resources"]["requests"] for p in state["pods"].values()}
+    assert sizes["cart"] == {"cpu": "300m", "memory": "64Mi"} and sizes["web"]["cpu"] == "500m"
+    for kind, name in (("deployments", "cart"), ("replicasets", "cart-7d")):
+        assert state[kind][name]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "300m"
+    assert state["deployments"]["cart"]["spec"]["paused"] is False and state["deployments"]["web"]["spec"]["replicas"] == 1
+    assert "empty and cordoned: n2" in done.stdout and "all 7 steps are made" in done.stdout
+    again = machine.run()
+    assert again.returncode == 0 and again.stdout.count("already made") == 7
+    assert workloads_on_nodes(machine.state) == EXPECTED
+
+
+@NEEDS_TOOLS
+@pytest.mark.parametrize("broken_at", BREAKS)
+def test_an_interrupted_script_is_taken_up_again(tmp_path: Path, broken_at: int) -> None:
+    """Whichever command fails, running the script again ends as if none had."""
+    problem = shop()
+    machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
+    machine.state = cluster() | {"break_at": broken_at}
+    assert machine.run().returncode != 0
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    assert workloads_on_nodes(machine.state) == EXPECTED
+
+
+@NEEDS_TOOLS
+def test_a_cluster_that_has_changed_stops_the_script(tmp_path: Path) -> None:
+    """A pod that moved meanwhile is not touched; nor is the old pod when the new one finds no room."""
+    problem = shop()
+    machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
+    state = cluster()
+    state["pods"]["cart-7d-a"]["spec"]["nodeName"] = "n3"
+    machine.state = state
+    done = machine.run()
+    assert done.returncode == 1 and "the cluster has changed" in done.stderr
+    state = cluster()
+    state["nodes"]["n1"]["cpu"] = 900
+    machine.state = state
+    done = machine.run()
+    assert done.returncode == 1 and "is not ready" in done.stderr
+    assert set(PODS) <= set(machine.state["pods"])
+
+
+@NEEDS_TOOLS
+def test_the_commands_in_the_json_do_the_same(tmp_path: Path) -> None:
+    """Set up, steps and finish, line by line in one shell."""
+    problem = shop()
+    document = parse_json(export(problem, PLAN, shop_origin(problem), form="json"))
+    body = [*document["setup"], *(line for step in document["steps"] for line in step["commands"]), *document["finish"]]
+    machine = Machine(tmp_path, "\n".join(["set -euo pipefail", *body]))
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    assert workloads_on_nodes(machine.state) == EXPECTED
+
+
+@NEEDS_TOOLS
+def test_copies_are_pods_that_kubernetes_accepts(tmp_path: Path) -> None:
+    """Every pod that the script makes is valid by the schemas of Kubernetes; what the template asks of nodes is kept."""
+    validate = pytest.importorskip("kubernetes_validate")
+    problem = shop()
+    machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
+    state = cluster()
+    wish = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+    spec = state["replicasets"]["cart-7d"]["spec"]["template"]["spec"]
+    spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [wish]}}}
+    machine.state = state
+    assert machine.run().returncode == 0
+    made = machine.state["made"]
+    assert len(made) == 4
+    for pod in made:
+        validate.validate(pod, "1.30", strict=True)
+        assert "pod-template-hash" not in pod["metadata"]["labels"]
+    terms = made[0]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert terms == [wish | {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+
+
+# -- the document ------------------------------------------------------------------------------------------------------
+
+
+def test_steps_say_what_they_interrupt() -> None:
+    """Stops, hops and StatefulSets stand out, per step and above all steps."""
+    problem = shop()
+    made = steps.steps(problem, PLAN, shop_origin(problem))
+    assert [s.action for s in made] == ["restart", "hop", "move", "move", "stop", "move", "start"]
+    assert [s.number for s in made if s.empties] == [5]
+    assert [s.number for s in made if s.cordon] == [3]
+    told = steps.warnings(made)
+    assert len(told) == 3 and "1 of 7 steps stop" in told[0] and "StatefulSets" in told[1] and "hops" in told[2]
+    assert "disruption" in str(made[4].warning) and "cannot run twice" in str(made[1].warning) and made[3].warning is None
+    assert made[6].at is not None and made[6].at.pod is None
+
+
+@pytest.mark.parametrize("kind", ["rolling-update", "rescheduling"])
+def test_exported_steps_are_the_plan(kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Every point of a front, exported without an origin and replayed, has the values of the front; `evaluate` says so too."""
+    folder = Path(__file__).resolve().parents[2] / "instances" / kind
+    instance = next(folder.glob("*.json"))
+    problem = placeopt.load(instance)
+    front = placeopt.solve(problem, "repack" if kind == "rolling-update" else "greedy", seed=1)
+    for point in front.points:
+        text = export(problem, point.plan, form="json")
+        plan, sha = steps.replay(parse_json(text))
+        verdict = problem.evaluate(plan)
+        assert sha == problem.instance_name.sha256 and verdict.feasible and verdict.values == point.values
+        assert plan == problem.read_plan(point.plan)  # type: ignore[attr-defined]
+    (tmp_path / "steps.json").write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit) as end:
+        cli.main(["evaluate", str(instance), str(tmp_path / "steps.json")])
+    assert not end.value.code
+    assert list(parse_json(capfd.readouterr().out)["values"].values()) == list(front.points[-1].values)
+
+
+def test_replicas_of_a_service_are_followed() -> None:
+    """A rescheduling plan names services and nodes: which pod goes is the first there, also after it has moved."""
+    nodes = [{"name": n, "kind": "k", "cpu_cores": 4, "memory_gib": 4, "user_latency_ms": 1} for n in ("n1", "n2", "n3")]
+    service = {"name": "front", "cpu_cores": 1, "memory_gib": 1, "execution_ms": {"k": 1}, "replicas": ["n1", "n1"]}
+    latency = {a: {b: 1 for b in ("n1", "n2", "n3") if b > a} for a in ("n1", "n2")}
+    document = {"problem": "rescheduling", "name": "x", "nodes": nodes, "latency_ms": latency, "services": [service], "gateway": "front"}
+    problem = from_document(document)
+    assert isinstance(problem, Rescheduling)
+    replicas = [{"pod": f"front-1-{k}", "node": "n1"} for k in "ab"]
+    origin = origin_of(problem, {"front": {"namespace": "shop", "kind": "Deployment", "name": "front", "replicas": replicas}})
+    plan = {"moves": [{"service": "front", "from": a, "to": b} for a, b in (("n1", "n2"), ("n2", "n3"), ("n1", "n3"))]}
+    made = steps.steps(problem, plan, origin)
+    pods = [(s.at.pod, s.at.new_pod) for s in made if s.at is not None]
+    assert pods[0][0] == "front-1-a" and pods[1][0] == pods[0][1] and pods[2][0] == "front-1-b" and len({new for _, new in pods}) == 3
+    assert [(s.cordon, s.empties) for s in made] == [(False, False), (True, True), (True, True)] or made[0].cordon
+    bare = origin_of(problem, {"front": {"namespace": "shop", "kind": "Deployment", "name": "front"}})
+    with pytest.raises(UnsupportedError, match="no running pod"):
+        steps.steps(problem, plan, bare)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "DaemonSet"}, "cannot be moved pod by pod"),
+        ({"pod": None}, "is not running"),
+        ({"pod": "x; rm -rf ~"}, "not a name that Kubernetes allows"),
+        ({"namespace": "--kubeconfig=/tmp/x"}, "not a name that Kubernetes allows"),
+        ({"name": "a\nb"}, "not a name that Kubernetes allows"),
+        ({"containers": []}, "containers are not on file"),
+    ],
+)
+def test_what_commands_cannot_do_is_refused(changes: dict[str, Any], message: str) -> None:
+    """By name, before anything is written."""
+    problem = shop()
+    with pytest.raises((UnsupportedError, DocumentError), match=message):
+        export(problem, PLAN, shop_origin(problem, **changes))
+
+
+@NEEDS_TOOLS
+def test_names_of_the_instance_are_not_run(tmp_path: Path) -> None:
+    """Applications and instances may have any name: in the script they are comments and quoted texts."""
+    hostile = '$(touch hurt) `touch hurt`\n"; touch hurt #\'@title@ {ns}'
+    document = shop().to_document() | {"name": hostile}
+    document["applications"][0]["name"] = hostile
+    problem = from_document(document)
+    items = {key.replace("shop/", f"{hostile}/"): item for key, item in shop_origin(shop()).model_dump()["items"].items()}
+    plan = {"steps": [step | {"application": hostile} for step in PLAN["steps"]]}
+    machine = Machine(tmp_path, export(problem, plan, origin_of(problem, items)))
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.glob("hurt*"))
+    assert workloads_on_nodes(machine.state) == EXPECTED
+
+
+def test_wrong_asks_are_refused() -> None:
+    """Plans that break the instance, foreign origins, forms that a problem does not have, commands without an origin."""
+    problem = shop()
+    broken = {"steps": PLAN["steps"][:-1]}
+    with pytest.raises(DocumentError, match=r"the plan breaks the instance: .*stopped and never started"):
+        export(problem, broken, form="json")
+    other = from_document(problem.to_document() | {"name": "other"})
+    with pytest.raises(DocumentError, match="belongs to 'other'"):
+        export(problem, PLAN, shop_origin(other))  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedError, match="cannot become 'karmada'; legal: commands, json"):
+        export(problem, PLAN, form="karmada")
+    with pytest.raises(UsageError, match="give --origin"):
+        export(problem, PLAN)
+    temporal = placeopt.load(Path(__file__).resolve().parents[2] / "instances" / "temporal" / "toy.json")
+    with pytest.raises(UnsupportedError, match="are not Kubernetes objects"):
+        export(temporal, {})
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_script_that_can_be_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The origin is found beside the instance; warnings go to stderr; a front's knee is the default."""
+    problem = shop()
+    problem.write(tmp_path / "shop.json")
+    origins.write(tmp_path / "shop.origin.json", shop_origin(problem))
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN), encoding="utf-8")
+    with pytest.raises(SystemExit) as end:
+        cli.main(["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "shop.json"), "-o", str(tmp_path / "steps.sh")])
+    assert not end.value.code
+    out, err = capfd.readouterr()
+    assert out == "" and "warning: 1 of 7 steps stop" in err
+    assert os.access(tmp_path / "steps.sh", os.X_OK)
+    assert subprocess.run(["bash", "-n", tmp_path / "steps.sh"]).returncode == 0
+    for wrong, message in (
+        (["export", "kubernetes", str(tmp_path / "shop.json"), "--instance", str(tmp_path / "shop.json")], "not a plan"),
+        (["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "plan.json")], "problem: this field is missing"),
+        (["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "shop.json"), "--point", "2"], "leave it out"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            cli.main(wrong)
+        assert end.value.code == 2 and message in capfd.readouterr().err
+
+
+def test_importing_the_commands_loads_nothing_heavy() -> None:
+    """Neither yaml nor plotly, until a command needs them."""
+    modules = "placeopt.cli, placeopt.kubernetes.export, placeopt.report"
+    code = f"import sys, {modules}\nprint([m for m in ('yaml', 'plotly', 'numba') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    assert importlib.util.find_spec("yaml") is not None
