@@ -13,13 +13,15 @@ from placeopt.front import Front
 from placeopt.problems import KINDS
 
 #: Problems with an encoder: every vector search serves them.
-ENCODED = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
+ENCODED = ("temporal", "edge-cloud", "rolling-update", "rescheduling", "multi-cluster")
 #: Problems with a Pyomo model whose objectives are linear.
 MODELLED = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
 #: Problems with a sequential face: rollout and the environments serve them.
-SEQUENTIAL = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
+SEQUENTIAL = ("temporal", "edge-cloud", "rolling-update", "rescheduling", "multi-cluster")
+#: Problems with greedy policies by weights.
+GREEDY = ("temporal", "edge-cloud", "rescheduling", "multi-cluster")
 #: What `auto` runs where nothing speaks for another.
-AUTO = {"temporal": "moead", "edge-cloud": "lns", "rolling-update": "decomposition", "rescheduling": "block-search"}
+AUTO = {"temporal": "moead", "edge-cloud": "lns", "rolling-update": "decomposition", "rescheduling": "block-search", "multi-cluster": "moead"}
 #: Up to so many replicas `auto` answers temporal instances exactly.
 FEW_REPLICAS = 10
 #: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
@@ -77,18 +79,22 @@ METHODS = {
     for m in (
         Method("auto", "placeopt.api:run_auto", tuple(KINDS), "picks a method by problem and size"),
         Method("block-search", "placeopt.heuristics.{row}:block_search", ("rescheduling",), "blocks of services across the continuum, then descent"),
+        Method("binpack", "placeopt.heuristics.{row}:binpack", ("multi-cluster",), "all replicas where most cpu is in use"),
         Method("bin-plans", "placeopt.exact.{row}:bin_plans", ("temporal",), "exact front by what can share a machine (to 10 requests)"),
         Method("bound", "placeopt.exact.{row}:bound", ("temporal", "edge-cloud"), "proven lower bounds; for edge-cloud with plans too"),
         Method("cloud-first", "placeopt.heuristics.{row}:cloud_first", ("rescheduling",), "every replica anew where it runs fastest"),
+        Method("cpu-greedy", "placeopt.heuristics.{row}:cpu_greedy", ("multi-cluster",), "all replicas where least cpu is in use"),
         Method("decomposition", "placeopt.exact.{row}:decomposition", ("rolling-update",), "packing, then order, with proofs; exact where small"),
         Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "several methods, their fronts merged with provenance"),
         Method("epsilon-constraint", "placeopt.exact.epsilon_constraint:run", MODELLED, "exact front of the Pyomo model (small instances)"),
-        Method("greedy", "placeopt.heuristics.{row}:greedy", ("temporal", "edge-cloud", "rescheduling"), "by weights, or move by move: milliseconds"),
+        Method("greedy", "placeopt.heuristics.{row}:greedy", GREEDY, "by weights, or move by move: milliseconds"),
+        Method("karmada-greedy", "placeopt.heuristics.{row}:karmada_greedy", ("multi-cluster",), "all replicas where the most would fit: Karmada"),
         Method("kubernetes", "placeopt.heuristics.{row}:kubernetes", ("rescheduling",), "every replica anew on the node least in use"),
-        Method("latency-greedy", "placeopt.heuristics.{row}:latency_greedy", ("rescheduling",), "every replica anew where users are nearest"),
+        Method("latency-greedy", "placeopt.heuristics.{row}:latency_greedy", ("rescheduling", "multi-cluster"), "where latency is least, or allowed"),
         Method("lns", "placeopt.heuristics.{row}:lns", ("edge-cloud",), "large neighbourhood search under prices, with bounds: compiled"),
         Method("moead", "placeopt.evolve.moead:run", ENCODED, "MOEA/D with Tchebycheff weights, seeds and an archive, compiled"),
         Method("mspso", "placeopt.evolve.mspso:run", ENCODED, "the multi-swarm PSO of the CNSM 2024 paper, array-based"),
+        Method("myopic", "placeopt.heuristics.{row}:myopic", ("multi-cluster",), "the highest reward now, request after request, by weights"),
         Method("nsga2", "placeopt.evolve.nsga:nsga2", ENCODED, "NSGA-II on pymoo with compiled operators, seeds and an archive"),
         Method("nsga3", "placeopt.evolve.nsga:nsga3", ENCODED, "NSGA-III on pymoo with compiled operators, seeds and an archive"),
         Method("policy", "placeopt.rl.play:run", SEQUENTIAL, "a trained policy, one decision after another; needs no torch"),

@@ -20,6 +20,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "edge-cloud": ("edge_cloud", "EdgeCloud"),
     "rolling-update": ("rolling_update", "RollingUpdate"),
     "rescheduling": ("rescheduling", "Rescheduling"),
+    "multi-cluster": ("multi_cluster", "MultiCluster"),
 }
 
 

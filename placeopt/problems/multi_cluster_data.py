@@ -12,6 +12,10 @@ from typing import NamedTuple
 SEMANTICS = ("fixed", "published")
 #: Arrivals per unit of time that are drawn by default.
 RATES = {"fixed": 20.0, "published": 100.0}
+#: Cores and GiB of a cluster that are taken beforehand, at most.
+BACKGROUND = 0.2
+#: A request raises the latency of its clusters by at most this share.
+INCREASE = 0.15
 
 
 class ClusterType(NamedTuple):

@@ -1,30 +1,15 @@
-"""Many episodes of the multi-cluster problem at once; the rules are compiled, see ``models/multi_cluster/README.md``."""
+"""Many multi-cluster episodes at once, with what a policy sees of every action."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from placeopt.errors import UsageError, did_you_mean
-from placeopt.problems.multi_cluster_data import DEPLOYMENTS, RATES, SEMANTICS, TYPES
-from placeopt.sequential import multi_cluster_draw as draw
-from placeopt.sequential import multi_cluster_kernels as moves
-from placeopt.sequential import multi_cluster_look as looks
+from placeopt.problems.multi_cluster_stream import Stream
 from placeopt.sequential import multi_cluster_rows as rows
-from placeopt.sequential.multi_cluster_world import ACCEPTED, COST, CPU, EXTRA, GINI, LAST_GINI, LATENCY, SPREADS, SUMS, World
-
-#: Drawn amounts are multiples of this many cores or GiB.
-UNIT = 1e-9
-#: Cores and GiB that are taken beforehand, at most.
-BACKGROUND = 0.2
-#: Latency of a cluster grows by at most this share for a request.
-INCREASE = 0.15
 
 
-class MultiCluster:
-    """N environments of C clusters; a `placeopt.sequential.batch.Batch`.
+class MultiCluster(Stream):
+    """N environments of C clusters with observations; a `placeopt.sequential.batch.Batch`.
 
     Actions 0 to C - 1 place all replicas on one cluster; then the spreads FFD, FFI and BF1B1; then the refusal. An action that does
     not place the request counts as a refusal.
@@ -36,28 +21,7 @@ class MultiCluster:
     demand of cpu and memory, 22 latency threshold, 23 duration, 24 increase of the latency. Of the episode: 25 share still to come,
     26, 27 free shares of cpu and memory, 28 Gini coefficient, 29 rate of arrivals so far, 30 reward of refusing.
 
-    Parameters
-    ----------
-    num_envs : int
-    clusters : int
-    semantics : {"fixed", "published"}
-    rate : float, optional
-        Arrivals per unit of time; 20 in the fixed semantics and 100 in the published by default.
-    duration : float
-        Mean duration of a request.
-    replicas : pair of int
-        Fewest and most replicas of a request.
-    steps : int
-        Requests of an episode.
-    observe : bool
-        Keep `observations` up to date; masks always are.
-
-    Attributes
-    ----------
-    outcome : ndarray
-        Latency in ms, cost and Gini coefficient after every action that places the request, float of shape (N, A, 3).
-    parts : ndarray
-        The reward parts that every action would earn now, float of shape (N, A, 3).
+    Parameters and attributes are those of `placeopt.problems.multi_cluster_stream.Stream`.
 
     Examples
     --------
@@ -68,175 +32,17 @@ class MultiCluster:
     (2, 3)
     """
 
-    rewards: tuple[str, ...] = ("latency", "cost", "inequality")
     num_features = rows.FEATURES
-
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        clusters: int = 4,
-        semantics: str = "fixed",
-        rate: float | None = None,
-        duration: float = 1.0,
-        replicas: tuple[int, int] = (1, 7),
-        steps: int = 100,
-        observe: bool = True,
-    ):
-        if semantics not in SEMANTICS:
-            raise UsageError(f"semantics is {semantics!r}; {did_you_mean(str(semantics), SEMANTICS)}")
-        rate = RATES[semantics] if rate is None else rate
-        fewest, most = replicas
-        for name, value, legal, words in (
-            ("num_envs", num_envs, num_envs >= 1, "a whole number of at least 1"),
-            ("clusters", clusters, clusters >= 2, "a whole number of at least 2"),
-            ("rate", rate, 0 < rate < np.inf, "a number above 0"),
-            ("duration", duration, 0 < duration < np.inf, "a number above 0"),
-            ("replicas", replicas, 1 <= fewest <= most <= 10**6, "the fewest, at least 1, and the most"),
-            ("steps", steps, steps >= 1, "a whole number of at least 1"),
-        ):
-            if not legal:
-                raise UsageError(f"{name} is {value!r}; legal: {words}")
-        self.num_envs, self.clusters, self.semantics, self.steps = int(num_envs), int(clusters), semantics, int(steps)
-        self.rate, self.duration, self.replicas = float(rate), float(duration), (int(fewest), int(most))
-        self.num_actions = self.clusters + EXTRA
-        self.observe = observe
-        self.published = semantics == "published"
-        scale = np.array([min(t.cost for t in TYPES), max(t.cost for t in TYPES)], dtype=float)
-        self._world = empty_world(self.num_envs, self.clusters, self.steps, np.full(2, UNIT), scale)
-        self._finish()
+    observations: np.ndarray
 
     def _finish(self) -> None:
-        n = self.num_envs
-        self.outcome, self.parts = self._world.outcome, self._world.parts
-        self.observations = np.zeros((n, self.num_actions, self.num_features if self.observe else 0), dtype=np.float32)
-        self.masks = np.zeros((n, self.num_actions), dtype=np.bool_)
-        self._rewards = np.zeros((n, 3))
-        self._everyone = np.arange(n)
+        super()._finish()
+        self.observations = np.zeros((self.num_envs, self.num_actions, self.num_features), dtype=np.float32)
 
-    # -- the contract ----------------------------------------------------------------------------------------------
-
-    def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
-        """Begin new episodes; see `placeopt.sequential.batch.Batch.reset`."""
-        chosen = self._everyone if which is None else np.flatnonzero(which)
-        if seeds is not None:
-            self._world.rng[chosen] = np.asarray(seeds, dtype=np.uint64)[chosen]
-        self._draw(chosen)
-        moves.begin_all(self._world, chosen, self.published)
-        self._look(chosen)
-
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Take one action in every environment; see `placeopt.sequential.batch.Batch.step`.
-
-        Environments whose episode is over stand still and earn 0.
-        """
-        actions = np.asarray(actions, dtype=np.int64)
-        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= self.num_actions:
-            raise UsageError(f"actions: give {self.num_envs} whole numbers of 0 to {self.num_actions - 1}")
-        moves.step_all(self._world, actions, self._rewards, self.published)
-        self._look(self._everyone)
-        return self._rewards.copy(), self._world.now >= self.steps
-
-    def info(self) -> dict[str, np.ndarray]:
-        """Return facts of the running episodes; means are over accepted requests, NaN where there are none.
-
-        Returns
-        -------
-        dict of ndarray
-            ``steps``; ``acceptance``; ``latency_ms``, ``cost``, ``inequality``, ``cpu_usage`` in percent: means; ``gini`` after the
-            last accepted request; ``spreads``: the share of accepted requests that were spread.
-        """
-        sums, now = self._world.sums, self._world.now
-        accepted = np.where(sums[:, ACCEPTED] > 0, sums[:, ACCEPTED], np.nan)
-        return {
-            "steps": now.copy(),
-            "acceptance": sums[:, ACCEPTED] / np.maximum(now, 1),
-            "latency_ms": sums[:, LATENCY] / accepted,
-            "cost": sums[:, COST] / accepted,
-            "inequality": sums[:, GINI] / accepted,
-            "gini": sums[:, LAST_GINI].copy(),
-            "cpu_usage": sums[:, CPU] / accepted,
-            "spreads": sums[:, SPREADS] / accepted,
-        }
-
-    # -- beyond the contract ---------------------------------------------------------------------------------------
-
-    @property
-    def world(self) -> World:
-        """The arrays behind the environments, for policies that look at clusters; not to be written."""
-        return self._world
-
-    @property
-    def decisions(self) -> np.ndarray:
-        """Replicas per cluster of every request so far, int64 of shape (N, steps, C)."""
-        return self._world.placed
-
-    def fork(self, index: Sequence[int] | np.ndarray) -> MultiCluster:
-        """Return a batch of copies of the environments of `index`, which go on independently; repeats are fine."""
-        index = np.asarray(index, dtype=np.int64)
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        shared = ("unit", "scale")
-        twin._world = World(**{k: v if k in shared else v[index] for k, v in self._world._asdict().items()})
-        twin.num_envs = len(index)
-        twin._finish()
-        twin.observations[:] = self.observations[index]
-        twin.masks[:] = self.masks[index]
-        return twin
-
-    def redraw(self, seeds: np.ndarray) -> None:
-        """Draw anew every request after the one at hand: what a planner that does not know the future has to do in a fork."""
-        self._world.rng[:] = np.asarray(seeds, dtype=np.uint64)
-        draw.draw_futures(self._world, *self._flow())
-
-    def _flow(self) -> tuple[Any, ...]:
-        deployments = np.array([(round(d.cpu_cores / UNIT), round(d.memory_gib / UNIT), d.latency_threshold_ms) for d in DEPLOYMENTS])
-        return deployments, np.array([self.rate, self.duration, INCREASE]), *self.replicas
-
-    def _draw(self, chosen: np.ndarray) -> None:
-        types = np.array([(round(t.cpu_cores / UNIT), round(t.memory_gib / UNIT), t.cost) for t in TYPES], dtype=np.int64)
-        fill = 95 if self.published else 100
-        draw.draw_all(self._world, chosen, types, round(BACKGROUND / UNIT), fill, *self._flow())
+    def _copy_to(self, twin: Stream, index: np.ndarray) -> None:
+        super()._copy_to(twin, index)
+        twin.observations[:] = self.observations[index]  # type: ignore[attr-defined]
 
     def _look(self, chosen: np.ndarray) -> None:
-        looks.look_all(self._world, chosen, self.published)
-        if self.observe:
-            rows.show_all(self._world, chosen, self.replicas[1], self.published, self.observations, self.masks)
-        else:
-            clusters = self.clusters
-            self.masks[chosen] = self._world.accepts[chosen]
-            if self.published:
-                self.masks[chosen, clusters:] = True
-            self.masks[chosen, -1] = True
-            self.masks[self._world.now >= self.steps, :-1] = False
-
-
-def empty_world(n: int, clusters: int, steps: int, unit: np.ndarray, scale: np.ndarray) -> World:
-    """Return the arrays of `n` environments, unfilled."""
-    whole, real, actions = np.int64, np.float64, clusters + EXTRA
-
-    def zeros(*shape: int, dtype: Any = real) -> np.ndarray:
-        return np.zeros((n, *shape), dtype=dtype)
-
-    return World(
-        unit=unit,
-        scale=scale,
-        **{name: zeros(clusters, 2, dtype=whole) for name in ("capacity", "limit", "used", "free")},
-        **{name: zeros(clusters) for name in ("price", "base", "raw", "latency")},
-        matrix=zeros(clusters, clusters),
-        demand=zeros(steps, 2, dtype=whole),
-        replicas=zeros(steps, dtype=whole),
-        **{name: zeros(steps) for name in ("arrival", "departure", "threshold", "increase")},
-        now=zeros(dtype=whole),
-        active=zeros(dtype=whole),
-        running=zeros(steps, dtype=whole),
-        placed=zeros(steps, clusters, dtype=whole),
-        load=zeros(clusters, dtype=whole),
-        split=zeros(3, clusters, dtype=whole),
-        accepts=zeros(actions, dtype=np.bool_),
-        outcome=zeros(actions, 3),
-        parts=zeros(actions, 3),
-        refusal=zeros(),
-        sums=zeros(SUMS),
-        rng=zeros(dtype=np.uint64),
-    )
+        super()._look(chosen)
+        rows.show_all(self._world, chosen, self.replicas[1], self.published, self.masks, self.observations)

@@ -1,4 +1,4 @@
-"""Compiled: the rows that a policy sees, one per action, and the masks."""
+"""Compiled: the rows that a policy sees, one per action."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.compiled import kernel
 
-#: As in `placeopt.sequential.multi_cluster_world`.
+#: As in `placeopt.problems.multi_cluster_world`.
 REJECT = 3
 #: Columns of a row; see `placeopt.sequential.multi_cluster_batch.MultiCluster`. From `SHARED` on they are the same in every row.
 FEATURES, SHARED = 31, 19
@@ -55,7 +55,7 @@ def _of_request(w, i, t, most, row):
     row[20] = asked * w.demand[i, t, 0] * w.unit[0] / 4.0
     row[21] = asked * w.demand[i, t, 1] * w.unit[1] / 8.0
     row[22] = w.threshold[i, t] / LARGEST
-    lasts = w.departure[i, t] - w.arrival[i, t]
+    lasts = (w.departure[i, t] - w.arrival[i, t]) * w.unit[2]
     row[23] = lasts / (1.0 + lasts)
     row[24] = w.increase[i, t] * 5.0
     row[25] = 1.0 - t / w.replicas.shape[1]
@@ -66,7 +66,7 @@ def _of_request(w, i, t, most, row):
             capacity += w.capacity[i, c, r]
         row[26 + r] = free / capacity
     row[28] = w.sums[i, 5]
-    rate = (t + 1.0) / max(w.arrival[i, t], 1e-9)
+    rate = (t + 1.0) / max(w.arrival[i, t] * w.unit[2], 1e-9)
     row[29] = rate / (rate + 20.0)
     row[30] = w.refusal[i]
     for k in range(SHARED, FEATURES):
@@ -93,22 +93,19 @@ def _row(a, accepts, parts, refusal, split, asked, cpu, memory, table, row):
 
 
 @kernel
-def show_all(w, which, most, published, observations, masks):
-    """Refresh observations and masks of the environments of `which`; after the end only the refusal is legal."""
+def show_all(w, which, most, published, masks, observations):
+    """Refresh the observations of the environments of `which`; rows of illegal actions are 0, and all are after the end."""
     clusters = w.price.shape[1]
     row, table = np.zeros(FEATURES), np.zeros((clusters, 9))
     for i in which:
         t = w.now[i]
         accepts, mask, seen = w.accepts[i], masks[i], observations[i]
-        mask[:] = False
-        mask[clusters + REJECT] = True
         if t == w.replicas.shape[1]:
             seen[:] = 0.0
             continue
         _of_request(w, i, t, most, row)
         _of_clusters(w.capacity[i], w.used[i], w.latency[i], w.load[i], w.unit, table)
         for a in range(clusters + REJECT + 1):
-            mask[a] |= accepts[a] or (published and a >= clusters)
             if mask[a]:
                 _row(a, accepts, w.parts[i], w.refusal[i], w.split[i], w.replicas[i, t], w.demand[i, t, 0], w.demand[i, t, 1], table, row)
                 for k in range(SHARED):

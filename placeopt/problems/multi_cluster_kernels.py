@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from placeopt.compiled import kernel
 
-#: As in `placeopt.sequential.multi_cluster_world`.
+#: As in `placeopt.problems.multi_cluster_world`.
 BF1B1 = 2
 ACCEPTED, LATENCY, CPU, LAST_GINI, SPREADS = 0, 1, 4, 5, 6
 LARGEST = 1000.0
@@ -154,6 +154,7 @@ def step_all(w, actions, rewards, published):
         if t == steps:
             continue
         rewards[i] = w.parts[i, a]
+        w.action[i, t] = a if w.accepts[i, a] else -1
         if w.accepts[i, a]:
             _place(w, i, t, a, published)
         else:

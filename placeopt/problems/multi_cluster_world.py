@@ -18,8 +18,8 @@ class World(NamedTuple):
 
     Attributes
     ----------
-    unit : float (2,)
-        Cores and GiB in a whole unit.
+    unit : float (3,)
+        Cores, GiB and time in a unit of the arrays.
     scale : float (2,)
         Least and greatest cost of a replica, for rewards.
     capacity, limit, used, free : int64 (N, C, 2)
@@ -37,6 +37,8 @@ class World(NamedTuple):
         The running requests, in the order of their arrival.
     placed : int64 (N, T, C)
         The decisions: replicas per cluster.
+    action : int64 (N, T)
+        The action behind each, -1 for a request that was not placed.
     load : int64 (N, C)
         Replicas now running; in the published semantics, ever placed.
     split : int64 (N, 3, C)
@@ -72,6 +74,7 @@ class World(NamedTuple):
     active: np.ndarray
     running: np.ndarray
     placed: np.ndarray
+    action: np.ndarray
     load: np.ndarray
     split: np.ndarray
     accepts: np.ndarray

@@ -10,8 +10,8 @@ import numpy as np
 
 from placeopt.compiled import kernel
 
-#: As in `placeopt.sequential.multi_cluster_world`.
-FFD, BF1B1, REJECT, EXTRA = 0, 2, 3, 4
+#: As in `placeopt.problems.multi_cluster_world`.
+FFD, BF1B1, REJECT = 0, 2, 3
 LARGEST = 1000.0
 
 
@@ -261,12 +261,17 @@ def _rewards(outcome, accepts, scale, refusal, parts):
 
 
 @kernel
-def look_all(w, which, published):
-    """Look in the environments of `which`, whole numbers, that have a request at hand."""
+def look_all(w, which, published, masks):
+    """Look in the environments of `which`, whole numbers, that have a request at hand, and refresh their masks.
+
+    The published masks let spreads pass that place nothing. After the end only the refusal is legal.
+    """
     clusters = w.load.shape[1]
     order, remain = np.zeros(clusters, np.int64), np.zeros(clusters)
     for i in which:
-        t = w.now[i]
+        t, mask = w.now[i], masks[i]
+        mask[:] = False
+        mask[clusters + REJECT] = True
         if t == w.replicas.shape[1]:
             continue
         cpu, memory, asked = w.demand[i, t, 0], w.demand[i, t, 1], w.replicas[i, t]
@@ -287,3 +292,5 @@ def look_all(w, which, published):
             w.refusal[i] = -1.0 if single or any_spread else 0.0
         _outcomes(w.load[i], w.price[i], w.raw[i], w.matrix[i], w.increase[i, t], asked, split, accepts, published, w.outcome[i])
         _rewards(w.outcome[i], accepts, w.scale, w.refusal[i], w.parts[i])
+        for a in range(clusters + REJECT):
+            mask[a] = accepts[a] or (published and a >= clusters)

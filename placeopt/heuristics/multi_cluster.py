@@ -1,0 +1,136 @@
+"""Quick plans for a trace of requests: the policies of the HephaestusForge paper's comparison, and look-ahead by weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from placeopt.budget import Budget
+from placeopt.encoders import Encoder
+from placeopt.errors import UsageError, did_you_mean
+from placeopt.front import Front, Objective
+from placeopt.heuristics import multi_cluster_policies as policies
+from placeopt.heuristics.weights import simplex
+from placeopt.problems.judge import Candidate, judged
+from placeopt.problems.multi_cluster import MultiCluster
+from placeopt.problems.multi_cluster_data import STRATEGIES
+from placeopt.problems.multi_cluster_stream import Stream
+
+#: What `greedy` refuses requests below: rewards, -inf for none.
+LEAST = (-np.inf, 0.5, 0.6, 0.7, 0.8, 0.9)
+#: Parts of the lattice of weights.
+PARTS = 10
+
+
+def _candidates(problem: MultiCluster, batch: Stream) -> Iterable[Candidate]:
+    return (Candidate(problem.plan(batch.placements(k))) for k in range(batch.num_envs))
+
+
+def _played(problem: MultiCluster, policy: policies.Policy, seed: int, count: int = 1) -> Stream:
+    batch = Stream.of(problem, count)
+    batch.reset()
+    policies.play(batch, policy, np.random.default_rng(seed))
+    return batch
+
+
+def _baseline(name: str, problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int) -> Front:
+    batch = _played(problem, policies.BASELINES[name], seed)
+    budget.spend(1)
+    return judged(problem, objectives, _candidates(problem, batch), method=name, seed=seed, budget=budget, libraries=("numpy", "numba"))
+
+
+def cpu_greedy(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+    """All replicas of a request on the feasible cluster with the least share of cpu in use."""
+    return _baseline("cpu-greedy", problem, objectives, budget, seed)
+
+
+def binpack(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+    """All replicas of a request on the feasible cluster with the greatest share of cpu in use."""
+    return _baseline("binpack", problem, objectives, budget, seed)
+
+
+def latency_greedy(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+    """All replicas of a request on a random feasible cluster within its latency threshold, else refuse it."""
+    return _baseline("latency-greedy", problem, objectives, budget, seed)
+
+
+def karmada_greedy(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+    """All replicas of a request on the feasible cluster that could hold the most of them: Karmada's default."""
+    return _baseline("karmada-greedy", problem, objectives, budget, seed)
+
+
+def _by_weights(
+    method: str, problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int, weights: np.ndarray, least: np.ndarray
+) -> Front:
+    """Return the front of one-step look-ahead, a plan for every row of weights, as many as the budget allows."""
+    count = max(1, budget.allow(len(weights)))
+    weights, least = weights[:count], least[:count]
+
+    def policy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+        return policies.myopic(batch, rng, weights, least)
+
+    batch = _played(problem, policy, seed, count)
+    budget.spend(count)
+    parameters = {"plans": count}
+    return judged(
+        problem, objectives, _candidates(problem, batch), method=method, seed=seed, budget=budget, parameters=parameters, libraries=("numpy", "numba")
+    )
+
+
+def _read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
+    """Return rows of weights: those of the paper's strategies and a lattice, or the one that is named or given."""
+    if weights is None:
+        return np.concatenate((np.array(list(STRATEGIES.values())), simplex(PARTS, 3)))
+    if isinstance(weights, str) and weights in STRATEGIES:
+        return np.array([STRATEGIES[weights]])
+    try:
+        row = np.array(weights.split(",") if isinstance(weights, str) else weights, dtype=float)
+    except (TypeError, ValueError):
+        row = np.empty(0)
+    if row.shape != (3,) or not (np.isfinite(row).all() and (row >= 0).all() and row.any()):
+        hint = f" or a strategy: {did_you_mean(weights, STRATEGIES)}" if isinstance(weights, str) else ""
+        raise UsageError(f"weights is {weights!r}; give three numbers of at least 0, such as 0.4,0.3,0.3{hint}")
+    return row[None] / row.sum()
+
+
+def myopic(
+    problem: MultiCluster,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    seed: int = 0,
+    start: Front | None = None,
+    *,
+    weights: str | Sequence[float] | None = None,
+) -> Front:
+    """Return plans that take the action of the highest reward, request after request.
+
+    Parameters
+    ----------
+    weights : str or sequence of float, optional
+        Of latency, cost and inequality, or the name of a strategy of the paper: a single plan, instead of a spread.
+    """
+    rows = _read_weights(weights)
+    return _by_weights("myopic", problem, objectives, budget, seed, rows, np.full(len(rows), -np.inf))
+
+
+def _grid() -> tuple[np.ndarray, np.ndarray]:
+    rows = _read_weights(None)
+    return np.tile(rows, (len(LEAST), 1)), np.repeat(LEAST, len(rows))
+
+
+def greedy(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+    """Return the plans of `myopic`, and of the same that refuses requests which would earn too little: milliseconds."""
+    return _by_weights("greedy", problem, objectives, budget, seed, *_grid())
+
+
+def seeds(encoder: Encoder, rng: np.random.Generator) -> np.ndarray:
+    """Return the vectors of greedy plans, without repetitions."""
+    weights, least = _grid()
+
+    def policy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+        return policies.myopic(batch, rng, weights, least)
+
+    batch = _played(encoder.problem, policy, 0, len(weights))  # type: ignore[arg-type]
+    taken = batch.world.action
+    return np.unique(np.where(taken < 0, batch.num_actions - 1, taken), axis=0)
