@@ -164,9 +164,15 @@ def short_names(keys: Iterable[Key]) -> dict[Key, str]:
     return {(space, name): name if count[name] == 1 else f"{space}.{name}" for space, name in listed}
 
 
-def gib(amount: int) -> float:
-    """Return bytes as GiB, exactly where a float can."""
-    return amount / 2**30
+def gib(amount: int, *, capacity: bool = False) -> float:
+    """Return bytes as GiB with nine decimals: a request is rounded up, a capacity down, by about a byte at most.
+
+    Examples
+    --------
+    >>> gib(2**29), gib(129_000_000), gib(129_000_000, capacity=True)
+    (0.5, 0.120140613, 0.120140612)
+    """
+    return (amount * 10**9 // 2**30 if capacity else -(-amount * 10**9 // 2**30)) / 10**9
 
 
 def capacity(size: Size) -> tuple[int, int]:

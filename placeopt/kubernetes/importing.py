@@ -17,7 +17,7 @@ from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.origin import FORMAT, InstanceRef, Origin
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import Overlay
-from placeopt.kubernetes.sites import read_nodes, site
+from placeopt.kubernetes.sites import Site, read_nodes, site
 from placeopt.kubernetes.units import units
 from placeopt.problems import from_document
 from placeopt.problems.base import Problem
@@ -30,6 +30,8 @@ TARGETS = {
     "temporal": "to_temporal",
 }
 _NEEDS_NODES = {"rolling-update", "edge-cloud", "rescheduling"}
+#: These place everything anew: nothing stays but what runs and must not move, and that only where there are nodes.
+_ANEW = {"edge-cloud", "temporal"}
 
 FilePath = str | os.PathLike[str]
 
@@ -80,7 +82,7 @@ def import_files(
     if target not in TARGETS:
         raise UsageError(f"--to {target!r}; {did_you_mean(target, TARGETS)}")
     names, notes = [str(f) for f in files], Notes()
-    gathered = _gather(files, options, notes, nodes, prices, overlays, latency)
+    gathered = _gather(files, target, options, notes, nodes, prices, overlays, latency)
     if target in _NEEDS_NODES:
         require_nodes(gathered, names)
     instance: Instance = importlib.import_module(f"placeopt.kubernetes.{TARGETS[target]}").build(gathered)
@@ -99,6 +101,7 @@ def import_files(
 
 def _gather(
     files: Sequence[FilePath],
+    target: str,
     options: Options,
     notes: Notes,
     nodes: FilePath | None,
@@ -111,7 +114,7 @@ def _gather(
         _add_nodes(cluster, nodes)
     if not cluster.pods and not cluster.workloads:
         raise manifests.nothing(cluster, [str(f) for f in files], "workloads or pods", "give manifests, or kubectl get pods -A -o json")
-    found = units(cluster, options.rules, notes)
+    found = units(cluster, options.rules, notes, pin=target not in _ANEW or (target == "edge-cloud" and bool(cluster.pods)))
     if not any(not u.bound for u in found):
         raise manifests.nothing(cluster, [str(f) for f in files], "replicas that run or shall run", "see the namespaces and the state of the pods")
     workloads = {u.key: (u.labels, u.spec) for u in found if not u.bound}
@@ -120,7 +123,9 @@ def _gather(
     delays = latencies(latency, cluster.topologies, notes)
     for view in cluster.policies:
         notes.add("ignored", "PropagationPolicy: placements are what the plan decides", view["metadata"]["name"].name("?"))
-    here = site(cluster, found, notes, drain=options.drain, drain_cordoned=options.drain_cordoned)
+    here = Site({}, {})
+    if target in _NEEDS_NODES:
+        here = site(cluster, found, notes, drain=options.drain, drain_cordoned=options.drain_cordoned)
     return Gathered(cluster, found, graph, here, book, delays, options, notes)
 
 

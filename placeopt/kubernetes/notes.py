@@ -33,14 +33,14 @@ class Notes:
 
     files: list[dict[str, Any]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
-    found: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    found: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
 
     def add(self, topic: str, text: str, subject: str | None = None) -> None:
         """Note `text` under a topic of `TOPICS`, about `subject`."""
         assert topic in TOPICS
-        subjects = self.found.setdefault((topic, text), [])
+        subjects = self.found.setdefault((topic, text), {})
         if subject is not None:
-            subjects.append(subject)
+            subjects[subject] = None
 
     def read(self, file: str, kinds: Counter[str]) -> None:
         """Note a file and what it holds."""
@@ -48,7 +48,7 @@ class Notes:
 
     def of(self, topic: str) -> list[tuple[str, list[str]]]:
         """Return (text, subjects) of the notes of a topic."""
-        return [(text, subjects) for (t, text), subjects in self.found.items() if t == topic]
+        return [(text, list(subjects)) for (t, text), subjects in self.found.items() if t == topic]
 
     def document(self, problem: str) -> dict[str, Any]:
         """Return the report as a JSON document."""

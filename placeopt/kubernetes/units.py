@@ -72,10 +72,10 @@ class Rules:
     move_empty_dir: bool = False
 
 
-def units(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
+def units(cluster: Cluster, rules: Rules, notes: Notes, *, pin: bool = True) -> list[Unit]:
     """Return the replicas of a cluster, those of DaemonSets and static pods among them.
 
-    Where the files have pods, these are what runs; else the replicas that the manifests ask for.
+    Where the files have pods, these are what runs; else the replicas that the manifests ask for. `pin` False leaves out why some must stay.
 
     Raises
     ------
@@ -83,6 +83,8 @@ def units(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
         A request is missing and the policy does not fill it in.
     """
     found = list(_running(cluster, rules, notes)) if cluster.pods else list(_wanted(cluster, rules, notes))
+    if not pin:
+        return [u for u in found if not rules.namespaces or u.namespace in rules.namespaces]
     for unit in found:
         if not unit.bound:
             unit.stays = _why(unit, cluster, rules)

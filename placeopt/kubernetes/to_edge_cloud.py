@@ -1,0 +1,140 @@
+"""Workloads on nodes of several layers as an edge-cloud instance; member clusters of Karmada are nodes like any other.
+
+Replicas that run and must stay take of the capacity of their node; all others are placed anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placeopt.errors import UsageError, did_you_mean
+from placeopt.kubernetes.gathered import Gathered, Instance, gib, item, node_origins, node_prices
+from placeopt.kubernetes.objects import Node
+from placeopt.kubernetes.origin import Item, key
+from placeopt.kubernetes.sites import allowed
+from placeopt.kubernetes.sizes import Size
+from placeopt.kubernetes.units import Unit
+
+#: A node says its layer by this label, or in the column `layer` of a table of nodes.
+LAYER = "placeopt/layer"
+MOST_NODES, MOST_FLOWS = 3000, 200_000
+
+
+def build(g: Gathered) -> Instance:
+    """Return the instance.
+
+    Raises
+    ------
+    UsageError
+        There are too many nodes, or an unknown source.
+    DocumentError
+        Latencies or a price are missing.
+    """
+    if len(g.site.nodes) > MOST_NODES:
+        raise UsageError(f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for edge-cloud, whose delays are between all pairs")
+    units = _free(g)
+    prices = node_prices(g)
+    g.notes.add("assumption", "operating_cost of a node is its price, for each replica that it hosts")
+    costs = f"network_cost is {g.options.network_cost:g} for every node (--network-cost), data {g.options.data:g} for every replica"
+    g.notes.add("assumption", costs)
+    applications, items = _applications(g, units)
+    document = {"problem": "edge-cloud", "name": g.options.name, "nodes": [_node(g, n, prices[n.name]) for n in g.site.nodes.values()],
+                "delay_ms": _delays(g), "applications": applications}  # fmt: skip
+    return Instance(document, items, node_origins(g.site))
+
+
+def layer(node: Node) -> str:
+    """Return the layer of a node: what it says, its zone, its region."""
+    if node.layer or node.label(LAYER):
+        return node.layer or node.label(LAYER) or ""
+    if "node-role.kubernetes.io/edge" in node.meta.labels:
+        return "edge"
+    return node.zone or node.region or "all"
+
+
+def _free(g: Gathered) -> list[Unit]:
+    """Return the replicas to place, the room of those that stay taken off."""
+    everywhere, found = frozenset(g.site.nodes), []
+    for unit, where in zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True):
+        if unit.stays and unit.node is not None:
+            room = g.site.room[unit.node]
+            g.site.room[unit.node] = Size(max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory))
+            continue
+        if where != everywhere:
+            g.notes.add("not-expressed", "taints, node selectors and required node affinity", unit.label)
+        found.append(unit)
+    for name in sorted(g.site.drain):
+        g.site.room[name] = Size(0, 0)
+    return found
+
+
+def _node(g: Gathered, node: Node, price: float) -> dict[str, Any]:
+    room = g.site.room[node.name]
+    return {"name": node.name, "layer": layer(node), "cpu_cores": room.cpu / 1000, "memory_gib": gib(room.memory, capacity=True),
+            "operating_cost": price, "network_cost": g.options.network_cost}  # fmt: skip
+
+
+def _delays(g: Gathered) -> dict[str, dict[str, float]]:
+    nodes = list(g.site.nodes.values())
+    found: dict[str, dict[str, float]] = {}
+    missing = 0
+    for a, one in enumerate(nodes):
+        for other in nodes[a + 1 :]:
+            ms = g.latencies.between(one, other)
+            if ms is None:
+                missing += 1
+                g.notes.add("not-expressed", "nodes between which no latency is given cannot reach each other", f"{layer(one)} to {layer(other)}")
+            else:
+                found.setdefault(one.name, {})[other.name] = ms
+    if missing and not found:
+        raise nodes[0].meta.view.fault("no latency between any two nodes", "give --latency, or a NetworkTopology and nodes with zones and regions")
+    return found
+
+
+def _applications(g: Gathered, units: list[Unit]) -> tuple[list[dict[str, Any]], dict[str, Item]]:
+    grouped: dict[str, list[Unit]] = {}
+    for unit in units:
+        grouped.setdefault(g.graph.groups.get(unit.key, unit.namespace), []).append(unit)
+    source = g.options.source or next(iter(g.site.nodes))
+    if source not in g.site.nodes:
+        raise UsageError(f"--source {source!r}: no such node; {did_you_mean(source, list(g.site.nodes)[:50])}")
+    if g.options.source is None:
+        g.notes.add("assumption", f"data come from the first node, {source} (--source)")
+    applications: list[dict[str, Any]] = []
+    items: dict[str, Item] = {}
+    for name, mine in grouped.items():
+        services = [
+            {"name": u.name, "cpu_cores": u.size.cpu / 1000, "memory_gib": gib(u.size.memory), "data": g.options.data} for u in _unique(mine, name)
+        ]
+        application = {"name": name, "source": source, "microservices": services}
+        applications.append(application | ({"flows": flows} if (flows := _flows(g, mine)) else {}))
+        items |= {key(u.name, name): item(u) for u in mine}
+    return applications, items
+
+
+def _unique(units: list[Unit], group: str) -> list[Unit]:
+    """Give replicas of an AppGroup over several namespaces names of their own."""
+    seen: set[str] = set()
+    for unit in units:
+        if unit.name in seen:
+            unit.name = f"{unit.namespace}.{unit.name}"[:253]
+        seen.add(unit.name)
+    return units
+
+
+def _flows(g: Gathered, units: list[Unit]) -> list[dict[str, Any]]:
+    """Return a flow for every pair of replicas that talk under a limit, and for calls without one between single replicas."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for unit in units:
+        names.setdefault(unit.key, []).append(unit.name)
+    found: list[dict[str, Any]] = []
+    for edge in g.graph.edges.values():
+        pairs = [(a, b) for a in names.get(edge.source, ()) for b in names.get(edge.target, ())]
+        limit = g.options.max_latency_ms if edge.limit is None else edge.limit
+        if limit is None and len(pairs) > 1:
+            continue
+        if len(found) + len(pairs) > MOST_FLOWS:
+            g.notes.add("not-expressed", f"calls beyond {MOST_FLOWS:,} pairs of replicas", f"{edge.source[1]} to {edge.target[1]}")
+            continue
+        found += [{"from": a, "to": b} | ({} if limit is None else {"max_delay_ms": limit}) for a, b in pairs]
+    return found

@@ -1,0 +1,209 @@
+"""A running call graph as a rescheduling instance: services with their replicas, calls, and who may run where.
+
+The problem has no pods that stay and no node selectors. Both are kept by execution times: on nodes where a service must not run it takes
+`FORBIDDEN_MS`, so that no plan that is better than none puts it there. Nodes that accept the same services are of one kind.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placeopt.errors import UsageError, did_you_mean
+from placeopt.kubernetes.edges import Key
+from placeopt.kubernetes.gathered import Gathered, Instance, by_workload, gib, item, node_origins, short_names
+from placeopt.kubernetes.objects import Node
+from placeopt.kubernetes.sites import allowed, place
+from placeopt.kubernetes.sizes import Size
+from placeopt.kubernetes.units import Unit
+
+FORBIDDEN_MS = 1e6
+MOST_NODES = 3000
+
+
+def build(g: Gathered) -> Instance:
+    """Return the instance.
+
+    Raises
+    ------
+    DocumentError
+        Two nodes have no latency.
+    UsageError
+        There are too many nodes, or an unknown gateway.
+    InfeasibleInstanceError
+        Replicas that do not run yet have no room.
+    """
+    if len(g.site.nodes) > MOST_NODES:
+        raise UsageError(f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for rescheduling, whose latencies are between all pairs")
+    place(g.site, g.notes)
+    workloads = _services(g)
+    names = short_names(workloads)
+    where = _where(g, workloads)
+    kinds = _kinds(g, list(where.values()))
+    calls = _calls(g, workloads)
+    gateway = _gateway(g, workloads, names, calls)
+    services = [_service(g, names, key, units, kinds, where[key], calls[key]) for key, units in workloads.items()]
+    document = {"problem": "rescheduling", "name": g.options.name, "nodes": [_node(g, n, kinds[n.name]) for n in g.site.nodes.values()],
+                "latency_ms": _latencies(g), "services": services, "gateway": names[gateway]}  # fmt: skip
+    items = {names[key]: item(units[0], units) for key, units in workloads.items()}
+    return Instance(document, items, node_origins(g.site))
+
+
+def _services(g: Gathered) -> dict[Key, list[Unit]]:
+    """Return the workloads, those that stay and call nobody taken off the room of their nodes."""
+    talking = {end for edge in g.graph.edges for end in edge}
+    found: dict[Key, list[Unit]] = {}
+    for key, units in by_workload(g.site.units).items():
+        if key in talking or not all(u.stays for u in units):
+            found[key] = units
+            continue
+        for unit in units:
+            assert unit.node is not None
+            room = g.site.room[unit.node]
+            g.site.room[unit.node] = Size(max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory))
+            g.notes.add("capacity", "pods that stay and are in no call", unit.label)
+    if not found:
+        raise next(iter(g.site.nodes.values())).meta.view.fault("no workload that may move or is called", "see what stays, in the report")
+    return found
+
+
+def _where(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset[str]]:
+    """Return the nodes on which a service may run: where it is, if it stays; else where its rules let it."""
+    everywhere = frozenset(g.site.nodes) - g.site.drain
+    found = {}
+    for key, units in workloads.items():
+        now = frozenset(u.node for u in units if u.node is not None)
+        if any(u.stays for u in units):
+            g.notes.add("kept", f"services that stay take {FORBIDDEN_MS:,.0f} ms on other nodes", f"{key[0]}/{key[1]}")
+            found[key] = now
+            continue
+        mine = allowed(units[:1], g.site.nodes)[0] - g.site.drain
+        if mine != everywhere:
+            g.notes.add("kept", f"taints, node selectors and required node affinity: {FORBIDDEN_MS:,.0f} ms elsewhere", f"{key[0]}/{key[1]}")
+        found[key] = mine | now if not mine >= everywhere else everywhere
+    for name in sorted(g.site.drain):
+        g.notes.add("not-expressed", "nodes to drain: every service takes very long there, but nothing makes it leave", name)
+    return found
+
+
+def _kinds(g: Gathered, sets: list[frozenset[str]]) -> dict[str, str]:
+    """Return the kind of every node: its machine type, split where services tell its nodes apart."""
+    different = list(dict.fromkeys(sets))
+    signatures: dict[tuple[str, tuple[bool, ...]], str] = {}
+    count: dict[str, int] = {}
+    found = {}
+    for node in g.site.nodes.values():
+        base = node.layer or node.instance_type or "node"
+        signature = base, tuple(node.name in s for s in different)
+        if signature not in signatures:
+            count[base] = count.get(base, 0) + 1
+            signatures[signature] = base if count[base] == 1 else f"{base}.{count[base]}"
+        found[node.name] = signatures[signature]
+    return found
+
+
+def _node(g: Gathered, node: Node, kind: str) -> dict[str, Any]:
+    user, room = node.user_latency_ms, g.site.room[node.name]
+    if user is None:
+        user = g.options.user_latency_ms
+    if user is None:
+        user = 0.0
+        g.notes.add("assumption", "users are equally far from every node: 0 ms (--user-latency-ms, or a column of --nodes)")
+    return {"name": node.name, "kind": kind, "cpu_cores": room.cpu / 1000, "memory_gib": gib(room.memory, capacity=True), "user_latency_ms": user}
+
+
+def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
+    nodes = list(g.site.nodes.values())
+    found: dict[str, dict[str, float]] = {}
+    for a, one in enumerate(nodes):
+        for other in nodes[a + 1 :]:
+            ms = g.latencies.between(one, other)
+            if ms is None:
+                raise one.meta.view.fault(
+                    f"no latency between {one.name} and {other.name}", "give --latency, or a NetworkTopology and nodes with zones and regions"
+                )
+            found.setdefault(one.name, {})[other.name] = ms
+    return found
+
+
+def _service(
+    g: Gathered, names: dict[Key, str], key: Key, units: list[Unit], kinds: dict[str, str], where: frozenset[str], calls: list[Key]
+) -> dict[str, Any]:
+    size = Size(max(u.size.cpu for u in units), max(u.size.memory for u in units))
+    if any(u.size != size for u in units):
+        g.notes.add("assumption", "replicas of different sizes: all are as large as the largest", names[key])
+    times = {}
+    for name, kind in kinds.items():
+        if kind not in times:
+            node = g.site.nodes[name]
+            times[kind] = _time(g, names[key], key[1], node.layer or node.instance_type or "node") if name in where else FORBIDDEN_MS
+    called = [names[c] for c in calls]
+    found: dict[str, Any] = {"name": names[key], "cpu_cores": size.cpu / 1000, "memory_gib": gib(size.memory), "execution_ms": times,
+                             "replicas": [u.node for u in units]}  # fmt: skip
+    groups = [[name] for name in called] if g.options.parallel_calls else [called]
+    return found | ({"calls": groups} if called else {})
+
+
+def _time(g: Gathered, name: str, workload: str, kind: str) -> float:
+    given = g.options.execution
+    for candidate in ((name, kind), (workload, kind), (name, ""), (workload, "")):
+        if candidate in given:
+            return given[candidate]
+    g.notes.add("assumption", f"services without a measured time take {g.options.execution_ms:g} ms on any machine (--execution)", name)
+    return g.options.execution_ms
+
+
+def _calls(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, list[Key]]:
+    """Return whom every service calls, without the calls that close a circle."""
+    callees = {key: [c for c in found if c in workloads] for key, found in g.graph.callees().items() if key in workloads}
+    kept: dict[Key, list[Key]] = {key: [] for key in workloads}
+    state: dict[Key, int] = {}
+    called = {c for found in callees.values() for c in found}
+    for root in sorted(workloads, key=lambda k: k in called):
+        stack = [(root, iter(callees.get(root, ())))] if root not in state else []
+        state.setdefault(root, 1)
+        while stack:
+            here, rest = stack[-1]
+            following = next(rest, None)
+            if following is None:
+                state[here] = 2
+                stack.pop()
+            elif state.get(following) == 1:
+                g.notes.add("not-expressed", "calls that close a circle are left out", f"{here[1]} to {following[1]}")
+            else:
+                kept[here].append(following)
+                if following not in state:
+                    state[following] = 1
+                    stack.append((following, iter(callees.get(following, ()))))
+    if any(kept.values()):
+        order = "at the same time (--parallel-calls)" if g.options.parallel_calls else "one after another (--parallel-calls: at the same time)"
+        g.notes.add("assumption", f"a service calls others {order}, each once per request")
+    return kept
+
+
+def _gateway(g: Gathered, workloads: dict[Key, list[Unit]], names: dict[Key, str], calls: dict[Key, list[Key]]) -> Key:
+    """Return the service that users call: as given, or behind an Ingress or a LoadBalancer, or the one that reaches most."""
+    by_name = {name: key for key, name in names.items()}
+    if g.options.gateway is not None:
+        if g.options.gateway not in by_name:
+            raise UsageError(f"--gateway {g.options.gateway!r}: no such service; {did_you_mean(g.options.gateway, by_name)}")
+        return by_name[g.options.gateway]
+    open_to_users = []
+    for service in g.cluster.services:
+        space = service.meta.namespace
+        if service.type in ("LoadBalancer", "NodePort") or (space, service.meta.name) in g.cluster.entries:
+            labels = service.selector
+            open_to_users += [k for k, units in workloads.items() if k[0] == space and labels and labels.items() <= units[0].labels.items()]
+    candidates = open_to_users or list(workloads)
+    best = max(candidates, key=lambda k: (len(_reached(k, calls)), -list(workloads).index(k)))
+    g.notes.add("assumption", f"users call {names[best]} (--gateway)")
+    return best
+
+
+def _reached(start: Key, calls: dict[Key, list[Key]]) -> set[Key]:
+    seen, waiting = {start}, [start]
+    while waiting:
+        for following in calls[waiting.pop()]:
+            if following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return seen
