@@ -10,7 +10,11 @@ import numpy as np
 from placeopt.budget import Budget
 from placeopt.errors import UsageError
 from placeopt.front import Front, Objective
+from placeopt.heuristics import rescheduling_beam as beam
+from placeopt.heuristics import rescheduling_eject as eject
 from placeopt.heuristics import rescheduling_kernels as kernels
+from placeopt.heuristics.rescheduling_marginal import Marginal, Moves
+from placeopt.heuristics.rescheduling_state import archive, work, zones
 from placeopt.problems.judge import Candidate, judged
 from placeopt.problems.rescheduling import Arrays, Rescheduling
 
@@ -19,8 +23,10 @@ if TYPE_CHECKING:
 
 #: Services of which every block vector is tried, 3 ** 5 of them at most; block vectors between two looks at the clock.
 _EVERY, _CHUNK = 5, 27
-#: Replicas up to which every descent is shortened move by move; beyond, only the last of a start.
-_MOST_ROUNDS = 200
+#: Replicas times nodes up to which moves are tried in threes from every plan, from the first and the last; in twos; rounds of exchange.
+_FEW_CELLS, _CELLS, _ROUNDS = (24, 48), 2000, 20
+#: Width of the beam, and how many of its deployments descents begin with.
+_WIDTH, _STARTS = 16, 4
 
 
 class Search:
@@ -29,30 +35,25 @@ class Search:
     def __init__(self, problem: Rescheduling, most_moves: int | None = None):
         self.problem, self.table = problem, problem.arrays
         t = self.table
-        services, nodes = t.home.shape
-        calls, pods = t.member.size, int(t.replicas.sum())
-        owner = np.repeat(np.repeat(np.arange(services), np.diff(t.group_first)), np.diff(t.member_first)).astype(np.int64)
-        zeros = np.zeros
-        self.work = kernels.Work(
-            t.home.copy(), t.capacity.copy(), zeros(calls), zeros(calls), zeros(calls), zeros(services), zeros(services), zeros(services),
-            zeros((services, nodes)), owner,
-        )  # fmt: skip
-        most = pods + 4 if most_moves is None else most_moves
-        self.archive = kernels.Archive(np.full(most + 1, np.inf), np.zeros((most + 1, most, 3), dtype=np.int32), np.zeros(1, dtype=np.int64))
+        self.pods = int(t.replicas.sum())
+        self.work, self.archive = work(t), archive(self.pods + 4 if most_moves is None else most_moves)
         kernels.load(t, self.work, t.home)
         kernels.offer(t, self.work, t.home, self.archive, kernels.total(t, self.work))
         self.zones = zones(t)
-        self.score = t.execution + (np.arange(services) == t.order[-1])[:, None] * t.user
+        self.score = t.execution + (np.arange(len(t.replicas)) == t.order[-1])[:, None] * t.user
 
-    def improve(self) -> None:
-        """Best improvement from the running deployment."""
+    def improve(self) -> float:
+        """Best improvement from the running deployment; return the latency."""
         kernels.load(self.table, self.work, self.table.home)
-        kernels.descend(self.table, self.work, self.table.home, self.archive, True)
+        return float(kernels.descend(self.table, self.work, self.table.home, self.archive, True, False))
 
     def blocks(self, budget: Budget) -> bool:
         """Search from blocks of services; return whether it came to its end."""
         t = self.table
-        if len(t.order) <= _EVERY:
+        if len(t.order) > _EVERY:
+            self.improve()
+            starts = beam.deployments(t, self.work, self.zones, self.score, _WIDTH)[:_STARTS]
+        else:
             vectors = 3 ** len(t.order)
             seen, ends = np.zeros((2, vectors), dtype=np.int64)
             for first in range(0, vectors, _CHUNK):
@@ -60,29 +61,56 @@ class Search:
                 kernels.every_block(*arguments, first, min(first + _CHUNK, vectors), seen, ends)
                 if not self._go_on(budget):
                     return False
-            return True
-        return all(self._from(zone, budget) for zone in (-1, 0, 1))
+            starts = np.empty((0, *t.home.shape), dtype=np.int64)
+        return self._polish(starts, budget) and self._exchange(budget)
 
-    def _from(self, zone: int, budget: Budget) -> bool:
-        """Move blocks while that helps, from the running deployment (-1) or from everything in one zone; then shorten."""
-        t, w = self.table, self.work
-        kernels.load(t, w, t.home)
-        for i in t.order[::-1] if zone >= 0 else ():
-            kernels.block(t, w, i, self.zones, zone, self.score)
-        last = kernels.descend(t, w, t.home, self.archive, zone < 0)
-        kernels.offer(t, w, t.home, self.archive, last)
-        best, done = w.counts.copy(), False
-        for _ in range(_MOST_ROUNDS):
+    def _polish(self, starts: np.ndarray, budget: Budget) -> bool:
+        """Descend from deployments; make room for what gains more in the best of them, or in the best plan; take moves back."""
+        t, w, least, best = self.table, self.work, float(self.archive.latency.min()), self.ends(int(self.archive.latency.argmin()))
+        for counts in starts:
             if not self._go_on(budget):
-                break
-            now = kernels.one_block(t, w, t.home, self.zones, self.score, self.archive, best)
-            if now >= last - 1e-6:
-                done = True
-                break
-            last = now
+                return False
+            kernels.load(t, w, counts)
+            latency = kernels.descend(t, w, t.home, self.archive, False, False)
+            if latency < least - 1e-9:
+                least, best = latency, w.counts.copy()
         kernels.load(t, w, best)
-        kernels.shorten(t, w, t.home, self.archive)
-        return done and self._go_on(budget)
+        while (now := eject.improve(t, w, self.archive)) < least - 1e-6:
+            least = now
+            kernels.offer(t, w, t.home, self.archive, now)
+            if not self._go_on(budget):
+                return False
+        kernels.descend(t, w, t.home, self.archive, True, True)
+        return self._go_on(budget)
+
+    def ends(self, k: int) -> np.ndarray:
+        """Return the deployment that the plan of `k` moves ends in."""
+        counts, moves = self.table.home.copy(), self.archive.moves[k, :k]
+        np.subtract.at(counts, (moves[:, 0], moves[:, 1]), 1)
+        np.add.at(counts, (moves[:, 0], moves[:, 2]), 1)
+        return counts
+
+    def _exchange(self, budget: Budget) -> bool:
+        """Try two moves at once from where it stands; then another move in place of one of every plan kept, while that helps.
+
+        On small instances every move with every other, and three at once.
+        """
+        t, cells, latency = self.table, self.pods * len(self.table.user), self.archive.latency
+        if cells > _CELLS:
+            return True
+        seen = np.full_like(latency, np.inf)
+        for _ in range(_ROUNDS):
+            changed = np.flatnonzero(latency < seen - 1e-9)
+            seen = latency.copy()
+            for k in changed.tolist():
+                outer = k == 0 or latency[k] == latency.min()
+                triples = cells <= _FEW_CELLS[0] or (outer and cells <= _FEW_CELLS[1])
+                kernels.couples(t, self.work, t.home, self.archive, k, triples, not outer and cells > _FEW_CELLS[1])
+                if not self._go_on(budget):
+                    return False
+            if not len(changed):
+                break
+        return True
 
     def _go_on(self, budget: Budget) -> bool:
         budget.spend(int(self.archive.tries[0]) - budget.evaluations)
@@ -98,17 +126,6 @@ class Search:
                 least = latency
                 found[k] = (latency, self.archive.moves[k, :k])
         return found
-
-
-def zones(t: Arrays) -> np.ndarray:
-    """Return the zone of every node, 0 or 1: nearer to one or to the other of the two nodes that are farthest apart."""
-    if len(t.user) < 2:
-        return np.zeros(len(t.user), dtype=np.int64)
-    between = t.delay + t.delay.T
-    one, other = np.unravel_index(int(between.argmax()), between.shape)
-    nearer = between[other] < between[one]
-    nearer[other] = True  # with no delays at all, the zones still differ
-    return nearer.astype(np.int64)
 
 
 def block_search(
@@ -132,7 +149,8 @@ def block_search(
     max_moves : int, optional
         Most moves of a plan.
     min_gain_ms : float
-        What every move must gain over plans with fewer, in ms.
+        What every move must gain, in ms: over plans with fewer, and over what remains of the plan if any of its moves are left out. The
+        latter is proven up to 65,536 combinations of moves and looked for beyond; see `placeopt.heuristics.rescheduling_marginal`.
     """
     if max_moves is not None and (not isinstance(max_moves, int) or max_moves < 0):
         raise UsageError(f"max_moves is {max_moves!r}; give a whole number of at least 0")
@@ -140,13 +158,27 @@ def block_search(
         raise UsageError(f"min_gain_ms is {min_gain_ms!r}; give a number of at least 0")
     search = Search(problem, max_moves)
     completed = search.blocks(budget)
-    kept = worthwhile({k: latency for k, (latency, _) in search.plans().items()}, min_gain_ms)
-    candidates = [Candidate(problem.plan(moves.tolist())) for k, (_, moves) in search.plans().items() if k in kept]
+    candidates = [Candidate(problem.plan(moves)) for moves in _paying(problem, search.plans(), min_gain_ms)]
     parameters = {"max_moves": max_moves, "min_gain_ms": min_gain_ms}
     return judged(
         problem, objectives, candidates, method="block-search", seed=seed, budget=budget, completed=completed, parameters=parameters,
         libraries=("numba", "numpy"),
     )  # fmt: skip
+
+
+def _paying(problem: Rescheduling, plans: dict[int, tuple[float, np.ndarray]], gain: float) -> list[Moves]:
+    """Return the plans of which every move pays, against every plan with fewer and against what is left if some are left out."""
+    if gain == 0:
+        return [moves.tolist() for _, moves in plans.values()]
+    kept = worthwhile({k: latency for k, (latency, _) in plans.items()}, gain)
+    marginal, best = Marginal(problem, gain), dict[int, tuple[float, Moves]]()
+    for k in sorted(kept):
+        moves, _ = marginal.reduce(plans[k][1].tolist())
+        latency = problem.evaluate(problem.plan(moves)).values[0]
+        if latency < best.get(len(moves), (np.inf, []))[0]:
+            best[len(moves)] = (latency, moves)
+    kept = worthwhile({k: latency for k, (latency, _) in best.items()}, gain)
+    return [best[k][1] for k in sorted(kept)]
 
 
 def worthwhile(latency: dict[int, float], gain: float) -> set[int]:
@@ -165,14 +197,9 @@ def greedy(problem: Rescheduling, objectives: tuple[Objective, ...], budget: Bud
 
 def seeds(encoder: ReschedulingEncoder, rng: np.random.Generator) -> np.ndarray:
     """Return vectors of the plans that block search finds."""
-    search, home = Search(encoder.problem), encoder.problem.arrays.home
+    search = Search(encoder.problem)
     search.blocks(Budget(evaluations=1_000_000))
-    found = []
-    for _, moves in search.plans().values():
-        counts = home.copy()
-        np.subtract.at(counts, (moves[:, 0], moves[:, 1]), 1)
-        np.add.at(counts, (moves[:, 0], moves[:, 2]), 1)
-        found.append(encoder.encode_counts(counts))
+    found = [encoder.encode_counts(search.ends(k)) for k in search.plans()]
     return np.array(found, dtype=np.int64)
 
 

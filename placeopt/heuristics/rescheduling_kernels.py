@@ -1,178 +1,144 @@
 """Compiled search for rescheduling: deployments as replicas per (service, node), moves with room, the best plan of every length.
 
-``t`` is `placeopt.problems.rescheduling.Arrays` throughout. A move of one replica changes the critical path by a difference of two
-potentials; what the rest of the graph adds can only make it worse, so that potentials bound every move from below.
+``t`` is `placeopt.problems.rescheduling.Arrays`, ``w`` is `Work`, throughout. A move of one replica changes the critical path by a
+difference of two potentials; what the rest of the graph adds can only make it worse, so that potentials bound every move from below.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.compiled import kernel
 
-#: Differences below this many ms are rounding.
-_TINY = 1e-9
-
-
-class Work(NamedTuple):
-    """A deployment and what is known of it.
-
-    Attributes
-    ----------
-    counts : int64 (S, N)
-    free : int64 (N, 2)
-    ds, crit, saved : float (calls,)
-        Mean latency of every call; how often it is paid on the critical path; a place to keep the first meanwhile.
-    te, took, weight : float (S,)
-        Mean execution (with the users' latency, for the gateway), processing time, times on the critical path.
-    pot : float (S, N)
-        What a replica adds to the critical path.
-    owner : int64 (calls,)
-        The caller of every call.
-    """
-
-    counts: np.ndarray
-    free: np.ndarray
-    ds: np.ndarray
-    crit: np.ndarray
-    saved: np.ndarray
-    te: np.ndarray
-    took: np.ndarray
-    weight: np.ndarray
-    pot: np.ndarray
-    owner: np.ndarray
-
-
-class Archive(NamedTuple):
-    """The best plan of every number of moves.
-
-    Attributes
-    ----------
-    latency : float (K + 1,)
-    moves : int32 (K + 1, K, 3)
-        (service, from, to) in order.
-    tries : int64 (1,)
-        Deployments looked at.
-    """
-
-    latency: np.ndarray
-    moves: np.ndarray
-    tries: np.ndarray
+#: Differences below this many ms are rounding; a move must gain more than the second.
+_TINY, _GAIN = 1e-9, 1e-6
 
 
 @kernel
 def _refresh(t, w, i):
     """Bring execution and calls of service `i` up to date with its counts."""
-    n, r = t.user.size, t.replicas
-    gateway = t.order[-1]
-    w.te[i] = 0.0
+    counts, delay, replicas, n = w.counts, t.delay, t.replicas, t.user.size
+    total, gateway = 0.0, i == t.order[-1]
     for u in range(n):
-        if w.counts[i, u]:
-            w.te[i] += w.counts[i, u] * (t.execution[i, u] + (t.user[u] if i == gateway else 0.0)) / r[i]
-    for e in range(t.member.size):
+        if counts[i, u]:
+            total += counts[i, u] * (t.execution[i, u] + (t.user[u] if gateway else 0.0))
+    w.te[i] = total / replicas[i]
+    for k in range(w.touch_first[i], w.touch_first[i + 1]):
+        e = w.touch[k]
         a, b = w.owner[e], t.member[e]
-        if a == i or b == i:
-            total = 0.0
-            for u in range(n):
-                if w.counts[a, u]:
-                    for v in range(n):
-                        total += w.counts[a, u] * w.counts[b, v] * t.delay[u, v]
-            w.ds[e] = total / (r[a] * r[b])
+        total = 0.0
+        for u in range(n):
+            if counts[a, u]:
+                for v in range(n):
+                    total += counts[a, u] * counts[b, v] * delay[u, v]
+        w.ds[e] = total / (replicas[a] * replicas[b])
 
 
 @kernel
 def load(t, w, counts):
-    """Take up a deployment."""
-    w.counts[:] = counts
-    w.free[:] = t.capacity
+    """Take up a deployment; what does not change is not computed again. In a new `Work` all is marked as changed."""
     for i in range(t.replicas.size):
         for u in range(t.user.size):
-            for r in range(2):
-                w.free[u, r] -= counts[i, u] * t.demand[i, r]
+            if w.counts[i, u] != counts[i, u]:
+                for r in range(2):
+                    w.free[u, r] += (w.counts[i, u] - counts[i, u]) * t.demand[i, r]
+                w.counts[i, u] = counts[i, u]
+                w.dirty[i] = True
     for i in range(t.replicas.size):
-        _refresh(t, w, i)
+        if w.dirty[i]:
+            w.dirty[i] = False
+            _refresh(t, w, i)
+
+
+@kernel
+def _slowest(group_first, member_first, member, ds, took, i):
+    """Return the slowest group of a service, -1 if it has none, and how long it takes."""
+    slowest, longest = -1, 0.0
+    for g in range(group_first[i], group_first[i + 1]):
+        group = 0.0
+        for e in range(member_first[g], member_first[g + 1]):
+            group += ds[e] + took[member[e]]
+        if slowest < 0 or group > longest:
+            slowest, longest = g, group
+    return slowest, longest
 
 
 @kernel
 def total(t, w):
     """Return the latency from calls and executions: (5) to (9)."""
-    for k in range(t.order.size):
-        i = t.order[k]
-        longest = 0.0
-        for g in range(t.group_first[i], t.group_first[i + 1]):
-            group = 0.0
-            for e in range(t.member_first[g], t.member_first[g + 1]):
-                group += w.ds[e] + w.took[t.member[e]]
-            longest = max(longest, group)
-        w.took[i] = w.te[i] + longest
-    return w.took[t.order[-1]]
+    group_first, member_first, member, ds, took, te = t.group_first, t.member_first, t.member, w.ds, w.took, w.te
+    for i in t.order:
+        took[i] = te[i] + _slowest(group_first, member_first, member, ds, took, i)[1]
+    return took[t.order[-1]]
 
 
 @kernel
 def _potentials(t, w):
     """Find the critical path, and what a replica of each service adds to it on every node; `total` comes before."""
-    w.weight[:] = 0.0
-    w.crit[:] = 0.0
-    w.pot[:] = 0.0
+    weight, crit, pot, n = w.weight, w.crit, w.pot, t.user.size
+    weight[:] = 0.0
+    crit[:] = 0.0
     gateway = t.order[-1]
-    w.weight[gateway] = 1.0
+    weight[gateway] = 1.0
     for k in range(t.order.size - 1, -1, -1):
         i = t.order[k]
-        if w.weight[i] == 0.0:
-            continue
-        for u in range(t.user.size):
-            w.pot[i, u] += w.weight[i] * (t.execution[i, u] + (t.user[u] if i == gateway else 0.0)) / t.replicas[i]
-        slowest, longest = -1, -1.0
-        for g in range(t.group_first[i], t.group_first[i + 1]):
-            group = 0.0
-            for e in range(t.member_first[g], t.member_first[g + 1]):
-                group += w.ds[e] + w.took[t.member[e]]
-            if group > longest:
-                slowest, longest = g, group
-        if slowest >= 0:
-            for e in range(t.member_first[slowest], t.member_first[slowest + 1]):
-                w.weight[t.member[e]] += w.weight[i]
-                w.crit[e] = w.weight[i]
+        if weight[i] > 0.0:
+            slowest = _slowest(t.group_first, t.member_first, t.member, w.ds, w.took, i)[0]
+            if slowest >= 0:
+                for e in range(t.member_first[slowest], t.member_first[slowest + 1]):
+                    weight[t.member[e]] += weight[i]
+                    crit[e] = weight[i]
+    for i in range(t.replicas.size):
+        for u in range(n):
+            pot[i, u] = weight[i] * (t.execution[i, u] + (t.user[u] if i == gateway else 0.0)) / t.replicas[i]
     for e in range(t.member.size):
-        if w.crit[e] > 0.0:
+        if crit[e] > 0.0:
             a, b = w.owner[e], t.member[e]
-            share = w.crit[e] / (t.replicas[a] * t.replicas[b])
-            for u in range(t.user.size):
+            share = crit[e] / (t.replicas[a] * t.replicas[b])
+            for u in range(n):
                 here, there = share * w.counts[a, u], share * w.counts[b, u]
-                for v in range(t.user.size if here + there > 0.0 else 0):
-                    w.pot[a, v] += there * t.delay[v, u]
-                    w.pot[b, v] += here * t.delay[u, v]
+                if here > 0.0:
+                    for v in range(n):
+                        pot[b, v] += here * t.delay[u, v]
+                if there > 0.0:
+                    for v in range(n):
+                        pot[a, v] += there * t.delay[v, u]
 
 
 @kernel
 def _trial(t, w, i, u, v):
-    """Return the latency if a replica of `i` went from `u` to `v`; nothing changes."""
-    te = w.te[i]
-    user = t.user[v] - t.user[u] if i == t.order[-1] else 0.0
-    w.te[i] += (t.execution[i, v] - t.execution[i, u] + user) / t.replicas[i]
-    for e in range(t.member.size):
-        a, b = w.owner[e], t.member[e]
-        w.saved[e] = w.ds[e]
-        if a == i or b == i:
-            change = 0.0
-            for x in range(t.user.size):
-                if a == i:
-                    change += w.counts[b, x] * (t.delay[v, x] - t.delay[u, x])
-                else:
-                    change += w.counts[a, x] * (t.delay[x, v] - t.delay[x, u])
-            w.ds[e] += change / (t.replicas[a] * t.replicas[b])
-    value = total(t, w)
+    """Return the latency if a replica of `i` went from `u` to `v`; nothing changes. `total` comes before."""
+    te, ds, took, member, owner, dirty = w.te[i], w.ds, w.took, t.member, w.owner, w.dirty
+    step = t.execution[i, v] - t.execution[i, u] + (t.user[v] - t.user[u] if i == t.order[-1] else 0.0)
+    w.te[i] += step / t.replicas[i]
+    for k in range(w.touch_first[i], w.touch_first[i + 1]):
+        e = w.touch[k]
+        a, b, change = owner[e], member[e], 0.0
+        for x in range(t.user.size):
+            if a == i:
+                change += w.counts[b, x] * (t.delay[v, x] - t.delay[u, x])
+            else:
+                change += w.counts[a, x] * (t.delay[x, v] - t.delay[x, u])
+        w.saved[e] = ds[e]
+        ds[e] += change / (t.replicas[a] * t.replicas[b])
+        dirty[a] = True
+    dirty[i] = True
+    w.kept[:] = took
+    for j in t.order:  # callees first: what changed is passed on to the callers
+        if dirty[j]:
+            dirty[j] = False
+            took[j] = w.te[j] + _slowest(t.group_first, t.member_first, member, ds, took, j)[1]
+            if took[j] != w.kept[j]:
+                for k in range(w.touch_first[j], w.touch_first[j + 1]):
+                    if member[w.touch[k]] == j:
+                        dirty[owner[w.touch[k]]] = True
+    value = took[t.order[-1]]
+    took[:] = w.kept
     w.te[i] = te
-    for e in range(t.member.size):
-        w.ds[e] = w.saved[e]
+    for k in range(w.touch_first[i], w.touch_first[i + 1]):
+        ds[w.touch[k]] = w.saved[w.touch[k]]
+    dirty[:] = False
     return value
-
-
-@kernel
-def _fits(t, w, i, v):
-    return w.free[v, 0] >= t.demand[i, 0] and w.free[v, 1] >= t.demand[i, 1]
 
 
 @kernel
@@ -186,43 +152,62 @@ def _shift(t, w, i, u, v):
 
 
 @kernel
-def _change(t, w, i, u, v, now, linear):
-    """Return what a move does to the latency; without parallel groups the potentials say it all."""
-    return w.pot[i, v] - w.pot[i, u] if linear else _trial(t, w, i, u, v) - now
+def move(t, w, i, u, v):
+    """Move a replica; return the latency."""
+    _shift(t, w, i, u, v)
+    _refresh(t, w, i)
+    return total(t, w)
 
 
 @kernel
-def _is_linear(t):
-    """Whether no service has two groups: then there is one path only."""
-    return np.diff(t.group_first).max() <= 1
+def _best(t, w, home, archive, now, most, back):
+    """Return the move with room that changes the latency least, if by less than `most`: the change, service, from, to (-1: none).
 
-
-@kernel
-def descend(t, w, home, archive, offering):
-    """Make the best move until none makes requests faster; return the latency."""
-    now, linear = total(t, w), _is_linear(t)
-    while True:
-        _potentials(t, w)
-        least, best_i, best_u, best_v = -1e-6, -1, -1, -1
-        for i in range(t.replicas.size):
-            if w.weight[i] == 0.0:
-                continue
-            for u in range(t.user.size):
-                if w.counts[i, u] == 0:
+    Moves that cannot, as the potentials have it, are not tried; with `back`, moves only undo what differs from `home`.
+    """
+    _potentials(t, w)
+    counts, free, demand, pot, n, services = w.counts, w.free, t.demand, w.pot, t.user.size, t.replicas.size
+    least, best = most, (-1, -1, -1)
+    for sweep in range(1 if w.linear else 2):  # the second begins with the service of the best bound: then few others are tried
+        begin = max(0, best[0])
+        least, best = most, (-1, -1, -1)
+        for k in range(services):
+            i = begin + k if begin + k < services else begin + k - services
+            for u in range(n if w.weight[i] > 0.0 or back else 0):
+                if counts[i, u] == 0 or (back and counts[i, u] <= home[i, u]):
                     continue
-                for v in range(t.user.size):
-                    if v != u and w.pot[i, v] - w.pot[i, u] < least - _TINY and _fits(t, w, i, v):
-                        archive.tries[0] += 1
-                        change = _change(t, w, i, u, v, now, linear)
-                        if change < least - _TINY:
-                            least, best_i, best_u, best_v = change, i, u, v
-        if best_i < 0:
-            return total(t, w)
-        _shift(t, w, best_i, best_u, best_v)
-        _refresh(t, w, best_i)
-        now = total(t, w)
-        if offering:
+                for v in range(n):
+                    change = pot[i, v] - pot[i, u]
+                    if change >= least - _TINY or v == u or (back and counts[i, v] >= home[i, v]):
+                        continue
+                    if free[v, 0] < demand[i, 0] or free[v, 1] < demand[i, 1]:
+                        continue
+                    archive.tries[0] += 1
+                    if sweep == 1:
+                        change = _trial(t, w, i, u, v) - now
+                    if change < least - _TINY:
+                        least, best = change, (i, u, v)
+        if best[0] < 0:
+            break
+    return least, best[0], best[1], best[2]
+
+
+@kernel
+def descend(t, w, home, archive, offering, back):
+    """Make the best move until none makes requests faster; return the latency.
+
+    With `back`, take moves back one by one, always the one that is missed least. Deployments on the way are offered if wanted, the
+    last always.
+    """
+    now = total(t, w)
+    while True:
+        _, i, u, v = _best(t, w, home, archive, now, np.inf if back else -_GAIN, back)
+        if i >= 0:
+            now = move(t, w, i, u, v)
+        if offering or i < 0:
             offer(t, w, home, archive, now)
+        if i < 0:
+            return now
 
 
 @kernel
@@ -232,7 +217,8 @@ def block(t, w, i, zone_of, zone, score):
         while w.counts[i, u] > 0 and zone_of[u] != zone:
             best = -1
             for v in range(t.user.size):
-                if zone_of[v] == zone and _fits(t, w, i, v) and (best < 0 or score[i, v] < score[i, best]):
+                fits = w.free[v, 0] >= t.demand[i, 0] and w.free[v, 1] >= t.demand[i, 1]
+                if zone_of[v] == zone and fits and (best < 0 or score[i, v] < score[i, best]):
                     best = v
             if best < 0:
                 break
@@ -244,55 +230,70 @@ def block(t, w, i, zone_of, zone, score):
 
 
 @kernel
-def _one_move(t, now, target, free):
-    """Return a move towards `target` that there is room for, the one that leaves most room, as (i, u, v); i is -1 if there is none."""
-    found, room = (-1, -1, -1), -1
-    for i in range(t.replicas.size):
-        for v in range(t.user.size):
-            if target[i, v] <= now[i, v] or free[v, 0] < t.demand[i, 0] or free[v, 1] < t.demand[i, 1]:
-                continue
-            for u in range(t.user.size):
-                if now[i, u] > target[i, u] and (found[0] < 0 or free[v, 0] - t.demand[i, 0] > room):
-                    found, room = (i, u, v), free[v, 0] - t.demand[i, 0]
+def arrange(t, home, target, moves):
+    """Write moves from one deployment to another, each with room when it is made; return their number, -1 where none is found.
+
+    Of the moves that there is room for the one is made that leaves most cpu; where there is none, a replica that must leave steps aside.
+    """
+    free, pods, services, nodes = t.capacity.copy(), t.replicas.sum(), t.replicas.size, t.user.size
+    leave, come, owner = np.empty(pods, np.int64), np.empty(pods, np.int64), np.empty(pods, np.int64)
+    left, pending, hops, count = np.zeros(services, np.int64), 0, 0, 0
+    for i in range(services):
+        left[i], gone = pending, pending
+        for u in range(nodes):
+            for r in range(2):
+                free[u, r] -= home[i, u] * t.demand[i, r]
+            for _ in range(home[i, u] - target[i, u]):
+                leave[gone] = u
+                gone += 1
+            for _ in range(target[i, u] - home[i, u]):
+                come[pending], owner[pending] = u, i
+                pending += 1
+    end, done = pending, np.zeros(max(1, pending), np.bool_)
+    while pending:
+        k = _roomiest(t.demand, free, come, owner, done, end)
+        i = owner[k] if k >= 0 else -1
+        if k >= 0:
+            u, v = leave[left[i]], come[k]
+            left[i] += 1
+            done[k] = True
+            pending -= 1
+        else:
+            hops += 1
+            i, u, v = _aside(t.demand, free, leave, left, owner, done, end) if hops <= 4 else (-1, -1, -1)
+        if i < 0 or count == moves.shape[0]:
+            return -1
+        moves[count, 0], moves[count, 1], moves[count, 2] = i, u, v
+        count += 1
+        for r in range(2):
+            free[u, r] += t.demand[i, r]
+            free[v, r] -= t.demand[i, r]
+    return count
+
+
+@kernel
+def _roomiest(demand, free, come, owner, done, end):
+    """Return the pending move with room that leaves most cpu on its node, -1 if there is none."""
+    found, room = -1, -1
+    for k in range(end):
+        i, v = owner[k], come[k]
+        if not done[k] and free[v, 0] - demand[i, 0] > room and free[v, 1] >= demand[i, 1]:
+            found, room = k, free[v, 0] - demand[i, 0]
     return found
 
 
 @kernel
-def _hop(t, now, target, free):
-    """Return a move aside, to a node that is no target, of a replica that must leave; i is -1 if there is none."""
-    for i in range(t.replicas.size):
-        for u in range(t.user.size):
-            if now[i, u] > target[i, u]:
-                for v in range(t.user.size):
-                    if v != u and free[v, 0] >= t.demand[i, 0] and free[v, 1] >= t.demand[i, 1]:
-                        return i, u, v
+def _aside(demand, free, leave, left, owner, done, end):
+    """Take a replica that must leave to any node with room, from which it still has to leave; i is -1 if there is none."""
+    for k in range(end):
+        i = owner[k]
+        if not done[k]:
+            u = leave[left[i]]
+            for v in range(free.shape[0]):
+                if v != u and free[v, 0] >= demand[i, 0] and free[v, 1] >= demand[i, 1]:
+                    leave[left[i]] = v
+                    return i, u, v
     return -1, -1, -1
-
-
-@kernel
-def arrange(t, home, target, moves):
-    """Write moves from one deployment to another, each with room when it is made; return their number, -1 where none is found."""
-    now, free, hops, count = home.copy(), t.capacity.copy(), 0, 0
-    for i in range(t.replicas.size):
-        for u in range(t.user.size):
-            free[u] -= now[i, u] * t.demand[i]
-    while True:
-        i, u, v = _one_move(t, now, target, free)
-        if i < 0:
-            if (now == target).all():
-                return count
-            i, u, v = _hop(t, now, target, free)
-            hops += 1
-            if i < 0 or hops > 4:
-                return -1
-        if count == moves.shape[0]:
-            return -1
-        moves[count, 0], moves[count, 1], moves[count, 2] = i, u, v
-        count += 1
-        now[i, u] -= 1
-        now[i, v] += 1
-        free[u] += t.demand[i]
-        free[v] -= t.demand[i]
 
 
 @kernel
@@ -310,31 +311,6 @@ def offer(t, w, home, archive, latency):
     if found >= 0 and archive.latency[: found + 1].min() > latency + _TINY:
         archive.latency[found] = latency
         archive.moves[found, :found] = moves[:found]
-
-
-@kernel
-def shorten(t, w, home, archive):
-    """Take moves back one by one, always the one that is missed least, and offer every deployment on the way."""
-    linear = _is_linear(t)
-    while True:
-        now = total(t, w)
-        _potentials(t, w)
-        least, best_i, best_u, best_v = np.inf, -1, -1, -1
-        for i in range(t.replicas.size):
-            for u in range(t.user.size):
-                if w.counts[i, u] <= home[i, u]:
-                    continue
-                for v in range(t.user.size):
-                    if w.counts[i, v] < home[i, v] and w.pot[i, v] - w.pot[i, u] < least - _TINY and _fits(t, w, i, v):
-                        archive.tries[0] += 1
-                        change = _change(t, w, i, u, v, now, linear)
-                        if change < least - _TINY:
-                            least, best_i, best_u, best_v = change, i, u, v
-        if best_i < 0:
-            return
-        _shift(t, w, best_i, best_u, best_v)
-        _refresh(t, w, best_i)
-        offer(t, w, home, archive, total(t, w))
 
 
 # -- searches --------------------------------------------------------------------------------------------------------
@@ -356,12 +332,13 @@ def every_block(t, w, home, zone_of, score, archive, first, last, seen, ends):
         seen[code] = _fingerprint(w.counts)
         if (seen[:code] == seen[code]).any():
             continue
-        latency = descend(t, w, home, archive, code == 0)
-        offer(t, w, home, archive, latency)
-        mark = _fingerprint(w.counts)
-        if not (ends[:code] == mark).any():
-            ends[code] = mark
-            shorten(t, w, home, archive)
+        for back in (False, True):
+            if back:
+                mark = _fingerprint(w.counts)
+                if (ends[:code] == mark).any():
+                    break
+                ends[code] = mark
+            descend(t, w, home, archive, back or code == 0, back)
 
 
 @kernel
@@ -374,50 +351,46 @@ def _fingerprint(counts):
 
 
 @kernel
-def one_block(t, w, home, zone_of, score, archive, best):
-    """Try to move one service, a caller with what it calls, or all that a service reaches, to a zone; keep the best in `best`.
+def couples(t, w, home, archive, k, triples, back):
+    """Try every move from the archived plan of `k` moves, or with `back` every move that undoes one, each with the best that follows.
 
-    Returns
-    -------
-    float
-        The latency of `best`, after a descent where a block was moved.
+    With `triples`, every two moves and the best that follows.
     """
-    load(t, w, best)
-    start = least = total(t, w)
-    _potentials(t, w)
-    critical = w.weight > 0
-    base, found = best.copy(), best.copy()
-    chosen = np.zeros(t.replicas.size, np.bool_)
-    for i in t.order:
-        if not critical[i]:
-            continue
-        for kind in range(3):
-            _choose(t, i, kind, chosen)
-            for zone in range(2):
-                load(t, w, base)
-                for k in range(t.order.size - 1, -1, -1):
-                    if chosen[t.order[k]]:
-                        block(t, w, t.order[k], zone_of, zone, score)
-                archive.tries[0] += 1
-                latency = total(t, w)
-                if latency < least - 1e-6:
-                    least = latency
-                    found[:] = w.counts
-    load(t, w, found)
-    if least < start:
-        least = descend(t, w, home, archive, False)
-    best[:] = w.counts
-    offer(t, w, home, archive, least)
-    return least
+    counts, n = home.copy(), t.user.size
+    for m in range(k):
+        i, u, v = archive.moves[k, m]
+        counts[i, u] -= 1
+        counts[i, v] += 1
+    load(t, w, counts)
+    for cell in range(-1, home.size if triples else 0):
+        i, u = max(0, cell) // n, max(0, cell) % n
+        for v in range(1 if cell < 0 else n if w.counts[i, u] else 0):
+            if cell >= 0:
+                if v == u or w.free[v, 0] < t.demand[i, 0] or w.free[v, 1] < t.demand[i, 1]:
+                    continue
+                _shift(t, w, i, u, v)
+                _refresh(t, w, i)
+            _couple(t, w, home, archive, back, max(0, cell))
+            if cell >= 0:
+                _shift(t, w, i, v, u)
+                _refresh(t, w, i)
 
 
 @kernel
-def _choose(t, i, kind, chosen):
-    """Mark a service (0), with what it calls (1), with all that it reaches (2)."""
-    chosen[:] = False
-    chosen[i] = True
-    for k in range(t.order.size - 1, -1, -1):
-        a = t.order[k]
-        if chosen[a] and (kind == 2 or (kind == 1 and a == i)):
-            for e in range(t.member_first[t.group_first[a]], t.member_first[t.group_first[a + 1]]):
-                chosen[t.member[e]] = True
+def _couple(t, w, home, archive, back, first):
+    n = t.user.size
+    for cell in range(first, home.size):
+        i, u = cell // n, cell % n
+        if w.counts[i, u] == 0 or (back and w.counts[i, u] <= home[i, u]):
+            continue
+        for v in range(n):
+            if v == u or (back and w.counts[i, v] >= home[i, v]) or w.free[v, 0] < t.demand[i, 0] or w.free[v, 1] < t.demand[i, 1]:
+                continue
+            now = move(t, w, i, u, v)
+            change, j, x, y = _best(t, w, home, archive, now, np.inf, False)
+            if j >= 0:
+                _shift(t, w, j, x, y)
+                offer(t, w, home, archive, now + change)
+                _shift(t, w, j, y, x)
+            _shift(t, w, i, v, u)
+            _refresh(t, w, i)

@@ -142,7 +142,8 @@ def _stack(parts: Sequence[np.ndarray]) -> np.ndarray:
     shape = tuple(max(part.shape[d] for part in parts) for d in range(parts[0].ndim))
     found = np.zeros((len(parts), *shape), dtype=parts[0].dtype)
     for k, part in enumerate(parts):
-        found[(k, *(slice(0, n) for n in part.shape))] = part
+        where: Any = (k, *(slice(0, n) for n in part.shape))
+        found[where] = part
     return found
 
 
