@@ -4,8 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.placeopt-installed
 JOBS ?= 2
+TORCH ?= torch==2.13.0
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint rl clean
 
 demo: $(STAMP)
 	mkdir -p out
@@ -18,7 +19,12 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# torch is not among the extras installed here; what needs it says so, and its tests are skipped.
+# What trains policies: torch by its version first, so that nothing else picks one, then the rest of the extra.
+rl: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[rl]'
+
+# torch is not among the extras installed here: it is large. What needs it says so, and its tests are skipped; `make rl` adds it.
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,dev]'
