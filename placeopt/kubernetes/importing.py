@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,30 @@ def import_files(
     """
     if target not in TARGETS:
         raise UsageError(f"--to {target!r}; {did_you_mean(target, TARGETS)}")
+    with _no_collection():  # millions of values are made and none is garbage: to look for some again and again doubles the time
+        return _import(files, target, options, nodes, prices, overlays, latency)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    active = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if active:
+            gc.enable()
+
+
+def _import(
+    files: Sequence[FilePath],
+    target: str,
+    options: Options,
+    nodes: FilePath | None,
+    prices: Sequence[FilePath],
+    overlays: Sequence[Overlay],
+    latency: FilePath | None,
+) -> Imported:
     names, notes = [str(f) for f in files], Notes()
     gathered = _gather(files, target, options, notes, nodes, prices, overlays, latency)
     if target in _NEEDS_NODES:

@@ -148,7 +148,7 @@ def _take(cluster: Cluster, view: View, seen: set[tuple[str, ...]], notes: Notes
         if kind != "Pod":
             notes.add("left-out", elsewhere, about.label)
             return kind
-    _READERS[kind](cluster, view, notes)
+    _READERS[kind](cluster, view, notes, about)
     return kind
 
 
@@ -164,53 +164,52 @@ def _keep_view(cluster: Cluster, kind: str, view: View, notes: Notes) -> None:
         cluster.policies.append(view)
 
 
-def _node(cluster: Cluster, view: View, notes: Notes) -> None:
-    found = objects.node(view) if view["kind"].value == "Node" else objects.member(view)
+def _node(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
+    found = objects.node(view, about) if view["kind"].value == "Node" else objects.member(view, about)
     cluster.nodes[found.name] = found
 
 
-def _pod(cluster: Cluster, view: View, notes: Notes) -> None:
+def _pod(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
     if view["status"] or view["spec"]["nodeName"]:
-        cluster.pods.append(objects.pod(view))
+        cluster.pods.append(objects.pod(view, about))
     else:
-        _workload(cluster, view, notes)
+        _workload(cluster, view, notes, about)
 
 
-def _workload(cluster: Cluster, view: View, notes: Notes) -> None:
-    kind, about = view["kind"].text(), objects.meta(view)
+def _workload(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
+    kind = view["kind"].text()
     if about.owner is not None:
         cluster.owners[about.namespace, kind, about.name] = about.owner
         return  # a ReplicaSet of a Deployment, a Job of a CronJob: the owner is what counts
-    found = objects.workload(view)
+    found = objects.workload(view, about)
     cluster.workloads[found.key] = found
 
 
-def _claim(cluster: Cluster, view: View, notes: Notes) -> None:
-    about = objects.meta(view)
+def _claim(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
     cluster.claims[about.namespace, about.name] = tuple(mode.text() for mode in view["spec"]["accessModes"].items())
 
 
-def _ingress(cluster: Cluster, view: View, notes: Notes) -> None:
-    space, spec = objects.meta(view).namespace, view["spec"]
+def _ingress(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
+    space, spec = about.namespace, view["spec"]
     backends = [spec["defaultBackend"]]
     backends += [path["backend"] for rule in spec["rules"].items() for path in rule["http"]["paths"].items()]
     names = [b["service"]["name"].text() or b["serviceName"].text() for b in backends]
     cluster.entries.update((space, name) for name in names if name)
 
 
-def _autoscaler(cluster: Cluster, view: View, notes: Notes) -> None:
+def _autoscaler(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
     target = view["spec"]["scaleTargetRef"]
     text = "HorizontalPodAutoscaler: the number of replicas is taken as it is now"
-    notes.add("not-expressed", text, f"{objects.meta(view).label} of {target['kind'].text('?')[:60]} {target['name'].text('?')[:60]}")
+    notes.add("not-expressed", text, f"{about.label} of {target['kind'].text('?')[:60]} {target['name'].text('?')[:60]}")
 
 
-_READERS: dict[str, Callable[[Cluster, View, Notes], Any]] = {
+_READERS: dict[str, Callable[[Cluster, View, Notes, Meta], Any]] = {
     **dict.fromkeys(WORKLOADS, _workload),
     "Node": _node,
     "Cluster": _node,
     "Pod": _pod,
-    "Service": lambda cluster, view, notes: cluster.services.append(objects.service(view)),
-    "PodDisruptionBudget": lambda cluster, view, notes: cluster.budgets.append(objects.budget(view)),
+    "Service": lambda cluster, view, notes, about: cluster.services.append(objects.service(view, about)),
+    "PodDisruptionBudget": lambda cluster, view, notes, about: cluster.budgets.append(objects.budget(view, about)),
     "PersistentVolumeClaim": _claim,
     "Ingress": _ingress,
     "HorizontalPodAutoscaler": _autoscaler,

@@ -238,16 +238,15 @@ def _volume(view: View) -> tuple[str, str, str]:
     return view["name"].text("?"), kind, claim
 
 
-def pod(view: View) -> Pod:
+def pod(view: View, about: Meta) -> Pod:
     """Read a pod."""
-    about = meta(view)
     phase = view["status"]["phase"].text("Running" if view["spec"]["nodeName"] else "Pending")
     return Pod(about, pod_spec(view["spec"]), phase, bool(about.view["metadata"]["deletionTimestamp"]))
 
 
-def workload(view: View) -> Workload:
+def workload(view: View, about: Meta) -> Workload:
     """Read an object that makes pods."""
-    kind, about, spec = view["kind"].text(), meta(view), view["spec"]
+    kind, spec = view["kind"].text(), view["spec"]
     deadline = None
     if kind == "Pod":
         return Workload(kind, about, pod_spec(spec), 1, about.labels, about.annotations)
@@ -265,7 +264,7 @@ def workload(view: View) -> Workload:
     return Workload(kind, about, pod_spec(template["spec"]), replicas, template["metadata"]["labels"].labels(), annotations, deadline)
 
 
-def node(view: View) -> Node:
+def node(view: View, about: Meta) -> Node:
     """Read a node; what it can give to pods is its allocatable."""
     status, spec = view["status"], view["spec"]
     cpu, memory = amounts(status["allocatable"], capacity=True)
@@ -274,21 +273,20 @@ def node(view: View) -> Node:
     ready = all(c["status"].text() == "True" for c in status["conditions"].items() if c["type"].value == "Ready")
     taints = [(t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()]
     pods = quantity(status["allocatable"]["pods"], _count)
-    return Node("Node", meta(view, namespaced=False), cpu, memory, pods, ready, spec["unschedulable"].flag(), taints)
+    return Node("Node", about, cpu, memory, pods, ready, spec["unschedulable"].flag(), taints)
 
 
 def _count(value: Any, *, capacity: bool) -> int:
     return millicores(value, capacity=capacity) // 1000
 
 
-def member(view: View) -> Node:
+def member(view: View, about: Meta) -> Node:
     """Read a member cluster of Karmada as one place: what it can allocate less what is allocated there."""
     summary, spec = view["status"]["resourceSummary"], view["spec"]
     cpu, memory = amounts(summary["allocatable"], capacity=True)
     if cpu is None or memory is None:
         raise view.fault("a cluster without status.resourceSummary.allocatable", "give the output of kubectl get clusters -o json of Karmada")
     used = amounts(summary["allocated"])
-    about = meta(view, namespaced=False)
     for key, text in (("topology.kubernetes.io/region", spec["region"].text()), ("topology.kubernetes.io/zone", spec["zone"].text())):
         if text:
             about.labels = {**about.labels, key: text}
@@ -297,16 +295,16 @@ def member(view: View) -> Node:
     return Node("Cluster", about, max(0, cpu - (used[0] or 0)), max(0, memory - (used[1] or 0)), None, ready, False, taints)
 
 
-def service(view: View) -> Service:
+def service(view: View, about: Meta) -> Service:
     """Read a service."""
     spec = view["spec"]
-    return Service(meta(view), spec["selector"].labels(), spec["type"].text("ClusterIP"), spec["clusterIP"].text())
+    return Service(about, spec["selector"].labels(), spec["type"].text("ClusterIP"), spec["clusterIP"].text())
 
 
-def budget(view: View) -> Budget:
+def budget(view: View, about: Meta) -> Budget:
     """Read a PodDisruptionBudget."""
     spec = view["spec"]
-    return Budget(meta(view), spec["selector"], spec["minAvailable"].value, spec["maxUnavailable"].value)
+    return Budget(about, spec["selector"], spec["minAvailable"].value, spec["maxUnavailable"].value)
 
 
 def selects(selector: View, labels: dict[str, str]) -> bool:

@@ -23,6 +23,7 @@ MOST_JSON_BYTES, MOST_YAML_BYTES = 512 * 2**20, 128 * 2**20
 STDIN = "-"
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_BRACKET = re.compile(r"\s*[\[{]")
 #: Objects: names of machines, pods, services. Labels: values such as a zone.
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
@@ -171,10 +172,9 @@ def read(path: str | os.PathLike[str]) -> list[View]:
         The file cannot be read, is too large, or is neither JSON nor YAML; the line is named.
     """
     file, text, count = _text(str(path))
-    _no_control(text, file)
-    start = text.lstrip()[:1]
-    if start in ("{", "[") and (document := _json(text, file)) is not None:
+    if _BRACKET.match(text) and (document := _json(text, file)) is not None:
         return [View(document, Source(file, text, is_json=True))]
+    _no_control(text, file)
     if count > MOST_YAML_BYTES:
         raise DocumentError(f"more than {MOST_YAML_BYTES // 2**20} MiB of YAML", file=file, remedy="give JSON: kubectl get ... -o json")
     source = Source(file, text, is_json=False)

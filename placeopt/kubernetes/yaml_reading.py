@@ -84,7 +84,7 @@ def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> DocumentError:
         before, here = text.split("\n", line)[line - 2 : line]
         indents = [len(part) - len(part.lstrip(" ")) for part in (before, here)]
         if indents[0] < indents[1] and re.search(r":\s+[^\s#]", before):
-            said = f"the value that begins here goes on in line {line}, which looks like a mapping: {said} (line {line}, column {mark.column + 1})"
+            said = f"the value that begins here goes on in line {line}, which looks like a mapping: {said} (line {line}, column {mark.column + 1 if mark else 1})"
             line -= 1
     return fault(file, line, f"not YAML: {said}", "mend the file")
 
@@ -227,6 +227,7 @@ def line_of(text: str, file: str, document: int, steps: tuple[Any, ...]) -> int:
         Counted from 0 over the documents that `documents` returns.
     """
     number, line, depth, path = -1, 1, 0, 0
+    here = 1
     position: list[Any] = []  # for every open list or mapping, the index or the key of the value that comes next
     kinds: list[bool] = []  # whether it is a mapping
     waiting: list[bool] = []  # whether a mapping waits for a value
@@ -239,12 +240,13 @@ def line_of(text: str, file: str, document: int, steps: tuple[Any, ...]) -> int:
             if isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
                 position.pop(), kinds.pop(), waiting.pop()
             continue
+        here = event.start_mark.line + 1 if event.start_mark else here
         if first is None:
             first = event
             empty = isinstance(event, yaml.ScalarEvent) and event.value in _NULLS and event.implicit[0]
             number += not empty
             if number == document and not empty:
-                line = event.start_mark.line + 1
+                line = here
         if number > document:
             break
         key = bool(kinds) and kinds[-1] and not waiting[-1]
@@ -256,7 +258,7 @@ def line_of(text: str, file: str, document: int, steps: tuple[Any, ...]) -> int:
             waiting[-1] = False
         depth = len(position)
         if number == document and depth and depth <= len(steps) and depth >= path and tuple(position) == tuple(steps[:depth]):
-            line, path = event.start_mark.line + 1, depth
+            line, path = here, depth
             if depth == len(steps) and not key:
                 return line
         if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
