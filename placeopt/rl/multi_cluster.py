@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from placeopt.problems.base import Problem
+from placeopt.errors import UsageError
+from placeopt.problems.base import keyword_defaults
+from placeopt.problems.multi_cluster import MultiCluster
 from placeopt.problems.multi_cluster_data import STRATEGIES
 from placeopt.rl.vector import BatchEnv, BatchVectorEnv, Weights
-from placeopt.sequential.batch import Batch
-from placeopt.sequential.multi_cluster_batch import MultiCluster
+from placeopt.sequential import multi_cluster_batch
 
 #: Columns with the parts of an action's one-step reward, and with the reward of an action that does not place the request.
 SCORE = (5, 6, 7, 8)
-
 #: The reward strategies of the paper, by name.
 PREFERENCES = STRATEGIES
 
 
-class _Scored(MultiCluster):
-    """Says where the one-step rewards stand."""
+class Episodes(multi_cluster_batch.MultiCluster):
+    """Says where the one-step rewards stand, and what the plan of an instance's episode is."""
 
     score = SCORE
+    problem: MultiCluster | None = None
+
+    def plan(self, env: int) -> dict[str, Any]:
+        """Return the plan so far; requests that are still to come are refused.
+
+        Raises
+        ------
+        UsageError
+            The episodes are not those of an instance.
+        """
+        if self.problem is None:
+            raise UsageError("generated episodes have no plan; give an instance")
+        placed = self.placements(env)
+        return self.problem.plan([*placed, *({} for _ in range(self.steps - len(placed)))])
 
 
 def batch(
-    problem: Problem | None = None,
+    problem: MultiCluster | None = None,
     num_envs: int = 1,
     seed: int = 0,
     *,
@@ -32,21 +47,51 @@ def batch(
     semantics: str = "fixed",
     rate: float | None = None,
     duration: float = 1.0,
-    replicas: Any = (1, 7),
+    replicas: Sequence[int] = (1, 7),
     steps: int = 100,
-) -> Batch:
-    """Return generated episodes; options as of `placeopt.sequential.multi_cluster_batch.MultiCluster`.
+) -> Episodes:
+    """Return generated episodes, or those of an instance, which are all alike.
 
-    Their seeds are those of `reset`; `seed` is not used.
+    Options are those of `placeopt.problems.multi_cluster_stream.Stream`, for generated episodes. Seeds are those of ``reset``; `seed` is
+    not used.
+
+    Raises
+    ------
+    UsageError
+        An option that is not legal, or any together with an instance.
     """
-    return _Scored(num_envs, clusters=clusters, semantics=semantics, rate=rate, duration=duration, replicas=tuple(replicas), steps=steps)
+    options: dict[str, Any] = {
+        "clusters": clusters, "semantics": semantics, "rate": rate, "duration": duration, "replicas": replicas, "steps": steps,
+    }  # fmt: skip
+    if problem is None:
+        return Episodes(num_envs, **options | {"replicas": tuple(replicas)})
+    for name, default in keyword_defaults(batch).items():
+        if options[name] != default:
+            raise UsageError(f"{name} is an option of generated episodes; an instance says itself what they are")
+    found = Episodes.of(problem, num_envs)
+    found.problem = problem
+    return found
 
 
-def make_env(weights: Weights = None, **options: Any) -> BatchEnv:
-    """Return the single environment of id ``placeopt/MultiCluster-v0``; options as of `batch`."""
-    return BatchEnv(batch(None, 1, **options), weights)
+def make_env(weights: Weights = None, problem: MultiCluster | None = None, append: Sequence[str] | None = None, **options: Any) -> BatchEnv:
+    """Return the single environment of id ``placeopt/MultiCluster-v0``.
+
+    Parameters
+    ----------
+    weights
+        Of the parts of the reward: latency, cost, inequality; "drawn" for new ones in every episode.
+    problem : placeopt.problems.multi_cluster.MultiCluster, optional
+        An instance; episodes are generated without.
+    append : tuple of {"weights", "legal"}, optional
+        As of `placeopt.rl.vector.BatchEnv`.
+    **options
+        As of `batch`: clusters, semantics, rate, duration, replicas, steps.
+    """
+    return BatchEnv(batch(problem, 1, **options), weights, append)
 
 
-def make_vec_env(num_envs: int = 1, weights: Weights = None, **options: Any) -> BatchVectorEnv:
-    """Return `num_envs` environments that step together; options as of `batch`."""
-    return BatchVectorEnv(batch(None, num_envs, **options), weights)
+def make_vec_env(
+    num_envs: int = 1, weights: Weights = None, problem: MultiCluster | None = None, append: Sequence[str] | None = None, **options: Any
+) -> BatchVectorEnv:
+    """Return `num_envs` environments that step together; parameters as of `make_env`."""
+    return BatchVectorEnv(batch(problem, num_envs, **options), weights, append)
