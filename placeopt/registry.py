@@ -88,6 +88,7 @@ METHODS = {
         Method("ensemble", "placeopt.api:run_ensemble", ENCODED, "several methods, their fronts merged with provenance"),
         Method("epsilon-constraint", "placeopt.exact.epsilon_constraint:run", MODELLED, "exact front of the Pyomo model (small instances)"),
         Method("greedy", "placeopt.heuristics.{row}:greedy", GREEDY, "by weights, or move by move: milliseconds"),
+        Method("hindsight", "placeopt.exact.{row}:hindsight", ("multi-cluster",), "what one who knew the trace could earn; proven where small"),
         Method("karmada-greedy", "placeopt.heuristics.{row}:karmada_greedy", ("multi-cluster",), "all replicas where the most would fit: Karmada"),
         Method("kubernetes", "placeopt.heuristics.{row}:kubernetes", ("rescheduling",), "every replica anew on the node least in use"),
         Method("latency-greedy", "placeopt.heuristics.{row}:latency_greedy", ("rescheduling", "multi-cluster"), "where latency is least, or allowed"),

@@ -78,7 +78,7 @@ def _by_weights(
     )
 
 
-def _read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
+def read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
     """Return rows of weights: those of the paper's strategies and a lattice, or the one that is named or given."""
     if weights is None:
         return np.concatenate((np.array(list(STRATEGIES.values())), simplex(PARTS, 3)))
@@ -110,12 +110,12 @@ def myopic(
     weights : str or sequence of float, optional
         Of latency, cost and inequality, or the name of a strategy of the paper: a single plan, instead of a spread.
     """
-    rows = _read_weights(weights)
+    rows = read_weights(weights)
     return _by_weights("myopic", problem, objectives, budget, seed, rows, np.full(len(rows), -np.inf))
 
 
 def _grid() -> tuple[np.ndarray, np.ndarray]:
-    rows = _read_weights(None)
+    rows = read_weights(None)
     return np.tile(rows, (len(LEAST), 1)), np.repeat(LEAST, len(rows))
 
 

@@ -1,0 +1,152 @@
+"""``hindsight``: what a trace of requests could have earned by one who knew it, so that the regret of a policy can be stated.
+
+Dynamic programming over the actions of the environment, request after request. What has gone leaves no mark in the fixed semantics: of
+two histories with the same running placements only the better can be part of an optimum. A history is dropped too when an optimistic
+reward for all that is still to come cannot lift it above a plan that is known. If more than a number of histories remain, the best are
+kept: the plan is then a heuristic one, and the largest optimistic reward of what was dropped is the proven bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from placeopt.budget import Budget
+from placeopt.errors import UsageError
+from placeopt.front import Front, Objective
+from placeopt.heuristics import multi_cluster_policies as policies
+from placeopt.heuristics.multi_cluster import read_weights
+from placeopt.problems.judge import Candidate, judged
+from placeopt.problems.multi_cluster import MultiCluster
+from placeopt.problems.multi_cluster_data import STRATEGIES
+from placeopt.problems.multi_cluster_stream import Stream
+
+#: Rewards closer than this are the same.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """The best plan that was found for a trace.
+
+    Attributes
+    ----------
+    reward, bound : float
+        Its reward, and what no sequence of actions can exceed.
+    plan : dict
+    """
+
+    reward: float
+    bound: float
+    plan: dict[str, Any]
+
+    @property
+    def proven(self) -> bool:
+        """Whether no sequence of actions earns more."""
+        return self.bound <= self.reward + TOLERANCE
+
+
+def optimistic(problem: MultiCluster, weights: np.ndarray) -> np.ndarray:
+    """Return for every request a reward that no decision exceeds, shape (T,).
+
+    Fixed semantics: the best cluster as if it were empty, with the increase of a single replica's share, and Gini coefficient 0.
+    Published: latency and cost 0, as for a spread that places nothing; 1 for refusals that earn it.
+    """
+    t = problem.arrays
+    spread = t.scale[1] - t.scale[0]
+    if problem.semantics == "published":
+        most = weights @ np.array([1 + 1 / 999, 1 + t.scale[0] / spread, 1.0])
+        return np.full(len(t.replicas), max(most, 1.0))
+    latency = np.minimum(1000.0, t.base * (1 + (t.increase / t.replicas)[:, None]))
+    worth = weights[0] * (1 - (latency - 1) / 999) + weights[1] * (1 - (t.price - t.scale[0]) / spread) + weights[2]
+    hosts = (t.used + t.demand[:, None] <= t.capacity).all(axis=2)
+    return np.maximum(0.0, np.where(hosts, worth, -np.inf).max(axis=1))
+
+
+def optimum(problem: MultiCluster, weights: np.ndarray, states: int, budget: Budget | None = None) -> Hindsight:
+    """Return the plan of highest reward that keeping `states` histories per request finds."""
+    stream = Stream.of(problem, 1)
+    stream.reset()
+    known = stream.fork([0])
+    reward = float((policies.play(known, policies.of("myopic", weights), np.random.default_rng(0)) @ weights)[0])
+    rest = np.concatenate((optimistic(problem, weights)[::-1].cumsum()[::-1], [0.0]))
+    value, bound = np.zeros(1), reward
+    for t in range(stream.steps):
+        late = budget is not None and budget.out_of_time
+        envs, actions = np.nonzero(stream.masks)
+        worth = value[envs] + stream.parts[envs, actions] @ weights
+        keep = np.flatnonzero(worth + rest[t + 1] > reward + TOLERANCE)
+        keep = keep[_best_of_equals(problem, stream, envs[keep], actions[keep], worth[keep], t)]
+        most = 1 if late else states
+        if len(keep) > most:
+            order = np.argsort(-worth[keep], kind="stable")
+            bound = max(bound, float(worth[keep[order[most:]]].max() + rest[t + 1]))
+            keep = keep[order[:most]]
+        if len(keep) == 0:  # nothing can beat the plan that is known
+            return Hindsight(reward, bound, problem.plan(known.placements(0)))
+        stream = stream.silent(envs[keep])
+        stream.step(actions[keep])
+        value = worth[keep]
+    best = int(value.argmax())
+    return Hindsight(float(value[best]), max(bound, float(value[best])), problem.plan(stream.placements(best)))
+
+
+def _best_of_equals(problem: MultiCluster, stream: Stream, envs: np.ndarray, actions: np.ndarray, worth: np.ndarray, t: int) -> np.ndarray:
+    """Return which continuations to keep: of those with the same running placements at the next request, the one that earned most."""
+    if problem.semantics == "published" or len(envs) == 0:
+        return np.arange(len(envs))
+    arrays = problem.arrays
+    end = arrays.arrival[t + 1] if t + 1 < stream.steps else np.inf
+    alive = np.flatnonzero(arrays.departure[:t] > end)
+    before = stream.decisions[:, alive].reshape(stream.num_envs, -1)
+    mark = np.zeros((len(envs), stream.clusters), dtype=np.int64)
+    if arrays.departure[t] > end:
+        accepted, single = stream.world.accepts[envs, actions], actions < stream.clusters
+        rows = np.flatnonzero(accepted & single)
+        mark[rows, actions[rows]] = arrays.replicas[t]
+        rows = np.flatnonzero(accepted & ~single)
+        mark[rows] = stream.world.split[envs[rows], actions[rows] - stream.clusters]
+    _, same = np.unique(np.concatenate((before[envs], mark), axis=1), axis=0, return_inverse=True)
+    order = np.lexsort((-worth, same.ravel()))
+    first = np.concatenate(([True], np.diff(same.ravel()[order]) > 0))
+    return np.sort(order[first])
+
+
+def hindsight(
+    problem: MultiCluster,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    seed: int = 0,
+    start: Front | None = None,
+    *,
+    states: int = 500,
+    weights: str | Sequence[float] | None = None,
+) -> Front:
+    """Return the plans of highest reward by the paper's strategies; reward, bound and proof stand in the parameters of the run.
+
+    The rewards are those of the environment; as points of a front the plans claim nothing.
+
+    Parameters
+    ----------
+    states : int
+        Histories that are kept per request; with enough of them the rewards are proven to be the highest.
+    weights : str or sequence of float, optional
+        Of latency, cost and inequality, or the name of a strategy: that one only.
+    """
+    if states < 1:
+        raise UsageError(f"states is {states}; give a whole number of at least 1")
+    named = STRATEGIES if weights is None else {"weights": tuple(read_weights(weights)[0].tolist())}
+    found: dict[str, Hindsight] = {}
+    for name, row in named.items():
+        if found and budget.out_of_time:
+            break
+        found[name] = optimum(problem, np.array(row), states, budget)
+        budget.report(points=len(found), note=f"{name}: {found[name].reward:.4g} of at most {found[name].bound:.4g}")
+    facts = {name: {"reward": h.reward, "bound": h.bound, "proven": h.proven} for name, h in found.items()}
+    return judged(
+        problem, objectives, (Candidate(h.plan) for h in found.values()), method="hindsight", seed=seed, budget=budget,
+        completed=len(found) == len(named), parameters={"states": states, **facts}, libraries=("numpy", "numba"),
+    )  # fmt: skip
