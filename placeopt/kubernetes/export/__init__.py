@@ -36,7 +36,7 @@ def export(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = No
     plan : mapping
         A plan that breaks nothing.
     origin : Origin, optional
-        What the instance's names are in the cluster; `commands` need it, without it `json` has no commands.
+        What the instance's names are in the cluster; `commands` need it, without it steps as `json` have no commands.
     form : str, optional
         One of `FORMATS` of the problem.
     namespace : str

@@ -104,8 +104,8 @@ class Step:
         return f"{self.action} {name} {ends}" + (f"; {self.source} is empty then" if self.empties else "")
 
 
-def steps(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None) -> list[Step]:
-    """Return the steps of a plan.
+def steps(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None, *, partly: bool = False) -> list[Step]:
+    """Return the steps of a plan; `partly` leaves out what a step acts on where no command can make it, instead of raising.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def steps(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = Non
     from placeopt.problems.rescheduling import Rescheduling
     from placeopt.problems.rolling_update import RollingUpdate
 
-    names = _Pods(origin, plan_id(problem, plan))
+    names = _Pods(origin, plan_id(problem, plan), partly)
     if isinstance(problem, RollingUpdate):
         return _rolling(problem, plan, names)
     if isinstance(problem, Rescheduling):
@@ -187,8 +187,8 @@ def _rescheduling(problem: Rescheduling, plan: Mapping[str, Any], pods: _Pods) -
 class _Pods:
     """The pods of the cluster as the steps change them."""
 
-    def __init__(self, origin: Origin | None, identity: str):
-        self.origin, self.identity = origin, identity
+    def __init__(self, origin: Origin | None, identity: str, partly: bool):
+        self.origin, self.identity, self.partly = origin, identity, partly
         self.now: dict[str, str | None] = {}
         self.replicas: dict[str, list[tuple[str | None, str | None]]] = {}
 
@@ -196,7 +196,17 @@ class _Pods:
         """Return what a rolling-update step acts on, and remember its new pod."""
         if self.origin is None:
             return None
-        item = self.origin.item(name, application)
+        try:
+            return self._at(self.origin, number, name, application, action, node, size)
+        except UnsupportedError:
+            if not self.partly:
+                raise
+            return None
+
+    def _at(
+        self, origin: Origin, number: int, name: str, application: str, action: str, node: str | None, size: tuple[int, int] | None
+    ) -> Target:
+        item = origin.item(name, application)
         known = f"{application}/{name}"
         pod = self.now.get(known, item.pod)
         if known not in self.now and pod is None:
@@ -210,7 +220,15 @@ class _Pods:
         """Return what a rescheduling step acts on: the first replica of the service on the node `source`."""
         if self.origin is None:
             return None
-        item = self.origin.item(service)
+        try:
+            return self._replica(self.origin, number, service, source, target)
+        except UnsupportedError:
+            if not self.partly:
+                raise
+            return None
+
+    def _replica(self, origin: Origin, number: int, service: str, source: str, target: str) -> Target:
+        item = origin.item(service)
         mine = self.replicas.setdefault(service, [(r.pod, r.node) for r in item.replicas])
         k = next((k for k, (pod, node) in enumerate(mine) if node == source and pod is not None), None)
         if k is None:
@@ -314,14 +332,14 @@ def document(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = 
     """
     from placeopt.kubernetes.export import shell
 
-    made = steps(problem, plan, origin)
+    made = steps(problem, plan, origin, partly=True)
     values = dict(zip((o.name for o in problem.objectives), problem.evaluate(plan).values, strict=True))
     return {
         "format": FORMAT,
         "instance": {"problem": problem.problem, "name": problem.name, "sha256": problem.instance_name.sha256},
         "plan_id": plan_id(problem, plan),
         "values": values,
-        "warnings": warnings(made),
+        "warnings": [*warnings(made), *([] if origin is None else _without_commands(made))],
         "setup": [] if origin is None else shell.setup_lines(),
         "steps": [_record(step) for step in made],
         "finish": [] if origin is None else shell.finish_lines(made, origin),
@@ -355,6 +373,12 @@ def warnings(made: list[Step]) -> list[str]:
             shown = ", ".join(map(str, numbers[:20])) + (", ..." if len(numbers) > 20 else "")
             found.append(f"{len(numbers)} of {len(made)} steps {what} (steps {shown})")
     return found
+
+
+def _without_commands(made: list[Step]) -> list[str]:
+    silent = [s.number for s in made if s.at is None]
+    why = "what they move is not running, or neither a Deployment's nor a StatefulSet's"
+    return [f"{len(silent)} of {len(made)} steps have no commands: {why}"] if silent else []
 
 
 def replay(text: Any, *, file: str | None = None) -> tuple[dict[str, Any], str]:
