@@ -32,9 +32,9 @@ SIZES = {
     "edge-cloud": {"applications": 4},
     "rolling-update": {"applications": 3},
     "rescheduling": {},
-    "multi-cluster": {},
+    "multi-cluster": {"requests": 30},
 }
-METHODS = {"rescheduling": "greedy", "rolling-update": "repack", "edge-cloud": "greedy"}  # milliseconds
+METHODS = {"multi-cluster": "greedy", "rescheduling": "greedy", "rolling-update": "repack", "edge-cloud": "greedy"}  # milliseconds
 HOSTILE = '<script>alert("1")</script>&amp;\u202e\u0007 <img src=x onerror=alert(2)> ünï✓ \U0001f600 </style></title>'
 VOID = {"meta", "input", "img", "br", "hr", "link"}
 
@@ -168,6 +168,17 @@ def test_costs_by_data_centre_sum_to_the_objective(temporal: tuple[Problem, Fron
         for totals in sums(problem, point.plan):
             assert sum(s.cost for s in totals.values()) == pytest.approx(point.values[1], rel=1e-9)
             assert sum(s.replicas for s in totals.values()) == sum(r.replicas for r in problem.requests)
+
+
+@pytest.mark.skipif("multi-cluster" not in KINDS, reason="this version has no multi-cluster problem")
+def test_clusters_are_never_over_their_capacity() -> None:
+    """Peaks over the trace, counted apart from the referee, of plans that the referee accepts."""
+    from placeopt.report.multi_cluster import peaks
+
+    problem = kind_class("multi-cluster").generate(3, requests=40)
+    for point in placeopt.solve(problem, "greedy", seed=1).points:
+        share = peaks(problem, problem.decisions(point.plan))  # type: ignore[arg-type, attr-defined]
+        assert 0 <= share.min() and share.max() <= 1
 
 
 def test_words() -> None:

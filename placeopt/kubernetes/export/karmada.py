@@ -71,7 +71,7 @@ def _multi_cluster(problem: Any, plan: Mapping[str, Any], origin: Origin | None,
     for k, (request, decision) in enumerate(zip(problem.requests, plan["decisions"], strict=True)):
         name = request.deployment if named[request.deployment] == 1 else f"{request.deployment}-{k}"
         workload = (namespace, "Deployment", name) if origin is None else _workload(origin, request.deployment, None)
-        found.setdefault(workload, Counter()).update(decision)
+        found.setdefault(workload, Counter()).update({cluster: n for cluster, n in decision.items() if n})
     return found
 
 
