@@ -135,7 +135,7 @@ def test_published_spread_leaves_latencies_lower() -> None:
 def test_published_latencies_stay_within_1_and_1000() -> None:
     """999 x 1.15 is cut to 1000, and 1000 / 1.15 is what remains."""
     given = document([{"replicas": 1, "arrival": k, "duration": 1} for k in range(2)], "published")
-    given["latency_ms"] = {x: {y: 999 for y in (A, B, C)} for x in (A, B, C)}
+    given["latency_ms"] = {x: dict.fromkeys((A, B, C), 999) for x in (A, B, C)}
     outcomes, _ = MultiCluster.from_document(given).referee.live([{0: 1}, {0: 1}])
     assert outcomes[0].latency_ms == pytest.approx(2000 / 3) and outcomes[1].latency_ms == pytest.approx(2000 / 3)
 
