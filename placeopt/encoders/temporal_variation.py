@@ -45,14 +45,26 @@ def _home(genes, t, i):
 
 
 @kernel
+def _inherit_starts(child, father, t, j):
+    """Copy the starts of all requests that the child serves from where the father serves request j."""
+    if t.legal_first[j + 1] > t.legal_first[j]:
+        place = _home(father, t, j)
+        for i in range(len(t.duration)):
+            if t.legal_first[i + 1] > t.legal_first[i] and _home(child, t, i) == place:
+                child[i] = father[i]
+
+
+@kernel
 def _cross(child, father, t, state):
-    """Copy requests of the father into the child, which is a copy of the mother: a few, each with probability 1/2, or a location.
+    """Copy requests of the father into the child, which is a copy of the mother: a few, each with probability 1/2, or a location; or starts.
 
     A location is what packing decides about as a whole: all requests that either parent serves from there.
     """
     n = len(t.duration)
     how = _below(state, 10)
-    if how < 2:
+    if how < 1:
+        _inherit_starts(child, father, t, _below(state, n))
+    elif how < 2:
         for _ in range(1 + _below(state, max(1, n // 4))):
             _inherit(child, father, t, _below(state, n))
     elif how < 5:
@@ -136,20 +148,20 @@ def _move(child, t, state):
         return
     low, high = n + t.first[i], n + t.first[i + 1]
     one = low + _below(state, high - low)
-    how = _below(state, 21)
+    how = _below(state, 33)
     if how < 3:
         _new_start(child, t, i, state)
-    elif how < 8:
+    elif how < 24:
         _align(child, t, i, _companion(child, t, i, state), state)
-    elif how < 11:
+    elif how < 17:
         child[low:high] = _below(state, choices)
-    elif how < 14:
+    elif how < 23:
         child[one] = _below(state, choices)
-    elif how < 15:
+    elif how < 24:
         child[low:high] = child[one]
-    elif how < 18:
+    elif how < 30:
         child[one] = _step(child, one, choices, state)
-    elif how < 20:
+    elif how < 32:
         child[low:high] = _step(child, one, choices, state)
     else:
         j = _below(state, n)
@@ -165,11 +177,13 @@ def _vary(mothers, fathers, t, states, crossing):
         state[0] = states[k]
         if crossing and _below(state, 10) < 9:
             _cross(children[k], fathers[k], t, state)
-        _move(children[k], t, state)
+        # Moves tell more where the crossover is seen alone too; a child that is its mother is not worth an evaluation.
+        if not crossing or _below(state, 10) < 4 or (children[k] == mothers[k]).all():
+            _move(children[k], t, state)
     return children
 
 
 def vary(rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: Any) -> np.ndarray:
-    """Return one child a pair of rows; where both are one array, the children are only mutated."""
+    """Return one child a pair of rows; where both are one array, the children are only mutated, all of them."""
     states = rng.integers(0, 2**64, size=len(mothers), dtype=np.uint64)
     return _vary(np.ascontiguousarray(mothers), np.ascontiguousarray(fathers), tables, states, mothers is not fathers)
