@@ -227,15 +227,17 @@ def _json(text: str, file: str) -> Any:
         return parse_json(text)
     except DocumentError as error:
         if not error.problem.startswith("not JSON"):
-            raise yaml_reading.fault(file, _line_of_fault(text, file), error.problem, error.remedy or "mend the file") from None
+            raise yaml_reading.fault(file, _line_of_fault(text, file, error.problem), error.problem, "mend the file") from None
         if not re.match(r'\s*[\[{]\s*["\[{]', text):
             return None
         found = re.search(r"line (\d+)", error.problem)
         raise yaml_reading.fault(file, int(found[1]) if found else 1, error.problem, "give one complete JSON document") from None
 
 
-def _line_of_fault(text: str, file: str) -> int:
+def _line_of_fault(text: str, file: str, problem: str) -> int:
     """Return the line of a key that stands twice, a number that is none, or nesting too deep: JSON is YAML, which knows its lines."""
+    if problem.endswith("is not a finite number"):
+        return text.count("\n", 0, max(0, text.find(problem.split()[0]))) + 1
     try:
         yaml_reading.documents(text[:MOST_YAML_BYTES], file)
     except DocumentError as error:

@@ -1,0 +1,187 @@
+"""Files of others: read as PyYAML and json read them, every value with its line, within bounds, nothing executed."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placeopt.errors import DocumentError
+from placeopt.kubernetes import reading, yaml_reading
+from placeopt.kubernetes.reading import View, read
+
+LETTERS = st.characters(min_codepoint=33, max_codepoint=0x2FF, exclude_categories=("Cc", "Zs"))
+KEYS = st.text(alphabet=LETTERS, min_size=1, max_size=8).filter(lambda k: k != "<<")
+PLAIN = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=12) | st.sampled_from(["yes", "1e3", "0x1f", "1.5", "~", "on", "1:30"])
+VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12)
+
+
+def everywhere(value: Any, steps: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
+    """Return (steps, value) of all that is below a value."""
+    found = [(steps, value)]
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        found += everywhere(inner, (*steps, key))
+    return found
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(VALUES, st.booleans())
+def test_yaml_reads_back(value: Any, flow: bool) -> None:
+    """What PyYAML writes is read as PyYAML reads it, all but empty documents."""
+    text = yaml.safe_dump(value, allow_unicode=True, default_flow_style=flow)
+    theirs = yaml.load(text, Loader=yaml.CSafeLoader)
+    assert [v for v, _ in yaml_reading.documents(text, "f")] == ([] if theirs is None else [theirs])
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), st.sampled_from(["json", "yaml"]))
+def test_every_value_knows_its_line(tmp_path_factory: pytest.TempPathFactory, value: dict[str, Any], form: str) -> None:
+    """A mark put in the place of a value is found on the line that is named, in YAML and in JSON."""
+    for steps, _ in everywhere(value)[1:5]:
+        marked = json.loads(json.dumps(value))
+        holder = marked
+        for step in steps[:-1]:
+            holder = holder[step]
+        holder[steps[-1]] = "MARK-OF-THIS-VALUE"
+        text = json.dumps(marked, indent=1) if form == "json" else "---\nfirst: 1\n---\n" + yaml.safe_dump(marked, allow_unicode=True)
+        path = tmp_path_factory.getbasetemp() / f"marked.{form}"
+        path.write_text(text, encoding="utf-8")
+        view = read(path)[-1]
+        for step in steps:
+            view = View(view.value[step], view.source, view.document, view, step)
+        assert "MARK-OF-THIS-VALUE" in text.split("\n")[view.line - 1]
+
+
+@pytest.mark.parametrize("name", ["online-boutique.yaml", "sock-shop.yaml", "hotel-reservation.yaml"])
+def test_manifests_read_as_pyyaml_reads_them(name: str, kubernetes_data: Path) -> None:
+    """Value for value."""
+    text = (kubernetes_data / "kubernetes" / name).read_text(encoding="utf-8")
+    theirs = [d for d in yaml.safe_load_all(text) if d is not None]
+    assert [v for v, _ in yaml_reading.documents(text, name)] == theirs
+
+
+def refused(tmp_path: Path, text: str | bytes, name: str = "f.yaml") -> DocumentError:
+    """Return the error for a file with this text, which must come soon and name file and line."""
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+    begin = time.process_time()
+    with pytest.raises(DocumentError) as error:
+        read(path)
+    assert time.process_time() - begin < 10
+    assert error.value.file == str(path) and (error.value.path or "").startswith("line "), error.value
+    assert len(str(error.value)) < 600 and str(error.value).isprintable()
+    return error.value
+
+
+LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{k}: &a{k} [{','.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "line"),
+    [
+        (LAUGHS, "aliases expand", 4),
+        ("a: &a [*a]", "unfinished anchor", 1),
+        ("x: *nobody", "anchor", 1),
+        ("a: 1\nb: !!python/object/apply:os.system ['touch /tmp/pwned']", "tag", 2),
+        ("a: !ruby/object:Gem {}", "tag", 1),
+        ("a: 1\nb:\n  c: 1\n  c: 2", "twice", 4),
+        ("[" * 500_000, "nested too deeply", 1),
+        ("- " * 3000 + "a", "nested too deeply", 1),
+        ("{" * 3000, "", 1),
+        ('{"a": ' * 100_000, "", 1),
+        ('{"a": 1,\n"a": 2}', "twice", 2),
+        ('{"a": NaN}', "", 1),
+        ('{"a":\n 1e999}', "finite", 2),
+        ("a: 1.5e999", "finite", 1),
+        ("a: " + "9" * 5000, "digits", 1),
+        ('{"a": ' + "9" * 5000 + "}", "number", 1),
+        ("a: \x00", "control", 1),
+        ("a: 1\nb: \x1b[2J", "control", 2),
+        ('{"a": "\x01"}', "control", 1),
+        ("a: [1, 2\n", "not YAML", 2),
+        ("a: b: c", "not YAML", 1),
+        ("- workload: x\n    kind: y\n", "goes on in line 2", 1),
+        ("? [1]\n: 2", "as a key", 1),
+        ("a: 'x", "not YAML", 1),
+        (b"a: \xff\xfe", "not UTF-8", 1),
+        (b"x: 1\n" + "y".encode("utf-16"), "not UTF-8", 2),
+        ("<<: 5\na: [\n", "", 1),
+        ("%YAML 9.9\n---\na: 1", "", 1),
+        ('{"a": "\\ud800"}', "surrogate", 1),
+    ],
+)
+def test_hostile_files_are_refused_with_their_line(tmp_path: Path, text: str | bytes, says: str, line: int) -> None:
+    """In bounded time, with one short message."""
+    error = refused(tmp_path, text)
+    assert says in error.problem
+    assert error.path is not None and (int(error.path.split(",")[0].split()[1]) == line or not says)
+    assert not Path("/tmp/pwned").exists()
+
+
+@pytest.mark.parametrize("text", ["a: " + "x" * 50_000_000, '{"a": "' + "x" * 50_000_000 + '"}'], ids=["yaml", "json"])
+def test_fifty_megabytes(tmp_path: Path, text: str) -> None:
+    """In one line: read, soon."""
+    (tmp_path / "large").write_text(text, encoding="utf-8")
+    begin = time.process_time()
+    assert len(read(tmp_path / "large")) == 1
+    assert time.process_time() - begin < 10
+
+
+def test_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And too many bytes: the limits, made small."""
+    monkeypatch.setattr(yaml_reading, "MOST_VALUES", 1000)
+    assert "more than 1,000 values" in refused(tmp_path, "a: [" + "1," * 2000 + "1]").problem
+    monkeypatch.setattr(reading, "MOST_JSON_BYTES", 1000)
+    (tmp_path / "f").write_text("a" * 2000, encoding="utf-8")
+    with pytest.raises(DocumentError, match="MiB"):
+        read(tmp_path / "f")
+
+
+def test_merge_keys_and_anchors(tmp_path: Path) -> None:
+    """Small uses are legal: own keys win over merged ones."""
+    path = tmp_path / "f.yaml"
+    path.write_text("base: &b {a: 1, b: 2}\nmine:\n  <<: *b\n  b: 3\nlist: [*b, *b]\n", encoding="utf-8")
+    assert read(path)[0].value["mine"] == {"a": 1, "b": 3}
+
+
+def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dash."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a: 1\n---\nb: 2\n")))
+    assert [v.value for v in read("-")] == [{"a": 1}, {"b": 2}]
+
+
+def test_views_refuse_the_wrong_kind(tmp_path: Path) -> None:
+    """A text where a list is expected, and the like, with path and line; odd characters are spelled out."""
+    path = tmp_path / "f.yaml"
+    path.write_text('a:\n  b: "x"\n  n: -3\n  "\\e[2J": {}\n  t: "\\e[2J"\n', encoding="utf-8")
+    view = read(path)[0]
+    cases = [
+        (lambda: list(view["a"]["b"].items()), "line 2, a.b"),
+        (lambda: view["a"]["b"]["c"], "line 2, a.b"),
+        (lambda: view["a"].text(), "line 2, a"),
+        (lambda: view["a"]["n"].whole(0), "line 3, a.n"),
+        (lambda: view["a"]["b"].flag(), "line 2, a.b"),
+        (lambda: view["a"]["t"].name(), "line 5, a.t"),
+        (lambda: view["a"].labels(), "line 3, a.n"),
+        (lambda: view["a"]["b"].number(0), "line 2, a.b"),
+    ]
+    for ask, where in cases:
+        with pytest.raises(DocumentError) as error:
+            ask()
+        assert error.value.path == where
+        assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize("path", ["/nonexistent/x.yaml", "/tmp", "bad\0name"])
+def test_files_that_are_none(path: str) -> None:
+    """Named, not traced."""
+    with pytest.raises(DocumentError):
+        read(path)
