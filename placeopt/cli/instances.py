@@ -173,11 +173,15 @@ def import_mubench(
 ) -> None:
     """Turn a call graph of muBench into a rescheduling instance on a testbed of six machines."""
     from placeopt.documents import layout
+    from placeopt.kubernetes.reading import with_line
     from placeopt.problems import from_document
     from placeopt.problems.mubench import read
 
     require_folder(output)
-    document = read(workmodel, name=workmodel.stem if name is None else name, gateway=gateway, replicas=replicas, seed=seed)
+    try:
+        document = read(workmodel, name=workmodel.stem if name is None else name, gateway=gateway, replicas=replicas, seed=seed)
+    except DocumentError as error:
+        raise with_line(error, workmodel) from None
     try:
         problem = from_document(document)
     except DocumentError as error:

@@ -245,6 +245,16 @@ def _line_of_fault(text: str, file: str, problem: str) -> int:
     return 1
 
 
+def with_line(error: DocumentError, path: str | os.PathLike[str]) -> DocumentError:
+    """Return an error about a value of a JSON file with the line on which the value stands."""
+    steps = tuple(int(part) if part.isdecimal() else part for part in re.findall(r"[^.\[\]]+", error.path or ""))
+    try:
+        line = read(path)[0].source.line(0, steps)
+    except (DocumentError, IndexError):
+        return error.in_file(str(path))
+    return DocumentError(error.problem, file=str(path), path=f"line {line}" + (f", {error.path}" if error.path else ""), remedy=error.remedy)
+
+
 _SKIP = JSONDecoder().raw_decode
 _SPACE = re.compile(r"[ \t\n\r]*")
 

@@ -12,17 +12,19 @@ from placeopt.kubernetes.manifests import Cluster
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import Meta, Node, holds
 from placeopt.kubernetes.quantities import millicores, whole_bytes
-from placeopt.kubernetes.reading import NAME, Source, View
+from placeopt.kubernetes.reading import LABEL, LABEL_KEY, NAME, Source, View
 from placeopt.kubernetes.sizes import Size
 from placeopt.kubernetes.tables import Row, rows
 from placeopt.kubernetes.units import Unit
 
-_COLUMNS = ("name", "cpu", "memory", "zone", "region", "layer", "instance_type", "price", "user_latency_ms", "count")
+_COLUMNS = ("name", "cpu", "memory", "zone", "region", "layer", "instance_type", "price", "user_latency_ms", "count", "labels")
 _LABELS = (
     ("zone", "topology.kubernetes.io/zone"),
     ("region", "topology.kubernetes.io/region"),
     ("instance_type", "node.kubernetes.io/instance-type"),
 )
+#: What a node of a table is unless its labels say otherwise.
+_IMPLIED = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
 _BLOCKING = {"NoSchedule", "NoExecute"}
 _MOST_NODES = 100_000
 
@@ -182,9 +184,11 @@ def place(result: Site, notes: Notes) -> None:
             free[unit.node][0] -= unit.size.cpu
             free[unit.node][1] -= unit.size.memory
     for unit, where in zip(waiting, allowed(waiting, result.nodes), strict=True):
-        room = [n for n in result.nodes if n in where and n not in result.drain and free[n][0] >= unit.size.cpu and free[n][1] >= unit.size.memory]
+        legal = [n for n in result.nodes if n in where and n not in result.drain]
+        room = [n for n in legal if free[n][0] >= unit.size.cpu and free[n][1] >= unit.size.memory]
         if not room:
-            raise InfeasibleInstanceError([f"no node has room for {unit.label} ({unit.size.cpu}m cpu, {unit.size.memory} bytes)"])
+            why = "has room for" if legal else "has the labels and tolerated taints that suit"
+            raise InfeasibleInstanceError([f"no node {why} {unit.label} ({unit.size.cpu}m cpu, {unit.size.memory} bytes)"])
         best = max(room, key=lambda n: sum((free[n][r] - unit.size[r]) / max(1, result.room[n][r]) for r in range(2)))
         unit.node = best
         free[best][0] -= unit.size.cpu
@@ -197,7 +201,9 @@ def place(result: Site, notes: Notes) -> None:
 
 
 def read_nodes(path: str | os.PathLike[str]) -> list[Node]:
-    """Read nodes from CSV: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price, user_latency_ms, count``.
+    """Read nodes from CSV: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price, user_latency_ms, count, labels``.
+
+    ``count`` makes several of a line; ``labels`` are written ``key=value;key=value``. The operating system is linux unless they say otherwise.
 
     Raises
     ------
@@ -216,7 +222,7 @@ def _csv_nodes(row: Row) -> list[Node]:
     name = row.cells["name"]
     if not NAME.fullmatch(name):
         raise row.fault(f"{name[:60]!a} is no name of a node", "legal: lower-case letters, digits, - and .")
-    labels = {key: row.word(column) for column, key in _LABELS if row.cells.get(column)}
+    labels = _IMPLIED | {key: row.word(column) for column, key in _LABELS if row.cells.get(column)} | _labels(row)
     try:
         cpu, memory = millicores(row.cells["cpu"], capacity=True), whole_bytes(row.cells["memory"], capacity=True)
     except DocumentError as error:
@@ -229,4 +235,16 @@ def _csv_nodes(row: Row) -> list[Node]:
     layer = row.word("layer") if row.cells.get("layer") else None
     empty = View({}, Source(row.file, "", is_json=True))
     extra = (None if price is None else float(price), layer, None if user is None else float(user))
-    return [Node("Node", Meta(empty, "", n, labels, {}, None), cpu, memory, None, True, False, [], *extra) for n in names]
+    return [
+        Node("Node", Meta(empty, "", n, {"kubernetes.io/hostname": n, **labels}, {}, None), cpu, memory, None, True, False, [], *extra) for n in names
+    ]
+
+
+def _labels(row: Row) -> dict[str, str]:
+    found = {}
+    for part in filter(None, (p.strip() for p in row.cells.get("labels", "").split(";"))):
+        key, _, value = part.partition("=")
+        if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
+            raise row.fault(f"{part[:60]!a} is no label", "legal: key=value, several separated by ;")
+        found[key] = value
+    return found

@@ -84,7 +84,7 @@ def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> DocumentError:
         before, here = text.split("\n", line)[line - 2 : line]
         indents = [len(part) - len(part.lstrip(" ")) for part in (before, here)]
         if indents[0] < indents[1] and re.search(r":\s+[^\s#]", before):
-            said = f"the value that begins here goes on in line {line}, which looks like a mapping: {said} (line {line}, column {mark.column + 1 if mark else 1})"
+            said = f"the value that begins here goes on in line {line}, which looks like a mapping: {said}"
             line -= 1
     return fault(file, line, f"not YAML: {said}", "mend the file")
 
