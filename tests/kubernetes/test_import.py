@@ -41,7 +41,8 @@ def pod(name: str, on: str | None, *, owner: tuple[str, str] | None = ("ReplicaS
     meta: Json = {"name": name, "namespace": space, "labels": {"app": name.rsplit("-", 1)[0], **(labels or {})}, "annotations": annotations or {}}
     if owner is not None:
         meta["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container], "nodeName": on, **spec}, "status": {"phase": phase}}
+    whole = {"containers": [container], "nodeName": on, **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": whole, "status": {"phase": phase}}
 
 
 def deployment(name: str, replicas: int = 1, *, space: str = "default", kind: str = "Deployment", env: Json | None = None, cpu: str = "500m",
@@ -50,7 +51,8 @@ def deployment(name: str, replicas: int = 1, *, space: str = "default", kind: st
     made = pod(f"{name}-0", None, cpu=cpu, memory=memory, env=env, **spec)["spec"]
     made.pop("nodeName")
     template = {"metadata": {"labels": {"app": name}}, "spec": made}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": space}, "spec": {"replicas": replicas, "template": template}}
+    meta = {"name": name, "namespace": space}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": {"replicas": replicas, "template": template}}
 
 
 def service(name: str, space: str = "default", **spec: Any) -> Json:
@@ -221,7 +223,8 @@ def test_pods_that_may_move(run: Import, case: str) -> None:
 
 def test_shared_claims_and_repelled_pods(run: Import) -> None:
     """A claim that several nodes may mount does not hold a pod; required anti-affinity of one holds those that it keeps away."""
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "shop"}, "spec": {"accessModes": ["ReadWriteMany"]}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "shop"},
+             "spec": {"accessModes": ["ReadWriteMany"]}}  # fmt: skip
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
     assert pinned(run([node("n1"), claim, pod("x-1", "n1", volumes=volumes)])) == set()
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["y"]}]}}
@@ -244,12 +247,13 @@ def test_disruption_budgets(run: Import, spec: Json, holds: bool) -> None:
     assert ("shop/b" in texts(done, "kept")) != holds
 
 
+GPU = [{"key": "gpu", "operator": "Exists"}]
 POOLS: list[tuple[str, Json]] = [
     ("selector", {"nodeSelector": {"pool": "gpu"}, "tolerations": [{"operator": "Exists"}]}),
     ("affinity", {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["gpu"]}]}]}}}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}),
+        {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["gpu"]}]}]}}}, "tolerations": GPU}),
     ("fields", {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["g1", "g2"]}]}]}}}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}),
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["g1", "g2"]}]}]}}}, "tolerations": GPU}),
 ]  # fmt: skip
 
 
@@ -257,7 +261,7 @@ POOLS: list[tuple[str, Json]] = [
 @pytest.mark.parametrize("method", ["repack", "decomposition", "two-phase", "rolling-update", "recreate", "nsga2"])
 def test_rules_about_nodes_are_kept_by_every_method(run: Import, spec: Json, method: str) -> None:
     """Plain pods never reach the tainted nodes, pods of the pool never leave it: the referee says so of every point."""
-    taint = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}], }
+    taint = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
     nodes = [node(f"g{k}", labels={"pool": "gpu"}, **taint) for k in (1, 2)] + [node(f"n{k}") for k in (1, 2, 3)]
     pods = [pod(f"gpu-{k}", f"g{k}", **spec) for k in (1, 2)] + [pod(f"web-{k}", f"n{k}") for k in (1, 2, 3)]
     done = run(nodes + pods)
@@ -293,7 +297,7 @@ def test_nodes_that_take_no_part(run: Import) -> None:
     drained = run(objects, drain_cordoned=True)
     assert [n.get("drain", False) for n in drained.document["nodes"]] == [False, True]
     assert all(p.plan["steps"][0]["to"] == "n1" for p in api.solve(drained.problem, "repack", evaluations=300).points)
-    assert run(objects[:1] + [node("n4"), objects[3]], drain=("n1",)).document["nodes"][0]["drain"] is True
+    assert run([objects[0], node("n4"), objects[3]], drain=("n1",)).document["nodes"][0]["drain"] is True
     with pytest.raises(UsageError, match="no such node; did you mean 'n1'"):
         run(objects, drain=("n11",))
 
@@ -304,7 +308,8 @@ def test_new_requests(run: Import, tmp_path: Path) -> None:
     table.write_text("namespace,workload,cpu,memory\nshop,web,250m,256Mi\nshop,db,1,1Gi\n", encoding="utf-8")
     vpa = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "v", "namespace": "shop"},
            "spec": {"targetRef": {"kind": "Deployment", "name": "web"}},
-           "status": {"recommendation": {"containerRecommendations": [{"containerName": "main", "target": {"cpu": "250m", "memory": "268435456"}}]}}}  # fmt: skip
+           "status": {"recommendation": {"containerRecommendations": [
+               {"containerName": "main", "target": {"cpu": "250m", "memory": "268435456"}}]}}}  # fmt: skip
     (tmp_path / "vpa.json").write_text(json.dumps(vpa), encoding="utf-8")
     (tmp_path / "manifest.json").write_text(json.dumps(deployment("web", space="shop", cpu="250m", memory="256Mi")), encoding="utf-8")
     objects = [node("n1"), pod("web-6f9-a", "n1", labels={"pod-template-hash": "6f9"}), pod("db-0", "n1", owner=("StatefulSet", "db"))]
@@ -326,7 +331,8 @@ def test_prices_by_machine_type(run: Import, tmp_path: Path) -> None:
     """In the region of the node; spot nodes at the spot price; a node without a price is an error until a policy says otherwise."""
     labels = {"node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/region": "us-east-1"}
     table = tmp_path / "prices.csv"
-    table.write_text("location,size,on_demand_usd_per_hour,spot_usd_per_hour,spot_interruption\nus-east-1,m5.large,0.096,0.03,0.05\n", encoding="utf-8")
+    header = "location,size,on_demand_usd_per_hour,spot_usd_per_hour,spot_interruption"
+    table.write_text(f"{header}\nus-east-1,m5.large,0.096,0.03,0.05\n", encoding="utf-8")
     objects = [node("n1", labels=labels), node("n2", labels=labels | {"karpenter.sh/capacity-type": "spot"}), pod("web-1", "n1")]
     done = run(objects, more={"prices": [table]})
     assert [n["price"] for n in done.document["nodes"]] == [0.096, 0.03]
@@ -341,7 +347,8 @@ def test_prices_by_machine_type(run: Import, tmp_path: Path) -> None:
 TOPOLOGY = {
     "apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1", "kind": "NetworkTopology", "metadata": {"name": "t"},
     "spec": {"weights": [{"name": "UserDefined", "costList": [{"topologyKey": "topology.kubernetes.io/zone", "originCosts": [
-        {"origin": "z1", "costs": [{"destination": "z2", "networkCost": 5}]}, {"origin": "z2", "costs": [{"destination": "z1", "networkCost": 7}]}]}]}]},
+        {"origin": "z1", "costs": [{"destination": "z2", "networkCost": 5}]},
+        {"origin": "z2", "costs": [{"destination": "z1", "networkCost": 7}]}]}]}]},
 }  # fmt: skip
 GROUP = {
     "apiVersion": "appgroup.diktyo.x-k8s.io/v1alpha1", "kind": "AppGroup", "metadata": {"name": "g"},
