@@ -89,14 +89,11 @@ def train(name: str, seed: int) -> None:
     policy = learn(multi_cluster.batch(None, settings.num_envs, **environment), "multi-cluster", settings, environment=environment)
     wall = time.perf_counter() - began
     score = policy.shape.score
-    found = {
-        strategy: {
-            "reward": round(measure(environment, policy.act, weights, 1000)["reward"][0], 2),
-            "acceptance": round(measure(environment, policy.act, weights, 1000)["acceptance"][0], 4),
-            "one-step greedy": round(measure(environment, greedy(score), weights, 1000)["reward"][0], 2),
-        }
-        for strategy, weights in multi_cluster.PREFERENCES.items()
-    }
+    found = {}
+    for strategy, weights in multi_cluster.PREFERENCES.items():
+        ours, other = (measure(environment, choose, weights, 1000) for choose in (policy.act, greedy(score)))
+        facts = {"reward": round(ours["reward"][0], 2), "acceptance": round(ours["acceptance"][0], 4)}
+        found[strategy] = facts | {"one-step greedy": round(other["reward"][0], 2)}
     card = {
         "summary": SUMMARIES[name],
         "data": "generated episodes of 100 requests, no outside data",
