@@ -26,6 +26,7 @@ class State(NamedTuple):
     choice: np.ndarray  # (pods,) nodes decided on, -1 not yet
     counts: np.ndarray  # (S, N) what runs
     free: np.ndarray  # (N, 2)
+    latency: np.ndarray  # (1,) of what runs
 
 
 class ReschedulingSequence(Sequential):
@@ -56,7 +57,7 @@ class ReschedulingSequence(Sequential):
         """Return the state before the first decision; episodes are not random."""
         t = self._arrays
         free = t.capacity - np.tensordot(t.home, t.demand, axes=(0, 0))
-        return State(np.zeros(1, dtype=np.int64), np.full(self.decisions, -1), t.home.copy(), free)
+        return State(np.zeros(1, dtype=np.int64), np.full(self.decisions, -1), t.home.copy(), free, np.array([self.problem.initial_latency]))
 
     def copy(self, state: State) -> State:
         """Return a state that steps on its own."""
@@ -79,13 +80,28 @@ class ReschedulingSequence(Sequential):
         graph = self.problem.graph
         return graph.latency(counts.tolist()) / graph.parts
 
+    def _after(self, state: State, i: int, home: int, targets: np.ndarray) -> np.ndarray:
+        """Return the latency for every node that the next replica may go to, shape (targets,): (2) to (9) for all of them at once."""
+        t, graph = self._arrays, self.problem.graph
+        counts = np.repeat(state.counts[None], len(targets), axis=0)
+        counts[:, i, home] -= 1
+        counts[np.arange(len(targets)), i, targets] += 1
+        share = counts / t.replicas[:, None]
+        took: dict[int, np.ndarray] = {}
+        for k in graph.order:
+            reach = share[:, k] @ t.delay if graph.groups[k] else None
+            groups = [sum((reach * share[:, j]).sum(axis=1) + took[j] for j in group) for group in graph.groups[k]]
+            took[k] = share[:, k] @ t.execution[k] + (np.max(groups, axis=0) if groups else 0.0)
+        latency: np.ndarray = share[:, graph.gateway] @ t.user + took[graph.gateway]
+        return latency
+
     def step(self, state: State, action: int) -> np.ndarray:
         """Move the next replica, or leave it; the cost is the change of the latency and 1 for a move."""
         if not (self.remaining(state) and 0 <= action < self.num_actions and self.mask(state)[action]):
             raise UsageError(f"action {action} is not legal here; ask mask(state)")
         now, target = int(state.now[0]), int(action)
         i, home = self.pods[now]
-        before = 0.0 if now == 0 else self._latency(state.counts)
+        before = 0.0 if now == 0 else float(state.latency[0])
         state.now[0] += 1
         state.choice[now] = target
         if target != home:
@@ -94,7 +110,20 @@ class ReschedulingSequence(Sequential):
             state.counts[i, target] += 1
             state.free[home] += demand
             state.free[target] -= demand
-        return np.array([self._latency(state.counts) - before, float(target != home)])[self._columns]
+            state.latency[0] = self._latency(state.counts)
+        return np.array([state.latency[0] - before, float(target != home)])[self._columns]
+
+    def costs(self, state: State) -> np.ndarray:
+        """Return the cost vector that each node would have, shape (num_actions, objectives); inf where illegal."""
+        found = np.full((self.num_actions, 2), np.inf)
+        legal = np.flatnonzero(self.mask(state))
+        if len(legal):
+            now = int(state.now[0])
+            i, home = self.pods[now]
+            found[legal, 0] = self._after(state, i, home, legal) - (0.0 if now == 0 else state.latency[0])
+            found[legal, 1] = legal != home
+            found[home, 0] = state.latency[0] if now == 0 else 0.0
+        return found[:, self._columns]
 
     def plan(self, state: State) -> dict[str, Any]:
         """Return the moves so far, in the order of the decisions."""
@@ -108,16 +137,12 @@ class ReschedulingSequence(Sequential):
             return features
         t, mask = self._arrays, self.mask(state)
         i, home = self.pods[int(state.now[0])]
-        now = self._latency(state.counts)
         features[:, 0:2] = state.free / np.maximum(t.capacity, 1)
         features[:, 2] = t.execution[i] / max(float(t.execution.max()), 1e-9)
         features[:, 3] = t.user / max(float(t.user.max()), 1e-9)
         features[home, 4] = 1
-        for v in np.flatnonzero(mask).tolist():
-            after = state.counts.copy()
-            after[i, home] -= 1
-            after[i, v] += 1
-            features[v, 5] = (self._latency(after) - now) / max(self.problem.initial_latency, 1e-9)
+        legal = np.flatnonzero(mask)
+        features[legal, 5] = (self._after(state, i, home, legal) - state.latency[0]) / max(self.problem.initial_latency, 1e-9)
         features[:, 6:8] = t.demand[i] / np.maximum(t.demand.max(axis=0), 1)
         features[:, 8] = self.remaining(state) / self.decisions
         features[~mask] = 0

@@ -19,11 +19,12 @@ from placeopt.sequential import rescheduling_kernels as kernels
 
 #: Columns of an observation. The paper's three components, what nodes have left, what replicas ask for, where they run, as seen from
 #: a move of a replica from one node to another; with what the latency model makes of them. The row of idle has other contents in the
-#: first two columns: the latency in seconds, and the share of the steps that is left.
+#: first two columns: the latency in seconds, and the share of the steps that is left. "If all went": every replica of every service,
+#: from here to there, as if there were room.
 FEATURES = (
     "free cpu there", "free memory there", "free cpu here", "free memory here", "cpu", "memory", "execution here", "execution there",
     "user latency here", "user latency there", "gateway", "latency to partners here", "latency to partners there", "share of replicas here",
-    "share of replicas there", "on the critical path", "latency change / 100 ms", "idle",
+    "share of replicas there", "on the critical path", "reward / 100 ms", "gain / 100 ms if all went", "idle",
 )  # fmt: skip
 
 
@@ -61,6 +62,8 @@ class ReschedulingBatch:
     """
 
     rewards: tuple[str, ...] = ("drop_ms",)
+    #: The column with the reward of an action.
+    score: tuple[int, ...] = (FEATURES.index("reward / 100 ms"),)
 
     def __init__(
         self,
@@ -162,8 +165,20 @@ def _rules(problems: Sequence[Rescheduling], **options: Any) -> kernels.Rules:
         size=_stack(sizes),
         most=np.array([[max(float(x.max()), 1e-9) for x in (t.execution, t.user, t.delay)] for t in tables]),
         largest=np.array([np.maximum(t.demand.max(axis=0), 1) for t in tables], dtype=np.int64),
+        together=np.stack([_together(p) for p in problems]),
         **options,
     )
+
+
+def _together(problem: Rescheduling) -> np.ndarray:
+    """Return the latency of every node if all ran there, shape (N,)."""
+    t, graph = problem.arrays, problem.graph
+    took: dict[int, np.ndarray] = {}
+    for i in graph.order:
+        groups = [sum((np.diag(t.delay) + took[j] for j in group), np.zeros(len(t.user))) for group in graph.groups[i]]
+        took[i] = t.execution[i] + (np.max(groups, axis=0) if groups else 0.0)
+    latency: np.ndarray = t.user + took[graph.gateway]
+    return latency
 
 
 def _state(rules: kernels.Rules, num_envs: int) -> kernels.State:

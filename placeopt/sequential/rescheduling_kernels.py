@@ -12,8 +12,8 @@ import numpy as np
 from placeopt.compiled import kernel
 
 #: Columns of an observation, see `placeopt.sequential.rescheduling_batch.FEATURES`.
-NUM_FEATURES = 18
-#: Latency changes are given in this many ms.
+NUM_FEATURES = 19
+#: Rewards are given in this many ms.
 _SPAN_MS = 100.0
 
 
@@ -37,6 +37,7 @@ class Rules(NamedTuple):
     size: np.ndarray  # int64 (K, S) services, the largest first
     most: np.ndarray  # (K, 3) largest execution and user latency, and delay
     largest: np.ndarray  # int64 (K, 2) largest demand
+    together: np.ndarray  # (K, N) latency if every replica ran on one node
     fewest: int  # replicas of a service; 0: as the application has it
     slots: int  # replicas of a service that there is room for in an observation
     background: float  # largest share of a node that others use
@@ -237,7 +238,8 @@ def _rows(r, s, e, a, observations, masks):
             observations[x, 8], observations[x, 9], observations[x, 10] = user[u] / most[1], user[v] / most[1], gateway
             observations[x, 11], observations[x, 12] = reach[i, u] / far, reach[i, v] / far
             observations[x, 13], observations[x, 14], observations[x, 15] = counts[i, u] / few, counts[i, v] / few, weight
-            observations[x, 16] = min(1.0, max(-1.0, change[i, u, v] / _SPAN_MS))
+            observations[x, 16] = min(1.0, max(-1.0, (-change[i, u, v] - r.penalty) / _SPAN_MS))
+            observations[x, 17] = min(1.0, max(-1.0, (r.together[a, u] - r.together[a, v]) / _SPAN_MS))
 
 
 @kernel
@@ -255,7 +257,7 @@ def _look(r, s, e, observations, masks):
     masks[-1] = True
     observations[-1, 0] = min(1.0, now / (10 * _SPAN_MS))
     observations[-1, 1] = 1.0 - s.taken[e] / r.steps
-    observations[-1, 17] = 1.0
+    observations[-1, 18] = 1.0
 
 
 # -- episodes --------------------------------------------------------------------------------------------------------

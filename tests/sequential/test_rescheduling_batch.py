@@ -34,7 +34,7 @@ def started(batch: ReschedulingBatch, env: int) -> Rescheduling:
 @settings(max_examples=30, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([*APPLICATIONS, "random"]), st.booleans())
 def test_episodes_are_what_the_referee_says(seed: int, replicas: int, application: str, varied: bool) -> None:
-    """Latency, moves and rewards of replayed episodes; what is legal; what the features say a move changes."""
+    """Latency, moves and rewards of replayed episodes; what is legal; what the features say a move brings."""
     problem = Rescheduling.generate(seed, application=application, replicas=replicas, services=5, jitter=0.3, edge_b=3)
     batch = build(problem, 2, replicas=(1, replicas) if varied else None, start="random" if varied else "given")
     batch.reset(np.array([seed, seed + 1], dtype=np.uint64))
@@ -47,10 +47,9 @@ def test_episodes_are_what_the_referee_says(seed: int, replicas: int, applicatio
         for env in np.flatnonzero(running):
             check_masks(batch, cases[env], env, rng)
         rewards, ended = batch.step(actions)
-        change = batch.info()["latency_ms"] - before
         moved = running & (actions < batch.num_actions - 1)
-        said = seen[np.arange(2), actions, FEATURES.index("latency change / 100 ms")]
-        np.testing.assert_allclose(said[moved], np.clip(change[moved] / 100, -1, 1), atol=1e-6)
+        np.testing.assert_allclose(rewards[moved, 0], (before - batch.info()["latency_ms"])[moved] - 2)
+        np.testing.assert_allclose(seen[np.arange(2), actions, batch.score[0]][running], np.clip(rewards[running, 0] / 100, -1, 1), atol=1e-6)
         total += rewards[:, 0]
         running = ~ended
     facts = batch.info()
