@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from placeopt.errors import DocumentError, UsageError
+from placeopt.errors import UsageError
 from placeopt.kubernetes.edges import Graph, Key
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import Cluster
@@ -192,5 +192,6 @@ def require_nodes(g: Gathered, files: list[str]) -> None:
 
     if not g.site.nodes:
         if g.cluster.nodes:
-            raise DocumentError("every node is left out (not ready, or cordoned)", file=files[0], remedy="see --cordoned")
+            first = next(iter(g.cluster.nodes.values()))
+            raise first.meta.view.fault("every node is left out (not ready, or cordoned), this one first", "see --cordoned")
         raise nothing(g.cluster, files, "nodes", "give kubectl get nodes -o json as well, or --nodes nodes.csv")
