@@ -1,6 +1,7 @@
 """The multi-cluster environment in plain Python, one step at a time, written from the rules: to check the compiled core, and to time it.
 
-Steps, masks, rewards and the ten observation columns of the paper; lists, dictionaries and whole numbers, no arrays.
+Steps, masks, rewards, and observations: the ten columns of the paper, and those of the core with the reward that every action would
+earn. Lists, dictionaries and whole numbers, no arrays.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Plain:
         self.requests = [dict(zip(names, values, strict=True)) for values in zip(*(getattr(w, n)[k].tolist() for n in names), strict=True)]
         self.believed = [[self.capacity[c][r] - self.used[c][r] for r in range(2)] for c in range(self.C)]
         self.ever, self.running, self.t = [0] * self.C, [], 0
+        self.most, self.last = stream.replicas[1], 0.0
 
     # -- spreads -----------------------------------------------------------------------------------------------------
 
@@ -155,6 +157,51 @@ class Plain:
             rows.append([*sizes, self.latency(c), *own])
         return rows + [[-1.0] * 5 + own for _ in range(4)]
 
+    def foretold(self, action: int) -> tuple[list[int], tuple[float, float, float]] | None:
+        """Return what an action would place where and earn; None where it would not place the request."""
+        split, places = ([0] * self.C, True) if action < self.C else self.spread(action - self.C)
+        if action < self.C:
+            split[action], places = self.asked, self.fits(action, self.asked)
+        if not places:
+            return None
+        tables = ([row[:] for row in table] for table in (self.matrix, self.used, self.believed))
+        kept = (*tables, self.ever[:], self.running[:], self.last)
+        reward = self.place(split, action < self.C)
+        self.matrix, self.used, self.believed, self.ever, self.running, self.last = kept
+        return split, reward
+
+    def rows(self) -> list[list[float]]:
+        """Return the columns of the core; see `placeopt.sequential.multi_cluster_batch.MultiCluster`."""
+        request, mask, refusal = self.requests[self.t], self.mask(), self.refusal()[0]
+        lasts, asked = (request["departure"] - request["arrival"]) * self.unit[2], self.asked
+        loads = self.ever[:] if self.published else [sum(p[c] for _, p in self.running) for c in range(self.C)]
+        left = [[self.capacity[c][r] - self.used[c][r] for r in range(2)] for c in range(self.C)]
+        free = [sum(row[r] for row in left) / sum(row[r] for row in self.capacity) for r in range(2)]
+        rate = (self.t + 1) / max(request["arrival"] * self.unit[2], 1e-9)
+        amounts = [asked * d * u for d, u in zip(self.demand, self.unit, strict=False)]
+        shared = [asked / self.most, amounts[0] / 4, amounts[1] / 8, request["threshold"] / 1000, lasts / (1 + lasts), request["increase"] * 5]
+        shared += [1 - self.t / self.T, *free, self.last, rate / (rate + 20), refusal]
+        rows, total = [], sum(loads)
+        for action, legal in enumerate(mask):
+            row = [0.0] * 31
+            if legal:
+                row[19:] = shared
+                row[max(action - self.C + 1, 0)] = 1.0
+                found = self.foretold(action) if action < self.C + REJECT else None
+                row[8] = 0.0 if found else refusal
+                row[5:8] = found[1] if found else (0.0,) * 3
+                for c, n in enumerate(found[0] if found else ()):
+                    if n:
+                        own = [left[c][r] / self.capacity[c][r] for r in range(2)]
+                        own += [(left[c][r] - n * self.demand[r]) / self.capacity[c][r] for r in range(2)]
+                        own += [min(1, self.capacity[c][0] * self.unit[0] / 8), min(1, self.capacity[c][1] * self.unit[1] / 32)]
+                        share = loads[c] / total if total else 0.0
+                        own += [self.latency(c) / 1000, share, 0.25 * self.C * share]
+                        row[9:18] = [a + b * n / asked for a, b in zip(row[9:18], own, strict=True)]
+                        row[18] += 1 / self.C
+            rows.append([max(-1.0, min(1.0, x)) for x in row])
+        return rows
+
     def step(self, action: int) -> tuple[float, float, float]:
         """Take an action and go on; return the three reward parts."""
         reward = self.refusal()
@@ -192,7 +239,8 @@ class Plain:
             loads = [sum(p[c] for _, p in self.running) for c in range(self.C)]
         cost = sum(self.price[c] * n for c, n in enumerate(placed)) / self.asked
         least, most = self.scale
-        return 1 - (latency - 1) / 999, 1 - (cost - least) / (most - least), 1 - gini(loads)
+        self.last = gini(loads)
+        return 1 - (latency - 1) / 999, 1 - (cost - least) / (most - least), 1 - self.last
 
     def published_latency(self, placed: list[int], alone: bool) -> float:
         """Place and let go; return the latency that is rewarded."""

@@ -83,15 +83,24 @@ class Stream:
         scale = np.array([min(t.cost for t in TYPES), max(t.cost for t in TYPES)], dtype=float)
         self._world = empty_world(self.num_envs, self.clusters, self.steps, np.array([UNIT, UNIT, 1.0]), scale)
         self._trace: Arrays | None = None
+        self._asked = self.replicas
         self._finish()
 
     @classmethod
     def of(cls, problem: MultiCluster, num_envs: int = 1) -> Self:
-        """Return environments that all live through the trace of an instance; seeds make no difference to them."""
-        most = max(7, *(r.replicas for r in problem.requests))
-        steps = len(problem.requests)
-        stream = cls(num_envs, clusters=len(problem.clusters), semantics=problem.semantics, steps=steps, replicas=(1, most))
-        t = stream._trace = problem.arrays
+        """Return environments that all live through the trace of an instance; seeds make no difference to them.
+
+        `redraw` draws from the trace's own rate, mean duration, deployments and numbers of replicas.
+        """
+        t, steps = problem.arrays, len(problem.requests)
+        fewest, most = int(t.replicas.min()), int(t.replicas.max())
+        rate = steps / max(float(t.arrival[-1]) * t.unit[2], 1e-9)
+        duration = max(float((t.departure - t.arrival).mean()) * t.unit[2], 1e-9)
+        stream = cls(
+            num_envs, clusters=len(problem.clusters), semantics=problem.semantics, rate=rate, duration=duration, steps=steps,
+            replicas=(1, max(most, 7)),
+        )  # fmt: skip
+        stream._trace, stream._asked = t, (fewest, most)
         stream._world = stream._world._replace(unit=t.unit, scale=t.scale)
         return stream
 
@@ -200,8 +209,15 @@ class Stream:
         draw.draw_futures(self._world, *self._flow())
 
     def _flow(self) -> tuple[Any, ...]:
-        deployments = np.array([(round(d.cpu_cores / UNIT), round(d.memory_gib / UNIT), d.latency_threshold_ms) for d in DEPLOYMENTS])
-        return deployments, np.array([self.rate, self.duration, INCREASE]), *self.replicas
+        """Return what requests are drawn from: deployments, rate, mean duration and largest increase, in units of the arrays; replicas."""
+        unit = self._world.unit
+        if self._trace is None:
+            kinds = np.array([(round(d.cpu_cores / unit[0]), round(d.memory_gib / unit[1]), d.latency_threshold_ms) for d in DEPLOYMENTS])
+            most = INCREASE
+        else:
+            t = self._trace
+            kinds, most = np.unique(np.column_stack((t.demand, t.threshold)), axis=0), float(t.increase.max())
+        return kinds, np.array([self.rate * unit[2], self.duration / unit[2], most]), *self._asked
 
     def _draw(self, chosen: np.ndarray) -> None:
         if self._trace is not None:
