@@ -35,7 +35,27 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     try:
         return parse_json(text)
     except DocumentError as error:
+        if file.lower().endswith((".yaml", ".yml")):
+            remedy = "manifests become instances by `placeopt import kubernetes`"
+            raise DocumentError("YAML, where a JSON document of placeopt is wanted", file=file, remedy=remedy) from None
         raise error.in_file(file) from None
+
+
+def what_is(document: Any) -> str | None:
+    """Return what a document of placeopt is, in words; None for anything else.
+
+    Examples
+    --------
+    >>> what_is({"problem": "temporal"}), what_is({"format": "placeopt/front@1"}), what_is([])
+    ('a temporal instance', 'a front', None)
+    """
+    if not isinstance(document, dict):
+        return None
+    form, problem = document.get("format"), document.get("problem")
+    if isinstance(form, str) and form.startswith("placeopt/"):
+        name = form.removeprefix("placeopt/").partition("@")[0][:40]
+        return {"front": "a front", "steps": "exported steps", "origin": "an origin", "prices": "a book of prices"}.get(name, f"a {name} file")
+    return f"a {problem[:40]} instance" if isinstance(problem, str) else None
 
 
 def parse_json(text: str) -> Any:

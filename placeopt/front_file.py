@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from placeopt.documents import read_json, validate
+from placeopt.documents import read_json, validate, what_is
 from placeopt.errors import DocumentError
 from placeopt.front import Front, InstanceName, Objective, Point, Rejected, Run, Violation
 
@@ -75,7 +75,11 @@ class FrontDocument(_Strict):
 
 def read(path: str | os.PathLike[str]) -> Front:
     """Read and validate a front file."""
-    document = validate(FrontDocument, read_json(path), file=str(path))
+    given = read_json(path)
+    what = what_is(given)
+    if what not in (None, "a front"):
+        raise DocumentError(f"this is {what}, not a front", file=str(path), remedy="fronts are what `placeopt solve -o` writes")
+    document = validate(FrontDocument, given, file=str(path))
     width = len(document.objectives)
     names = [o.name for o in document.objectives]
     for name in names:

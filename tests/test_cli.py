@@ -24,7 +24,7 @@ from placeopt.registry import METHODS
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCES = ROOT / "instances" / "temporal"
 TOY = INSTANCES / "toy.json"
-COMMANDS = ("solve", "check", "evaluate", "merge", "compare", "pick", "plot", "generate", "import", "methods", "schema")
+COMMANDS = ("solve", "check", "evaluate", "merge", "compare", "pick", "plot", "report", "generate", "import", "export", "methods", "schema")
 
 
 def run(*arguments: object, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -386,7 +386,7 @@ def test_merge_compare_pick(here: Here, fronts: dict[str, Path], tmp_path: Path)
         (("pick", "FRONT", "--lex", "cost_usd", "--knee"), "--lex cannot be combined with --knee or --budget"),
         (("compare", "FRONT", "--reference", "1,2"), "--reference is '1,2'; give 3 numbers above 0"),
         (("compare", "FRONT", "--reference", "1,2,x"), "--reference is '1,2,x'; give 3 numbers"),
-        (("merge", "FRONT", TOY), "toy.json: problem: unknown field 'problem'"),
+        (("merge", "FRONT", TOY), "toy.json: this is a temporal instance, not a front"),
         (("plot", "FRONT", "--point", "999", "-o", "p.png"), "--point is '999'; give knee, or a number from 0 to"),
         (("plot", "FRONT", "-o", "p.gif"), "cannot draw 'p.gif'"),
     ],
@@ -394,6 +394,30 @@ def test_merge_compare_pick(here: Here, fronts: dict[str, Path], tmp_path: Path)
 def test_bad_arguments_of_the_others_are_one_line(here: Here, fronts: dict[str, Path], arguments: tuple[object, ...], said: str) -> None:
     """With what is legal."""
     assert said in here.error(*(fronts["nsga2"] if a == "FRONT" else a for a in arguments))
+
+
+def test_a_file_of_the_wrong_kind_is_named(here: Here, fronts: dict[str, Path], tmp_path: Path) -> None:
+    """A front where an instance is wanted, an instance where a front is, a manifest where either is."""
+    manifest = tmp_path / "shop.yaml"
+    manifest.write_text("kind: Deployment\n", encoding="utf-8")
+    front, toy = fronts["nsga2"], fronts["toy"]
+    for arguments in (("check", front), ("solve", front), ("evaluate", front, toy), ("report", front, "--instance", front)):
+        assert here.error(*arguments).startswith(f"{front}: this is a front, not an instance")
+    for command in ("pick", "merge", "compare", "plot", "report"):
+        assert here.error(command, toy).startswith(f"{toy}: this is a temporal instance, not a front")
+    for command in ("check", "solve", "pick", "report"):
+        assert "`placeopt import kubernetes`" in here.error(command, manifest)
+    assert "this is a temporal instance, not a plan" in here.error("evaluate", toy, toy)
+    assert "are not Kubernetes objects" in here.error("export", "kubernetes", front, "--instance", toy)
+    assert "give knee, or a number from 0 to" in here.error("report", front, "--point", 9999)
+
+
+def test_report_is_written_beside_the_front(here: Here, fronts: dict[str, Path]) -> None:
+    """Its name is the result; the instance is found beside the front."""
+    pytest.importorskip("plotly")
+    out, err = here("report", fronts["greedy"], "--point", 0)
+    assert out.strip().endswith("greedy.report.html") and err == ""
+    assert "What was asked" in Path(out.strip()).read_text(encoding="utf-8")
 
 
 def test_plot_draws_fronts_and_plans(here: Here, fronts: dict[str, Path], tmp_path: Path) -> None:

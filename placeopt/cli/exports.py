@@ -62,7 +62,7 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
         The file holds none, or its front answers another instance.
     """
     from placeopt.cli.fronts import index_of
-    from placeopt.documents import read_json
+    from placeopt.documents import read_json, what_is
     from placeopt.front import Front
 
     document = read_json(path)
@@ -75,7 +75,7 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
     if point is not None:
         raise UsageError(f"--point chooses from a front, and {str(path)!r} is a plan; leave it out")
     plan = document.get("plan", document) if isinstance(document, dict) else document
-    if not isinstance(plan, dict) or "problem" in plan:
+    if not isinstance(plan, dict) or (what := what_is(document)) is not None:
         remedy = f"give a front, a point as `placeopt pick` prints it, or a plan; see `placeopt schema {problem.problem} --plan`"
-        raise DocumentError("not a plan", file=str(path), remedy=remedy)
+        raise DocumentError("not a plan" if not isinstance(plan, dict) else f"this is {what}, not a plan", file=str(path), remedy=remedy)
     return plan

@@ -43,7 +43,7 @@ def evaluate(
     Exit code 3: a plan breaks the instance. 2: a front claims values that the referee does not confirm.
     """
     from placeopt import problems
-    from placeopt.documents import read_json
+    from placeopt.documents import read_json, what_is
     from placeopt.front import Front
 
     problem = problems.read(instance)
@@ -59,6 +59,9 @@ def evaluate(
             verdicts.append(_verdict(problem, _judge(problem, front.rejected.plan, f"{plans}: rejected.plan")))
         emit(json.dumps({"instance": problem.name, "points": verdicts}, indent=1, ensure_ascii=False))
     else:
+        if (what := what_is(document)) is not None:
+            remedy = "give a front, a point as `placeopt pick` prints it, a plan, or exported steps"
+            raise DocumentError(f"this is {what}, not a plan", file=str(plans), remedy=remedy)
         plan = document["plan"] if isinstance(document, dict) and "plan" in document else document
         verdicts = [_verdict(problem, _judge(problem, plan, str(plans)))]
         emit(json.dumps(verdicts[0], indent=1, ensure_ascii=False))

@@ -10,7 +10,7 @@ import os
 from types import ModuleType
 from typing import Any
 
-from placeopt.documents import read_json
+from placeopt.documents import read_json, what_is
 from placeopt.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
 from placeopt.problems.base import Problem
 
@@ -58,6 +58,8 @@ def from_document(document: Any) -> Problem:
     if not isinstance(document, dict):
         raise DocumentError(f"an instance is a JSON object, not {type(document).__name__}", remedy='start with {"problem": ...}')
     kind = document.get("problem")
+    if kind is None and (what := what_is(document)) is not None:
+        raise DocumentError(f"this is {what}, not an instance", remedy='an instance starts with {"problem": ...}')
     if kind is None:
         raise DocumentError("this field is missing", path="problem", remedy="legal: " + ", ".join(KINDS))
     if not isinstance(kind, str) or kind not in KINDS:

@@ -156,9 +156,16 @@ def _plan(front: Front, problem: Problem | None, chosen: int, knee: bool) -> str
     if problem is None:
         return paragraphs([which, "Its plan can be shown where the instance is known; see above."])
     try:
-        return paragraphs([which]) + _judged(front, problem, point) + facts(problem.describe(point.plan).items()) + _told(problem, point, which)
+        told = facts((name, _some(text)) for name, text in problem.describe(point.plan).items())
+        return paragraphs([which]) + _judged(front, problem, point) + told + _told(problem, point, which)
     except PlaceoptError as error:
         return paragraphs([which, f"The plan does not fit the instance given: {error}"])
+
+
+def _some(text: str, most: int = 12) -> str:
+    """Return a list that fits a page: at most `most` of its items."""
+    items = text.split(", ")
+    return text if len(items) <= most + 3 else f"{len(items):,}: {', '.join(items[:most])} and {len(items) - most:,} more"
 
 
 def _judged(front: Front, problem: Problem, point: Point) -> str:
