@@ -217,7 +217,7 @@ def by_weights(
 
 def _plans(builder: Builder, prices: Prices, known: list[np.ndarray], share: Share, improve: bool) -> list[np.ndarray]:
     """Return a plan built under prices and, if asked for, the best plan known improved."""
-    plans = [builder.build(prices, (0.8,) if share.exhausted else (1.0, 0.8))]
+    plans = [builder.build(prices, (1.0,) if improve or share.exhausted else (1.0, 0.8))]
     if improve:
         plans.append(builder.improve(prices, builder.least(prices.weight, [*known, *plans]), share))
     return plans

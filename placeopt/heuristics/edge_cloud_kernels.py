@@ -12,33 +12,8 @@ import numpy as np
 from placeopt.compiled import kernel
 
 BIG = 1e300
-
-
-@kernel
-def _arrange(table, base, count, start, sequence):
-    """Order the microservices of an application so that neighbours come early, from `start`."""
-    sequence[0] = start
-    placed, head = 1, 0
-    while placed < count:
-        if head < placed:
-            i = base + sequence[head]
-            head += 1
-            for e in range(table.flow_first[i], table.flow_first[i + 1]):
-                other, known = table.flow_other[e] - base, False
-                for q in range(placed):
-                    known |= sequence[q] == other
-                if not known:
-                    sequence[placed] = other
-                    placed += 1
-        else:
-            for other in range(count):
-                known = False
-                for q in range(placed):
-                    known |= sequence[q] == other
-                if not known:
-                    sequence[placed] = other
-                    placed += 1
-                    break
+#: Applications of which the search takes out the one that most is wrong with: a random number up to this.
+DRAWS = 32
 
 
 @kernel
@@ -86,20 +61,20 @@ def _prepare(work, count, k, best):
 
 
 @kernel
-def _search(table, room, near, work, base, count, k, forced, best, limit):
-    """Place an application on nodes up to position k, microservice `forced` on that very node; depth first, cheapest first.
+def _search(table, room, nodes, work, base, count, k, forced, best, limit):
+    """Place an application on the nodes up to position k, microservice `forced` on that very node; depth first, cheapest first.
 
     Returns the least cost below `best`, then in `work.found`, and the number of nodes of the search.
     """
-    _arrange(table, base, count, forced, work.sequence)
-    if not _allowed(table, room, work, base, 0, near[k]):
+    work.sequence[:count] = work.sequences[base + forced, :count]
+    if not _allowed(table, room, work, base, 0, nodes[k]):
         return best, 0
-    work.chosen[forced] = near[k]
+    work.chosen[forced] = nodes[k]
     work.value[1] = work.cost[forced, k]
     if count == 1:
         if work.value[1] < best:
             best = work.value[1]
-            work.found[0] = near[k]
+            work.found[0] = nodes[k]
         return best, 0
     _prepare(work, count, k, best)
     depth, used = 1, 0
@@ -111,12 +86,12 @@ def _search(table, room, near, work, base, count, k, forced, best, limit):
             continue
         work.pointer[depth] = at + 1
         position = work.order[j, at]
-        if not _allowed(table, room, work, base, depth, near[position]):
+        if not _allowed(table, room, work, base, depth, nodes[position]):
             continue
         used += 1
         if used > limit:
             return best, used
-        work.chosen[j] = near[position]
+        work.chosen[j] = nodes[position]
         if depth == count - 1:
             best = work.value[depth] + work.cost[j, position]
             for q in range(count):
@@ -129,7 +104,22 @@ def _search(table, room, near, work, base, count, k, forced, best, limit):
 
 
 @kernel
-def _best_placement(table, weight, near, floor, price, room, work, application, best, limit):
+def _open(table, near, room, work, application):
+    """Write the nodes with room for the smallest microservice, by their delay from the source; returns how many."""
+    source, base, count = table.source[application], table.first[application], 0
+    cpu, memory = table.demand[base, 0], table.demand[base, 1]
+    for i in range(base + 1, table.first[application + 1]):
+        cpu, memory = min(cpu, table.demand[i, 0]), min(memory, table.demand[i, 1])
+    for k in range(len(table.operating)):
+        node = near[source, k]
+        if cpu <= room[node, 0] and memory <= room[node, 1]:
+            work.nodes[count] = node
+            count += 1
+    return count
+
+
+@kernel
+def _best_placement(table, weight, nodes, floor, price, room, work, application, best, limit):
     """Place one application best, with prices, in the room there is; nodes of a value below `best` are left in `work.found`.
 
     Nodes are admitted in order of their delay from the source. A placement that is better than those before must use the
@@ -137,12 +127,11 @@ def _best_placement(table, weight, near, floor, price, room, work, application, 
     """
     base, source = table.first[application], table.source[application]
     count = table.first[application + 1] - base
-    least_cost = 0.0
+    least_cost, proven = 0.0, BIG
     for j in range(count):
         least_cost += floor[base + j]
-    proven = BIG
-    for k in range(len(table.operating)):
-        node = near[source, k]
+    for k in range(len(nodes)):
+        node = nodes[k]
         latency = (1 - weight) * table.delay[source, node]
         if latency + least_cost >= best or table.delay[source, node] == np.inf:
             break
@@ -159,7 +148,7 @@ def _best_placement(table, weight, near, floor, price, room, work, application, 
         for j in range(count):
             lower = total - work.least[j, k] + work.cost[j, k]
             if lower < best and work.cost[j, k] < BIG:
-                cost, used = _search(table, room, near[source], work, base, count, k, j, best - latency, limit)
+                cost, used = _search(table, room, nodes, work, base, count, k, j, best - latency, limit)
                 if used > limit:
                     proven = min(proven, lower)
                 best = min(best, cost + latency)
@@ -187,22 +176,30 @@ def value(table, weight, hosts, application):
 
 
 @kernel
-def relax(table, weight, near, floor, price, work, hosts, limit):
-    """Place every application alone under prices, from placements in `hosts`; returns the Lagrangian bound of equation (1)."""
+def _paid(table, price, hosts, application):
+    """What the nodes of one application charge it."""
     total = 0.0
-    for a in range(len(table.source)):
+    for i in range(table.first[application], table.first[application + 1]):
+        total += price[hosts[i], 0] * table.demand[i, 0] + price[hosts[i], 1] * table.demand[i, 1]
+    return total
+
+
+@kernel
+def relax(table, weight, near, floor, price, work, hosts, chosen, worth, limit):
+    """Place each chosen application alone under prices, from placements in `hosts`; returns what is proven of their sum.
+
+    `worth` is what each application costs in its placement, prices included.
+    """
+    total = 0.0
+    for a in chosen:
         before = BIG
         if hosts[table.first[a]] >= 0:
-            before = value(table, weight, hosts, a)
-            for i in range(table.first[a], table.first[a + 1]):
-                before += price[hosts[i], 0] * table.demand[i, 0] + price[hosts[i], 1] * table.demand[i, 1]
-        best, proven = _best_placement(table, weight, near, floor, price, table.capacity, work, a, before, limit)
+            before = value(table, weight, hosts, a) + _paid(table, price, hosts, a)
+        worth[a], proven = _best_placement(table, weight, near[table.source[a]], floor, price, table.capacity, work, a, before, limit)
         total += proven
-        if best < before:
+        if worth[a] < before:
             for j in range(table.first[a + 1] - table.first[a]):
                 hosts[table.first[a] + j] = work.found[j]
-    for v in range(len(table.operating)):
-        total -= price[v, 0] * table.capacity[v, 0] + price[v, 1] * table.capacity[v, 1]
     return total
 
 
@@ -211,7 +208,7 @@ def construct(table, weight, near, floor, price, work, order, room, hosts, limit
     """Place applications one by one, each best in the room that is left; returns how many found no place."""
     failed = 0
     for a in order:
-        best, _ = _best_placement(table, weight, near, floor, price, room, work, a, BIG, limit)
+        best, _ = _best_placement(table, weight, work.nodes[: _open(table, near, room, work, a)], floor, price, room, work, a, BIG, limit)
         failed += best >= BIG
         for i in range(table.first[a], table.first[a + 1]):
             v = work.found[i - table.first[a]] if best < BIG else -1
@@ -299,10 +296,31 @@ def _add(search, count, application):
 
 
 @kernel
-def _choose(table, near, search, most):
-    """Choose related applications: that have one source, share a node, or use a node near the source of the first."""
+def _regret(table, price, search, application):
+    """What an application costs under prices above what it would if all nodes were empty: the gap is mostly made of these."""
+    if search.hosts[table.first[application]] < 0:
+        return search.totals[2]
+    return search.values[application] + _paid(table, price, search.hosts, application) - search.target[application]
+
+
+@kernel
+def _first(table, price, search):
+    """Choose an application: of a random number of them the one of most regret."""
     random = search.random
     first = int(_uniform(random) * len(search.values))
+    most = _regret(table, price, search, first)
+    for _ in range(int(_uniform(random) * DRAWS)):
+        other = int(_uniform(random) * len(search.values))
+        regret = _regret(table, price, search, other)
+        if regret > most:
+            first, most = other, regret
+    return first
+
+
+@kernel
+def _choose(table, near, price, search, most):
+    """Choose related applications: that have one source, share a node, or use a node near the source of the first."""
+    random, first = search.random, _first(table, price, search)
     search.removed[0] = first
     count, wanted, kind = 1, 1 + int(_uniform(random) * most), _uniform(random)
     source = table.source[first]
@@ -332,7 +350,8 @@ def _rebuild(table, weight, near, floor, search, work, count, gate, limit):
     total = 0.0
     for k in range(count):
         a = search.removed[k]
-        best, _ = _best_placement(table, weight, near, floor, search.price, search.room, work, a, BIG, limit)
+        nodes = work.nodes[: _open(table, near, search.room, work, a)]
+        best, _ = _best_placement(table, weight, nodes, floor, search.price, search.room, work, a, BIG, limit)
         for i in range(table.first[a], table.first[a + 1]):
             _put(table, search, i, work.found[i - table.first[a]] if best < BIG else -1)
         total += _worth(table, weight, search, a)
@@ -345,7 +364,7 @@ def _rebuild(table, weight, near, floor, search, work, count, gate, limit):
 def improve(table, weight, near, floor, price, search, work, rounds, hot, cold, most, strength, limit):
     """Take out related applications and rebuild them, `rounds` times, accepting by annealing from `hot` to `cold`."""
     for step in range(rounds):
-        count = _choose(table, near, search, most)
+        count = _choose(table, near, price, search, most)
         before = 0.0
         for k in range(count):
             other = k + int(_uniform(search.random) * (count - k))

@@ -17,12 +17,13 @@ from placeopt.heuristics import edge_cloud_kernels as kernels
 from placeopt.heuristics import edge_cloud_state as states
 from placeopt.heuristics.shares import Share
 from placeopt.problems.edge_cloud import EdgeCloud
-from placeopt.sequential.edge_cloud import EdgeCloudSequence
 
 #: First and last step of the prices, in parts of what a node makes a difference to a microservice.
 FIRST_STEP, LAST_STEP = 0.08, 0.0025
-#: Price of a mean demand on nodes that a greedy plan fills, in the same parts.
-BEGIN = 0.3
+#: The same of the prices by layer that these begin with, how many steps, and the applications that they look at.
+FIRST_LAYER_STEP, LAST_LAYER_STEP, LAYER_STEPS, SAMPLE = 0.5, 0.03, 40, 128
+#: Memory of the mean slope and of its square.
+MEAN, SQUARE = 0.85, 0.95
 #: Nodes of the search for one application after which only its proven part counts.
 SEARCH_LIMIT = 500
 
@@ -44,6 +45,22 @@ class Prices:
     bound: float
 
 
+class _Climb:
+    """Prices that climb along slopes, each with a step of its own: Adam, kept above 0."""
+
+    def __init__(self, start: np.ndarray):
+        self.price, self.count = start, 0
+        self._mean, self._square = np.zeros_like(start), np.zeros_like(start)
+
+    def step(self, slope: np.ndarray, length: float) -> None:
+        """Move by about `length` in each direction that the slope keeps."""
+        self.count += 1
+        self._mean = MEAN * self._mean + (1 - MEAN) * slope
+        self._square = SQUARE * self._square + (1 - SQUARE) * slope**2
+        mean, square = self._mean / (1 - MEAN**self.count), self._square / (1 - SQUARE**self.count)
+        self.price = np.maximum(0.0, self.price + length * mean / (np.sqrt(square) + 1e-12))
+
+
 class Relaxation:
     """The problem without the capacities that applications share."""
 
@@ -52,9 +69,10 @@ class Relaxation:
         self.near = np.argsort(self.table.delay, axis=1, kind="stable")
         self.work = states.work(self.table)
         self.hosts = np.full(len(self.table.demand), -1)
+        self._worth = np.zeros(len(self.table.source))
+        self._all = np.arange(len(self.table.source))
         self._unit = np.maximum(self.table.demand.mean(axis=0), 1e-9)
         self._floors: dict[float, np.ndarray] = {}
-        self._face = EdgeCloudSequence(problem, problem.objectives)
 
     def floor(self, weight: float) -> np.ndarray:
         """Return the least weighted cost of each microservice, shape (microservices,)."""
@@ -71,57 +89,71 @@ class Relaxation:
         spread = np.ptp(table.operating + table.network * table.data.mean())
         return float(weight * spread + (1 - weight) * typical) or 1.0
 
+    def _relax(self, weight: float, price: np.ndarray, chosen: np.ndarray) -> float:
+        """Place applications alone under prices, in `hosts`; return what is proven of the sum of their costs."""
+        args = self.table, weight, self.near, self.floor(weight), price, self.work, self.hosts, chosen, self._worth, SEARCH_LIMIT
+        return float(kernels.relax(*args))
+
     def bound(self, weight: float, price: np.ndarray) -> float:
         """Return the lower bound that prices prove, inf where an application has no place; the placements are left in `hosts`."""
-        proven = kernels.relax(self.table, weight, self.near, self.floor(weight), price, self.work, self.hosts, SEARCH_LIMIT)
+        proven, capacity = self._relax(weight, price, self._all), float((price * self.table.capacity).sum())
         if proven >= kernels.BIG / 2:
             return np.inf
-        return proven - 1e-11 * (abs(proven) + 2 * float((price * self.table.capacity).sum()))  # what rounding may have added
+        return proven - capacity - 1e-11 * (abs(proven) + 3 * capacity)  # what rounding may have added
+
+    def target(self, weight: float, price: np.ndarray) -> np.ndarray:
+        """Return what each application costs under prices if it is alone, shape (applications,)."""
+        self.bound(weight, price)
+        return self._worth.copy()
 
     def excess(self) -> np.ndarray:
         """Return by how much the placements in `hosts` overload each node, shape (nodes, 2), in mean demands."""
-        load = np.zeros_like(self.table.capacity)
-        np.add.at(load, self.hosts, self.table.demand)
-        return (load - self.table.capacity) / self._unit
+        return (self._load() - self.table.capacity) / self._unit
 
-    def greedy(self, weight: float) -> np.ndarray:
-        """Return the greedy plan, -1 where an application has no place."""
-        state = self._face.reset()
-        self._face.play_greedy(state, np.array([weight, 1 - weight]), self._face.decisions)
-        return state.hosts
+    def _load(self) -> np.ndarray:
+        load, placed = np.zeros_like(self.table.capacity), self.hosts >= 0
+        np.add.at(load, self.hosts[placed], self.table.demand[placed])
+        return load
 
-    def _begin(self, weight: float) -> tuple[np.ndarray, float]:
-        """Return prices to begin with, in mean demands, and the scale of the steps: what a greedy plan says of scarcity."""
-        hosts, table = self.greedy(weight), self.table
-        load = np.zeros_like(table.capacity)
-        np.add.at(load, hosts[hosts >= 0], table.demand[hosts >= 0])
-        placed = [a for a in range(len(table.source)) if hosts[table.first[a]] >= 0]
-        above = sum(kernels.value(table, weight, hosts, a) for a in placed) / max(1, len(placed)) - self.floor(weight).sum() / len(table.source)
-        return np.where(load > 0.9 * table.capacity, BEGIN * self.scale(weight), 0.0), max(self.scale(weight), 0.9 * above)
+    def _begin(self, weight: float, share: Share, scale: float) -> np.ndarray:
+        """Return prices to begin with, in mean demands: one for each layer, found on a sample of the applications."""
+        layers = self.problem.layers
+        member = np.array([node.layer for node in self.problem.nodes])[:, None] == np.array(layers)  # (nodes, layers)
+        chosen = np.arange(0, len(self._all), max(1, len(self._all) // SAMPLE))
+        part = len(chosen) / len(self._all)
+        capacity = member.T @ self.table.capacity
+        climb, best, proven = _Climb(np.zeros((len(layers), 2))), np.zeros((len(layers), 2)), -np.inf
+        self.hosts[:] = -1
+        for step in range(LAYER_STEPS):
+            price = member @ climb.price / self._unit
+            bound = self._relax(weight, price, chosen) / part - float((price * self.table.capacity).sum())
+            if bound > proven:
+                best, proven = climb.price, bound
+            if int((step + 1) * part) > int(step * part):
+                share.spend(1)
+            if share.progress > 0.3:
+                break
+            slope = (member.T @ self._load() / part - capacity) / self._unit
+            climb.step(slope, scale * FIRST_LAYER_STEP * (LAST_LAYER_STEP / FIRST_LAYER_STEP) ** (step / LAYER_STEPS))
+        return member @ best
 
     def ascend(self, weight: float, share: Share, steps: int = 200, start: np.ndarray | None = None) -> Prices:
         """Return good prices for a weight of the cost, in at most `steps` and a share of a budget; every step is an evaluation."""
-        scaled, scale = self._begin(weight)
-        if start is not None:
-            scaled = start * self._unit
-        mean, square = np.zeros_like(scaled), np.zeros_like(scaled)
-        best = Prices(weight, scaled / self._unit, -np.inf)
+        scale = self.scale(weight)
+        climb = _Climb(self._begin(weight, share, scale) if start is None else start * self._unit)
+        best = Prices(weight, climb.price / self._unit, -np.inf)
         first, last = scale * FIRST_STEP, scale * LAST_STEP
         for step in range(steps):
-            proven = self.bound(weight, scaled / self._unit)
+            proven = self.bound(weight, climb.price / self._unit)
             share.spend(1)
             if proven > best.bound:
-                best = Prices(weight, scaled / self._unit, proven)
+                best = Prices(weight, climb.price / self._unit, proven)
             if share.exhausted or (self.hosts < 0).any():  # an application has no place even alone
                 break
             slope = self.excess()
-            if ((slope <= 0) & ((slope == 0) | (scaled == 0))).all():
+            if ((slope <= 0) & ((slope == 0) | (climb.price == 0))).all():
                 break  # the placements fit and pay for no room that they leave: they are optimal
-            mean = 0.85 * mean + 0.15 * slope
-            square = 0.95 * square + 0.05 * slope**2
-            length = first * (last / first) ** max(step / steps, share.progress)
-            move = mean / (1 - 0.85 ** (step + 1)) / (np.sqrt(square / (1 - 0.95 ** (step + 1))) + 1e-12)
-            scaled = np.maximum(0.0, scaled + length * move)
+            climb.step(slope, first * (last / first) ** max(step / steps, share.progress))
         return best
 
 

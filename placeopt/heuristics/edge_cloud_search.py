@@ -66,7 +66,7 @@ class Builder:
     def improve(self, prices: Prices, hosts: np.ndarray, budget: Share) -> np.ndarray:
         """Return the best plan met in a large neighbourhood search that uses up a share of a budget; every rebuild is an evaluation."""
         table, weight = self.table, prices.weight
-        state = states.search(table, hosts, self.rng, self._unplaced)
+        state = states.search(table, hosts, self.rng, self.relaxation.target(weight, prices.price), self._unplaced)
         kernels.enter(table, weight, state)
         scale = prices.bound / len(table.source)
         scale = max(scale, 0.1 * state.totals[0] / len(table.source), 1e-9)
