@@ -17,7 +17,10 @@ from placeopt.rl.environment import SequentialEnv
 __all__ = ["ENVIRONMENTS", "SequentialEnv"]
 
 #: Problems with environments of their own: the single one and the vectorised one.
-OWN = {"multi-cluster": ("placeopt.rl.multi_cluster:make_env", "placeopt.rl.multi_cluster:make_vec_env")}
+OWN = {
+    "multi-cluster": ("placeopt.rl.multi_cluster:make_env", "placeopt.rl.multi_cluster:make_vec_env"),
+    "rescheduling": ("placeopt.rl.rescheduling:make_env", "placeopt.rl.rescheduling:make_vec_env"),
+}
 
 #: ``"problem"`` of a document -> the id of its environment.
 ENVIRONMENTS = {

@@ -127,8 +127,9 @@ def _candidates(problem: Problem, policy: Policy, rows: np.ndarray, samples: int
                 return
             batch = episodes_for(policy, problem, len(some), seed=seed)
             batch.reset(np.full(len(some), seed, dtype=np.uint64))
+            prefixes = getattr(batch, "prefixes", lambda plan: [plan])  # plans that a plan begins with, where these are plans
             for plan in plans(batch, policy, some, rng if drawn else None):
                 made += 1
-                yield Candidate(plan)
+                yield from map(Candidate, prefixes(plan))
             budget.spend(len(some))
             budget.report(points=made, note=f"{made} plans")

@@ -124,6 +124,11 @@ class ReschedulingBatch:
         """Return the plan of an episode so far; it is one of the instance if episodes begin as given."""
         return self.problems[int(self.state.app[env])].plan(self.moves(env))
 
+    @staticmethod
+    def prefixes(plan: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the plans that a plan begins with, no move and all of them included."""
+        return [{"moves": plan["moves"][:k]} for k in range(len(plan["moves"]) + 1)]
+
 
 def _check(
     problems: Sequence[Rescheduling], num_envs: int, replicas: tuple[int, int] | None, start: str, background: float, steps: int | None
