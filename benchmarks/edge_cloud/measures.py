@@ -73,6 +73,32 @@ def lns(problem: EdgeCloud, seconds: float, weight: float = WEIGHT) -> tuple[flo
     return float((front.values @ [weight, 1 - weight]).min()), max(front.runs[0].parameters["weighted_bounds"])
 
 
+def best_plan(problem: EdgeCloud, seconds: float, weight: float = WEIGHT) -> tuple[float, dict[str, Any]]:
+    """Return value and plan of a search of so many CPU seconds."""
+    front = heuristics.lns(problem, problem.objectives, CpuBudget(seconds=seconds), 1, weight=weight)
+    point = min(front.points, key=lambda p: np.dot(p.values, (weight, 1 - weight)))
+    return value(problem, point.plan, weight), point.plan
+
+
+def by_model(problem: EdgeCloud, plan: dict[str, Any], seconds: float, weight: float = WEIGHT) -> tuple[float, float, str]:
+    """Return the referee's value of the best plan of the level model, its bound and the status, by HiGHS from a plan."""
+    from placeopt import models
+    from placeopt.exact import solvers
+    from placeopt.exact.compiled_model import CompiledModel
+
+    model = models.edge_cloud.build(problem)
+    compiled = CompiledModel(model, problem.objectives)
+    units = [o.step or 1.0 for o in compiled.objectives]
+    c = weight * units[0] * compiled.costs[0] + (1 - weight) * units[1] * compiled.costs[1]
+    assert models.edge_cloud.assign(model, plan)
+    program = solvers.Program(**{**vars(compiled.program), "c": c})
+    outcome = solvers.solve(program, "highs", seconds=seconds, start=compiled.read(), relative_gap=1e-6)
+    if outcome.x is None:
+        return value(problem, plan, weight), outcome.bound, outcome.status
+    compiled.load(outcome.x)
+    return min(value(problem, models.edge_cloud.extract(model), weight), value(problem, plan, weight)), outcome.bound, outcome.status
+
+
 def warm_up() -> None:
     """Compile everything once."""
     problem = instance(0, "basic", 4, 0.4)
