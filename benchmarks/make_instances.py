@@ -5,7 +5,8 @@
 FOLDER is ``instances`` unless given. The aws instances have the prices and latencies of Tables III and IV of N. Di Cicco et
 al., CNSM 2024, and requests drawn from that paper's distributions with seed 2024; ``toy`` is written by hand. The rescheduling
 instance has the testbed of the REACH paper and its Chain application, placed at random with the same seed; the rolling-update
-instance has the 10 applications of 5 microservices on 16 nodes of M. Zambianco et al., ICIN 2024.
+instance has the 10 applications of 5 microservices on 16 nodes of M. Zambianco et al., ICIN 2024; the multi-cluster instance has
+100 requests drawn from the distributions of J. Santos et al., FGCS 2025, at a rate of 20, over four clusters.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from placeopt.documents import write_json
 from placeopt.problems import from_document
 from placeopt.problems.aws import generate
+from placeopt.problems.multi_cluster_instances import generate as generate_multi_cluster
 from placeopt.problems.rescheduling_instances import generate as generate_rescheduling
 from placeopt.problems.rolling_update_instances import generate as generate_rolling_update
 
@@ -72,6 +74,7 @@ def bundled() -> dict[str, dict]:
     return {f"temporal/{name}.json": document for name, document in documents.items()} | {
         "rescheduling/chain-12.json": chain,
         "rolling-update/repack-10x5.json": repack,
+        "multi-cluster/stream-4x100.json": generate_multi_cluster(SEED) | {"name": "stream-4x100"},
     }
 
 
