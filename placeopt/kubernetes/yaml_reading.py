@@ -226,43 +226,43 @@ def line_of(text: str, file: str, document: int, steps: tuple[Any, ...]) -> int:
     document : int
         Counted from 0 over the documents that `documents` returns.
     """
-    number, line, depth, path = -1, 1, 0, 0
-    here = 1
-    position: list[Any] = []  # for every open list or mapping, the index or the key of the value that comes next
-    kinds: list[bool] = []  # whether it is a mapping
-    waiting: list[bool] = []  # whether a mapping waits for a value
-    first: Any = None
-    for event in events(text, file):
-        if isinstance(event, yaml.DocumentStartEvent):
-            first = None
-            continue
-        if not isinstance(event, yaml.NodeEvent):
-            if isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-                position.pop(), kinds.pop(), waiting.pop()
-            continue
-        here = event.start_mark.line + 1 if event.start_mark else here
-        if first is None:
-            first = event
-            empty = isinstance(event, yaml.ScalarEvent) and event.value in _NULLS and event.implicit[0]
-            number += not empty
-            if number == document and not empty:
-                line = here
+    line, known = 1, -1
+    for number, path, is_key, here in _positions(text, file):
         if number > document:
             break
-        key = bool(kinds) and kinds[-1] and not waiting[-1]
-        if kinds and not key and not kinds[-1]:
-            position[-1] += 1
-        if key:
-            position[-1], waiting[-1] = getattr(event, "value", None), True
-        elif kinds and kinds[-1]:
-            waiting[-1] = False
-        depth = len(position)
-        if number == document and depth and depth <= len(steps) and depth >= path and tuple(position) == tuple(steps[:depth]):
-            line, path = here, depth
-            if depth == len(steps) and not key:
-                return line
-        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-            kinds.append(isinstance(event, yaml.MappingStartEvent))
-            position.append(None if kinds[-1] else -1)
-            waiting.append(False)
+        if number == document and known <= len(path) <= len(steps) and path == steps[: len(path)]:
+            line, known = here, len(path)
+            if known == len(steps) and not is_key:
+                break
     return line
+
+
+def _positions(text: str, file: str) -> Iterator[tuple[int, tuple[Any, ...], bool, int]]:
+    """Yield (document, steps to it, whether it is a key, line) of every key and value, documents that are empty not counted."""
+    number, line, fresh = -1, 1, True
+    path: list[Any] = []  # for every open list or mapping, the index or the key of the value that is being read
+    maps: list[bool] = []
+    waiting: list[bool] = []  # whether a mapping has its key and waits for the value
+    for event in events(text, file):
+        if isinstance(event, yaml.DocumentStartEvent):
+            fresh = True
+        elif isinstance(event, yaml.CollectionEndEvent):
+            path.pop(), maps.pop(), waiting.pop()
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        line = event.start_mark.line + 1 if event.start_mark else line
+        if fresh:
+            number += not (isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value in _NULLS)
+            fresh = False
+        is_key = bool(maps) and maps[-1] and not waiting[-1]
+        if is_key:
+            path[-1] = getattr(event, "value", None)
+        elif maps and not maps[-1]:
+            path[-1] += 1
+        if maps and maps[-1]:
+            waiting[-1] = is_key
+        yield number, tuple(path), is_key, line
+        if isinstance(event, yaml.CollectionStartEvent):
+            maps.append(isinstance(event, yaml.MappingStartEvent))
+            path.append(None if maps[-1] else -1)
+            waiting.append(False)
