@@ -70,9 +70,11 @@ def train(
 
     require_folder(output)
     require_folder(checkpoint)
-    wanted = settings.defaults(algorithm).with_options(pairs(param or [], "--param") | {"seed": seed} | ({} if steps is None else {"steps": steps}))
     options = _options(semantics, clusters, rate, env)
     problem = _instance(target)
+    own = getattr(batches.row_module(target if problem is None else problem.problem), "QUICK", {})
+    given = pairs(param or [], "--param") | {"seed": seed} | ({} if steps is None else {"steps": steps})
+    wanted = (own.get(algorithm) or settings.defaults(algorithm)).with_options(given)
     batch = batches.make(target if problem is None else problem, wanted.num_envs, seed, **options)
     wanted = replace(wanted, weights=drawn_or(weights, conditioned or weights is None, len(batch.rewards)))
     environment = options | ({} if problem is None else {INSTANCE: problem.name})
@@ -208,4 +210,4 @@ def _preferences(policy: Policy, weights: str | None) -> dict[str, Any]:
     named = getattr(batches.row_module(policy.problem), "PREFERENCES", None)
     count = len(policy.rewards)
     corners = {name: [float(k == j) for j in range(count)] for k, name in enumerate(policy.rewards)}
-    return dict(named) if named else corners | {"equal": [1 / count] * count}
+    return dict(named) if named else corners | ({"equal": [1 / count] * count} if count > 1 else {})
