@@ -22,15 +22,19 @@ _MOST_TOLD = 600
 #: Characters of an interactive drawing of a plan; beyond, it is drawn as an image.
 _MOST_DRAWN = 3_000_000
 _CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": "hover"}
+#: The colour of the ring around the chosen point.
+CHOSEN = "#6A3D9A"
 _WEBGL = {"scatter3d", "parcoords", "scattergl"}
 
 
-def charts(front: Front, problem: Problem | None) -> str:
-    """Return the figures of a front as HTML; the first brings plotly."""
+def charts(front: Front, problem: Problem | None, chosen: int) -> str:
+    """Return the figures of a front as HTML, with a ring around the point `chosen`; the first brings plotly."""
     from placeopt.plot.html import drawings
 
     front = _varying(front)
     cells = drawings(front, problem if len(front) <= _MOST_TOLD else None)
+    if front.points[chosen] is not front.pick():
+        _ring(front, chosen, [figure for _, figure in cells])
     told = _captions(front, [kind for kind, _ in cells])
     parts = [_script()]
     for k, ((place, figure), caption) in enumerate(zip(cells, told, strict=True)):
@@ -39,6 +43,20 @@ def charts(front: Front, problem: Problem | None) -> str:
         inside = f'<div role="img" aria-label="{clean(caption)}">{drawn}</div><figcaption>{clean(caption)}</figcaption>'
         parts.append(f'<figure class="chart {place}"{webgl}>{inside}</figure>')
     return '<div class="charts">' + "\n".join(parts) + "</div>"
+
+
+def _ring(front: Front, chosen: int, figures: list[Any]) -> None:
+    """Mark a point in the figures that have points."""
+    values, planes = front.points[chosen].values, iter(pairs(front))
+    ring = {"symbol": "circle-open", "size": 14, "color": CHOSEN, "line": {"width": 2.5}}
+    for figure in figures:
+        kinds = {trace.type for trace in figure.data}
+        if "scatter3d" in kinds:
+            x, y, z = values[:3]
+            figure.add_scatter3d(x=[x], y=[y], z=[z], mode="markers", name="chosen", hoverinfo="skip", marker=ring | {"size": 11})
+        elif "parcoords" not in kinds and len(values) > 1:
+            a, b = next(planes)
+            figure.add_scatter(x=[values[a]], y=[values[b]], mode="markers", name="chosen", hoverinfo="skip", marker=ring)
 
 
 def _varying(front: Front) -> Front:

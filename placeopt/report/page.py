@@ -30,7 +30,7 @@ def page(front: Front, problem: Problem | None, index: int | None) -> str:
         sections = [
             ("short", "In short", _short(front, chosen, index is None)),
             *sections,
-            ("front", "The front", _front(front, problem)),
+            ("front", "The front", _front(front, problem, chosen)),
             ("choices", "The knee and the extremes", _choices(front, chosen)),
             ("plan", "The chosen plan", _plan(front, problem, chosen, index is None)),
             ("proof", "How sure is it?", _proof(front)),
@@ -111,12 +111,13 @@ def _capped(sentences: tuple[str, ...], most: int) -> str:
 # -- the front -----------------------------------------------------------------------------------------------------------
 
 
-def _front(front: Front, problem: Problem | None) -> str:
+def _front(front: Front, problem: Problem | None, chosen: int) -> str:
     others = "s, none of them at least as good as another in everything and better in something"
     count = f"{len(front):,} plan" + ("" if len(front) == 1 else others)
     hint = "Every mark is a complete plan; hover over it, or tap it, for its values. The red ring is the knee"
+    hint += "" if front.points[chosen] is front.pick() else ", the violet one the chosen plan"
     bounds = "; grey crosses are proven lower bounds, below which no plan can be." if front.bounds else "."
-    return paragraphs([f"{count}.", hint + bounds]) + charts(front, problem) + details("The points as a table", _points(front))
+    return paragraphs([f"{count}.", hint + bounds]) + charts(front, problem, chosen) + details("The points as a table", _points(front))
 
 
 def _points(front: Front) -> str:

@@ -140,6 +140,16 @@ def test_without_a_feasible_plan(temporal: tuple[Problem, Front]) -> None:
     assert "there is no room" in shown and "node <b> is full" in shown and "No feasible plan" in shown
 
 
+def test_the_chosen_point_is_ringed(temporal: tuple[Problem, Front]) -> None:
+    """In all figures with points, where it is not the knee."""
+    problem, front = temporal
+    knee = front.points.index(front.pick())
+    other = (knee + 1) % len(front)
+    assert '"name":"chosen"' not in report.html(front, problem=problem, index=knee)
+    text = report.html(front, problem=problem, index=other)
+    assert text.count('"name":"chosen"') == 4 and f"Point {other}, chosen with --point" in text
+
+
 def test_a_front_that_lies_is_found_out(temporal: tuple[Problem, Front]) -> None:
     """The referee is asked again; another version of the instance is said to be one."""
     problem, front = temporal

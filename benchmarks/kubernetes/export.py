@@ -1,0 +1,89 @@
+"""From a plan of a large cluster to steps, a script and a report; writes export.md.
+
+    python benchmarks/kubernetes/export.py [--nodes 1000 --pods 15000]
+
+The cluster is that of make_cluster.py. Every point of the front is exported and replayed by the referee.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import placeopt
+from placeopt import report
+from placeopt.documents import parse_json, write_text
+from placeopt.kubernetes.export import export
+from placeopt.kubernetes.export.steps import replay
+from placeopt.kubernetes.gathered import Options
+from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.sizes import Policy
+from placeopt.kubernetes.units import Rules
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+from machine import facts, table  # noqa: E402
+from make_cluster import TYPES, cluster  # noqa: E402
+
+
+def timed(function: Any, *arguments: Any, **more: Any) -> tuple[Any, float]:
+    begin = time.perf_counter()
+    return function(*arguments, **more), time.perf_counter() - begin
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--pods", type=int, default=15_000)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        rows = measure(Path(name), asked.nodes, asked.pods)
+    head = f"# {asked.nodes:,} nodes, {asked.pods:,} pods: from the cluster to steps and a report"
+    text = [head, "", facts("placeopt", "numpy", "plotly"), "", *table(("what", "figure"), rows)]
+    print("\n".join(text))
+    if asked.nodes == 1000:
+        write_text(HERE / "export.md", "\n".join(text) + "\n")
+
+
+def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:
+    (folder / "cluster.json").write_text(json.dumps(cluster(nodes, pods, 1)), encoding="utf-8")
+    prices = "\n".join(f"us-east-1,{size},{usd}" for size, (_, _, usd) in TYPES.items())
+    (folder / "prices.csv").write_text(f"location,size,on_demand_usd_per_hour\n{prices}\n", encoding="utf-8")
+    options = Options(name="large", rules=Rules(policy=Policy.parse(["default=100m,128Mi"])))
+    made, importing = timed(import_files, [folder / "cluster.json"], "rolling-update", options, prices=[folder / "prices.csv"])
+    problem, origin = made.problem, made.origin
+    front, solving = timed(placeopt.solve, problem, "repack", budget=placeopt.Budget(seconds=120), seed=1)
+    replayed, exporting, judging, most = 0, 0.0, 0.0, 0
+    for point in front.points:
+        text, seconds = timed(export, problem, point.plan, origin, form="json")
+        exporting = max(exporting, seconds)
+        plan, _ = replay(parse_json(text))
+        verdict, seconds = timed(problem.evaluate, plan)
+        judging = max(judging, seconds)
+        replayed += verdict.feasible and verdict.values == point.values
+        most = max(most, len(plan["steps"]))
+    text, scripting = timed(export, problem, front.points[0].plan, origin, form="commands")
+    write_text(folder / "steps.sh", text + "\n")
+    legal = subprocess.run(["bash", "-n", folder / "steps.sh"]).returncode == 0
+    _, reporting = timed(report.write, front, folder / "report.html", problem=problem, index=0)
+    megabytes = (folder / "report.html").stat().st_size / 1e6
+    return [
+        ("import", f"{importing:.1f} s"),
+        ("`repack`, with a limit of 120 s", f"{solving:.0f} s, {len(front)} points, node cost {front.nadir[0]:.2f} to {front.ideal[0]:.2f}"),
+        ("points whose exported steps the referee replays to the same values", f"{replayed} of {len(front)}"),
+        ("longest plan", f"{most:,} steps"),
+        ("export as JSON with commands, the slowest point", f"{exporting:.2f} s"),
+        ("replay by the referee, the slowest point", f"{judging:.3f} s"),
+        ("export as a script, the cheapest point", f"{scripting:.2f} s, {len(text) / 1e6:.1f} MB, {'legal bash' if legal else 'NOT LEGAL'}"),
+        ("report of the cheapest point", f"{reporting:.1f} s, {megabytes:.1f} MB"),
+    ]
+
+
+if __name__ == "__main__":
+    main()
