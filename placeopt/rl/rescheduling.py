@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from placeopt.sequential.rescheduling_batch import ReschedulingBatch
 SETTINGS: dict[str, Settings] = {
     "ppo": Settings(
         "ppo", learning_rate=3e-4, final_learning_rate=1.0, gamma=0.99, clip_range=0.2, batch_size=64, entropy=0.0, hidden=(64, 64),
-        n_steps=32, epochs=10, gae_lambda=0.95, factor=0.0, reward_scale=0.01,
+        n_steps=32, epochs=4, gae_lambda=0.95, factor=0.0, reward_scale=0.01,
     ),
     "dqn": Settings(
         "dqn", learning_rate=3e-4, final_learning_rate=1.0, gamma=0.99, batch_size=64, hidden=(64, 64, 64), activation="relu", tau=1.0,
@@ -26,9 +27,11 @@ SETTINGS: dict[str, Settings] = {
 }  # fmt: skip
 #: What trains within a minute: larger batches, fewer passes, and actions liked by their reward at the beginning.
 QUICK: dict[str, Settings] = {
-    "ppo": replace(SETTINGS["ppo"], steps=100_000, hidden=(32, 32), batch_size=800, n_steps=50, epochs=3, learning_rate=2e-3, factor=5.0),
-    "dqn": replace(SETTINGS["dqn"], steps=100_000, hidden=(32, 32), batch_size=256, learning_rate=1e-3, factor=1.0, explore_share=0.3),
-}
+    "ppo": replace(
+        SETTINGS["ppo"], steps=70_000, hidden=(16, 16), batch_size=1600, n_steps=50, epochs=3, learning_rate=4e-3, factor=5.0,
+    ),
+    "dqn": replace(SETTINGS["dqn"], steps=60_000, hidden=(16, 16, 16), batch_size=256, learning_rate=1e-3, factor=1.0, explore_share=0.3),
+}  # fmt: skip
 
 
 def batch(
@@ -86,11 +89,25 @@ def _read_pair(given: Any) -> tuple[int, int]:
     return fewest, most
 
 
-def make_env(weights: Weights = None, **options: Any) -> BatchEnv:
-    """Return the single environment of id ``placeopt/Rescheduling-v0``; options as of `batch`."""
-    return BatchEnv(batch(None, 1, **options), weights)
+def make_env(weights: Weights = None, problem: Rescheduling | None = None, append: Sequence[str] | None = None, **options: Any) -> BatchEnv:
+    """Return the single environment of id ``placeopt/Rescheduling-v0``.
+
+    Parameters
+    ----------
+    weights
+        The reward has one part; there is nothing to weigh.
+    problem : Rescheduling, optional
+        An instance; starts are generated without.
+    append : tuple of {"weights", "legal"}, optional
+        As of `placeopt.rl.vector.BatchEnv`.
+    **options
+        As of `batch`.
+    """
+    return BatchEnv(batch(problem, 1, **options), weights, append)
 
 
-def make_vec_env(num_envs: int = 1, weights: Weights = None, **options: Any) -> BatchVectorEnv:
-    """Return `num_envs` environments that step together; options as of `batch`."""
-    return BatchVectorEnv(batch(None, num_envs, **options), weights)
+def make_vec_env(
+    num_envs: int = 1, weights: Weights = None, problem: Rescheduling | None = None, append: Sequence[str] | None = None, **options: Any
+) -> BatchVectorEnv:
+    """Return `num_envs` environments that step together; parameters as of `make_env`."""
+    return BatchVectorEnv(batch(problem, num_envs, **options), weights, append)
