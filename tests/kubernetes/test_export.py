@@ -236,6 +236,52 @@ def test_copies_are_pods_that_kubernetes_accepts(tmp_path: Path) -> None:
     assert terms == [wish | {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
 
 
+def kubectl_list(state: dict[str, Any]) -> dict[str, Any]:
+    """What `kubectl get nodes,pods,replicasets,deployments,statefulsets -A -o json` says of the stand-in."""
+    items: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": f"{node['cpu']}m", "memory": "4Gi"}}}
+        for name, node in state["nodes"].items()
+    ]
+    tables = (("deployments", "Deployment"), ("replicasets", "ReplicaSet"), ("statefulsets", "StatefulSet"))
+    for table, kind in tables:
+        for thing in state[table].values():
+            items.append({"apiVersion": "apps/v1", "kind": kind, **thing, "metadata": thing["metadata"] | {"namespace": "shop"}})
+    for pod in state["pods"].values():
+        about = pod["metadata"] | {"namespace": "shop"}
+        about["ownerReferences"] = [{"apiVersion": "apps/v1", "uid": "1", **owner} for owner in about["ownerReferences"]]
+        items.append({"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": pod["spec"], "status": {"phase": "Running"}})
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+@NEEDS_TOOLS
+def test_from_kubectl_to_kubectl(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Import what a cluster says, solve, export, run: the cluster ends as the plan says, on the nodes that it pays for."""
+    state = cluster()
+    for node in state["nodes"].values():
+        node["cpu"] = 1300
+    (tmp_path / "list.json").write_text(json.dumps(kubectl_list(state)), encoding="utf-8")
+
+    def placeopt_(*arguments: object) -> None:
+        with pytest.raises(SystemExit) as end:
+            cli.main([str(a) for a in arguments])
+        assert not end.value.code, capfd.readouterr().err
+
+    shop_file, front_file, script = (tmp_path / name for name in ("shop.json", "front.json", "steps.sh"))
+    placeopt_("import", "kubernetes", tmp_path / "list.json", "--to", "rolling-update", "--missing-prices", "default=1", "-o", shop_file)
+    placeopt_("solve", shop_file, "--method", "repack", "-o", front_file)
+    placeopt_("export", "kubernetes", front_file, "--instance", shop_file, "--point", 0, "-o", script)
+    machine = Machine(tmp_path, script.read_text(encoding="utf-8"))
+    machine.state = state
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    front = placeopt.Front.read(front_file)
+    ended = machine.state
+    assert front.points[0].values[0] == 2.0
+    assert len({node for _, node in workloads_on_nodes(ended)}) == 2
+    assert sum(workloads_on_nodes(ended).values()) == len(PODS) and all(v >= 1 for v in ended["least"].values())
+    assert sum(node["cordoned"] for node in ended["nodes"].values()) == 1
+
+
 # -- the document ------------------------------------------------------------------------------------------------------
 
 
