@@ -110,7 +110,7 @@ def test_policies_that_come_with_placeopt():
     names = policy_file.bundled()
     for name in names:
         policy = policy_file.read(name)
-        assert {"summary", "algorithm", "settings", "evaluation", "limits"} <= policy.card.keys(), name
+        assert {"summary", "algorithm", "settings", "data", "limits"} <= policy.card.keys(), name
         if policy.problem != "multi-cluster" or policy.weights is not None:
             continue
         batch = play.episodes_for(policy, num_envs=40)
