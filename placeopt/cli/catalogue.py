@@ -31,10 +31,10 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def schema(
-    document: Annotated[str, typer.Argument(metavar="PROBLEM|front", help="A problem, such as temporal; or front, for front files.")],
+    document: Annotated[str, typer.Argument(metavar="PROBLEM|front|steps", help="A problem, such as temporal; front or steps, for such files.")],
     plan: Annotated[bool, typer.Option("--plan", help="The problem's plans instead of its instances.")] = False,
 ) -> None:
-    """Print the JSON Schema of an instance, of a plan, or of a front file."""
+    """Print the JSON Schema of an instance, of a plan, of a front file, or of exported steps."""
     described: dict[str, Any] = _class_of(document, plan).model_json_schema(by_alias=True)
     emit(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **described}, indent=1))
 
@@ -46,8 +46,12 @@ def _class_of(document: str, plan: bool) -> Any:
         from placeopt.front_file import FrontDocument
 
         return FrontDocument
+    if document == "steps" and not plan:
+        from placeopt.kubernetes.export.steps import StepsDocument
+
+        return StepsDocument
     if document not in KINDS:
-        raise UsageError(f"unknown problem {document!r}; {did_you_mean(document, [*KINDS, 'front'])}")
+        raise UsageError(f"unknown problem {document!r}; {did_you_mean(document, [*KINDS, 'front', 'steps'])}")
     if not plan:
         return kind_class(document)
     import sys

@@ -311,6 +311,10 @@ def test_exported_steps_are_the_plan(kind: str, tmp_path: Path, capfd: pytest.Ca
         verdict = problem.evaluate(plan)
         assert sha == problem.instance_name.sha256 and verdict.feasible and verdict.values == point.values
         assert plan == problem.read_plan(point.plan)  # type: ignore[attr-defined]
+    jsonschema = pytest.importorskip("jsonschema")
+    with pytest.raises(SystemExit):
+        cli.main(["schema", "steps"])
+    jsonschema.validate(parse_json(text), parse_json(capfd.readouterr().out))
     (tmp_path / "steps.json").write_text(text, encoding="utf-8")
     with pytest.raises(SystemExit) as end:
         cli.main(["evaluate", str(instance), str(tmp_path / "steps.json")])
