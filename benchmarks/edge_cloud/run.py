@@ -23,7 +23,7 @@ from edge_cloud import measures as m  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 _BUILD = """
-import sys, time, gc, resource
+import sys, time, gc
 from placeopt.models import edge_cloud as model
 from placeopt.problems.edge_cloud import EdgeCloud
 import pyomo.environ as pyo
@@ -34,12 +34,12 @@ memory = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
 before, begun = memory(), time.process_time()
 built = model.build(problem, **forms)
 seconds, used = time.process_time() - begun, memory() - before
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+peak = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) * 1024 / 1e6
 print(sum(1 for _ in built.component_data_objects(pyo.Constraint)), f"{seconds:.2f}", f"{used:.0f}", f"{peak:.0f}")
 """
 
 _LARGE = """
-import resource, sys
+import sys
 sys.path.insert(0, sys.argv[1])
 from edge_cloud import measures as m
 from placeopt.problems.edge_cloud import EdgeCloud
@@ -50,7 +50,7 @@ for load in (0.4, 1.0):
     checked = m.timed(problem.infeasibility)[1] + seconds
     found, greedy = m.sequential(problem, "small-first", "greedy")
     (searched, proven), used = m.timed(lambda: m.lns(problem, 60.0))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    memory = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) * 1024 / 1e9
     gaps = m.percent(found, proven), m.percent(searched, proven)
     print(load, f"{checked:.1f} s", f"{greedy:.2f} s", gaps[0], f"{used:.0f} s", gaps[1], f"{memory:.2f} GB", sep=";")
 """
