@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -29,15 +29,19 @@ _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]
 _STARTS = frozenset("0123456789+-.~ntfyoNTFYO")
 
 
-class _Open(NamedTuple):
+_NO_KEY = object()
+
+
+class _Open:
     """A list or mapping that is not complete yet."""
 
-    value: Any
-    anchor: str | None
-    line: int
-    before: int  # values that the file had when it began
-    keys: list[Any]  # the key that waits for its value, if any
-    merges: list[dict[str, Any]]
+    __slots__ = ("anchor", "before", "is_map", "key", "line", "merges", "value")
+
+    def __init__(self, is_map: bool, anchor: str | None, line: int, before: int):
+        self.is_map, self.anchor, self.line, self.before = is_map, anchor, line, before
+        self.value: Any = {} if is_map else []
+        self.key: Any = _NO_KEY  # the key that waits for its value
+        self.merges: list[dict[str, Any]] = []
 
 
 def fault(file: str, line: int, problem: str, remedy: str) -> DocumentError:
@@ -68,7 +72,9 @@ def documents(text: str, file: str) -> list[tuple[Any, int]]:
 def events(text: str, file: str) -> Iterator[Any]:
     """Yield the events of a text, errors of the syntax as `DocumentError`."""
     try:
-        yield from yaml.parse(text, Loader=_LOADER)
+        next_event = _LOADER(text).get_event
+        while type(event := next_event()) is not yaml.StreamEndEvent:
+            yield event
     except yaml.MarkedYAMLError as error:
         raise _syntax(error, text, file) from None
     except (yaml.YAMLError, UnicodeError, RecursionError, MemoryError) as error:
@@ -101,14 +107,18 @@ class _Builder:
 
     def take(self, event: Any) -> None:
         """Add one event."""
-        if isinstance(event, yaml.ScalarEvent):
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
             self._count(event)
-            self._add(self._scalar(event), event, event.anchor, 1)
-        elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+            value = event.value
+            if event.tag is not None or (event.implicit[0] and (not value or value[0] in _STARTS)):
+                value = self._scalar(event)
+            self._add(value, event, event.anchor, 1)
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             self._open(event)
-        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             self._close(event)
-        elif isinstance(event, yaml.AliasEvent):
+        elif kind is yaml.AliasEvent:
             self._alias(event)
 
     def _count(self, event: Any) -> None:
@@ -121,8 +131,7 @@ class _Builder:
         if len(self.stack) >= MOST_DEPTH:
             raise self._fault(event, "nested too deeply", f"legal: up to {MOST_DEPTH} levels")
         self._check_tag(event)
-        value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-        self.stack.append(_Open(value, event.anchor, event.start_mark.line, self.values, [], []))
+        self.stack.append(_Open(type(event) is yaml.MappingStartEvent, event.anchor, event.start_mark.line, self.values))
 
     def _close(self, event: Any) -> None:
         done = self.stack.pop()
@@ -148,19 +157,21 @@ class _Builder:
             self.result, self.line = value, (event.start_mark.line if line is None else line) + 1
             return
         into = self.stack[-1]
-        if isinstance(into.value, list):
+        if not into.is_map:
             into.value.append(value)
-        elif into.keys:
-            self._put(into, into.keys.pop(), value, event)
+        elif into.key is _NO_KEY:
+            into.key = value if type(value) is str else self._key(value, event)
         else:
-            into.keys.append(self._key(value, event))
+            key, into.key = into.key, _NO_KEY
+            if key in into.value or key == "<<":
+                self._put(into, key, value, event)
+            else:
+                into.value[key] = value
 
     def _key(self, value: Any, event: Any) -> Any:
         if isinstance(value, (dict, list)):
             raise self._fault(event, "a list or mapping as a key", "keys are texts")
-        if isinstance(value, bool) or value is None or not isinstance(value, str):
-            return event.value if isinstance(event, yaml.ScalarEvent) else str(value)  # such as the label key `on`
-        return value
+        return event.value if isinstance(event, yaml.ScalarEvent) else str(value)  # such as the label key `on`
 
     def _put(self, into: _Open, key: str, value: Any, event: Any) -> None:
         if key == "<<" and isinstance(value, (dict, list)):
