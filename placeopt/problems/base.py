@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -42,9 +43,12 @@ class Record(BaseModel):
 class Problem(Record):
     """An instance of one problem.
 
-    A subclass declares its fields, `objectives`, `evaluate`, and where they say something `warnings`, `infeasibility` and
-    `describe`.
+    A subclass declares its fields, its `generator`, `objectives`, `evaluate`, and where they say something `warnings`,
+    `infeasibility` and `describe`.
     """
+
+    #: ``"module:function"``: ``function(seed, **sizes)`` returns the document of a random instance.
+    generator: ClassVar[str]
 
     problem: str
     name: Name
@@ -67,13 +71,18 @@ class Problem(Record):
 
     @classmethod
     def generate(cls, seed: int = 0, **sizes: Any) -> Self:
-        """Return a random instance; `sizes` are the keyword arguments that the problem's page names."""
-        raise NotImplementedError
+        """Return a random instance; `sizes` are the keyword arguments of the function that `generator` names."""
+        return cls.from_document(cls._generator()(seed, **sizes))
 
     @classmethod
     def sizes(cls) -> dict[str, Any]:
         """Return the keyword arguments that `generate` takes besides the seed, with their defaults."""
-        return keyword_defaults(cls.generate)
+        return keyword_defaults(cls._generator())
+
+    @classmethod
+    def _generator(cls) -> Callable[..., dict[str, Any]]:
+        module, _, function = cls.generator.partition(":")
+        return getattr(importlib.import_module(module), function)
 
     def to_document(self) -> dict[str, Any]:
         """Return the instance as a JSON document; `from_document` gives the same instance back."""

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
@@ -93,6 +93,7 @@ class EdgeCloud(Problem):
     """
 
     problem: Literal["edge-cloud"] = "edge-cloud"
+    generator: ClassVar[str] = "placeopt.problems.edge_cloud_instances:generate"
     nodes: tuple[Node, ...] = Field(min_length=1)
     delay_ms: dict[str, dict[str, Amount]]
     applications: tuple[Application, ...] = Field(min_length=1)
@@ -113,21 +114,6 @@ class EdgeCloud(Problem):
                     remedy = f"delays are symmetric; {other} to {one} is {back:g} ms: give one direction, or the same value twice"
                     raise DocumentError(f"{delay:g} ms is not legal", path=f"delay_ms.{one}.{other}", remedy=remedy)
         return self
-
-    @classmethod
-    def generate(cls, seed: int = 0, **sizes: Any) -> Self:
-        """Return a random instance; see `placeopt.problems.edge_cloud_instances.generate`."""
-        from placeopt.problems.edge_cloud_instances import generate
-
-        return cls.from_document(generate(seed, **sizes))
-
-    @classmethod
-    def sizes(cls) -> dict[str, Any]:
-        """Return the keyword arguments that `generate` takes besides the seed, with their defaults."""
-        from placeopt.problems.base import keyword_defaults
-        from placeopt.problems.edge_cloud_instances import generate
-
-        return keyword_defaults(generate)
 
     # -- numbers that the referee and the faces share ------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -24,7 +24,6 @@ from placeopt.problems.base import (
     Problem,
     Record,
     decimals,
-    keyword_defaults,
     require_unique,
     scaled_down,
     scaled_up,
@@ -117,6 +116,7 @@ class MultiCluster(Problem):
     """
 
     problem: Literal["multi-cluster"] = "multi-cluster"
+    generator: ClassVar[str] = "placeopt.problems.multi_cluster_instances:generate"
     semantics: Literal["fixed", "published"] = "fixed"
     clusters: tuple[Cluster, ...] = Field(min_length=2)
     latency_ms: dict[str, dict[str, Amount]]
@@ -135,20 +135,6 @@ class MultiCluster(Problem):
             text = f"{self.clusters[c].name!r} has {getattr(self.clusters[c], what):g} allocated, more than its capacity"
             raise DocumentError(text, path=f"clusters[{c}].{what}", remedy="what is allocated fits")
         return self
-
-    @classmethod
-    def generate(cls, seed: int = 0, **sizes: Any) -> Self:
-        """Return a random instance; see `placeopt.problems.multi_cluster_instances.generate`."""
-        from placeopt.problems.multi_cluster_instances import generate
-
-        return cls.from_document(generate(seed, **sizes))
-
-    @classmethod
-    def sizes(cls) -> dict[str, Any]:
-        """Return the keyword arguments of `placeopt.problems.multi_cluster_instances.generate` with their defaults."""
-        from placeopt.problems.multi_cluster_instances import generate
-
-        return keyword_defaults(generate)
 
     # -- numbers that the referee and the faces share ------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
@@ -24,7 +24,6 @@ from placeopt.problems.base import (
     Record,
     Violation,
     decimals,
-    keyword_defaults,
     require_unique,
     scaled_down,
     scaled_up,
@@ -114,6 +113,7 @@ class Rescheduling(Problem):
     """
 
     problem: Literal["rescheduling"] = "rescheduling"
+    generator: ClassVar[str] = "placeopt.problems.rescheduling_instances:generate"
     nodes: tuple[Node, ...] = Field(min_length=1)
     latency_ms: dict[str, dict[str, Amount]] = Field(default_factory=dict)
     services: tuple[Service, ...] = Field(min_length=1)
@@ -150,20 +150,6 @@ class Rescheduling(Problem):
                         raise DocumentError(text, path=where, remedy=did_you_mean(name, list(numbers)[:50]))
         if self.gateway not in numbers:
             raise DocumentError(f"unknown service {self.gateway!r}", path="gateway", remedy=did_you_mean(self.gateway, list(numbers)[:50]))
-
-    @classmethod
-    def generate(cls, seed: int = 0, **sizes: Any) -> Self:
-        """Return a random instance; see `placeopt.problems.rescheduling_instances.generate`."""
-        from placeopt.problems.rescheduling_instances import generate
-
-        return cls.from_document(generate(seed, **sizes))
-
-    @classmethod
-    def sizes(cls) -> dict[str, Any]:
-        """Return the keyword arguments of `placeopt.problems.rescheduling_instances.generate` with their defaults."""
-        from placeopt.problems.rescheduling_instances import generate
-
-        return keyword_defaults(generate)
 
     # -- numbers that the referee and the faces share ------------------------------------------------------------
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from placeopt.documents import validate
 from placeopt.errors import DocumentError, did_you_mean
-from placeopt.problems.base import Amount, Evaluation, Name, Objective, Problem, Record, keyword_defaults, require_unique
+from placeopt.problems.base import Amount, Evaluation, Name, Objective, Problem, Record, require_unique
 from placeopt.problems.rolling_update_arrays import RESOURCES, Arrays
 from placeopt.problems.rolling_update_referee import Referee
 
@@ -124,6 +124,7 @@ class RollingUpdate(Problem):
     """
 
     problem: Literal["rolling-update"] = "rolling-update"
+    generator: ClassVar[str] = "placeopt.problems.rolling_update_instances:generate"
     semantics: Literal["stay", "strict"] = "stay"
     nodes: tuple[Node, ...] = Field(min_length=1)
     cluster_latency_ms: dict[str, dict[str, Amount]] = Field(default_factory=dict)
@@ -137,20 +138,6 @@ class RollingUpdate(Problem):
         for a, application in enumerate(self.applications):
             application.check(f"applications[{a}]", nodes)
         return self
-
-    @classmethod
-    def generate(cls, seed: int = 0, **sizes: Any) -> Self:
-        """Return a random instance with the paper's distributions; see `placeopt.problems.rolling_update_instances.generate`."""
-        from placeopt.problems.rolling_update_instances import generate
-
-        return cls.from_document(generate(seed, **sizes))
-
-    @classmethod
-    def sizes(cls) -> dict[str, Any]:
-        """Return the keyword arguments of `placeopt.problems.rolling_update_instances.generate` with their defaults."""
-        from placeopt.problems.rolling_update_instances import generate
-
-        return keyword_defaults(generate)
 
     # -- numbers that the referee and the faces share ------------------------------------------------------------
 

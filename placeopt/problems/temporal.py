@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -29,7 +29,6 @@ from placeopt.problems.base import (
     Problem,
     Record,
     decimals,
-    keyword_defaults,
     require_unique,
     scaled_down,
     scaled_up,
@@ -102,6 +101,7 @@ class Temporal(Problem):
     """
 
     problem: Literal["temporal"] = "temporal"
+    generator: ClassVar[str] = "placeopt.problems.aws:generate"
     horizon_slots: PositiveCount
     slot_hours: Positive = 1.0
     latency_ms: dict[str, dict[str, Amount]]
@@ -120,20 +120,6 @@ class Temporal(Problem):
                     f"unknown origin {request.origin!r}", path=f"requests[{k}].origin", remedy=did_you_mean(request.origin, self.latency_ms)
                 )
         return self
-
-    @classmethod
-    def generate(cls, seed: int = 0, **sizes: Any) -> Self:
-        """Return a random instance with the paper's distributions; see `placeopt.problems.aws.generate`."""
-        from placeopt.problems.aws import generate
-
-        return cls.from_document(generate(seed, **sizes))
-
-    @classmethod
-    def sizes(cls) -> dict[str, Any]:
-        """Return the keyword arguments of `placeopt.problems.aws.generate` with their defaults."""
-        from placeopt.problems.aws import generate
-
-        return keyword_defaults(generate)
 
     # -- numbers that the referee and the faces share ------------------------------------------------------------
 
