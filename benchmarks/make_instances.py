@@ -6,7 +6,8 @@ FOLDER is ``instances`` unless given. The aws instances have the prices and late
 al., CNSM 2024, and requests drawn from that paper's distributions with seed 2024; ``toy`` is written by hand. The rescheduling
 instance has the testbed of the REACH paper and its Chain application, placed at random with the same seed; the rolling-update
 instance has the 10 applications of 5 microservices on 16 nodes of M. Zambianco et al., ICIN 2024; the multi-cluster instance has
-100 requests drawn from the distributions of J. Santos et al., FGCS 2025, at a rate of 20, over four clusters.
+100 requests drawn from the distributions of J. Santos et al., FGCS 2025, at a rate of 20, over four clusters. The edge-cloud instances
+are 50 applications on the basic topology of P. Soumplis et al., SN Computer Science 2024, and a corner of it that solvers can prove.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pathlib import Path
 from placeopt.documents import write_json
 from placeopt.problems import from_document
 from placeopt.problems.aws import generate
+from placeopt.problems.edge_cloud_instances import TOPOLOGIES
+from placeopt.problems.edge_cloud_instances import generate as generate_edge_cloud
 from placeopt.problems.multi_cluster_instances import generate as generate_multi_cluster
 from placeopt.problems.rescheduling_instances import generate as generate_rescheduling
 from placeopt.problems.rolling_update_instances import generate as generate_rolling_update
@@ -75,6 +78,8 @@ def bundled() -> dict[str, dict]:
         "rescheduling/chain-12.json": chain,
         "rolling-update/repack-10x5.json": repack,
         "multi-cluster/stream-4x100.json": generate_multi_cluster(SEED) | {"name": "stream-4x100"},
+        "edge-cloud/basic-50.json": generate_edge_cloud(SEED, applications=50, **TOPOLOGIES["basic"]) | {"name": "basic-50"},
+        "edge-cloud/corner-5.json": generate_edge_cloud(SEED, applications=5, near=4, far=2, cloud=1, load=1.0) | {"name": "corner-5"},
     }
 
 

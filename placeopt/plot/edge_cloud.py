@@ -123,27 +123,32 @@ def _hover(problem: EdgeCloud, hosts: np.ndarray, use: np.ndarray) -> list[str]:
 
 
 def use_of_layers(problem: EdgeCloud, plan: Mapping[str, Any]) -> dict[str, float]:
-    """Return the microservices on every layer, and the operating and network parts of the cost."""
+    """Return the microservices on every layer, the share of its cpu in use, and the operating and network parts of the cost."""
     table, hosts = problem.arrays, problem.hosts(plan)
     placed = hosts >= 0
     count = Counter(problem.nodes[v].layer for v in hosts[placed].tolist())
     found = {layer: float(count[layer]) for layer in problem.layers}
+    of_layer = np.array([node.layer for node in problem.nodes])
+    for layer in problem.layers:
+        load, capacity = table.demand[placed][of_layer[hosts[placed]] == layer, 0].sum(), table.capacity[of_layer == layer, 0].sum()
+        found[f"{layer} cpu"] = float(load / max(1, capacity))
     found["operating cost"] = float(table.operating[hosts[placed]].sum())
     found["network cost"] = float((table.network[hosts[placed]] * table.data[placed]).sum())
     return found
 
 
 def sweep_figure(problem: EdgeCloud, plans: Sequence[tuple[float, Mapping[str, Any]]], title: str) -> Figure:
-    """Return the front, the use of the layers and the parts of the cost of plans, each with the weight it was made for."""
+    """Return the front, the use of the layers and the parts of the cost of plans, each with the weight of the cost it was made for."""
     rows = [(weight, problem.evaluate(plan).values, use_of_layers(problem, plan)) for weight, plan in sorted(plans, key=lambda p: p[0])]
     weights = [row[0] for row in rows]
-    drawing = new_figure(9.0, 3.2)
-    front, layers, parts = drawing.subplots(1, 3)
+    drawing = new_figure(9.0, 5.6)
+    (front, layers), (parts, shares) = drawing.subplots(2, 2)
     front.plot([values[0] for _, values, _ in rows], [values[1] for _, values, _ in rows], "o-", color=PALETTE[0], markersize=3)
     front.set(xlabel="cost (units)", ylabel="latency (ms)")
     _lines(layers, weights, {layer: [use[layer] for *_, use in rows] for layer in problem.layers}, "microservices")
     costs = {part: [use[part] for *_, use in rows] for part in ("operating cost", "network cost")}
     _lines(parts, weights, costs, "cost (units)")
+    _lines(shares, weights, {layer: [use[f"{layer} cpu"] for *_, use in rows] for layer in problem.layers}, "share of cpu in use")
     drawing.suptitle(title, fontsize=9, x=0.01, ha="left")
     return drawing
 
