@@ -48,7 +48,7 @@ def _node(rng: np.random.Generator, k: int) -> dict[str, Any]:
         "topology.kubernetes.io/region": "us-east-1", "topology.kubernetes.io/zone": zone, "pool": "batch" if k % 10 == 0 else "general",
     }  # fmt: skip
     taints = [{"key": "pool", "value": "batch", "effect": "NoSchedule"}] if k % 10 == 0 else []
-    conditions = [{"type": t, "status": "True" if t == "Ready" else "False", "lastHeartbeatTime": _STAMP, "reason": "Kubelet", "message": "kubelet is fine"}
+    conditions = [{"type": t, "status": "True" if t == "Ready" else "False", "lastHeartbeatTime": _STAMP, "reason": "Kubelet", "message": "is fine"}
                   for t in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")]  # fmt: skip
     images = [{"names": [f"registry.example/team/app-{i}@sha256:{'0' * 64}"], "sizeBytes": 10**8 + i} for i in range(20)]
     spec = {"providerID": f"aws:///{zone}/i-{k:017d}", **({"taints": taints} if taints else {})}
@@ -98,7 +98,8 @@ def _spec(name: str, cpu: str, memory: str, node: str, calls: list[str] | None =
     }  # fmt: skip
     sources = [{"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}, {"configMap": {"name": "kube-root-ca.crt"}}]
     return {
-        "containers": [container], "nodeName": node, "dnsPolicy": "ClusterFirst", "enableServiceLinks": True, "priority": 0, "restartPolicy": "Always",
+        "containers": [container], "nodeName": node, "dnsPolicy": "ClusterFirst", "enableServiceLinks": True, "priority": 0,
+        "restartPolicy": "Always",
         "schedulerName": "default-scheduler", "serviceAccountName": name, "terminationGracePeriodSeconds": 30,
         "tolerations": [{"effect": "NoExecute", "key": f"node.kubernetes.io/{k}", "operator": "Exists", "tolerationSeconds": 300}
                         for k in ("not-ready", "unreachable")],
@@ -110,8 +111,8 @@ def _pod(space: str, name: str, labels: dict[str, str], owner: tuple[str, str], 
     reference = {"apiVersion": "apps/v1", "blockOwnerDeletion": True, "controller": True, "kind": owner[0], "name": owner[1], "uid": "0" * 36}
     conditions = [{"lastProbeTime": None, "lastTransitionTime": _STAMP, "status": "True", "type": t}
                   for t in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")]  # fmt: skip
-    running = {"containerID": f"containerd://{'a' * 64}", "image": spec["containers"][0]["image"], "imageID": f"sha256:{'b' * 64}",
-               "lastState": {}, "name": "app", "ready": True, "restartCount": 0, "started": True, "state": {"running": {"startedAt": _STAMP}}}  # fmt: skip
+    running = {"containerID": f"containerd://{'a' * 64}", "image": spec["containers"][0]["image"],
+               "imageID": f"sha256:{'b' * 64}", "lastState": {}, "name": "app", "ready": True, "restartCount": 0, "started": True, "state": {"running": {"startedAt": _STAMP}}}  # fmt: skip
     about = {"name": name, "namespace": space, "labels": labels, "ownerReferences": [reference], "uid": "1" * 36, "resourceVersion": "123456",
              "creationTimestamp": _STAMP, "generateName": name.rsplit("-", 1)[0] + "-", "annotations": {"prometheus.io/scrape": "true"}}  # fmt: skip
     status = {"phase": "Running", "conditions": conditions, "containerStatuses": [running], "hostIP": "10.0.0.1", "podIP": "10.1.0.1",
