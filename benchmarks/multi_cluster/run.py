@@ -139,7 +139,8 @@ def table_8(share: float) -> Iterator[str]:
             inside = abs(value - mean) <= half + (0.005 if key == "gini" else 0.0)
             cells.append(f"{mean:g} ± {half:g} / {ours[key][0]:.{digits}f}" + ("" if inside else " (outside)"))
             if not inside:
-                misses.append(f"{name}, {key}: {ours[key][0]:.4g} ± {ours[key][1]:.2g}")
+                note = " (the result file published for it has .670)" if (name, key) == ("binpack", "gini") else ""
+                misses.append(f"{name}, {key}: {ours[key][0]:.4g} ± {ours[key][1]:.2g}{note}")
         rows.append((name, *cells))
     yield "## Table 8, greedy rows: paper / ours"
     yield ""
@@ -206,9 +207,9 @@ def figures(share: float) -> Iterator[str]:
             yield ""
             yield "Rejected in % / cost / latency in ms / Gini coefficient; `myopic` with the Balanced weights."
             if key == "ratio" and semantics == "published":
-                yield "The result files published for the paper's greedy policies have the same mean latency at all six ratios, and a Gini"
-                yield "coefficient of exactly .75 in every episode: what a choice from a single cluster gives. So their 4 to 79 % of rejections,"
-                yield "and the 40 % at ratios 3 and 4 that the paper reports, say nothing of the policies below."
+                yield "The result files published for the paper's CPU-, Binpack- and Karmada-Greedy have each the same mean latency at all six"
+                yield "ratios, and a Gini coefficient of exactly .75 in all episodes: what a choice from a single cluster gives. So their 4 to 65 % of"
+                yield "rejections, among them the 40 % at ratios 3 and 4 that the paper reports, say nothing of the policies below."
             yield ""
             yield from table((key, *names), rows)
             yield ""
@@ -248,15 +249,15 @@ def spreads(share: float) -> Iterator[str]:
 
 def regret(share: float) -> Iterator[str]:
     """Yield what policies lose against one who knew the trace."""
-    count, rows = max(2, int(20 * share)), []
+    count, rows = max(2, int(10 * share)), []
     names = ("cpu-greedy", "binpack", "karmada-greedy", "myopic", "rollout")
-    for rate, requests in ((5.0, 15), (20.0, 12)):
+    for rate, requests in ((5.0, 12), (20.0, 10)):
         for strategy in ("latency", "cost", "inequality", "balanced"):
             weights = np.array(STRATEGIES[strategy])
             best, lost, proven = [], {name: [] for name in names}, 0
             for seed in range(count):
                 problem = Problem.generate(seed, requests=requests, rate=rate)
-                answer = optimum(problem, weights, 20000)
+                answer = optimum(problem, weights, 3000)
                 proven += answer.proven
                 best.append(answer.reward)
                 for name in names:
