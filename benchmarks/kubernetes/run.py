@@ -100,13 +100,13 @@ def main() -> None:
         folder = Path(name)
         rows = imports(folder, cluster(arguments.nodes, arguments.pods, 1))
         answers, words = solves(folder, arguments.seconds)
-    met = "met" if float(str(rows[0][2])) <= LIMIT_SECONDS else "missed"
+    wall, cpu = ("met" if float(str(rows[0][k])) <= LIMIT_SECONDS else "missed" for k in (2, 3))
     lines = [
         "# A large cluster, imported and repacked", "",
         f"{about} `python benchmarks/kubernetes/run.py`: {arguments.nodes} nodes and {arguments.pods} pods made by `make_cluster.py`,",
         "as kubectl prints them. A fresh process each; the whole command counts: start, reading, checking, writing instance and origin file.", "",
         *table(("file", "size", "wall s", "CPU s", "peak MiB"), rows), "",
-        f"The aim, JSON in at most {LIMIT_SECONDS} s: {met}.", "",
+        f"The aim, JSON in at most {LIMIT_SECONDS} s: {wall} by the clock, {cpu} in CPU seconds (the load of the machine is above).", "",
         f"## A plan, replayed step by step ({arguments.seconds:g} s each)", "", *words, "",
         *table(HEAD, answers), "", "Node selectors, taints and required affinity are in the instance (by anchors), so no plan breaks them.",
     ]  # fmt: skip
