@@ -208,8 +208,8 @@ def figures(share: float) -> Iterator[str]:
             yield "Rejected in % / cost / latency in ms / Gini coefficient; `myopic` with the Balanced weights."
             if key == "ratio" and semantics == "published":
                 yield "The result files published for the paper's CPU-, Binpack- and Karmada-Greedy have each the same mean latency at all six"
-                yield "ratios, and a Gini coefficient of exactly .75 in all episodes: what a choice from a single cluster gives. So their 4 to 65 % of"
-                yield "rejections, among them the 40 % at ratios 3 and 4 that the paper reports, say nothing of the policies below."
+                yield "ratios, and a Gini coefficient of exactly .75 in all episodes: what a choice from a single cluster gives. So their 4 to 65 %"
+                yield "of rejections, among them the 40 % at ratios 3 and 4 that the paper reports, say nothing of the policies below."
             yield ""
             yield from table((key, *names), rows)
             yield ""
