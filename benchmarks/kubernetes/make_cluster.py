@@ -113,7 +113,8 @@ def _pod(space: str, name: str, labels: dict[str, str], owner: tuple[str, str], 
                   for t in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")]  # fmt: skip
     running = {"containerID": f"containerd://{'a' * 64}", "image": spec["containers"][0]["image"],
                "imageID": f"sha256:{'b' * 64}",
-               "lastState": {}, "name": "app", "ready": True, "restartCount": 0, "started": True, "state": {"running": {"startedAt": _STAMP}}}  # fmt: skip
+               "lastState": {}, "name": "app", "ready": True, "restartCount": 0, "started": True,
+               "state": {"running": {"startedAt": _STAMP}}}  # fmt: skip
     about = {"name": name, "namespace": space, "labels": labels, "ownerReferences": [reference], "uid": "1" * 36, "resourceVersion": "123456",
              "creationTimestamp": _STAMP, "generateName": name.rsplit("-", 1)[0] + "-", "annotations": {"prometheus.io/scrape": "true"}}  # fmt: skip
     status = {"phase": "Running", "conditions": conditions, "containerStatuses": [running], "hostIP": "10.0.0.1", "podIP": "10.1.0.1",

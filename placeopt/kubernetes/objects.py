@@ -11,7 +11,7 @@ from typing import Any
 
 from placeopt.errors import DocumentError
 from placeopt.kubernetes.quantities import millicores, whole_bytes
-from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.reading import LABEL_KEY, View
 
 #: Milli-CPU and bytes; None where nothing is said.
 Amounts = tuple[int | None, int | None]
@@ -213,7 +213,7 @@ def container(view: View) -> Container:
             environment.append((entry["name"].text(), value))
     ports = tuple(port["hostPort"].whole(0, most=65535) for port in view["ports"].items() if port["hostPort"])
     asked = {**resources["limits"].mapping(), **requests.mapping()}
-    extended = tuple(sorted(key for key in asked if isinstance(key, str) and key not in _ORDINARY and not key.startswith("hugepages-")))
+    extended = tuple(sorted(key for key in asked if LABEL_KEY.fullmatch(key) and key not in _ORDINARY))
     name, sidecar = view["name"].text("?"), view["restartPolicy"].value == "Always"
     return Container(view, name, amounts(requests), amounts(resources["limits"]), sidecar, environment, ports, extended)
 

@@ -19,6 +19,7 @@ from placeopt.kubernetes.sizes import Policy, Size, effective
 
 _SAFE, _LOCAL = "cluster-autoscaler.kubernetes.io/safe-to-evict", "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 _MIRROR, _KEEP = "kubernetes.io/config.mirror", "karpenter.sh/do-not-disrupt"
+_AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 _SHARED = {"ReadWriteMany", "ReadOnlyMany"}
 
 
@@ -90,6 +91,7 @@ def units(cluster: Cluster, rules: Rules, notes: Notes, *, pin: bool = True) -> 
             unit.stays = _why(unit, cluster, rules)
     _budgets(cluster, found, notes)
     _apart(found)
+    _preferences(found, notes)
     for unit in found:
         if unit.stays:
             notes.add("pinned", unit.stays, unit.label)
@@ -164,6 +166,8 @@ def _why(unit: Unit, cluster: Cluster, rules: Rules) -> str:
         return "pods of a StatefulSet: a new copy cannot start before the old one ends"
     if unit.kind in ("Job", "CronJob"):
         return "pods of a Job: their work would be lost"
+    if extended := sorted({name for c in unit.spec.containers for name in c.extended}):
+        return f"pods with resources that no model counts ({', '.join(extended)[:200]})"
     return _why_volumes(unit, cluster, rules) or _why_ports(unit)
 
 
@@ -221,6 +225,14 @@ def _share(value: object, count: int) -> int:
     if text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit():
         return -(-int(text[:-1]) * count // 100)
     return int(parse(text)) if text.isascii() and text.isdigit() else 0
+
+
+def _preferences(found: Sequence[Unit], notes: Notes) -> None:
+    """Name the pods whose preferences about nodes and other pods no model knows."""
+    for unit in found:
+        kinds = [unit.spec.affinity[kind]["preferredDuringSchedulingIgnoredDuringExecution"].value for kind in _AFFINITIES]
+        if not unit.bound and any(kinds):
+            notes.add("not-expressed", "preferences (preferred affinity and anti-affinity)", unit.label)
 
 
 def _apart(found: Sequence[Unit]) -> None:

@@ -34,10 +34,10 @@ def node(name: str, cpu: str = "4", memory: str = "8Gi", *, labels: Json | None 
 
 def pod(name: str, on: str | None, *, owner: tuple[str, str] | None = ("ReplicaSet", "web-6f9"), labels: Json | None = None,
         annotations: Json | None = None, cpu: str | None = "500m", memory: str | None = "512Mi", space: str = "shop", phase: str = "Running",
-        env: Json | None = None, **spec: Any) -> Json:  # fmt: skip
+        env: Json | None = None, limits: Json | None = None, **spec: Any) -> Json:  # fmt: skip
     """Return a running pod of one container."""
     requests = {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value is not None}
-    container = {"name": "main", "resources": {"requests": requests}, "env": [{"name": k, "value": v} for k, v in (env or {}).items()]}
+    container = {"name": "main", "resources": {"requests": requests, "limits": limits or {}}, "env": [{"name": k, "value": v} for k, v in (env or {}).items()]}
     meta: Json = {"name": name, "namespace": space, "labels": {"app": name.rsplit("-", 1)[0], **(labels or {})}, "annotations": annotations or {}}
     if owner is not None:
         meta["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
@@ -190,6 +190,7 @@ STAYING: dict[str, tuple[Json, Json]] = {
     "spread": ({"topologySpreadConstraints": [{"topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}]}, {}),
     "anti": ({"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
         {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}]}}}, {}),
+    "gpu": ({"limits": {"nvidia.com/gpu": 1}}, {}),
     "namespace": ({"space": "other"}, {"namespaces": ("shop",)}),
 }  # fmt: skip
 MOVING: dict[str, tuple[Json, Json]] = {
@@ -199,6 +200,7 @@ MOVING: dict[str, tuple[Json, Json]] = {
     "safe": ({"volumes": [{"name": "v", "hostPath": {}}], "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}, {}),
     "spared": ({"volumes": [{"name": "v", "emptyDir": {}}],
                 "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": "u, v"}}, {}),
+    "preferred": ({"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}}, {}),
     "soft": ({"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}, {}),
     "system": ({"space": "kube-system"}, {"fixed_namespaces": ()}),
 }  # fmt: skip
