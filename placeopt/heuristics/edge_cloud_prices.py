@@ -22,8 +22,8 @@ from placeopt.problems.edge_cloud import EdgeCloud
 FIRST_STEP, LAST_STEP = 0.08, 0.0025
 #: The same of the prices by layer that these begin with, how many steps, and the applications that they look at.
 FIRST_LAYER_STEP, LAST_LAYER_STEP, LAYER_STEPS, SAMPLE = 0.5, 0.03, 40, 128
-#: Memory of the mean slope and of its square.
-MEAN, SQUARE = 0.85, 0.95
+#: Memory of the mean slope and of its square; steps over which their length grows, since the first slopes say little of each node.
+MEAN, SQUARE, RAMP = 0.85, 0.95, 8
 #: Nodes of the search for one application after which only its proven part counts.
 SEARCH_LIMIT = 500
 
@@ -153,7 +153,7 @@ class Relaxation:
             slope = self.excess()
             if ((slope <= 0) & ((slope == 0) | (climb.price == 0))).all():
                 break  # the placements fit and pay for no room that they leave: they are optimal
-            climb.step(slope, first * (last / first) ** max(step / steps, share.progress))
+            climb.step(slope, min(1.0, (step + 1) / (RAMP + 1)) * first * (last / first) ** max(step / steps, share.progress))
         return best
 
 
