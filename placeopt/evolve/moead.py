@@ -7,6 +7,8 @@ seeds from heuristics/, children of a block of subproblems made and evaluated at
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from placeopt.budget import Budget
@@ -15,6 +17,9 @@ from placeopt.evolve.search import Search
 from placeopt.front import Front, Objective
 from placeopt.heuristics.weights import lattice
 from placeopt.problems.base import Problem
+
+#: Part of the budget from which on a lattice of a fineness is used, 1 being about 200 subproblems: first converge, then spread.
+STAGES = ((0.0, 1.0), (0.3, 1.5), (0.6, 2.5))
 
 
 @kernel
@@ -46,6 +51,21 @@ def _choose(block, neighbours, F, locality, state, parents, candidates):
 
 
 @kernel
+def _fittest(weights, F, excess):
+    """Return for each weight the row of least Tchebycheff value, of those that violate least."""
+    chosen = np.zeros(len(weights), dtype=np.int64)
+    for j in range(len(weights)):
+        least = np.inf
+        for k in range(len(F)):
+            value = 1e9 * excess[k]
+            for m in range(F.shape[1]):
+                value = max(value, weights[j, m] * F[k, m] + 1e9 * excess[k])
+            if value < least:
+                least, chosen[j] = value, k
+    return chosen
+
+
+@kernel
 def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, excess, most):
     """Let each child replace at most `most` of the subproblems named in its row of `candidates` that it betters."""
     num = len(ideal)
@@ -70,21 +90,36 @@ class _Population:
     """One vector for each weight."""
 
     def __init__(self, search: Search, neighbours: int, fineness: float):
-        lattice_weights = np.maximum(lattice(len(search.objectives), fineness), 1e-3)
-        if len(lattice_weights) < 20:  # one objective: many copies of the one weight
-            lattice_weights = np.repeat(lattice_weights, 50, axis=0)
-        distance = ((lattice_weights[:, None] - lattice_weights[None]) ** 2).sum(axis=2)
-        self.neighbours = np.argsort(distance, axis=1, kind="stable")[:, :neighbours]
-        X, F, G = search.evaluate(search.first(len(lattice_weights)))
-        excess = G.sum(axis=1)
+        self._spread(len(search.objectives), neighbours, fineness)
+        X, F, G = search.evaluate(search.first(len(self.lattice)))
         search.archive.settle()
+        self._fill(X, F, G.sum(axis=1))
+        self.state = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
+
+    def refine(self, search: Search, neighbours: int, fineness: float) -> None:
+        """Change to a finer lattice, filled from the archive, where that has a vector for each weight."""
+        search.archive.settle()
+        if len(search.archive) >= len(lattice(len(search.objectives), fineness)):
+            self._spread(len(search.objectives), neighbours, fineness)
+            self._fill(search.archive.result(), search.archive.F, np.zeros(len(search.archive)))
+
+    def _spread(self, dimensions: int, neighbours: int, fineness: float) -> None:
+        self.lattice = np.maximum(lattice(dimensions, fineness), 1e-3)
+        if len(self.lattice) < 20:  # one objective: many copies of the one weight
+            self.lattice = np.repeat(self.lattice, 50, axis=0)
+        steps = np.rint(self.lattice / self.lattice[self.lattice > 1e-3].min())  # whole numbers: ties do not depend on rounding
+        squares = (steps**2).sum(axis=1)
+        distance = squares[:, None] + squares[None] - 2 * steps @ steps.T
+        width = min(neighbours, len(distance)) - 1
+        self.neighbours = np.argpartition(distance, width, axis=1)[:, : width + 1]
+
+    def _fill(self, X: np.ndarray, F: np.ndarray, excess: np.ndarray) -> None:
+        """Choose for every weight the best of some vectors."""
         good = F[excess == excess.min()]
         self.ideal = good.min(axis=0)
-        self.weights = lattice_weights / np.maximum(good.max(axis=0) - self.ideal, 1e-9)
-        distance_to = (self.weights[:, None, :] * (F[None] - self.ideal)).max(axis=2) + 1e9 * excess
-        chosen = distance_to.argmin(axis=1)
-        self.X, self.F, self.excess = X[chosen].copy(), F[chosen].copy(), excess[chosen].copy()
-        self.state = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
+        self.weights = self.lattice / np.maximum(good.max(axis=0) - self.ideal, 1e-9)
+        chosen = _fittest(self.weights, F - self.ideal, excess)
+        self.X, self.F, self.excess = X[chosen], F[chosen], excess[chosen]
 
 
 def run(
@@ -113,21 +148,28 @@ def run(
     replacements : int
         How many vectors one child may replace.
     fineness : float, optional
-        Of the lattice of weights; 1 gives about 200 subproblems. Longer runs make use of more: 1.5 from 30,000 evaluations or
-        one second on.
+        Of the lattice of weights; 1 gives about 200 subproblems. By default it grows during the run: see `STAGES`.
     """
-    if fineness is None:
-        fineness = 1.5 if min(budget.evaluations_left / 30_000, budget.seconds_left / 1) >= 1 else 1.0
     search = Search(problem, objectives, budget, seed, start)
-    population = _Population(search, neighbours, fineness)
+    stages = [(0.0, fineness)] if fineness else list(STAGES)
+    population = _Population(search, neighbours, stages.pop(0)[1])
     order = np.empty(0, dtype=np.int64)
     while not search.finished:
+        if stages and _progress(budget) >= stages[0][0]:
+            population.refine(search, neighbours, stages.pop(0)[1])
+            order = order[:0]
         if len(order) == 0:
             order = search.rng.permutation(len(population.X))
         _generation(search, population, order[:block], locality, replacements)
         order = order[block:]
-    parameters = {"neighbours": neighbours, "block": block, "locality": locality, "replacements": replacements, "fineness": fineness}
+    parameters = {"neighbours": neighbours, "block": block, "locality": locality, "replacements": replacements, "fineness": fineness or "staged"}
     return search.conclude("moead", parameters)
+
+
+def _progress(budget: Budget) -> float:
+    """Return the part of the budget that is used."""
+    evaluations, seconds = budget.evaluations_limit or math.inf, budget.seconds_limit or math.inf
+    return max(budget.evaluations / evaluations, budget.seconds / seconds)
 
 
 def _generation(search: Search, population: _Population, block: np.ndarray, locality: float, replacements: int) -> None:
