@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placeopt import problems
+from placeopt import cli, problems
+from placeopt.documents import write_json
 from placeopt.errors import DocumentError, UsageError
 from placeopt.problems.edge_cloud import EdgeCloud
 from placeopt.problems.edge_cloud_arrays import fits
@@ -199,3 +200,21 @@ def test_generated_instances():
 def test_summary_of_a_plan():
     """The summary counts microservices by layer."""
     assert EdgeCloud.from_document(DOCUMENT).describe(place("c", "c")) == {"microservices": "2 on cloud", "nodes in use": "1 of 2"}
+
+
+def test_check_says_why_there_is_no_plan(tmp_path, capfd):
+    """``placeopt check`` ends with 3 and a line for each reason: no node, no pair of nodes, too much in all."""
+    document = EdgeCloud.generate(1, applications=4, near=2, far=1, cloud=1).to_document()
+    first, second = document["applications"][:2]
+    first["microservices"][0]["cpu_cores"] = 9999.0
+    second["flows"] = [{"from": "m1", "to": "m2", "max_delay_ms": 0.0}]
+    largest = max(node["cpu_cores"] for node in document["nodes"])
+    second["microservices"][0]["cpu_cores"], second["microservices"][1]["cpu_cores"] = largest, 1.0
+    path = tmp_path / "crowded.json"
+    write_json(path, document)
+    with pytest.raises(SystemExit) as end:
+        cli.main(["check", str(path)])
+    out = capfd.readouterr().out
+    assert end.value.code == 3 and "no plan can exist" in out
+    for words in ("'m1' of 'a1' needs 9999 cores", "no two nodes can host 'm1' and 'm2' of 'a2' within 0 ms", "of the cpu of all nodes"):
+        assert words in out
