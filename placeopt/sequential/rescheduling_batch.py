@@ -16,15 +16,18 @@ import numpy as np
 from placeopt.errors import UsageError
 from placeopt.problems.rescheduling import Rescheduling
 from placeopt.sequential import rescheduling_kernels as kernels
+from placeopt.sequential.rescheduling_state import Rules, State
 
 #: Columns of an observation. The paper's three components, what nodes have left, what replicas ask for, where they run, as seen from
 #: a move of a replica from one node to another; with what the latency model makes of them. The row of idle has other contents in the
-#: first two columns: the latency in seconds, and the share of the steps that is left. "If all went": every replica of every service,
-#: from here to there, as if there were room.
+#: first two columns: the latency in seconds, and the share of the steps that is left. "If the
+#: service went": all its replicas to that node, as if there were room, the reward shared among those that are far away from it; "if all
+#: went": the same of all services on the critical path.
 FEATURES = (
     "free cpu there", "free memory there", "free cpu here", "free memory here", "cpu", "memory", "execution here", "execution there",
     "user latency here", "user latency there", "gateway", "latency to partners here", "latency to partners there", "share of replicas here",
-    "share of replicas there", "on the critical path", "reward / 100 ms", "gain / 100 ms if all went", "idle",
+    "share of replicas there", "on the critical path", "reward / 100 ms", "reward per move if the service went",
+    "reward per move if all went", "idle",
 )  # fmt: skip
 
 
@@ -51,7 +54,7 @@ class ReschedulingBatch:
 
     Attributes
     ----------
-    state : `placeopt.sequential.rescheduling_kernels.State`
+    state : `placeopt.sequential.rescheduling_state.State`
 
     Examples
     --------
@@ -83,7 +86,7 @@ class ReschedulingBatch:
         slots = max(slots, replicas[1]) if replicas else slots
         services = max(len(p.services) for p in self.problems)
         self.num_envs, self.nodes, self.slots = num_envs, len(self.problems[0].nodes), services * slots
-        self.num_actions, self.num_features = self.slots * self.nodes + 1, kernels.NUM_FEATURES
+        self.num_actions, self.num_features = self.slots * self.nodes + 1, len(FEATURES)
         self.rules = _rules(
             self.problems, fewest=replicas[0] if replicas else 0, slots=slots, background=float(background), given=start == "given",
             steps=self.slots + 4 if steps is None else steps, penalty=float(penalty), invalid=float(invalid),
@@ -155,13 +158,13 @@ def _stack(parts: Sequence[np.ndarray]) -> np.ndarray:
     return found
 
 
-def _rules(problems: Sequence[Rescheduling], **options: Any) -> kernels.Rules:
+def _rules(problems: Sequence[Rescheduling], **options: Any) -> Rules:
     tables = [p.arrays for p in problems]
     owners = [np.repeat(np.repeat(np.arange(len(t.replicas)), np.diff(t.group_first)), np.diff(t.member_first)).astype(np.int64) for t in tables]
     sizes = [np.lexsort((-t.demand[:, 1], -t.demand[:, 0])).astype(np.int64) for t in tables]
     names = ("demand", "capacity", "home", "execution", "user", "delay", "order", "group_first", "member_first", "member")
     padded: dict[str, Any] = {name: _stack([getattr(t, name) for t in tables]) for name in names}
-    return kernels.Rules(
+    return Rules(
         **padded,
         services=np.array([len(t.replicas) for t in tables], dtype=np.int64),
         reached=np.array([len(t.order) for t in tables], dtype=np.int64),
@@ -186,17 +189,18 @@ def _together(problem: Rescheduling) -> np.ndarray:
     return latency
 
 
-def _state(rules: kernels.Rules, num_envs: int) -> kernels.State:
+def _state(rules: Rules, num_envs: int) -> State:
     _, services, nodes = rules.execution.shape
     calls, zeros, whole = max(1, rules.member.shape[1]), np.zeros, partial(np.zeros, dtype=np.int64)
-    return kernels.State(
+    return State(
         random=np.arange(num_envs, dtype=np.uint64), app=whole(num_envs), place=whole((num_envs, services * rules.slots)),
         counts=whole((num_envs, services, nodes)), replicas=np.ones((num_envs, services), dtype=np.int64),
         free=whole((num_envs, nodes, 2)), latency=zeros((num_envs, 2)), taken=whole(num_envs),
         made=whole((num_envs, rules.steps, 3)), ended=np.ones(num_envs, dtype=bool), te=zeros((num_envs, services)),
         ds=zeros((num_envs, calls)), took=zeros(services), weight=zeros(services), crit=zeros(calls),
         saved=zeros(calls), ahead=zeros((calls, nodes)), back=zeros((calls, nodes)), reach=zeros((services, nodes)),
-        partners=whole(services), room=zeros((services, nodes), dtype=bool), share=zeros((nodes, 2)),
+        partners=whole(services), room=zeros((services, nodes), dtype=bool), share=zeros((nodes, 2)), whole=zeros((services, nodes)),
+        every=zeros(nodes),
         change=zeros((services, nodes, nodes)),
     )  # fmt: skip
 

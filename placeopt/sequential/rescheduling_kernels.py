@@ -1,78 +1,16 @@
 """Compiled episodes of rescheduling: a move of one replica or idle, again and again, in many environments at once.
 
-``r`` is `Rules`, ``s`` is `State`, ``e`` an environment, ``a`` its application throughout.
+``r`` is `placeopt.sequential.rescheduling_state.Rules`, ``s`` its `State`, ``e`` an environment, ``a`` its application throughout.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.compiled import kernel
 
-#: Columns of an observation, see `placeopt.sequential.rescheduling_batch.FEATURES`.
-NUM_FEATURES = 19
 #: Rewards are given in this many ms.
 _SPAN_MS = 100.0
-
-
-class Rules(NamedTuple):
-    """What does not change: K applications on N nodes, S services at most, padded with 0; arrays as in `rescheduling.Arrays`."""
-
-    demand: np.ndarray  # int64 (K, S, 2)
-    capacity: np.ndarray  # int64 (K, N, 2)
-    home: np.ndarray  # int64 (K, S, N)
-    execution: np.ndarray  # (K, S, N)
-    user: np.ndarray  # (K, N)
-    delay: np.ndarray  # (K, N, N)
-    services: np.ndarray  # int64 (K,)
-    reached: np.ndarray  # int64 (K,) how much of `order` counts
-    order: np.ndarray  # int64 (K, S) callees first
-    group_first: np.ndarray  # int64 (K, S + 1)
-    member_first: np.ndarray  # int64 (K, groups + 1)
-    member: np.ndarray  # int64 (K, calls)
-    owner: np.ndarray  # int64 (K, calls)
-    calls: np.ndarray  # int64 (K,)
-    size: np.ndarray  # int64 (K, S) services, the largest first
-    most: np.ndarray  # (K, 3) largest execution and user latency, and delay
-    largest: np.ndarray  # int64 (K, 2) largest demand
-    together: np.ndarray  # (K, N) latency if every replica ran on one node
-    fewest: int  # replicas of a service; 0: as the application has it
-    slots: int  # replicas of a service that there is room for in an observation
-    background: float  # largest share of a node that others use
-    given: bool  # episodes begin at `home`
-    steps: int  # of an episode at most
-    penalty: float  # ms that a move costs
-    invalid: float  # reward of an illegal action
-
-
-class State(NamedTuple):
-    """Where M environments are."""
-
-    random: np.ndarray  # uint64 (M,)
-    app: np.ndarray  # int64 (M,)
-    place: np.ndarray  # int64 (M, S * slots) node of a replica, -1: there is none
-    counts: np.ndarray  # int64 (M, S, N)
-    replicas: np.ndarray  # int64 (M, S)
-    free: np.ndarray  # int64 (M, N, 2)
-    latency: np.ndarray  # (M, 2) at the start, now
-    taken: np.ndarray  # int64 (M,) moves made
-    made: np.ndarray  # int64 (M, steps, 3) service, from, to
-    ended: np.ndarray  # bool (M,)
-    te: np.ndarray  # (M, S) mean execution, with the users' latency for the gateway
-    ds: np.ndarray  # (M, calls) mean latency of every call
-    took: np.ndarray  # (S,) scratch
-    weight: np.ndarray  # (S,) scratch: times on the critical path
-    crit: np.ndarray  # (calls,) scratch: the same of calls
-    saved: np.ndarray  # (calls,) scratch
-    ahead: np.ndarray  # (calls, N) scratch: mean latency of a call from a node
-    back: np.ndarray  # (calls, N) scratch: mean latency of a call to a node
-    reach: np.ndarray  # (S, N) scratch: the sum of both over a service's calls
-    partners: np.ndarray  # int64 (S,) scratch: those calls
-    room: np.ndarray  # bool (S, N) scratch: whether a node has room for a service
-    share: np.ndarray  # (N, 2) scratch: what nodes have free
-    change: np.ndarray  # (S, N, N) scratch: what a move does to the latency
 
 
 @kernel
@@ -204,6 +142,37 @@ def _changes(r, s, e, a, now):
         te[i] = kept
 
 
+@kernel
+def _blocks(r, s, e, a, now):
+    """Write what a move would bring if all of a service came to a node, or all on the critical path, shared among those far away."""
+    services, nodes, calls, te, ds, saved = r.services[a], r.user.shape[1], r.calls[a], s.te[e], s.ds[e], s.saved
+    order, gateway = r.order[a, : r.reached[a]], r.order[a, r.reached[a] - 1]
+    s.every[:] = 0.0
+    for i in range(services):
+        kept = te[i]
+        for v in range(nodes):
+            far = 0
+            for u in range(nodes):
+                far += s.counts[e, i, u] if 2 * r.delay[a, u, v] > r.most[a, 2] else 0
+            s.every[v] += far if s.weight[i] > 0.0 else 0
+            s.whole[i, v] = 0.0
+            if far:
+                te[i] = r.execution[a, i, v] + (r.user[a, v] if i == gateway else 0.0)
+                for c in range(calls):
+                    saved[c] = ds[c]
+                    if r.owner[a, c] == i:
+                        ds[c] = s.ahead[c, v]
+                    elif r.member[a, c] == i:
+                        ds[c] = s.back[c, v]
+                after = _fold(order, r.group_first[a], r.member_first[a], r.member[a], te, ds, s.took)
+                s.whole[i, v] = ((now - after) / far - r.penalty) / _SPAN_MS
+                ds[:calls] = saved[:calls]
+        te[i] = kept
+    for v in range(nodes):
+        if s.every[v] > 0.0:
+            s.every[v] = ((now - r.together[a, v]) / s.every[v] - r.penalty) / _SPAN_MS
+
+
 # -- what is seen ----------------------------------------------------------------------------------------------------
 
 
@@ -239,7 +208,7 @@ def _rows(r, s, e, a, observations, masks):
             observations[x, 11], observations[x, 12] = reach[i, u] / far, reach[i, v] / far
             observations[x, 13], observations[x, 14], observations[x, 15] = counts[i, u] / few, counts[i, v] / few, weight
             observations[x, 16] = min(1.0, max(-1.0, (-change[i, u, v] - r.penalty) / _SPAN_MS))
-            observations[x, 17] = min(1.0, max(-1.0, (r.together[a, u] - r.together[a, v]) / _SPAN_MS))
+            observations[x, 17], observations[x, 18] = min(1.0, max(-1.0, s.whole[i, v])), min(1.0, max(-1.0, s.every[v]))
 
 
 @kernel
@@ -252,12 +221,13 @@ def _look(r, s, e, observations, masks):
     _critical(r, s, e, a)
     _survey(r, s, e, a)
     _changes(r, s, e, a, now)
+    _blocks(r, s, e, a, now)
     _shares(r, s, e, a)
     _rows(r, s, e, a, observations, masks)
     masks[-1] = True
     observations[-1, 0] = min(1.0, now / (10 * _SPAN_MS))
     observations[-1, 1] = 1.0 - s.taken[e] / r.steps
-    observations[-1, 18] = 1.0
+    observations[-1, 19] = 1.0
 
 
 # -- episodes --------------------------------------------------------------------------------------------------------
