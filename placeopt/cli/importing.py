@@ -87,6 +87,8 @@ def import_kubernetes(
 
     require_folder(output)
     require_folder(report)
+    if not 0 < slot_hours <= 1e6:
+        raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
     policy = Policy.parse(missing_requests or ["error"])
     rules = Rules(policy, namespace or (), ("kube-system",) if pin_namespace is None else pin_namespace,
                   _choice("--empty-dir", empty_dir, "pin", "move"))  # fmt: skip

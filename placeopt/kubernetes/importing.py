@@ -84,7 +84,10 @@ def import_files(
     if target not in TARGETS:
         raise UsageError(f"--to {target!r}; {did_you_mean(target, TARGETS)}")
     with _no_collection():  # millions of values are made and none is garbage: to look for some again and again doubles the time
-        return _import(files, target, options, nodes, prices, overlays, latency)
+        try:
+            return _import(files, target, options, nodes, prices, overlays, latency)
+        except RecursionError:
+            raise DocumentError("nested too deeply", file=", ".join(map(str, files)), path="line 1", remedy="mend the file") from None
 
 
 @contextlib.contextmanager

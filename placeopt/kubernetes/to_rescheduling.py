@@ -96,7 +96,7 @@ def _kinds(g: Gathered, sets: list[frozenset[str]]) -> dict[str, str]:
         signature = base, tuple(node.name in s for s in different)
         if signature not in signatures:
             count[base] = count.get(base, 0) + 1
-            signatures[signature] = base if count[base] == 1 else f"{base}.{count[base]}"
+            signatures[signature] = base if count[base] == 1 else f"{base}#{count[base]}"
         found[node.name] = signatures[signature]
     return found
 

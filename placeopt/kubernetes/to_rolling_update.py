@@ -84,13 +84,13 @@ def _stay(g: Gathered, unit: Unit, why: str) -> None:
 
 
 def _clusters(g: Gathered, classes: list[frozenset[str]]) -> dict[str, str]:
-    """Return the cluster of every node: its zone or region, split where the restricted pods tell its nodes apart."""
+    """Return the cluster of every node: its zone or region, split (by a # that labels cannot have) where restricted pods tell nodes apart."""
     signatures: dict[tuple[bool, ...], int] = {}
     found = {}
     for node in g.site.nodes.values():
         base = node.zone or node.region or "all"
         signature = signatures.setdefault(tuple(node.name in c for c in classes), len(signatures))
-        found[node.name] = base if signature == 0 else f"{base}.{signature}"
+        found[node.name] = base if signature == 0 else f"{base}#{signature}"
     return found
 
 

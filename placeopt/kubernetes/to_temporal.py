@@ -54,7 +54,7 @@ def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str
     deadline = workload.deadline_seconds if workload else None
     slots = g.options.duration or g.options.horizon
     if deadline is not None:
-        slots = min(g.options.horizon, max(1, -(-deadline // round(3600 * g.options.slot_hours))))
+        slots = min(g.options.horizon, max(1, -(-deadline // max(1, round(3600 * g.options.slot_hours)))))
         g.notes.add("assumption", "Jobs run until their deadline", name)
     else:
         g.notes.add("assumption", f"workloads run for {slots} slots" + ("" if g.options.duration else ", the whole horizon"), name)

@@ -7,7 +7,7 @@ move (`stays`) do keep it in use.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.kubernetes.edges import Key
@@ -20,6 +20,8 @@ from placeopt.kubernetes.sizes import Policy, Size, effective
 _SAFE, _LOCAL = "cluster-autoscaler.kubernetes.io/safe-to-evict", "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 _MIRROR, _KEEP = "kubernetes.io/config.mirror", "karpenter.sh/do-not-disrupt"
 _AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
+#: Replicas that manifests may ask for.
+MOST_REPLICAS = 50_000
 _SHARED = {"ReadWriteMany", "ReadOnlyMany"}
 
 
@@ -129,7 +131,7 @@ def _bound(kind: str, meta: Meta) -> str:
 
 
 def _wanted(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
-    found = []
+    found: list[Unit] = []
     for (space, kind, name), workload in cluster.workloads.items():
         label = f"{space}/{name}"
         if rules.namespaces and space not in rules.namespaces:
@@ -142,6 +144,8 @@ def _wanted(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
             continue
         size = effective(workload.spec, rules.policy, notes, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
+        if len(found) + count > MOST_REPLICAS:
+            raise workload.meta.view.fault(f"more than {MOST_REPLICAS:,} replicas in all", "plan fewer at once: --namespace")
         for k in range(count):
             own = name if count == 1 else f"{name}-{k + 1}"
             unit = Unit(space, kind, name, own, None, None, workload.labels, workload.annotations, workload.spec, size)
@@ -198,8 +202,9 @@ def _why_ports(unit: Unit) -> str:
 
 def _budgets(cluster: Cluster, found: Sequence[Unit], notes: Notes) -> None:
     """Pin the pods of budgets that allow no disruption; the others hold in every plan without disruptions."""
+    spaces = _by_namespace(found)
     for budget in cluster.budgets:
-        mine = [u for u in found if u.namespace == budget.meta.namespace and selects(budget.selector, u.labels)]
+        mine = [u for u in spaces.get(budget.meta.namespace, ()) if selects(budget.selector, u.labels)]
         if not mine:
             notes.add("ignored", "PodDisruptionBudgets that select no pod", budget.meta.label)
         elif _allowed(budget.min_available, budget.max_unavailable, len(mine)) <= 0:
@@ -208,6 +213,13 @@ def _budgets(cluster: Cluster, found: Sequence[Unit], notes: Notes) -> None:
         else:
             text = "PodDisruptionBudgets: points with 0 disruptions keep them, as every new copy runs before the old one ends"
             notes.add("kept", text, budget.meta.label)
+
+
+def _by_namespace(found: Iterable[Unit]) -> dict[str, list[Unit]]:
+    spaces: dict[str, list[Unit]] = {}
+    for unit in found:
+        spaces.setdefault(unit.namespace, []).append(unit)
+    return spaces
 
 
 def _allowed(least: object, most: object, count: int) -> int:
@@ -255,9 +267,10 @@ def _apart(found: Sequence[Unit]) -> None:
         spread = Counter(t["whenUnsatisfiable"].text("DoNotSchedule") for t in unit.spec.view["topologySpreadConstraints"].items())
         if spread["DoNotSchedule"]:
             unit.stays = unit.stays or "pods with a required topology spread"
+    members = _by_namespace([u for u in found if not u.bound and not u.stays])
     for space, term in terms:
         spaces = {s.text() for s in term["namespaces"].items()} or {space}
         anywhere = term["namespaceSelector"].value is not None
-        for unit in found:
-            if not unit.bound and not unit.stays and (anywhere or unit.namespace in spaces) and selects(term["labelSelector"], unit.labels):
+        for unit in (u for s in (members if anywhere else spaces) for u in members.get(s, ())):
+            if selects(term["labelSelector"], unit.labels):
                 unit.stays = "pods that the required anti-affinity of others keeps away"

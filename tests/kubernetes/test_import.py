@@ -37,7 +37,8 @@ def pod(name: str, on: str | None, *, owner: tuple[str, str] | None = ("ReplicaS
         env: Json | None = None, limits: Json | None = None, **spec: Any) -> Json:  # fmt: skip
     """Return a running pod of one container."""
     requests = {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value is not None}
-    container = {"name": "main", "resources": {"requests": requests, "limits": limits or {}}, "env": [{"name": k, "value": v} for k, v in (env or {}).items()]}
+    variables = [{"name": k, "value": v} for k, v in (env or {}).items()]
+    container = {"name": "main", "resources": {"requests": requests, "limits": limits or {}}, "env": variables}
     meta: Json = {"name": name, "namespace": space, "labels": {"app": name.rsplit("-", 1)[0], **(labels or {})}, "annotations": annotations or {}}
     if owner is not None:
         meta["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]

@@ -268,6 +268,8 @@ def test_texts_cut_swapped_and_repeated(run: Run, tmp_path: Path) -> None:
         ("[1, 2]", "not an object of Kubernetes"),
         ("kind: 5", "where a text is expected"),
         (SHOP.replace("replicas: 2", "replicas: 1000001"), "1000001 is not legal"),
+        (SHOP.replace("replicas: 2", "replicas: 999999"), "more than 50,000 replicas"),
+        ('{"kind": "Pod", "metadata": {"name": "x"}, "spec": {"tolerations": ' + "[" * 700 + "]" * 700 + "}}", ""),
         (SHOP.replace("cpu: 100m", "cpu: 1e999999999"), "too large"),
         (SHOP.replace("cpu: 100m", "cpu: 100m\n, cpu: 1"), "twice"),
         (SHOP.replace("cpu: 100m", "cpu: -100m"), "negative"),
@@ -303,7 +305,8 @@ def test_a_bomb_in_a_process_of_its_own(tmp_path: Path) -> None:
     [("--to", "temporla"), ("--to", "rolling-update", "--missing-requests", "zero"), ("--to", "rolling-update", "--empty-dir", "lose"),
      ("--to", "rolling-update", "--cordoned", "keep"), ("--to", "rolling-update", "--overlay", "x", "--prices", "none.csv"),
      ("--to", "rolling-update", "-o", "/nonexistent/x.json"), ("--to", "rolling-update", "--nodes", "/nonexistent.csv"), ("--to", "temporal",),
-     ("--to", "rescheduling", "--execution", "/nonexistent.csv"), ("--to", "rolling-update", "--drain", "n9")],
+     ("--to", "rescheduling", "--execution", "/nonexistent.csv"), ("--to", "rolling-update", "--drain", "n9"),
+     ("--to", "temporal", "--slot-hours", "0")],
 )  # fmt: skip
 def test_options_that_are_wrong(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """One line, exit code 2."""

@@ -140,6 +140,8 @@ def test_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """And too many bytes: the limits, made small."""
     monkeypatch.setattr(yaml_reading, "MOST_VALUES", 1000)
     assert "more than 1,000 values" in refused(tmp_path, "a: [" + "1," * 2000 + "1]").problem
+    monkeypatch.setattr(reading, "MOST_JSON_VALUES", 1000)
+    assert "more than 1,000 values" in refused(tmp_path, '{"a": [' + "[]," * 2000 + "[]]}").problem
     monkeypatch.setattr(reading, "MOST_JSON_BYTES", 1000)
     (tmp_path / "f").write_text("a" * 2000, encoding="utf-8")
     with pytest.raises(DocumentError, match="MiB"):
