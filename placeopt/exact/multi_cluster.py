@@ -24,6 +24,8 @@ from placeopt.problems.multi_cluster import MultiCluster
 from placeopt.problems.multi_cluster_data import STRATEGIES
 from placeopt.problems.multi_cluster_stream import Stream
 
+#: Histories that are kept by default: so many over all requests together, and per request at least.
+WORK, LEAST_STATES = 100_000, 500
 #: Rewards closer than this are the same.
 TOLERANCE = 1e-9
 
@@ -122,7 +124,7 @@ def hindsight(
     seed: int = 0,
     start: Front | None = None,
     *,
-    states: int = 500,
+    states: int | None = None,
     weights: str | Sequence[float] | None = None,
 ) -> Front:
     """Return the plans of highest reward by the paper's strategies; reward, bound and proof stand in the parameters of the run.
@@ -131,11 +133,12 @@ def hindsight(
 
     Parameters
     ----------
-    states : int
-        Histories that are kept per request; with enough of them the rewards are proven to be the highest.
+    states : int, optional
+        Histories that are kept per request, by default more for short traces; with enough of them the rewards are proven the highest.
     weights : str or sequence of float, optional
         Of latency, cost and inequality, or the name of a strategy: that one only.
     """
+    states = max(LEAST_STATES, WORK // len(problem.requests)) if states is None else states
     if states < 1:
         raise UsageError(f"states is {states}; give a whole number of at least 1")
     named = STRATEGIES if weights is None else {"weights": tuple(read_weights(weights)[0].tolist())}
