@@ -50,6 +50,18 @@ def test_the_kernel_agrees_with_the_referee(seed):
         assert verdict.feasible == (excess <= 0).all()
 
 
+def test_what_is_remembered_changes_no_value():
+    """After many vectors, a vector has to the last bit the values that an encoder without memories gives it."""
+    problem = Temporal.generate(5, requests=30)
+    used, rng = build(problem), np.random.default_rng(1)
+    X = used.sample(rng, 200)
+    for _ in range(20):
+        X = used.vary(rng, X, X[rng.permutation(200)])
+        again = used.evaluate(X)[0]
+    for genes, values in zip(X[::10], again[::10], strict=True):
+        np.testing.assert_array_equal(build(problem).evaluate(genes[None])[0][0], values)
+
+
 def test_where_nothing_is_limited_every_vector_is_feasible():
     """An instance without limits needs no constraint column at all."""
     problem = Temporal.generate(3, requests=10)

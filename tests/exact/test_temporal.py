@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from placeopt.budget import Budget
 from placeopt.encoders import build as encoder_of
 from placeopt.errors import InfeasibleInstanceError, UnsupportedError
+from placeopt.exact.epsilon_constraint import run as epsilon_constraint
 from placeopt.exact.temporal import bin_plans, bound, certify
 from placeopt.exact.temporal.columns import bin_columns
 from placeopt.exact.temporal.knapsack import Knapsack
@@ -95,6 +96,15 @@ def test_front_is_that_of_all_plans(seed: int) -> None:
     assert np.array_equal(front.values, expected)
     assert {p.status for p in front.points} == {"optimal"}
     assert np.array_equal(np.array(front.bounds), expected)
+
+
+@pytest.mark.parametrize(("seed", "requests"), [(1, 2), (2, 2), (5, 2), (4, 3)])
+def test_front_is_that_of_the_papers_model(seed: int, requests: int) -> None:
+    """The full front of the time-indexed model with enough copies; benchmarks/temporal_exact has thirty of these."""
+    problem = tiny(seed, requests=requests, replicas=4 - requests, horizon=4, offers=2)
+    theirs = epsilon_constraint(problem, problem.objectives, Budget(seconds=60), 1)
+    assert theirs.runs[0].completed
+    assert np.array_equal(bin_plans(problem, problem.objectives, Budget(), 1).values, theirs.values)
 
 
 def by_starts(problem: Temporal) -> np.ndarray:
