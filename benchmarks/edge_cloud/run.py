@@ -117,8 +117,8 @@ def scale(instances: int) -> list[str]:
     lines += ["Gaps of lns are to the bound proven within the same CPU seconds, the others to that of 400 price steps.", ""]
     rows = []
     settings = (("given", "greedy", 0), ("small-first", "greedy", 0), ("small-first", "rollout", 0), ("small-first", "rollout", 20))
-    for load in (0.4, 1.0):
-        for seed in range(1, instances + 1):
+    for seed in range(1, instances + 1):
+        for load in (0.4, 1.0):
             problem = m.instance(seed, "extended", 1000, load)
             proven, seconds = m.timed(lambda problem=problem: m.bound(problem))
             row = [f"{load:g}", seed, f"{proven:.1f}, {seconds:.1f} s"]
@@ -128,6 +128,8 @@ def scale(instances: int) -> list[str]:
             for limit in (1.0, 10.0):
                 row.append(m.percent(*m.lns(problem, limit)))
             rows.append(row)
+            print(*row, sep=" | ", flush=True)
+    rows.sort(key=lambda row: row[0])
     head = ("load", "seed", "bound", "greedy, given", "greedy, small first", "rollout H=0", "rollout H=20", "lns, 1 s", "lns, 10 s")
     return [*lines, *table(head, rows), ""]
 
