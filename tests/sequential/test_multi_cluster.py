@@ -218,6 +218,19 @@ def test_forks_go_their_own_way() -> None:
     assert (batch.observations == before).all() and batch.world.now.tolist() == [10] * 3
 
 
+def test_futures_of_a_trace_are_drawn_from_its_own_facts() -> None:
+    """Its deployments, numbers of replicas, rate and mean duration, in its own units."""
+    problem = Problem.generate(2, requests=400, rate=5.0, duration=3.0, fewest_replicas=2, most_replicas=4)
+    stream = Stream.of(problem, 2)
+    stream.reset()
+    stream.redraw(np.array([1, 2], dtype=np.uint64))
+    w, t = stream.world, problem.arrays
+    assert {tuple(d) for d in w.demand.reshape(-1, 2).tolist()} == {tuple(d) for d in t.demand.tolist()}
+    assert set(np.unique(w.replicas)) == {2, 3, 4}
+    assert np.diff(w.arrival).mean() * t.unit[2] == pytest.approx(1 / 5, rel=0.2)
+    assert (w.departure - w.arrival).mean() * t.unit[2] == pytest.approx(3, rel=0.2)
+
+
 @pytest.mark.parametrize("options", [{"clusters": 1}, {"semantics": "mended"}, {"rate": 0.0}, {"replicas": (3, 2)}, {"steps": 0}, {"num_envs": 0}])
 def test_options_are_checked(options: dict) -> None:
     """With what is legal."""
