@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from placeopt.front import Front
     from placeopt.problems.base import Problem
 
-#: Points up to which hovering tells the plan; beyond it tells values alone, so that the page stays small.
-_MOST_TOLD = 600
+#: Parts of plans, over all points, up to which hovering tells the plan; beyond it tells values alone: the page stays small, and is soon made.
+_MOST_TOLD = 100_000
 #: Characters of an interactive drawing of a plan; beyond, it is drawn as an image.
 _MOST_DRAWN = 3_000_000
+#: Parts of a plan that are drawn mark by mark.
+_MOST_PARTS = 400
 _CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": "hover"}
 #: The colour of the ring around the chosen point.
 CHOSEN = "#6A3D9A"
@@ -32,7 +34,7 @@ def charts(front: Front, problem: Problem | None, chosen: int) -> str:
     from placeopt.plot.html import drawings
 
     front = _varying(front)
-    cells = drawings(front, problem if len(front) <= _MOST_TOLD else None)
+    cells = drawings(front, problem if len(front) * max(_size(p.plan) for p in front.points) <= _MOST_TOLD else None)
     if front.points[chosen] is not front.pick():
         _ring(front, chosen, [figure for _, figure in cells])
     told = _captions(front, [kind for kind, _ in cells])
@@ -99,7 +101,7 @@ def plan_drawing(problem: Problem, plan: Mapping[str, Any], title: str) -> str:
 
 
 def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
-    if not _few(plan):
+    if _size(plan) > _MOST_PARTS:
         return ""
     figure = module.interactive(problem, plan, "")
     kept = [trace for trace in figure.data if trace.type != "table"]  # the report has the table in HTML, where it can be read aloud and printed
@@ -109,9 +111,9 @@ def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
     return drawn if len(drawn) <= _MOST_DRAWN else ""
 
 
-def _few(plan: Mapping[str, Any]) -> bool:
-    """Whether a plan is small enough to be drawn mark by mark: by the entries of its largest list."""
-    return max((len(part) for part in plan.values() if isinstance(part, (list, dict))), default=0) <= 400
+def _size(plan: Mapping[str, Any]) -> int:
+    """Return the entries of the largest list of a plan."""
+    return max((len(part) for part in plan.values() if isinstance(part, (list, dict))), default=1)
 
 
 def _without_table(figure: Any, kept: list[Any]) -> Any:

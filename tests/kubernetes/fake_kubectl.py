@@ -120,7 +120,7 @@ def main(arguments: list[str]) -> None:
     given = json.load(sys.stdin) if arguments[-1] == "-" else None  # what writes into the pipe is done then
     cluster = Cluster()
     cluster.state["log"].append(arguments)
-    if cluster.state.get("break_at") == len(cluster.state["log"]):
+    if len(cluster.state["log"]) in cluster.state.get("break_at", []):
         cluster.save()
         fail("the connection was lost")
     if arguments[0] == "-n":
@@ -150,8 +150,8 @@ def main(arguments: list[str]) -> None:
         del cluster.pods[rest[1]]
     elif verb == "cordon":
         cluster.state["nodes"][rest[0]]["cordoned"] = True
-    elif verb == "rollout":
-        cluster.state["deployments"][rest[2]]["spec"]["paused"] = rest[0] == "pause"
+    elif verb == "patch":
+        cluster.state["deployments"][rest[1]]["spec"] |= json.loads(rest[-1])["spec"]
     elif verb == "set":
         spec = cluster.state[rest[1] + "s"][rest[2]]["spec"]["template"]["spec"]
         asked = dict(pair.split("=") for pair in rest[5].removeprefix("--requests=").split(","))

@@ -62,14 +62,19 @@ _COST = "controller.kubernetes.io/pod-deletion-cost"
 #: Lines of every kind of step, over {ns} {name} {old} {new} {node} {requests}; "$rs" and "$hash" pass between lines.
 _FIND = (
     "rs=$(kubectl -n {ns} get pod {old} -o jsonpath='{{.metadata.ownerReferences[?(@.controller==true)].name}}')",
-    "hash=$(kubectl -n {ns} get replicaset \"$rs\" -o jsonpath='{{.metadata.labels.pod-template-hash}}')",
+    "hash=$(kubectl -n {ns} get replicaset \"${{rs:?the pod has no owner}}\" -o jsonpath='{{.metadata.labels.pod-template-hash}}')",
+    ': "${{hash:?the owner of the pod is not the ReplicaSet of a Deployment}}"',
 )
 _CREATE = (
     'kubectl -n {ns} get replicaset "$rs" -o json '
     '| jq --arg name {new} --arg node {node} --argjson requests {requests} "$COPY" | kubectl create -f -'
 )
 _READY = 'kubectl -n {ns} wait --for=condition=Ready --timeout="$WAIT" pod/{new}'
-_GONE = 'kubectl -n {ns} wait --for=delete --timeout="$WAIT" pod/{old}'
+#: Older versions of kubectl call it an error to wait for the end of what is gone already.
+_GONE = (
+    'kubectl -n {ns} wait --for=delete --timeout="$WAIT" pod/{old} '
+    '|| {{ left=$(kubectl -n {ns} get pod {old} -o name --ignore-not-found) && [[ -z "$left" ]]; }}'
+)
 _MARK = f"kubectl -n {{ns}} annotate --overwrite pod {{old}} {_COST}=-2147483647"
 _ADOPT = 'kubectl -n {ns} label --overwrite pod {new} "pod-template-hash=$hash"'
 
@@ -89,10 +94,10 @@ _MOVE = (*_FIND, _CREATE, _READY, _MARK, _ADOPT, _GONE)
 _STOP = (_MARK, *_scale("{old}", "-", "placeopt-stop"), _GONE)
 _START = (
     'rs=$(kubectl -n {ns} get replicasets -o json | jq -r --arg deployment {name} "$NEWEST")',
-    _FIND[1],
+    *_FIND[1:],
     _CREATE,
     _READY,
-    f'kubectl -n {{ns}} annotate --overwrite pods -l "pod-template-hash=$hash" {_COST}=1',
+    f'kubectl -n {{ns}} annotate --overwrite pods -l "pod-template-hash=$hash" {_COST}=1 || true',  # there may be none
     f"kubectl -n {{ns}} annotate --overwrite pod {{new}} {_COST}=1",
     *_scale("{new}", "+", "placeopt-start"),
     _ADOPT,
@@ -167,13 +172,18 @@ def _settle(ns: str, workload: str, made: list[Step], origin: Origin) -> list[st
     requests = next(step.at.requests for step in made if step.at is not None and step.at.requests)
     found = [
         f'rs=$(kubectl -n {ns} get replicasets -o json | jq -r --arg deployment {workload} "$NEWEST")',
-        f"kubectl -n {ns} rollout pause deployment {workload}",
+        _pause(ns, workload, True),
     ]
     for what in (f"deployment {workload}", 'replicaset "$rs"'):
         for container, size in requests.items():
             asked = shlex.quote(f"cpu={size['cpu']},memory={size['memory']}")
             found.append(f"kubectl -n {ns} set resources {what} -c {shlex.quote(container)} --requests={asked}")
-    return [*found, f"kubectl -n {ns} rollout resume deployment {workload}"]
+    return [*found, _pause(ns, workload, False)]
+
+
+def _pause(ns: str, workload: str, paused: bool) -> str:
+    """`kubectl rollout pause` as it can be said twice."""
+    return f"kubectl -n {ns} patch deployment {workload} --type=merge -p {shlex.quote(_json({'spec': {'paused': paused}}))}"
 
 
 def _workloads(made: Iterable[Step]) -> dict[tuple[str, str, str], list[Step]]:
@@ -252,7 +262,7 @@ step() { # number description function arguments...
 
 # A copy on the new node first; the ReplicaSet adopts it and ends the old one when it is ready.
 move() { # namespace old-pod old-node new-pod node requests
-  local ns=$1 old=$2 new=$4 node=$5 requests=$6 rs hash
+  local ns=$1 old=$2 new=$4 node=$5 requests=$6 rs hash left
   if ! there "$ns" "$old"; then
     there "$ns" "$new" || fail "neither pod $old nor $new is in $ns: plan again"
     return 0 # an earlier run was interrupted right after this
@@ -267,7 +277,7 @@ move() { # namespace old-pod old-node new-pod node requests
 
 # Fewer replicas, and the marked pod is the one that goes: a disruption.
 stop() { # namespace deployment old-pod old-node
-  local ns=$1 name=$2 old=$3 want now
+  local ns=$1 name=$2 old=$3 want now left
   there "$ns" "$old" || return 0
   runs_on "$ns" "$old" "$4"
 @stop@
@@ -308,7 +318,10 @@ command -v jq >/dev/null || fail "jq is not installed"
 
 _TAIL = r"""
 if [[ -n "${DRY_RUN:-}" ]]; then exit 0; fi
+if ! { [[ -e "$DONE" ]] && grep -qx finish "$DONE"; }; then
 @finish@
+  echo finish >>"$DONE"
+fi
 echo "all $TOTAL steps are made"
 @empty@
 """
@@ -335,11 +348,11 @@ def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
         "create": _indented((_CREATE,), 4),
         "move": _indented((_READY, _MARK, _ADOPT, _GONE)),
         "stop": _indented(_STOP),
-        "newest": _indented(_START[:2]),
-        "start": _indented(_START[3:]),
+        "newest": _indented(_START[:3]),
+        "start": _indented(_START[4:]),
         "recreate": _indented(_RECREATE),
         "steps": body,
-        "finish": "\n".join(finish_lines(made, origin)),
+        "finish": "\n".join(f"  {line}" for line in finish_lines(made, origin)),
         "empty": _say_empty(empties),
     }
     return _fill(_HEAD + _TAIL, fields).rstrip("\n")
