@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from placeopt import sequential
 from placeopt.errors import UsageError
+from placeopt.heuristics import rollout
 from placeopt.problems.multi_cluster import MultiCluster as Problem
 from placeopt.problems.multi_cluster_data import DEPLOYMENTS, TYPES
 from placeopt.problems.multi_cluster_stream import UNIT, Stream
@@ -265,6 +266,25 @@ def test_costs_sum_to_the_referees_values(semantics: str) -> None:
             total += face.step(state, action)
         assert total == pytest.approx(problem.evaluate(face.plan(state)).values)
         assert face.features(state).shape == (8, face.num_features)
+
+
+@EACH
+@pytest.mark.parametrize(("beta", "gamma", "horizon"), [(1.0, 1.0, 0), (1.0, 1.0, 3), (0.5, 0.9, 2), (1.0, 1.0, 99)])
+def test_rollout_of_all_actions_at_once_is_the_generic_one(semantics: str, beta: float, gamma: float, horizon: int) -> None:
+    """The same plan, decision by decision; so is greedy."""
+    problem = Problem.generate(7, semantics=semantics, requests=15, rate=30.0)
+    face, weights = sequential.build(problem), np.array([0.01, 0.2, 3.0, 5.0])
+    quick, slow = face.reset(), face.reset()
+    assert face.play_rollout(quick, weights, beta, gamma, horizon, 4) == 4 and face.play_rollout(quick, weights, beta, gamma, horizon, 99) == 11
+    while face.remaining(slow):
+        face.step(slow, rollout.choose(face, slow, weights, beta, gamma, horizon))
+    assert face.plan(quick) == face.plan(slow)
+    greedy = face.reset()
+    assert face.play_greedy(greedy, weights, 99) == 15
+    slow = face.reset()
+    while face.remaining(slow):
+        face.step(slow, rollout.greedy(face, slow, weights))
+    assert face.plan(greedy) == face.plan(slow)
 
 
 def test_illegal_actions_are_refused() -> None:
