@@ -44,7 +44,8 @@ class Packing(NamedTuple):
 class Memory(NamedTuple):
     """What pools cost, by a hash of what is sent there; a new entry takes the place of the one in its way.
 
-    The hash has 64 bits: among a billion look-ups one in 10^5 such runs would confuse two pools.
+    The hash has 64 bits: two different pools are confused about once in 10^18 look-ups. That would mislead a search, not a front: what is
+    reported is the referee's.
     """
 
     key: np.ndarray  # (K,) uint64
