@@ -238,6 +238,10 @@ class MaskedDQN(DQN):
         actions = random if explore.all() else np.where(explore, random, self.policy.predict(seen, deterministic=True)[0])
         return actions, actions
 
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        self.toss(self.seed or 0)
+
     def toss(self, seed: int) -> None:
         """Begin a new series of coins."""
         self._coins = np.random.default_rng(seed)

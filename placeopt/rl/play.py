@@ -118,13 +118,12 @@ def run(
 def _candidates(problem: Problem, policy: Policy, rows: np.ndarray, samples: int, budget: Budget, seed: int) -> Iterator[Candidate]:
     """Yield the plans, first those of the actions liked most; at least one."""
     rng = np.random.default_rng(seed)
-    made = 0
+    made, together = 0, TOGETHER if batches.row_module(problem.problem) else 1  # a loop over faces gains nothing from many at once
     for drawn in range(samples + 1):
-        for first in range(0, len(rows), TOGETHER):
-            some = rows[first : first + (TOGETHER if made == 0 else max(0, min(TOGETHER, int(budget.allow(TOGETHER)))))]
-            some = some[: budget.allow(len(some))] if made == 0 and budget.allow(1) else some
-            if made and (budget.exhausted or not len(some)):
+        for first in range(0, len(rows), together):
+            if made and budget.exhausted:
                 return
+            some = rows[first : first + max(1, budget.allow(together))]
             batch = episodes_for(policy, problem, len(some), seed=seed)
             batch.reset(np.full(len(some), seed, dtype=np.uint64))
             prefixes = getattr(batch, "prefixes", lambda plan: [plan])  # plans that a plan begins with, where these are plans

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +27,9 @@ SUFFIX = ".npz"
 BUNDLED = Path(__file__).parent / "policies"
 #: A policy is some ten thousand numbers: files that unpack to more than this many bytes are not read.
 LARGEST = 64 * 2**20
+#: What zipfile, the decompressors and NumPy raise on bytes that are not theirs.
+_DAMAGE: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError, EOFError, LookupError)
+_DAMAGE += (TypeError, AttributeError, OverflowError, NotImplementedError, RuntimeError, SyntaxError, MemoryError)
 
 
 class _Network(BaseModel):
@@ -77,7 +83,7 @@ def read_arrays(path: str | os.PathLike[str], what: str, largest: int = LARGEST)
             arrays = {key: stored[key] for key in stored.files}
     except OSError as error:
         raise DocumentError(error.strerror or str(error), file=file, remedy=f"give the path of a readable {what} file") from None
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, SyntaxError, MemoryError):
+    except _DAMAGE:
         raise DocumentError(f"not a {what}", file=file, remedy=broken) from None
     header = arrays.pop("header", None)
     if header is None or header.dtype != np.uint8 or header.ndim != 1:

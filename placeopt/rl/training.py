@@ -170,7 +170,8 @@ def _means(model: Model) -> dict[str, float]:
     if not episodes:
         return {}
     names = {"r": "reward"} | {key: key for key in episodes[0] if key not in ("r", "l", "t")}
-    return {name: float(np.mean([episode[key] for episode in episodes])) for key, name in names.items()}
+    known = {name: [e[key] for e in episodes if np.isfinite(e[key])] for key, name in names.items()}
+    return {name: float(np.mean(values)) for name, values in known.items() if values}
 
 
 def _policy(model: Model, batch: Batch, shape: Shape, settings: Settings, facts: dict[str, Any], news: News) -> Policy:
