@@ -124,7 +124,9 @@ def _import(
     about = problem.instance_name
     reference = InstanceRef(problem=about.problem, name=about.name, sha256=about.sha256)
     origin = Origin(format=FORMAT, instance=reference, items=instance.items, nodes=instance.nodes)
-    notes.counts = {"nodes": len(gathered.site.nodes), "replicas": len(gathered.units), "calls": len(gathered.graph.edges)}
+    workloads = {(u.namespace, u.kind, u.workload) for u in gathered.units}
+    notes.counts = {"nodes": len(gathered.site.nodes), "workloads": len(workloads), "replicas": len(gathered.units),
+                    "calls": len(gathered.graph.edges)}  # fmt: skip
     return Imported(instance.document, problem, origin, notes)
 
 

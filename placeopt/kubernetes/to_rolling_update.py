@@ -118,6 +118,9 @@ def _applications(g: Gathered, member: dict[int, int]) -> tuple[list[dict[str, A
     grouped: dict[str, list[tuple[int, Unit]]] = {}
     for k, unit in enumerate(g.site.units):
         fixed = bool(unit.stays) and unit.key not in talking
+        if unit.stays and not fixed:
+            text = "pods that stay and whose calls have limits: they never move, but a plan may restart them in place"
+            g.notes.add("not-expressed", text, unit.label)
         grouped.setdefault(f"{unit.namespace} (stays)" if fixed else unit.namespace, []).append((k, unit))
     applications, items = [], {}
     for name, mine in grouped.items():
