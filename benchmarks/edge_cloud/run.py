@@ -22,6 +22,8 @@ sys.path.insert(0, str(HERE.parent))
 from edge_cloud import measures as m  # noqa: E402
 from machine import facts, table  # noqa: E402
 
+from placeopt.problems.edge_cloud import EdgeCloud  # noqa: E402
+
 _BUILD = """
 import sys, time, gc
 from placeopt.models import edge_cloud as model
@@ -143,18 +145,22 @@ def large(instances: int) -> list[str]:
     return ["## 10,000 applications on 1,000 nodes", "", words, "", *table(head, rows), ""]
 
 
-def figures(instances: int) -> list[str]:
-    """Figs 3 to 5 as a drawing, Figs 6 and 7 as tables; extended topology, 1,000 applications, load 0.4."""
+def sweep(problem: EdgeCloud) -> None:
+    """Draw Figs 3 to 5: the front, the layers and the parts of the cost against w."""
     from placeopt.heuristics.edge_cloud import price_guided
     from placeopt.plot.edge_cloud import sweep_figure
 
-    problem = m.instance(1, "extended", 1000, 0.4)
-    weights = [0.001, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999]
     plans = []
-    for weight in weights:
+    for weight in (0.001, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999):
         front = price_guided(problem, problem.objectives, m.Budget(evaluations=120), 1, weight=weight)
         plans.append((weight, min(front.points, key=lambda p, w=weight: np.dot(p.values, (w, 1 - w))).plan))
     sweep_figure(problem, plans, "1,000 applications, extended topology, load 0.4").savefig(HERE / "fig3_to_5.png", dpi=150)
+
+
+def figures(instances: int) -> list[str]:
+    """Figs 3 to 5 as a drawing, Figs 6 and 7 as tables; extended topology, 1,000 applications, load 0.4."""
+    problem = m.instance(1, "extended", 1000, 0.4)
+    sweep(problem)
     lines = ["## Figs 3 to 5", "", "![front, layers and cost parts against w](fig3_to_5.png)", ""]
     lines += ["Plans built under prices, 120 price steps a weight.", ""]
     betas, gammas = [(b, 0.8) for b in (0.05, 0.1, 0.3, 0.6, 0.9)], [(0.8, g) for g in (0.0, 0.2, 0.5, 0.8, 1.0)]
