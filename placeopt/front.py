@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from placeopt.dominance import farthest, hypervolume, join_bounds, minimal, nondominated
 from placeopt.errors import UsageError, did_you_mean
+
+__all__ = [
+    "STATUSES", "Evaluation", "Front", "InstanceName", "Objective", "Point", "Rejected", "Run", "Violation",
+    "farthest", "merge", "minimal", "nondominated", "severity",
+]  # fmt: skip
 
 #: Statuses, best first.
 STATUSES = ("optimal", "bounded", "heuristic")
@@ -184,14 +190,14 @@ class Front:
         plain : bool
             Divide by the product of `reference`: the share of the box from the origin.
         """
-        return _hypervolume(self.values, reference, plain)
+        return hypervolume(self.values, reference, plain)
 
     def gap(self, reference: Sequence[float] | None = None) -> float | None:
         """Return the share of the proven attainable hypervolume that the points do not reach, None without bounds."""
         if not self.bounds or not self.points:
             return None
         within = self.reference().tolist() if reference is None else reference
-        most = _hypervolume(np.array(self.bounds), within, False)
+        most = hypervolume(np.array(self.bounds), within, False)
         return 0.0 if most <= 0 else max(0.0, 1.0 - self.hypervolume(within) / most)
 
     def sparsity(self) -> float:
@@ -331,7 +337,7 @@ def merge(fronts: Iterable[Front]) -> Front:
             raise UsageError(f"these fronts have different objectives ({', '.join(names)} and {', '.join(o.name for o in other.objectives)})")
     bounds: np.ndarray = np.empty((0, len(names)))
     for front in fronts:
-        bounds = _join_bounds(bounds, np.array(front.bounds).reshape(-1, len(names)))
+        bounds = join_bounds(bounds, np.array(front.bounds).reshape(-1, len(names)))
     runs = {json.dumps(asdict(run), sort_keys=True): run for front in fronts for run in front.runs}
     rejected = [f.rejected for f in fronts if f.rejected is not None]
     return Front(
@@ -345,46 +351,9 @@ def merge(fronts: Iterable[Front]) -> Front:
     )
 
 
-def farthest(values: np.ndarray, size: int) -> list[int]:
-    """Return at most `size` row numbers: the least of each column, then always the row farthest from those chosen, scaled."""
-    spread = values.max(axis=0) - values.min(axis=0)
-    scaled = (values - values.min(axis=0)) / np.where(spread > 0, spread, 1.0)
-    chosen = list(dict.fromkeys(int(k) for k in scaled.argmin(axis=0)))[:size]
-    distance = np.full(len(values), np.inf)
-    for k in chosen:
-        distance = np.minimum(distance, ((scaled - scaled[k]) ** 2).sum(axis=1))
-    while len(chosen) < min(size, len(values)):
-        k = int(distance.argmax())
-        chosen.append(k)
-        distance = np.minimum(distance, ((scaled - scaled[k]) ** 2).sum(axis=1))
-    return sorted(chosen)
-
-
 def severity(violations: Iterable[Violation]) -> float:
     """Return the total amount by which a plan breaks the instance."""
     return math.fsum(v.amount for v in violations)
-
-
-def minimal(vectors: Sequence[Sequence[float]] | np.ndarray) -> np.ndarray:
-    """Return the vectors that no other weakly dominates, without repeats, sorted; shape (k, m)."""
-    values = np.array(vectors, dtype=float)
-    if len(values) == 0:
-        return values.reshape(0, values.shape[1] if values.ndim == 2 else 0)
-    values = np.unique(values, axis=0)
-    return values[nondominated(values)]
-
-
-def nondominated(values: np.ndarray) -> np.ndarray:
-    """Return the mask of the rows that no other row dominates; of equal rows the first is kept."""
-    import moocore
-
-    if len(values) == 0:
-        return np.zeros(0, dtype=bool)
-    if values.shape[1] == 1:  # moocore wants two objectives or more
-        mask = np.zeros(len(values), dtype=bool)
-        mask[int(values[:, 0].argmin())] = True
-        return mask
-    return np.asarray(moocore.is_nondominated(np.ascontiguousarray(values, dtype=float)), dtype=bool)
 
 
 def _best_points(points: Sequence[Point]) -> tuple[Point, ...]:
@@ -397,26 +366,3 @@ def _best_points(points: Sequence[Point]) -> tuple[Point, ...]:
     first = np.concatenate(([True], ~ties))
     unique = [p for p, keep in zip(ordered, first, strict=True) if keep]
     return tuple(p for p, keep in zip(unique, nondominated(values[first]), strict=True) if keep)
-
-
-def _hypervolume(values: np.ndarray, reference: Sequence[float], plain: bool) -> float:
-    import moocore
-
-    ref = np.asarray(reference, dtype=float)
-    if len(values) == 0:
-        return 0.0
-    if ref.shape != (values.shape[1],):
-        raise UsageError(f"the reference point has {ref.size} values; this front has {values.shape[1]} objectives")
-    if len(ref) == 1:
-        volume = max(0.0, float(ref[0] - values.min()))
-    else:
-        volume = float(moocore.hypervolume(np.ascontiguousarray(values, dtype=float), ref=ref))
-    return volume / float(ref.prod()) if plain else volume
-
-
-def _join_bounds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the tightest lower-bound set that two sets prove together: all componentwise maxima, the minimal ones."""
-    if len(one) == 0 or len(other) == 0:
-        return other if len(one) == 0 else one
-    both = np.maximum(one[:, None, :], other[None, :, :]).reshape(-1, one.shape[1])
-    return minimal(both)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "placeopt").rglob("*.py"))
 
 LAYERS = (
-    ("errors", "documents", "budget", "front", "front_file", "compiled"),
+    ("errors", "documents", "budget", "dominance", "front", "front_file", "compiled"),
     ("problems",),
     ("models", "encoders", "sequential"),
     ("heuristics",),
