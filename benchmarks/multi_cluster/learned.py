@@ -157,7 +157,7 @@ def against_the_paper() -> Iterator[str]:
         head = ("strategy", "reward", "rejected %", "cost", "latency ms", "cpu %", "Gini", "paper's best")
         yield f"### {label}, published semantics"
         yield ""
-        yield f"One preference-conditioned policy for all eight strategies, {len(policies)} seeds (rewards of each in brackets); paper / ours."
+        yield f"One preference-conditioned policy for all eight strategies, rewards of {len(policies)} seed(s) in brackets; paper / ours."
         yield f"Above the paper's best with every seed: {wins} of 8 strategies; {every} of {8 * len(policies)} single results."
         yield ""
         yield from machine.table(head, rows)
@@ -186,7 +186,7 @@ def fixed() -> Iterator[str]:
             rows.append((strategy, mine, *cells, f"{ours[0]['reward'][1]:.2f}"))
         yield f"### Fixed semantics, {rate:g} arrivals per unit of time"
         yield ""
-        yield f"Reward / acceptance in %; {len(policies)} seeds. With every seed above all others: {above} of 8 strategies; acceptance not below"
+        yield f"Reward / acceptance in %; {len(policies)} seed(s). With every seed above all others: {above} of 8 strategies; acceptance not below"
         yield f"the best greedy's less one point: {kept} of 8. All play the same episodes, so that differences are surer than the half widths say."
         yield ""
         yield from machine.table(("strategy", "DS-PPO", *known.BASELINES, "myopic", "half width"), rows)
