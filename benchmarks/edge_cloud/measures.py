@@ -73,6 +73,13 @@ def lns(problem: EdgeCloud, seconds: float, weight: float = WEIGHT) -> tuple[flo
     return float((front.values @ [weight, 1 - weight]).min()), max(front.runs[0].parameters["weighted_bounds"])
 
 
+def lns_of(problem: EdgeCloud, steps: int, evaluations: int, weight: float = WEIGHT) -> tuple[float, float]:
+    """Return value and bound of a search of so many steps of the prices, and evaluations in all: no clock is asked."""
+    budget, how = Budget(evaluations=evaluations), {"search": (6, 0.8), "steps": (steps, steps)}
+    front = heuristics.by_weights(problem, problem.objectives, budget, 1, [weight], method="lns", parameters={}, **how)
+    return float((front.values @ [weight, 1 - weight]).min()), max(front.runs[0].parameters["weighted_bounds"])
+
+
 def best_plan(problem: EdgeCloud, seconds: float, weight: float = WEIGHT) -> tuple[float, dict[str, Any]]:
     """Return value and plan of a search of so many CPU seconds."""
     front = heuristics.lns(problem, problem.objectives, CpuBudget(seconds=seconds), 1, weight=weight)
