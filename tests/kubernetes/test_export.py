@@ -396,6 +396,15 @@ def test_names_of_the_instance_are_not_run(tmp_path: Path) -> None:
     assert workloads_on_nodes(machine.state)["cart", "n3"] == 1
 
 
+def test_what_the_importer_made_up_is_passed_over() -> None:
+    """A step that restarts an anchor in place is none for a cluster."""
+    problem = shop()
+    known = shop_origin(problem).model_dump()
+    known["items"]["shop/db-0"] |= {"kind": "Virtual", "namespace": "", "name": "only-1.placeopt", "pod": None}
+    text = export(problem, PLAN, Origin.model_validate(known))
+    assert "db-0" not in text and text.count("\nstep ") == len(MOVES) - 2
+
+
 def test_wrong_asks_are_refused() -> None:
     """Plans that break the instance, foreign origins, forms that a problem does not have, commands without an origin."""
     problem = shop()

@@ -335,7 +335,7 @@ def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
     values = zip(problem.objectives, problem.evaluate(plan).values, strict=True)
     told = [f"# WARNING: {text}\n" for text in warnings(made)]
     empties = [step.source or "" for step in made if step.empties]
-    body = "\n".join(_call(step) for step in made) or "# The plan has no steps: nothing is to be done."
+    body = "\n".join(_call(step) for step in made if step.at is not None) or "# The plan has no steps: nothing is to be done."
     fields = {
         "title": _comment(f"Plan {identity} of the {problem.problem} instance {problem.name!r}: {len(made)} steps."),
         "values": _comment("Referee: " + ", ".join(f"{o.name} {v:g}" for o, v in values) + "."),

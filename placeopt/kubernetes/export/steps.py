@@ -26,6 +26,9 @@ FORMAT = "placeopt/steps@1"
 #: Kinds of workloads whose pods can be moved one by one.
 MOVABLE = ("Deployment", "StatefulSet")
 
+#: The kind of what the importer made up: it is nowhere, and a step that restarts it does nothing.
+_MADE_UP = "Virtual"
+
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
@@ -205,8 +208,10 @@ class _Pods:
 
     def _at(
         self, origin: Origin, number: int, name: str, application: str, action: str, node: str | None, size: tuple[int, int] | None
-    ) -> Target:
+    ) -> Target | None:
         item = origin.item(name, application)
+        if item.kind == _MADE_UP:
+            return None
         known = f"{application}/{name}"
         pod = self.now.get(known, item.pod)
         if known not in self.now and pod is None:
