@@ -26,6 +26,10 @@ from placeopt.problems.multi_cluster_stream import Stream
 
 #: Histories that are kept by default: so many over all requests together, and per request at least.
 WORK, LEAST_STATES = 100_000, 500
+#: Histories that a first search keeps.
+HASTY = 100
+#: Requests that are looked ahead with what runs now; continuations that are kept until they are, per history.
+AHEAD, WIDER = 12, 4
 #: Rewards closer than this are the same.
 TOLERANCE = 1e-9
 
@@ -69,31 +73,79 @@ def optimistic(problem: MultiCluster, weights: np.ndarray) -> np.ndarray:
 
 
 def optimum(problem: MultiCluster, weights: np.ndarray, states: int, budget: Budget | None = None) -> Hindsight:
-    """Return the plan of highest reward that keeping `states` histories per request finds."""
+    """Return the plan of highest reward that keeping `states` histories per request finds.
+
+    A hasty search first: the better the plan that is known, the more histories cannot beat it.
+    """
     stream = Stream.of(problem, 1)
     stream.reset()
-    known = stream.fork([0])
-    reward = float((policies.play(known, policies.of("myopic", weights), np.random.default_rng(0)) @ weights)[0])
+    if states > HASTY:
+        first = optimum(problem, weights, HASTY, budget)
+        if first.proven:
+            return first
+        reward, plan = first.reward, first.plan
+    else:
+        known = stream.fork([0])
+        reward = float((policies.play(known, policies.of("myopic", weights), np.random.default_rng(0)) @ weights)[0])
+        plan = problem.plan(known.placements(0))
     rest = np.concatenate((optimistic(problem, weights)[::-1].cumsum()[::-1], [0.0]))
     value, bound = np.zeros(1), reward
     for t in range(stream.steps):
-        late = budget is not None and budget.out_of_time
+        most = 1 if budget is not None and budget.out_of_time else states
         envs, actions = np.nonzero(stream.masks)
         worth = value[envs] + stream.parts[envs, actions] @ weights
         keep = np.flatnonzero(worth + rest[t + 1] > reward + TOLERANCE)
         keep = keep[_best_of_equals(problem, stream, envs[keep], actions[keep], worth[keep], t)]
-        most = 1 if late else states
-        if len(keep) > most:
-            order = np.argsort(-worth[keep], kind="stable")
-            bound = max(bound, float(worth[keep[order[most:]]].max() + rest[t + 1]))
-            keep = keep[order[:most]]
-        if len(keep) == 0:  # nothing can beat the plan that is known
-            return Hindsight(reward, bound, problem.plan(known.placements(0)))
-        stream = stream.silent(envs[keep])
-        stream.step(actions[keep])
-        value = worth[keep]
+        keep, bound = _best(worth[keep], rest[t + 1], keep, WIDER * most, bound)
+        if len(keep):
+            stream = stream.silent(envs[keep])
+            stream.step(actions[keep])
+            value = worth[keep]
+            ahead = _ahead(problem, stream, weights, rest, t + 1)
+            still = np.flatnonzero(value + ahead > reward + TOLERANCE)
+            still, bound = _best(value[still], ahead[still], still, most, bound)
+            if 0 < len(still) < len(value):
+                stream, value = stream.silent(still), value[still]
+        if len(keep) == 0 or len(still) == 0:  # nothing can beat the plan that is known
+            return Hindsight(reward, bound, plan)
     best = int(value.argmax())
     return Hindsight(float(value[best]), max(bound, float(value[best])), problem.plan(stream.placements(best)))
+
+
+def _best(worth: np.ndarray, ahead: np.ndarray | float, which: np.ndarray, most: int, bound: float) -> tuple[np.ndarray, float]:
+    """Return the `most` of highest reward so far and ahead, and the bound that holds for the others too."""
+    if len(which) <= most:
+        return which, bound
+    total = worth + ahead
+    order = np.argsort(-total, kind="stable")
+    return which[order[:most]], max(bound, float(total[order[most]]))
+
+
+def _ahead(problem: MultiCluster, stream: Stream, weights: np.ndarray, rest: np.ndarray, t: int) -> np.ndarray:
+    """Return what no history can exceed from request t on, shape (N,): of what runs now, what still runs then takes its room.
+
+    The next `AHEAD` requests are looked at with the latencies and the room that the running placements leave, their replicas on the
+    best clusters as far as these hold them; the others as in `optimistic`.
+    """
+    last = min(t + AHEAD, stream.steps)
+    total = np.full(stream.num_envs, rest[last])
+    if problem.semantics == "published":
+        return total + (rest[t] - rest[last])
+    a, spread = problem.arrays, problem.arrays.scale[1] - problem.arrays.scale[0]
+    for k in range(t, last):
+        alive = np.flatnonzero(a.departure[:t] > a.arrival[k])
+        placed = stream.decisions[:, alive]
+        used = a.used + np.einsum("nkc,kr->ncr", placed, a.demand[alive])
+        room = ((a.capacity - used) // a.demand[k]).min(axis=2)
+        factor = np.prod(1 + placed * (a.increase[alive] / a.replicas[alive])[:, None], axis=1)
+        latency = np.minimum(1000.0, a.base * factor * (1 + a.increase[k] / a.replicas[k]))
+        worth = weights[0] * (1 - (latency - 1) / 999) + weights[1] * (1 - (a.price - a.scale[0]) / spread)
+        order = np.argsort(-worth, axis=1)
+        filled = np.minimum(np.take_along_axis(room, order, axis=1).cumsum(axis=1), a.replicas[k])
+        counts = np.diff(filled, axis=1, prepend=0)
+        mean = (np.take_along_axis(worth, order, axis=1) * counts).sum(axis=1) / a.replicas[k] + weights[2]
+        total += np.where(filled[:, -1] == a.replicas[k], np.maximum(mean, 0.0), 0.0)
+    return total
 
 
 def _best_of_equals(problem: MultiCluster, stream: Stream, envs: np.ndarray, actions: np.ndarray, worth: np.ndarray, t: int) -> np.ndarray:
