@@ -92,7 +92,9 @@ def number(value: float) -> str:
     >>> number(1234567), number(0.0123456), number(61.0), number(123456.78)
     ('1,234,567', '0.012346', '61', '123,457')
     """
-    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
+    if abs(value) >= 1e15:
+        return f"{value:.5g}"
+    if float(value).is_integer():
         return f"{int(value):,}"
     if abs(value) >= 10_000:
         return f"{value:,.0f}"

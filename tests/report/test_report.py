@@ -215,7 +215,7 @@ def test_words() -> None:
 
 def test_markup() -> None:
     """Numbers, escapes, tables that are cut."""
-    assert [number(x) for x in (0, 12, 0.1 + 0.2, 98765.4, 1e20)] == ["0", "12", "0.3", "98,765", "100,000,000,000,000,000,000"]
+    assert [number(x) for x in (0, 12, 0.1 + 0.2, 98765.4, 1e20)] == ["0", "12", "0.3", "98,765", "1e+20"]
     assert clean("a\ud800\x00<") == "a\ufffd\ufffd&lt;"
     text = table("t<", ("a", "b"), [["x", 1.5], ["y", Bar(1.2)], ["z", None]], most=2)
     assert "1 more rows are not shown" in text and 'class="bar over"' in text and "120%" in text and "t&lt;" in text
