@@ -33,16 +33,7 @@ def generate(
         Mean duration of a request.
     fewest_replicas, most_replicas : int
     """
-    for name, value, legal, words in (
-        ("clusters", clusters, clusters >= 2, "at least 2"),
-        ("requests", requests, requests >= 1, "at least 1"),
-        ("rate", rate, 0 <= rate < np.inf, "at least 0"),
-        ("duration", duration, 0 < duration < np.inf, "above 0"),
-        ("fewest_replicas", fewest_replicas, 1 <= fewest_replicas <= most_replicas, "1 to most_replicas"),
-        ("most_replicas", most_replicas, most_replicas <= 1000, "at most 1000"),
-    ):
-        if not legal:
-            raise UsageError(f"{name} is {value}; legal: {words}")
+    _check(clusters, requests, rate, duration, fewest_replicas, most_replicas)
     if semantics not in SEMANTICS:
         raise UsageError(f"semantics is {semantics!r}; {did_you_mean(semantics, SEMANTICS)}")
     rng = np.random.default_rng(seed)
@@ -57,6 +48,19 @@ def generate(
         "latency_ms": {a: {b: latency[i][j] for j, b in enumerate(names) if i != j} for i, a in enumerate(names)},
         "requests": [_request(rng, time, duration, fewest_replicas, most_replicas) for time in times],
     }
+
+
+def _check(clusters: int, requests: int, rate: float, duration: float, fewest: int, most: int) -> None:
+    for name, value, legal, words in (
+        ("clusters", clusters, clusters >= 2, "at least 2"),
+        ("requests", requests, requests >= 1, "at least 1"),
+        ("rate", rate, 0 <= rate < np.inf, "at least 0"),
+        ("duration", duration, 0 < duration < np.inf, "above 0"),
+        ("fewest_replicas", fewest, 1 <= fewest <= most, "1 to most_replicas"),
+        ("most_replicas", most, most <= 1000, "at most 1000"),
+    ):
+        if not legal:
+            raise UsageError(f"{name} is {value}; legal: {words}")
 
 
 def _cluster(rng: np.random.Generator, name: str) -> dict[str, Any]:
