@@ -28,9 +28,10 @@ SETTINGS: dict[str, Settings] = {
 #: What trains within a minute: larger batches, fewer passes, and actions liked by their reward at the beginning.
 QUICK: dict[str, Settings] = {
     "ppo": replace(
-        SETTINGS["ppo"], steps=70_000, hidden=(16, 16), batch_size=1600, n_steps=50, epochs=3, learning_rate=4e-3, factor=5.0,
+        SETTINGS["ppo"], steps=60_000, hidden=(16, 16), batch_size=1600, n_steps=50, epochs=3, learning_rate=4e-3,
+        final_learning_rate=0.1, factor=5.0,
     ),
-    "dqn": replace(SETTINGS["dqn"], steps=60_000, hidden=(16, 16, 16), batch_size=256, learning_rate=1e-3, factor=1.0, explore_share=0.3),
+    "dqn": replace(SETTINGS["dqn"], steps=30_000, hidden=(16, 16, 16), batch_size=256, learning_rate=1e-3, factor=1.0, explore_share=0.3),
 }  # fmt: skip
 
 
