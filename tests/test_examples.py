@@ -27,7 +27,7 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif("PLACEOPT_DATA" not in os.environ, reason="PLACEOPT_DATA is not set: the manifests of well-known shops are not at hand")
-@pytest.mark.parametrize(("name", "expected"), [("consolidate", "{'nodes': 8, 'replicas': 12, 'calls': 16}"), ("fleet", "sock-shop.yaml: ")])
+@pytest.mark.parametrize(("name", "expected"), [("consolidate", "'replicas': 12, 'calls': 16"), ("fleet", "sock-shop.yaml: ")])
 def test_examples_of_well_known_shops(name: str, expected: str, tmp_path: Path) -> None:
     """The Online Boutique, the Sock Shop."""
     path = next(p for p in EXAMPLES if p.stem == name)
