@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def export_kubernetes(
-    plans: Annotated[Path, typer.Argument(metavar="FRONT_OR_PLAN", help="A front file, a point as `pick` prints it, or a plan.")],
+    plans: Annotated[Path, typer.Argument(metavar="FRONT_OR_PLAN", help="A front file, a point as `pick` prints it, a plan, or exported steps.")],
     instance: Annotated[Path, typer.Option(help="The instance file.")],
     origin: Annotated[Path | None, typer.Option(help="What the names are in the cluster; INSTANCE.origin.json, if there, by default.")] = None,
     point: Annotated[str | None, typer.Option(metavar="K|knee", help="The point of a front; the knee by default.")] = None,
@@ -74,6 +74,10 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
         return front.points[index_of(front, point or "knee")].plan
     if point is not None:
         raise UsageError(f"--point chooses from a front, and {str(path)!r} is a plan; leave it out")
+    if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
+        from placeopt.kubernetes.export.steps import replay
+
+        return replay(document, file=str(path))[0]
     plan = document.get("plan", document) if isinstance(document, dict) else document
     if not isinstance(plan, dict) or (what := what_is(document)) is not None:
         remedy = f"give a front, a point as `placeopt pick` prints it, or a plan; see `placeopt schema {problem.problem} --plan`"

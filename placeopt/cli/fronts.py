@@ -52,6 +52,9 @@ def evaluate(
         document = _replayed(problem, document, plans)
     if isinstance(document, dict) and "format" in document:
         front = Front.read(plans)
+        if front.instance.problem != problem.problem:
+            text = f"this front answers a {front.instance.problem} instance; {instance} is {problem.problem}"
+            raise DocumentError(text, file=str(plans), path="instance", remedy="give the instance that the front was made for")
         if front.instance.sha256 != problem.instance_name.sha256:
             say(f"warning: {plans} was made for another instance, or another version of it: {front.instance.name!r}")
         verdicts = [_claim(problem, front.objectives, p, f"{plans}: points[{k}].plan") for k, p in enumerate(front.points)]

@@ -31,7 +31,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from placeopt.documents import read_json, validate, write_json
+from placeopt.documents import read_json, validate, what_is, write_json
 from placeopt.errors import DocumentError, did_you_mean
 from placeopt.problems.base import Problem, Record
 
@@ -156,7 +156,12 @@ def read(path: str | os.PathLike[str]) -> Origin:
     DocumentError
         Names the file, the JSON path and what is legal.
     """
-    return validate(Origin, read_json(path), file=str(path))
+    document = read_json(path)
+    what = what_is(document)
+    if what not in (None, "an origin"):
+        raise DocumentError(f"this is {what}, not an origin", file=str(path), remedy="`placeopt import kubernetes` writes it beside the instance")
+    origin: Origin = validate(Origin, document, file=str(path))
+    return origin
 
 
 def write(path: str | os.PathLike[str], origin: Origin) -> None:

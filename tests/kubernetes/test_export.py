@@ -439,10 +439,18 @@ def test_the_command_writes_a_script_that_can_be_run(tmp_path: Path, capfd: pyte
     assert out == "" and "warning: 1 of 7 steps stop" in err
     assert os.access(tmp_path / "steps.sh", os.X_OK)
     assert subprocess.run(["bash", "-n", tmp_path / "steps.sh"]).returncode == 0
+    (tmp_path / "steps.json").write_text(export(problem, PLAN, form="json"), encoding="utf-8")
+    with pytest.raises(SystemExit):  # steps become the same script again
+        cli.main(["export", "kubernetes", str(tmp_path / "steps.json"), "--instance", str(tmp_path / "shop.json")])
+    assert capfd.readouterr().out == (tmp_path / "steps.sh").read_text(encoding="utf-8")
     for wrong, message in (
         (["export", "kubernetes", str(tmp_path / "shop.json"), "--instance", str(tmp_path / "shop.json")], "not a plan"),
         (["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "plan.json")], "problem: this field is missing"),
         (["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "shop.json"), "--point", "2"], "leave it out"),
+        (
+            ["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "shop.json"), "--origin", str(tmp_path / "shop.json")],
+            "this is a rolling-update instance, not an origin",
+        ),
     ):
         with pytest.raises(SystemExit) as end:
             cli.main(wrong)
