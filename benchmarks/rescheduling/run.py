@@ -1,36 +1,56 @@
-"""What block search reaches on rescheduling instances: quality against exact fronts, time, and the schedulers beside it.
+"""What block search reaches on rescheduling instances: quality against exact fronts, time, and the schedulers and policies beside it.
 
     python benchmarks/rescheduling/run.py
 
-Writes ``results.md`` beside this file; about two minutes.
+Writes ``results.md`` beside this file; about five minutes.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
 
 from placeopt.budget import Budget
-from placeopt.exact import epsilon_constraint
+from placeopt.encoders.rescheduling import build
+from placeopt.front import Front, Objective
 from placeopt.heuristics import rescheduling as search
 from placeopt.problems.rescheduling import Rescheduling
 from placeopt.problems.rescheduling_instances import APPLICATIONS, fail, surge
+from placeopt.rl import play
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from machine import facts, table
+
+HERE = Path(__file__).parent
+
+
+def learned(policy: str | Path) -> Callable[..., Front]:
+    """Return the method that plays a policy, the actions that it likes most."""
+
+    def run(problem: Rescheduling, objectives: tuple[Objective, ...], budget: Budget, seed: int) -> Front:
+        return play.run(problem, objectives, budget, seed, policy=str(policy))
+
+    return run
+
 
 METHODS = {
     "kubernetes": search.kubernetes,
     "cloud-first": search.cloud_first,
     "latency-greedy": search.latency_greedy,
     "greedy": search.greedy,
+    **({"DQN": learned(HERE / "dqn.npz")} if (HERE / "dqn.npz").exists() else {}),
+    "PPO": learned("rescheduling-testbed"),
     "block-search": search.block_search,
 }
+#: Those that large instances are left to.
+LARGE = ("kubernetes", "cloud-first", "latency-greedy", "greedy", "block-search")
 SEEDS = range(5)
+AT_MOST = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20)
 UNLIMITED = 10**9
 
 
@@ -40,26 +60,43 @@ def reached(problem: Rescheduling, method: str) -> tuple[float, float]:
     return tuple(front.values[front.values[:, 0].argmin()])
 
 
+def enumerated(problem: Rescheduling) -> list[tuple[float, int]]:
+    """Return the exact front by looking at every deployment that fits: latency and misplaced replicas, fewest first.
+
+    A plan has at least as many moves as replicas are misplaced, so that no plan beats this front.
+    """
+    t, encoder = problem.arrays, build(problem, problem.objectives)
+    rows = [np.array([np.bincount(c, minlength=len(t.user)) for c in combinations_with_replacement(range(len(t.user)), int(r))]) for r in t.replicas]
+    index = np.stack([grid.ravel() for grid in np.meshgrid(*[np.arange(len(r)) for r in rows], indexing="ij")], axis=1)
+    best: dict[int, float] = {}
+    for first in range(0, len(index), 20_000):
+        counts = np.stack([r[index[first : first + 20_000, i]] for i, r in enumerate(rows)], axis=1)
+        counts = counts[(np.tensordot(counts, t.demand, axes=(1, 0)) <= t.capacity).all(axis=(1, 2))]
+        latency, moves = encoder._latency(counts), np.maximum(0, counts - t.home).sum(axis=(1, 2))
+        for k in np.unique(moves).tolist():
+            best[k] = min(best.get(k, np.inf), float(latency[moves == k].min()))
+    return [(best[k], k) for k in sorted(best) if all(best[k] < best[j] - 1e-9 for j in best if j < k)]
+
+
 def quality() -> Iterator[tuple[object, ...]]:
     """Exact least latency over that of block search, and the share of the exact front that it meets."""
-    for replicas, seeds, seconds in ((1, SEEDS, 20), (2, range(2), 15)):
+    for replicas, seeds in ((1, range(20)), (2, range(4))):
         for application in APPLICATIONS:
-            ratios, met, points, proven = [], 0, 0, 0
-            for seed in seeds:
-                problem = Rescheduling.generate(seed, application=application, replicas=replicas)
-                exact = epsilon_constraint.run(problem, problem.objectives, Budget(seconds=seconds))
-                found = search.block_search(problem, problem.objectives, Budget(evaluations=UNLIMITED), 0)
-                if exact.runs[0].completed:
-                    proven += 1
-                    ratios.append(exact.values[:, 0].min() / found.values[:, 0].min())
-                    points += len(exact)
-                    met += len({p.values for p in exact.points} & {p.values for p in found.points})
-            worst = f"{min(ratios):.4f}" if ratios else "-"
-            yield 4 * replicas, application, f"{proven} of {len(seeds)}", worst, f"{met} of {points}"
+            for jitter in (0.0, 0.3):
+                ratios, met, points = [], 0, 0
+                for seed in seeds:
+                    problem = Rescheduling.generate(seed, application=application, replicas=replicas, jitter=jitter)
+                    exact = enumerated(problem)
+                    found = search.block_search(problem, problem.objectives, Budget(evaluations=UNLIMITED), 0).values
+                    for latency, moves in exact:
+                        points += 1
+                        met += bool((np.abs(found - (latency, moves)).max(axis=1) < 1e-6).any())
+                    ratios.append(exact[-1][0] / found[:, 0].min())
+                yield 4 * replicas, application, f"{jitter:.1f}", len(seeds), f"{min(ratios):.4f}", f"{met} of {points}"
 
 
 def times() -> Iterator[tuple[object, ...]]:
-    """Milliseconds of one search, median of seven after compiling, the worst of the seeds."""
+    """Milliseconds of CPU of one search, median of seven after compiling, the worst of the seeds."""
     shapes = [(a, {"application": a, "replicas": 5}) for a in APPLICATIONS]
     shapes += [(a, {"application": a, "replicas": 9, "cloud_a": 6, "edge_a": 6, "edge_b": 6}) for a in APPLICATIONS]
     for application, sizes in shapes:
@@ -73,23 +110,58 @@ def times() -> Iterator[tuple[object, ...]]:
 
 
 def timed(problem: Rescheduling) -> float:
-    """Seconds of one search."""
-    begin = time.perf_counter()
+    """Seconds of CPU of one search."""
+    begin = time.process_time()
     search.Search(problem).blocks(Budget(evaluations=UNLIMITED))
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def large() -> Iterator[tuple[object, ...]]:
-    """200 services, 1,000 replicas, 100 nodes."""
+    """200 services, 1,000 replicas, 100 nodes; the bound is what nobody can beat: every service on its fastest node, no network."""
     sizes = {"application": "random", "services": 200, "replicas": 5, "cloud_a": 40, "edge_a": 30, "edge_b": 30}
     problem = Rescheduling.generate(1, **sizes)
-    for method in METHODS:
-        begin = time.perf_counter()
+    search.block_search(problem, problem.objectives, Budget(evaluations=1_000), 0)  # compiled
+    yield "bound", f"{problem.initial_latency:.0f}", f"{bound(problem):.0f}", "-", "-", "-"
+    for method in LARGE:
+        begin = time.process_time()
         front = METHODS[method](problem, problem.objectives, Budget(seconds=60), 0)
-        took = time.perf_counter() - begin
+        took = time.process_time() - begin
         latency, moves = front.values[front.values[:, 0].argmin()]
         done = "yes" if front.runs[0].completed else "no"
         yield method, f"{problem.initial_latency:.0f}", f"{latency:.0f}", f"{moves:.0f}", f"{took:.1f}", done
+
+
+def bound(problem: Rescheduling) -> float:
+    """Latency with every service on its fastest node and no network but to the users."""
+    took: dict[int, float] = {}
+    for i in problem.graph.order:
+        took[i] = problem.arrays.execution[i].min() + max((sum(took[j] for j in group) for group in problem.graph.groups[i]), default=0.0)
+    return float(took[problem.graph.gateway] + problem.arrays.user.min())
+
+
+def moves() -> Iterator[tuple[object, ...]]:
+    """Mean latency by number of moves at 20 pods: what the best plan of at most so many moves reaches."""
+    for application in APPLICATIONS:
+        problems = [Rescheduling.generate(seed, application=application, replicas=5) for seed in SEEDS]
+        for name in ("greedy", "PPO", "block-search"):
+            fronts = [METHODS[name](p, p.objectives, Budget(evaluations=UNLIMITED), 0).values for p in problems]
+            cells = [np.mean([values[values[:, 1] <= most, 0].min() for values in fronts]) for most in AT_MOST]
+            yield application, name, *(f"{ms:.1f}" for ms in cells)
+
+
+def paying() -> Iterator[tuple[object, ...]]:
+    """Plans of which every move saves at least 2 ms, at 20 pods and at 36 on 18 nodes, and the time that this takes."""
+    for replicas, machines in ((5, 2), (9, 6)):
+        for application in APPLICATIONS:
+            took, plans = [], []
+            for seed in SEEDS:
+                problem = Rescheduling.generate(seed, application=application, replicas=replicas, cloud_a=machines, edge_a=machines, edge_b=machines)
+                begin = time.process_time()
+                front = search.block_search(problem, problem.objectives, Budget(evaluations=UNLIMITED), 0, min_gain_ms=2.0)
+                took.append(1000 * (time.process_time() - begin))
+                plans.append(front.values[front.values[:, 0].argmin()])
+            latency, count = np.mean(plans, axis=0)
+            yield application, 4 * replicas, 3 * machines, f"{latency:.1f}", f"{count:.1f}", f"{np.median(took):.0f}", f"{max(took):.0f}"
 
 
 def schedulers() -> Iterator[tuple[object, ...]]:
@@ -113,25 +185,32 @@ def row(what: str, problems: list[Rescheduling]) -> tuple[object, ...]:
 
 
 NOTES = """
-Execution times and pod sizes are ours (the paper prints none), and so are the random starts; latencies are computed, not measured.
-The paper's milliseconds, its learned policies (Figures 6 and 7, and REACH and RSDQL in Figures 8 to 11) and its request rates are
-therefore not compared.
+Execution times and pod sizes are ours (the paper prints none), and so are the random starts; latencies are computed, not measured. So the
+paper's milliseconds are not compared, nor what its Figures 9 to 11 show over time: shares of requests below 250 ms, spikes, request rates.
+(In best effort a client sends 1000 / latency requests a second; queues are not in the model.) PPO is the trained policy that comes with
+placeopt, the best plan that an episode begins with; its training maximises the drop of the latency less 2 ms a move. Of 52 instances of 4
+pods, every second one crowded, tests/models/test_rescheduling.py holds the exact front of the model to a search over all deployments that
+moves with room reach. At 8 pods an earlier count over eight seeds of each kind met 275 of 280 points of the enumerated fronts. The paper's
+REACH makes 1.6, 6.2 and 9.0 moves at 4, 12 and 20 pods. Times were taken beside other work on the machine.
 """
 
 
 def main() -> None:
     """Run everything and write the tables."""
-    lines = ["# Rescheduling: what block search reaches", "", facts("placeopt", "numba", "numpy", "highspy"), NOTES]
-    quality_head = ("pods", "application", "exact front proven", "worst exact / found latency", "points of exact fronts met")
+    lines = ["# Rescheduling: what block search reaches", "", facts("placeopt", "numba", "numpy"), NOTES]
+    quality_head = ("pods", "application", "spread of times", "instances", "worst exact / found latency", "points of exact fronts met")
+    paying_head = ("application", "pods", "nodes", "latency, ms", "moves", "CPU ms of search, median", "worst")
     sections = (
-        ("Quality on the testbed of six nodes, against epsilon-constraint (20 s at 4 pods, 15 s at 8)", quality_head, quality),
-        ("Time of one search (its whole front), ms", ("application", "pods", "nodes", "median", "worst seed"), times),
-        ("200 services, 1,000 pods, 100 nodes (at most 60 s)", ("method", "start, ms", "latency, ms", "moves", "s", "completed"), large),
-        ("Mean latency in ms (moves) on the testbed, five random starts", ("case", "start", *METHODS), schedulers),
+        ("Quality on the testbed of six nodes, against the enumeration of every deployment", quality_head, quality),
+        ("CPU time of one search (its whole front), ms", ("application", "pods", "nodes", "median", "worst seed"), times),
+        ("200 services, 1,000 pods, 100 nodes (at most 60 s)", ("method", "start, ms", "latency, ms", "moves", "CPU s", "completed"), large),
+        ("Mean latency in ms (moves) on the testbed, five random starts (Figures 8 to 10)", ("case", "start", *METHODS), schedulers),
+        ("Mean latency in ms by number of moves, 20 pods", ("application", "method", *map(str, AT_MOST)), moves),
+        ("Every move saves at least 2 ms (the penalty of the paper): the fastest such plan", paying_head, paying),
     )
     for title, head, rows in sections:
         lines += [f"## {title}", "", *table(head, rows()), ""]
-    (Path(__file__).parent / "results.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    (HERE / "results.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
