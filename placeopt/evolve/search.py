@@ -18,6 +18,8 @@ from placeopt.problems.judge import Candidate, judged
 
 #: Genes of all points of a front together: plans of large instances take a second and megabytes each.
 MOST_GENES = 5_000_000
+#: Distances that may be looked at to choose points when time is short.
+MOST_DISTANCES = 2_000_000
 #: Points that are judged however late it is.
 LEAST_JUDGED = 50
 #: Points of a front whose run was cancelled.
@@ -94,10 +96,13 @@ class Search:
         """Return the judged front of the archive, of at most `points` of it, or of as many as a time limit leaves room to judge."""
         completed = not self.budget.cancelled and (self.budget.seconds_limit is None or self.budget.evaluations_left == 0)
         vectors = self.archive.result()
-        room = max(LEAST_JUDGED, int(self.budget.seconds_left / self._judging)) if self._judging else len(vectors)
-        most = min(len(vectors), room, points or len(vectors), max(50, MOST_GENES // self.encoder.num_genes))
+        most = min(len(vectors), points or len(vectors), max(50, MOST_GENES // self.encoder.num_genes))
         if self.budget.cancelled:  # whoever pressed Ctrl-C does not wait for thousands of plans to be judged
             most = min(most, MOST_AFTER_CANCELLING)
+        if self._judging:
+            room = max(LEAST_JUDGED, int(self.budget.seconds_left / self._judging))
+            if room * len(vectors) <= MOST_DISTANCES:  # else choosing takes the time that judging needs; random order will do
+                most = min(most, room)
         if most < len(vectors):
             vectors = vectors[farthest(self.archive.F, most)]
         candidates = (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors))
