@@ -80,11 +80,11 @@ def reward(name: str, strategy: str, episodes: int, **options: object) -> np.nda
 
 @pytest.mark.parametrize("semantics", ["fixed", "published"])
 def test_myopic_beats_the_baselines(semantics: str) -> None:
-    """In both semantics, for every strategy."""
-    for strategy in STRATEGIES:
-        mine = reward("myopic", strategy, 100, semantics=semantics)
+    """In both semantics, for each goal and their mixture."""
+    for strategy in ("latency", "cost", "inequality", "balanced"):
+        mine = reward("myopic", strategy, 60, semantics=semantics)
         for name in policies.BASELINES:
-            assert (mine - reward(name, strategy, 100, semantics=semantics)).mean() > 0, (strategy, name)
+            assert (mine - reward(name, strategy, 60, semantics=semantics)).mean() > 0, (strategy, name)
 
 
 def test_rollout_sees_what_comes() -> None:
