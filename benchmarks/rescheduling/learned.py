@@ -33,7 +33,7 @@ STEPS, SCALE_STEPS, WIDTH = 32_000, 8_000, 16
 SCALES = ((20, 2), (28, 4), (36, 6))
 #: Steps of all environments between two points of a curve.
 BUCKET = 2_000
-TESTED = range(1_000, 1_020)
+TESTED = range(1_000, 1_060)
 FILES = {"ppo": Path(policy_file.__file__).parent / "policies" / "rescheduling-testbed.npz", "dqn": HERE / "dqn.npz"}
 CARD = {
     "summary": "REACH testbed, three applications, 4 to 20 pods",
