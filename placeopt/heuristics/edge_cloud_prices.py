@@ -24,8 +24,8 @@ FIRST_STEP, LAST_STEP = 0.08, 0.0025
 FIRST_LAYER_STEP, LAST_LAYER_STEP, LAYER_STEPS, SAMPLE = 0.5, 0.03, 40, 128
 #: Memory of the mean slope and of its square; steps over which their length grows, since the first slopes say little of each node.
 MEAN, SQUARE, RAMP = 0.85, 0.95, 8
-#: Nodes of the search for one application after which only its proven part counts.
-SEARCH_LIMIT = 500
+#: Nodes of the search for one application after which only its proven part counts; fewer for the sample, which proves nothing.
+SEARCH_LIMIT, SAMPLE_LIMIT = 500, 30
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Relaxation:
         spread = np.ptp(table.operating + table.network * table.data.mean())
         return float(weight * spread + (1 - weight) * typical) or 1.0
 
-    def _relax(self, weight: float, price: np.ndarray, chosen: np.ndarray) -> float:
+    def _relax(self, weight: float, price: np.ndarray, chosen: np.ndarray, limit: int = SEARCH_LIMIT) -> float:
         """Place applications alone under prices, in `hosts`; return what is proven of the sum of their costs."""
-        args = self.table, weight, self.near, self.floor(weight), price, self.work, self.hosts, chosen, self._worth, SEARCH_LIMIT
+        args = self.table, weight, self.near, self.floor(weight), price, self.work, self.hosts, chosen, self._worth, limit
         return float(kernels.relax(*args))
 
     def bound(self, weight: float, price: np.ndarray) -> float:
@@ -126,7 +126,7 @@ class Relaxation:
         self.hosts[:] = -1
         for step in range(LAYER_STEPS):
             price = member @ climb.price / self._unit
-            bound = self._relax(weight, price, chosen) / part - float((price * self.table.capacity).sum())
+            bound = self._relax(weight, price, chosen, SAMPLE_LIMIT) / part - float((price * self.table.capacity).sum())
             if bound > proven:
                 best, proven = climb.price, bound
             if int((step + 1) * part) > int(step * part):
