@@ -88,6 +88,7 @@ class Workload:
     labels: dict[str, str]
     annotations: dict[str, str]
     deadline_seconds: int | None = None
+    recreates: bool = False
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -261,7 +262,8 @@ def workload(view: View, about: Meta) -> Workload:
     if not template:
         raise spec.fault("no template of pods", "give spec.template")
     annotations = template["metadata"]["annotations"].mapping()
-    return Workload(kind, about, pod_spec(template["spec"]), replicas, template["metadata"]["labels"].labels(), annotations, deadline)
+    labels, recreates = template["metadata"]["labels"].labels(), spec["strategy"]["type"].value == "Recreate"
+    return Workload(kind, about, pod_spec(template["spec"]), replicas, labels, annotations, deadline, recreates)
 
 
 def node(view: View, about: Meta) -> Node:

@@ -170,6 +170,9 @@ def _why(unit: Unit, cluster: Cluster, rules: Rules) -> str:
         return "pods of a StatefulSet: a new copy cannot start before the old one ends"
     if unit.kind in ("Job", "CronJob"):
         return "pods of a Job: their work would be lost"
+    workload = cluster.workloads.get((unit.namespace, unit.kind, unit.workload))
+    if workload and workload.recreates:
+        return "pods of a Deployment that recreates: two copies must not run side by side"
     if extended := sorted({name for c in unit.spec.containers for name in c.extended}):
         return f"pods with resources that no model counts ({', '.join(extended)[:200]})"
     return _why_volumes(unit, cluster, rules) or _why_ports(unit)

@@ -224,6 +224,15 @@ def test_pods_that_may_move(run: Import, case: str) -> None:
     assert pinned(run([node("n1"), node("n2"), pod("x-1", "n1", **extra)], rules=rules)) == set()
 
 
+@pytest.mark.parametrize("strategy", ["Recreate", "RollingUpdate"])
+def test_a_deployment_that_recreates_holds_its_pods(run: Import, strategy: str) -> None:
+    """Two copies of its pods must not run side by side, as every move would have it."""
+    web = deployment("web", space="shop")
+    web["spec"]["strategy"] = {"type": strategy}
+    done = run([node("n1"), node("n2"), pod("x-6f9-a", "n1", labels={"pod-template-hash": "6f9"}), web])
+    assert pinned(done) == ({"x-6f9-a"} if strategy == "Recreate" else set())
+
+
 def test_shared_claims_and_repelled_pods(run: Import) -> None:
     """A claim that several nodes may mount does not hold a pod; required anti-affinity of one holds those that it keeps away."""
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "shop"},
