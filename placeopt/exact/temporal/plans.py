@@ -28,7 +28,7 @@ def bin_plans(
     seed: int,
     start: Front | None = None,
     *,
-    effort: float = 2e8,
+    effort: float = 4e8,
     lines: int = 40,
 ) -> Front:
     """Return the exact front of a small temporal instance, with a proof for every point.
