@@ -3,7 +3,7 @@
     python benchmarks/rescheduling/learned.py          the tables
     python benchmarks/rescheduling/learned.py train    the policies that they and run.py play
 
-Needs the extra ``rl``. Writes ``learned.md`` and ``convergence.svg`` beside this file; about ten minutes on one core.
+Needs the extra ``rl``. Writes ``learned.md`` and ``convergence.svg`` beside this file; about five minutes on one core.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from machine import facts, table
 
 HERE = Path(__file__).parent
-STEPS, SCALE_STEPS, WIDTH = 32_000, 8_000, 16
+STEPS, SCALE_STEPS, WIDTH = 12_000, 4_000, 16
 #: Pods and machines of each kind: Figure 7 of the paper has 20 to 36 pods on 6 to 18 nodes.
 SCALES = ((20, 2), (28, 4), (36, 6))
 #: Steps of all environments between two points of a curve.
-BUCKET = 2_000
+BUCKET = 1_000
 TESTED = range(1_000, 1_060)
 FILES = {"ppo": Path(policy_file.__file__).parent / "policies" / "rescheduling-testbed.npz", "dqn": HERE / "dqn.npz"}
 CARD = {
-    "summary": "REACH testbed, three applications, 4 to 20 pods",
-    "data": "generated episodes on 2 Cloud-A, 2 Edge-A, 2 Edge-B: chain, aggregator-sequential or aggregator-parallel, 1 to 5 replicas of each of "
+    "summary": "REACH testbed, three applications, 12 to 20 pods",
+    "data": "generated episodes on 2 Cloud-A, 2 Edge-A, 2 Edge-B: chain, aggregator-sequential or aggregator-parallel, 3 to 5 replicas of each of "
     "four services on random nodes with room, others using up to a fifth of every node; execution times and pod sizes of "
     "placeopt.problems.rescheduling_instances",
-    "rewards": "what the latency drops, in ms, less 2 a move; idle ends for nothing; an illegal action costs 100",
-    "seeds": "training 1; tested on starts of seeds from 1000",
+    "rewards": "what the latency drops, in ms, less 0.5 a move (the paper: 2); idle ends for nothing; an illegal action costs 100",
+    "seeds": "training 1; settings chosen on starts of seeds 100 to 139; tested on starts of seeds from 1000",
     "limits": "latencies of the model, not measured; other nodes, services and graphs are read but were not trained on; block search is quicker "
     "and better, see benchmarks/rescheduling",
 }
@@ -87,10 +87,25 @@ def ship() -> None:
     """Train the policies for all three applications, with the settings that are for a minute, and write them."""
     for algorithm, file in FILES.items():
         settings = episodes.QUICK[algorithm]
-        batch = episodes.batch(None, settings.num_envs)
+        batch = episodes.batch(None, settings.num_envs, **episodes.QUICK_EPISODES)
         batch.reset(np.zeros(settings.num_envs, dtype=np.uint64))  # compiled
-        policy = train(batch, "rescheduling", settings, on_round=lambda news: print(news, flush=True))
+        policy = train(batch, "rescheduling", settings, environment=episodes.QUICK_EPISODES, on_round=lambda news: print(news, flush=True))
         policy_file.write(policy.with_card(**CARD), file)
+
+
+def beside(method: Any, application: str) -> tuple[float, float, float]:
+    """Return what `ratio` does, of a heuristic."""
+    rows = []
+    for seed in TESTED:
+        problem = Rescheduling.generate(seed, application=application, replicas=5)
+        best = search.block_search(problem, problem.objectives, Budget(seconds=60), 0).values[:, 0].min()
+        begin = time.process_time()
+        front = method(problem, problem.objectives, Budget(seconds=60), 0)
+        took = time.process_time() - begin
+        latency, moves = front.values[front.values[:, 0].argmin()]
+        rows.append((best / latency, moves, 1000 * took))
+    found = np.mean(rows, axis=0)
+    return float(found[0]), float(found[1]), float(found[2])
 
 
 def ratio(policy: Policy | str, application: str, replicas: int = 5, samples: int = 0, **sizes: Any) -> tuple[float, float, float]:
@@ -149,6 +164,10 @@ def bundled() -> list[str]:
             how = "actions liked most" if samples == 0 else f"best of {samples + 1} episodes"
             took = (1 + samples) * np.mean([ms for _, _, ms in found])
             rows.append((name, how, f"{policy.card['cpu_seconds']:.0f}", *cells, f"{np.mean([r for r, _, _ in found]):.3f}", f"{took:.0f}"))
+    for name, method in (("greedy", search.greedy), ("block search", search.block_search)):
+        found = [beside(method, application) for application in APPLICATIONS]
+        cells = [f"{reached:.3f} ({moves:.1f})" for reached, moves, _ in found]
+        rows.append((name, "-", "-", *cells, f"{np.mean([r for r, _, _ in found]):.3f}", f"{np.mean([ms for _, _, ms in found]):.0f}"))
     return table(("policy", "play", "CPU s of training", *APPLICATIONS, "mean", "ms per instance"), rows)
 
 
@@ -170,23 +189,37 @@ def draw(curves: dict[str, list[float]]) -> None:
     figure.savefig(HERE / "convergence.svg")
 
 
-NOTES = f"""
-PPO is MaskablePPO of sb3-contrib, DQN is stable-baselines3's with legal actions only; both with Table V of the REACH paper (learning rate
-3e-4, discount 0.99, clip 0.2, batch 64, entropy 0, two and three layers, exploration 0.1, tau 1). What the table does not say is ours:
-DeepSets layers of {WIDTH}, four passes, rewards in 100 ms; 32,000 steps where the paper has three million, so these are the beginnings of
-its curves. Start, pods (4 to 20) and what others use (to a fifth of a node) are drawn for every episode. Latencies are of the model.
-"Best known" is block search, which takes a few milliseconds and no training.
+NOTES = """
+The bundled policies (`rescheduling-testbed` is PPO, `dqn.npz` lies beside this file) serve all three applications. Settings are `QUICK` of
+`placeopt/rl/rescheduling.py`, not those of Table V: no discount for PPO, 3 to 5 replicas of a service, and 0.5 ms a move where the paper takes
+2, since with 2 a policy stays idle where several moves have to be made before one pays; so plans have more moves than the paper's. One training
+seed each. Settings were chosen on starts of seeds 100 to 139, where the earlier policy (2 ms a move, discount 0.99) reached 0.940; what is
+reported here are sixty other starts for each application (seeds 1000 to 1059). "Best known" is block search, a few milliseconds, no training.
+Latencies are of the model; the best latency along an episode counts. Times were taken beside other work.
+"""
+TABLE_V = f"""
+MaskablePPO of sb3-contrib, and stable-baselines3's DQN with legal actions only, with Table V of the REACH paper (learning rate 3e-4, discount
+0.99, clip 0.2, batch 64, entropy 0, two and three layers, exploration 0.1, tau 1; 2 ms a move). What the table does not say is ours: DeepSets
+layers of {WIDTH}, four passes, rewards in 100 ms. {STEPS:,} steps where the paper has three million: these are the beginnings of its curves, far
+from convergence. Pods (4 to 20), start and what others use (to a fifth of a node) are drawn for every episode.
 """
 
 
 def main() -> None:
-    """Run everything and write the tables."""
+    """Run everything and write the tables, part by part."""
     lines = ["# Rescheduling: what is learned", "", facts("placeopt", "torch", "stable-baselines3", "sb3-contrib", "numba"), NOTES]
     lines += ["## Policies for all three applications, 20 pods: best known over reached latency (moves)", "", *bundled(), ""]
+    write(lines)
     first, curves = convergence()
     draw(curves)
-    lines += ["## Convergence (Figure 6): mean return of episodes by steps", "", *first, "", "![curves](convergence.svg)", ""]
-    lines += [f"## Scale (Figure 7): PPO on aggregator-sequential, {SCALE_STEPS:,} steps", "", *scale(), ""]
+    lines += ["## Convergence with Table V (Figure 6): mean return of episodes by steps", TABLE_V, *first, "", "![curves](convergence.svg)", ""]
+    write(lines)
+    lines += [f"## Scale (Figure 7): PPO with Table V on aggregator-sequential, {SCALE_STEPS:,} steps", "", *scale(), ""]
+    write(lines)
+
+
+def write(lines: list[str]) -> None:
+    """Write what there is."""
     (HERE / "learned.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 

@@ -80,16 +80,16 @@ def test_training_with_the_settings_of_table_v(algorithm: str) -> None:
     assert front.rejected is None and front.values[:, 1].min() == 0
 
 
-@pytest.mark.parametrize("application", APPLICATIONS)
-def test_the_bundled_policy_is_near_the_best_known(application: str) -> None:
-    """The best of 16 episodes, on starts that it was not trained on; what plans begin with is on the front; its card says what it is."""
+def test_the_bundled_policy_is_near_the_best_known() -> None:
+    """One episode of the actions liked most, on starts not trained on; what plans begin with is on the front; the card says what it is."""
     policy = policy_file.read(NAME, "rescheduling")
-    assert {"summary", "data", "limits", "seeds", "rewards"} <= policy.card.keys() and policy.card["cpu_seconds"] < 60
+    assert {"summary", "data", "limits", "seeds", "rewards"} <= policy.card.keys() and policy.card["cpu_seconds"] <= 60
     ratios = []
-    for seed in range(500, 505):
-        problem = Rescheduling.generate(seed, application=application, replicas=5)
-        front = run(problem, problem.objectives, Budget(evaluations=16), 0, policy=policy, samples=15)
-        assert front.rejected is None and front.values[:, 1].min() == 0 and len(front) > 1
-        best = block_search(problem, problem.objectives, Budget(seconds=30), 0).values[:, 0].min()
-        ratios.append(best / front.values[:, 0].min())
-    assert np.mean(ratios) >= 0.85  # some starts are hard, see benchmarks/rescheduling/learned.md
+    for application in APPLICATIONS:
+        for seed in range(500, 520):
+            problem = Rescheduling.generate(seed, application=application, replicas=5)
+            front = run(problem, problem.objectives, Budget(evaluations=1), 0, policy=policy)
+            assert front.rejected is None and front.values[:, 1].min() == 0 and len(front) > 1
+            best = block_search(problem, problem.objectives, Budget(seconds=30), 0).values[:, 0].min()
+            ratios.append(best / front.values[:, 0].min())
+    assert np.mean(ratios) >= 0.95
