@@ -266,6 +266,10 @@ def write(name: str) -> None:
         f"Written by learned.py, part by part. {EPISODES} test episodes of 100 requests for each number unless it says otherwise; the action",
         "that the policy likes most is taken, computed in NumPy.",
         "",
+        "Figures 5 and 6, an agent for each strategy while it learns (figures.py):",
+        "",
+        "![reward, rejections, cost and latency during training](fig5_6.png)",
+        "",
     ]
     body = [line for key in PARTS if key in known_parts for line in (f"<!-- part {key} -->", "", known_parts[key], "")]
     page.write_text("\n".join(head + body).rstrip() + "\n", encoding="utf-8")

@@ -299,6 +299,11 @@ def searches(share: float) -> Iterator[str]:
     yield from table(("semantics, rate", "method", "points", "hypervolume", "CPU s"), rows)
 
 
+TITLE = """# Multi-cluster: the environment, and what needs no training
+
+![Figures 8 and 9: rejections, cost, latency and Gini coefficient by ratio and by clusters](fig8_9.png)
+
+"""
 PARTS = (speed, table_8, strategies, fixed, figures, spreads, regret, searches)
 
 
@@ -316,7 +321,7 @@ def main(share: float, names: list[str]) -> None:
             measured = facts("placeopt", "numba", "numpy")
             written[part.__name__] = "\n".join([*part(share)]).strip() + f"\n\nMeasured {measured}"
             sections = (f"<!-- part {p.__name__} -->\n\n{written[p.__name__]}\n" for p in PARTS if p.__name__ in written)
-            path.write_text("# Multi-cluster: the environment, and what needs no training\n\n" + "\n".join(sections), encoding="utf-8")
+            path.write_text(TITLE + "\n".join(sections), encoding="utf-8")
             print(part.__name__, f"{time.perf_counter() - began:.0f} s", flush=True)
 
 
