@@ -34,8 +34,8 @@ QUICK: dict[str, Settings] = {
     ),
     "dqn": replace(SETTINGS["dqn"], steps=30_000, hidden=(16, 16, 16), batch_size=256, learning_rate=1e-3, factor=1.0, explore_share=0.3),
 }  # fmt: skip
-#: Episodes that `QUICK` is trained on, options of `batch`. A move costs a quarter of the paper's 2 ms: with all of it a policy stays where
-#: several moves have to be made before one pays.
+#: Episodes that `QUICK` is trained on, options of `batch`. A move costs a quarter of the paper's 2 ms, meant for
+#: starts where several moves have to be made before one pays.
 QUICK_EPISODES: dict[str, Any] = {"replicas": [3, 5], "penalty": 0.5}
 
 
