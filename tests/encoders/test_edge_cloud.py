@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from edge_cloud_instances import random_instance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,22 +15,11 @@ from placeopt.problems.edge_cloud import EdgeCloud
 from placeopt.registry import method
 
 
-def random_instance(seed: int) -> EdgeCloud:
-    """A contended instance; sometimes one that no plan can satisfy, or with delays missing."""
-    rng = np.random.default_rng(seed)
-    sizes = {key: int(rng.integers(low, high)) for key, low, high in (("applications", 1, 9), ("near", 1, 5), ("far", 0, 3), ("cloud", 0, 2))}
-    document = EdgeCloud.generate(seed, load=float(rng.choice([0.4, 1.0, 2.0])), **sizes).to_document()
-    for row in document["delay_ms"].values():
-        for name in [name for name in row if rng.random() < 0.1]:
-            del row[name]
-    return EdgeCloud.from_document(document)
-
-
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_kernel_agrees_with_the_referee(seed):
     """Values and feasibility of random vectors and of their children are the referee's."""
-    problem, rng = random_instance(seed), np.random.default_rng(seed)
+    problem, rng = random_instance(seed, missing=0.1), np.random.default_rng(seed)
     encoder = encoders.build(problem)
     X = encoder.sample(rng, 12)
     X = np.concatenate((X, encoder.vary(rng, X, X[::-1]), encoder.mutate(rng, X)))
@@ -45,7 +35,7 @@ def test_kernel_agrees_with_the_referee(seed):
 @given(st.integers(0, 10**6))
 def test_feasible_plans_survive(seed):
     """A feasible plan is encoded and decoded as it is."""
-    problem = random_instance(seed)
+    problem = random_instance(seed, missing=0.1)
     encoder = encoders.build(problem)
     for point in greedy(problem, problem.objectives, Budget(), 1, parts=5).points:
         assert encoder.decode(encoder.encode(point.plan)) == point.plan

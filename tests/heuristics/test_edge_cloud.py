@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from edge_cloud_instances import random_instance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,13 +20,6 @@ from placeopt.heuristics.shares import Share
 from placeopt.problems.edge_cloud import EdgeCloud
 
 METHODS = {"greedy": heuristics.greedy, "price-guided": heuristics.price_guided, "lns": heuristics.lns, "bound": exact.bound}
-
-
-def random_instance(seed: int, most: int = 8) -> EdgeCloud:
-    """A contended instance; sometimes one that no plan can satisfy."""
-    rng = np.random.default_rng(seed)
-    sizes = {key: int(rng.integers(low, high)) for key, low, high in (("applications", 1, most), ("near", 1, 5), ("far", 0, 3), ("cloud", 0, 2))}
-    return EdgeCloud.generate(seed, load=float(rng.choice([0.4, 1.0, 2.0])), **sizes)
 
 
 def tiny_instance(seed: int) -> EdgeCloud:
@@ -49,7 +43,7 @@ def every_value(problem: EdgeCloud) -> np.ndarray:
 @given(st.integers(0, 10**6), st.sampled_from(list(METHODS)))
 def test_no_plan_lies_below_the_bounds(seed, name):
     """Every plan of every method is dominated weakly by a bound vector, and every gap is a share."""
-    problem = random_instance(seed)
+    problem = random_instance(seed, 8)
     front = METHODS[name](problem, problem.objectives, Budget(evaluations=1500), seed)
     proof = exact.bound(problem, problem.objectives, Budget(evaluations=1500), seed, parts=5)
     for point in (*front.points, *proof.points):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rescheduling_states import state_search
 
 from placeopt.budget import Budget
 from placeopt.errors import UsageError
@@ -22,35 +22,6 @@ from placeopt.problems.rescheduling import Rescheduling
 from placeopt.problems.rescheduling_instances import APPLICATIONS, fail, surge
 
 SMALL = {"cloud_a": 1, "edge_a": 1, "edge_b": 2}
-
-
-def state_search(problem: Rescheduling) -> list[tuple[float, float]]:
-    """The exact front: breadth first over the deployments that moves with room reach."""
-    t = problem.arrays
-    home = tuple(map(tuple, t.home.tolist()))
-    seen, level, best, front = {home}, [home], math.inf, []
-    for moves in range(1000):
-        least = min(problem.graph.latency(state) for state in level) / problem.graph.parts
-        if least < best:
-            best = least
-            front.append((least, float(moves)))
-        found = []
-        for state in level:
-            counts = np.array(state)
-            free = t.capacity - np.tensordot(counts, t.demand, axes=(0, 0))
-            for i, u in np.argwhere(counts).tolist():
-                for v in np.flatnonzero((free >= t.demand[i]).all(axis=1)).tolist():
-                    after = counts.copy()
-                    after[i, u] -= 1
-                    after[i, v] += 1
-                    key = tuple(map(tuple, after.tolist()))
-                    if key not in seen:
-                        seen.add(key)
-                        found.append(key)
-        if not found:
-            return sorted(front)
-        level = found
-    raise AssertionError
 
 
 def run(problem: Rescheduling, **parameters):

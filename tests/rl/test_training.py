@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_batch import Cards
 
 from placeopt.errors import DocumentError, UsageError
 from placeopt.rl.evaluation import evaluate, greedy, table
 from placeopt.rl.settings import Settings, defaults
-
-sys.path.insert(0, str(Path(__file__).parent))
-from tiny_batch import Cards
 
 for module in ("torch", "stable_baselines3", "sb3_contrib"):
     pytest.importorskip(module, reason=f"{module} is not installed")

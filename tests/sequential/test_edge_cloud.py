@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from edge_cloud_instances import random_instance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,22 +15,11 @@ from placeopt.errors import UsageError
 from placeopt.problems.edge_cloud import EdgeCloud
 
 
-def random_instance(seed: int) -> EdgeCloud:
-    """A contended instance, sometimes with delays missing."""
-    rng = np.random.default_rng(seed)
-    sizes = {key: int(rng.integers(low, high)) for key, low, high in (("applications", 1, 8), ("near", 1, 6), ("far", 0, 3), ("cloud", 0, 2))}
-    document = EdgeCloud.generate(seed, load=float(rng.choice([0.4, 1.0, 2.0])), **sizes).to_document()
-    for row in document["delay_ms"].values():
-        for name in [name for name in row if rng.random() < 0.1]:
-            del row[name]
-    return EdgeCloud.from_document(document)
-
-
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_costs_of_an_episode_sum_to_the_referee(seed):
     """Complete episodes are feasible and cost what the referee says; a dead end comes between applications only."""
-    problem = random_instance(seed)
+    problem = random_instance(seed, 8, 6, missing=0.1)
     face, rng = sequential.build(problem, order=("small-first", "given")[seed % 2]), np.random.default_rng(seed)
     state, total = face.reset(rng), np.zeros(2)
     while not face.done(state):
@@ -48,7 +38,7 @@ def test_costs_of_an_episode_sum_to_the_referee(seed):
 @given(st.integers(0, 10**6))
 def test_mask_is_exact_for_one_application(seed):
     """A node is legal exactly if some placement of the whole application uses it."""
-    problem = random_instance(seed)
+    problem = random_instance(seed, 8, 6, missing=0.1)
     document = problem.to_document()
     document["applications"] = [{**document["applications"][0], "microservices": document["applications"][0]["microservices"][:3]}]
     names = {m["name"] for m in document["applications"][0]["microservices"]}
@@ -68,7 +58,7 @@ def test_mask_is_exact_for_one_application(seed):
 @given(st.integers(0, 10**6))
 def test_costs_says_what_step_does(seed):
     """`costs` is the table of what each step would cost, and infinite exactly where the mask forbids it."""
-    problem = random_instance(seed)
+    problem = random_instance(seed, 8, 6, missing=0.1)
     face = sequential.build(problem, (problem.objectives[1], problem.objectives[0]))
     rng, state = np.random.default_rng(seed), face.reset()
     while not face.done(state):
