@@ -164,6 +164,23 @@ def require_unique(items: Iterable[Any], what: str, path: str | None = None) -> 
         seen.add(item)
 
 
+def latency_rows(names: Sequence[str], given: Mapping[str, Mapping[str, float]]) -> list[list[float]]:
+    """Return the latency in ms from every place to every other; one direction stands for both where the other is not given, 0 to itself.
+
+    Raises
+    ------
+    DocumentError
+        Two places have none.
+    """
+    rows = [[given.get(one, {}).get(other, given.get(other, {}).get(one, 0.0 if one == other else -1.0)) for other in names] for one in names]
+    for one, row in zip(names, rows, strict=True):
+        for other, ms in zip(names, row, strict=True):
+            if ms < 0:
+                remedy = f'give latency_ms["{one}"]["{other}"]'
+                raise DocumentError(f"no latency between {one!r} and {other!r}", path="latency_ms", remedy=remedy)
+    return rows
+
+
 def decimals(values: Iterable[float]) -> int:
     """Return the number of decimals that write all `values` exactly as they were read.
 

@@ -24,6 +24,7 @@ from placeopt.problems.base import (
     Problem,
     Record,
     decimals,
+    latency_rows,
     require_unique,
     scaled_down,
     scaled_up,
@@ -150,23 +151,9 @@ class MultiCluster(Problem):
         return {c.name: k for k, c in enumerate(self.clusters)}
 
     def latencies(self) -> list[list[float]]:
-        """Return the latency in ms from every cluster to every other; one direction stands for both where the other is not given.
-
-        Raises
-        ------
-        DocumentError
-            Two clusters have none.
-        """
-        rows = [[0.0] * len(self.clusters) for _ in self.clusters]
-        for a, one in enumerate(self.clusters):
-            for b, other in enumerate(self.clusters):
-                if a != b:
-                    ms = self.latency_ms.get(one.name, {}).get(other.name, self.latency_ms.get(other.name, {}).get(one.name))
-                    if ms is None:
-                        remedy = f'give latency_ms["{one.name}"]["{other.name}"]'
-                        raise DocumentError(f"no latency between {one.name!r} and {other.name!r}", path="latency_ms", remedy=remedy)
-                    rows[a][b] = ms
-        return rows
+        """Return the latency in ms from every cluster to every other; what is given from a cluster to itself does not count."""
+        rows = latency_rows([c.name for c in self.clusters], self.latency_ms)
+        return [[0.0 if a == b else ms for b, ms in enumerate(row)] for a, row in enumerate(rows)]
 
     @cached_property
     def arrays(self) -> Arrays:

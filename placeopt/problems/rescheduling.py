@@ -24,6 +24,7 @@ from placeopt.problems.base import (
     Record,
     Violation,
     decimals,
+    latency_rows,
     require_unique,
     scaled_down,
     scaled_up,
@@ -164,25 +165,8 @@ class Rescheduling(Problem):
         return {s.name: k for k, s in enumerate(self.services)}
 
     def delays(self) -> list[list[float]]:
-        """Return the latency in ms from every node to every node; one direction stands for both where the other is not given.
-
-        Raises
-        ------
-        DocumentError
-            Two nodes have none.
-        """
-        rows = [[0.0] * len(self.nodes) for _ in self.nodes]
-        for a, one in enumerate(self.nodes):
-            given = self.latency_ms.get(one.name, {})
-            for b, other in enumerate(self.nodes):
-                ms = given.get(other.name)
-                if ms is None:
-                    ms = self.latency_ms.get(other.name, {}).get(one.name, 0.0 if a == b else None)
-                if ms is None:
-                    remedy = f'give latency_ms["{one.name}"]["{other.name}"]'
-                    raise DocumentError(f"no latency between {one.name!r} and {other.name!r}", path="latency_ms", remedy=remedy)
-                rows[a][b] = ms
-        return rows
+        """Return the latency in ms from every node to every node."""
+        return latency_rows([n.name for n in self.nodes], self.latency_ms)
 
     @cached_property
     def graph(self) -> CallGraph:
