@@ -13,6 +13,17 @@ from placeopt.problems.rescheduling import Rescheduling
 
 
 @kernel
+def _move(now, target, i, u, v, move):
+    """Move a replica of service i to node v from the first node, u or after, that has one too many; return that node."""
+    while now[i, u] <= target[i, u]:
+        u += 1
+    move[0], move[1], move[2] = i, u, v
+    now[i, u] -= 1
+    now[i, v] += 1
+    return u
+
+
+@kernel
 def _order(home, target, demand, capacity, moves):
     """Write moves from a deployment to another while there is room for one; return how many, and how many are left.
 
@@ -31,12 +42,8 @@ def _order(home, target, demand, capacity, moves):
             for v in range(nodes):
                 u = 0
                 while now[i, v] < target[i, v] and free[v, 0] >= demand[i, 0] and free[v, 1] >= demand[i, 1]:
-                    while now[i, u] <= target[i, u]:
-                        u += 1
-                    moves[count, 0], moves[count, 1], moves[count, 2] = i, u, v
+                    u = _move(now, target, i, u, v, moves[count])
                     count += 1
-                    now[i, u] -= 1
-                    now[i, v] += 1
                     for r in range(2):
                         free[u, r] += demand[i, r]
                         free[v, r] -= demand[i, r]
@@ -49,12 +56,8 @@ def _order(home, target, demand, capacity, moves):
         u = 0
         for v in range(nodes):
             while now[i, v] < target[i, v]:
-                while now[i, u] <= target[i, u]:
-                    u += 1
-                moves[count, 0], moves[count, 1], moves[count, 2] = i, u, v
+                u = _move(now, target, i, u, v, moves[count])
                 count += 1
-                now[i, u] -= 1
-                now[i, v] += 1
     return count, left
 
 
