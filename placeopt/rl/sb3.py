@@ -40,7 +40,7 @@ class BatchVecEnv(VecEnv):
         if self._seeds[0] is not None:
             seeds = np.array(self._seeds, dtype=np.uint64)
         elif not self._begun:
-            seeds = np.random.default_rng().integers(2**63, size=self.num_envs, dtype=np.uint64)
+            seeds = np.random.default_rng().integers(2**63, size=(self.batch.num_envs,), dtype=np.uint64)
         self._begun = True
         self._reset_seeds()
         self.episodes.reset(seeds)

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from placeopt.sequential.batch import Batch
 
 #: Bytes that the replay buffer of DQN may take.
 REPLAY_BYTES = 400 * 2**20
-Model = MaskablePPO | MaskedDQN
+Model: TypeAlias = MaskablePPO | MaskedDQN
 
 
 @dataclass(frozen=True)
