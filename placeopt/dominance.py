@@ -62,6 +62,18 @@ def hypervolume(values: np.ndarray, reference: Sequence[float], plain: bool = Fa
     return volume / float(ref.prod()) if plain else volume
 
 
+def contributions(values: np.ndarray) -> np.ndarray:
+    """Return the hypervolume that would be lost without each row, the reference a tenth of the range beyond the worst.
+
+    Quick for two and three columns; for four, thousands of rows take a minute.
+    """
+    import moocore
+
+    values = np.ascontiguousarray(values, dtype=float)
+    worst, width = values.max(axis=0), values.max(axis=0) - values.min(axis=0)
+    return np.asarray(moocore.hv_contributions(values, ref=worst + 0.1 * np.where(width > 0, width, 1.0)))
+
+
 def join_bounds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the tightest lower-bound set that two sets prove together: all componentwise maxima, the minimal ones."""
     if len(one) == 0 or len(other) == 0:

@@ -93,7 +93,7 @@ METHODS = {
         Method("kubernetes", "placeopt.heuristics.{row}:kubernetes", ("rescheduling",), "every replica anew on the node least in use"),
         Method("latency-greedy", "placeopt.heuristics.{row}:latency_greedy", ("rescheduling", "multi-cluster"), "where latency is least, or allowed"),
         Method("lns", "placeopt.heuristics.{row}:lns", ("edge-cloud",), "large neighbourhood search under prices, with bounds: compiled"),
-        Method("moead", "placeopt.evolve.moead:run", ENCODED, "MOEA/D with Tchebycheff weights, seeds and an archive, compiled"),
+        Method("moead", "placeopt.evolve.moead:run", ENCODED, "MOEA/D with Tchebycheff weights, seeds, an archive and recombined parts, compiled"),
         Method("mspso", "placeopt.evolve.mspso:run", ENCODED, "the multi-swarm PSO of the CNSM 2024 paper, array-based"),
         Method("myopic", "placeopt.heuristics.{row}:myopic", ("multi-cluster",), "the highest reward now, request after request, by weights"),
         Method("nsga2", "placeopt.evolve.nsga:nsga2", ENCODED, "NSGA-II on pymoo with compiled operators, seeds and an archive"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,8 +12,21 @@ from placeopt.problems import row
 from placeopt.problems.base import Problem
 
 
+class Parts(NamedTuple):
+    """What the plans of vectors fall into: parts that share nothing, so that the goals of a plan are sums over its parts.
+
+    Parts with equal keys serve the same, so that either can stand in for the other.
+    """
+
+    label: np.ndarray  # (n, num_genes) the part that a gene belongs to, -1 for none
+    key: np.ndarray  # (n, parts) uint64, a hash of what a part serves, 0 where a vector has no such part
+    values: np.ndarray  # (n, parts, objectives)
+
+
 class Encoder(Protocol):
     """What a search may ask of an encoding.
+
+    An encoder may also have ``encode(plan)``, the vector of a plan, and ``parts(X)``, the `Parts` of vectors that were evaluated before.
 
     Attributes
     ----------

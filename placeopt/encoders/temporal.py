@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.encoders import temporal_packing, temporal_variation
+from placeopt.encoders import Parts, temporal_packing, temporal_parts, temporal_variation
 from placeopt.front import Objective
 from placeopt.problems.temporal import Temporal
 
@@ -140,6 +140,13 @@ class TemporalEncoder:
         if self.num_constraints:
             G[:, 0], G[:, 1] = excess, self._unserved
         return F if self._columns == [0, 1, 2] else F[:, self._columns], G
+
+    def parts(self, X: np.ndarray) -> Parts:
+        """Return the parts of vectors: requests that locations serve which no request joins to others."""
+        X = np.ascontiguousarray(X, dtype=np.int64)
+        costs = temporal_packing.costs_by_place(X, self.tables, self._scratch, self._memory)
+        label, key, values = temporal_parts.find(X, costs, self.tables)
+        return Parts(label, key, values[:, :, self._columns])
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; requests that cannot be served are left out of it."""

@@ -283,20 +283,37 @@ def _excess(t, leased, machines):
 
 
 @kernel
+def _value(genes, t, s, m, f):
+    """Write (6), (7), (8) of a vector into f; what its pools cost is left in the memory."""
+    _send(genes, t, s, m.sent, m.held, f)
+    if _recall(m, s.wanted) > 0:
+        _number_bins(s, m.held)
+        _pack(genes, t, s)
+        _remember(t, s, m)
+    f[1] = m.price.sum()
+
+
+@kernel
 def evaluate(X, t, s, m):
     """Return (6), (7), (8) of each vector, shape (len(X), 3), and the excess of machines, shape (len(X),)."""
     F, excess = np.empty((len(X), 3)), np.zeros(len(X))
     for k in range(len(X)):
-        genes = X[k]
-        _send(genes, t, s, m.sent, m.held, F[k])
-        if _recall(m, s.wanted) > 0:
-            _number_bins(s, m.held)
-            _pack(genes, t, s)
-            _remember(t, s, m)
-        F[k, 1] = m.price.sum()
+        _value(X[k], t, s, m, F[k])
         if t.limited:
             excess[k] = _excess(t, s.leased, m.machines)
     return F, excess
+
+
+@kernel
+def costs_by_place(X, t, s, m):
+    """Return what each location costs in each vector, shape (len(X), places)."""
+    costs = np.zeros((len(X), t.place.max() + 1))
+    f = np.empty(3)
+    for k in range(len(X)):
+        _value(X[k], t, s, m, f)
+        for p in range(len(t.place)):
+            costs[k, t.place[p]] += m.price[p]
+    return costs
 
 
 @kernel

@@ -140,7 +140,7 @@ def _step(child, r, choices, state):
 
 @kernel
 def _move(child, t, state):
-    """Change one request: its start, the pool of one or of all its replicas, or both at once."""
+    """Change one request: its start, mostly, or the pool of one or of all its replicas, or both at once."""
     n = len(t.duration)
     i = _below(state, n)
     choices = t.legal_first[i + 1] - t.legal_first[i]
@@ -153,12 +153,6 @@ def _move(child, t, state):
         _new_start(child, t, i, state)
     elif how < 24:
         _align(child, t, i, _companion(child, t, i, state), state)
-    elif how < 17:
-        child[low:high] = _below(state, choices)
-    elif how < 23:
-        child[one] = _below(state, choices)
-    elif how < 24:
-        child[low:high] = child[one]
     elif how < 30:
         child[one] = _step(child, one, choices, state)
     elif how < 32:

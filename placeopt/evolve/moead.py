@@ -2,12 +2,11 @@
 
 Q. Zhang, H. Li, "MOEA/D: A Multiobjective Evolutionary Algorithm Based on Decomposition", IEEE TEVC 11(6), 2007, with the
 bounded replacement of H. Li, Q. Zhang, IEEE TEVC 13(2), 2009. Supports every problem with an encoder. Tchebycheff weights,
-seeds from heuristics/, children of a block of subproblems made and evaluated at once, an archive of everything met.
+seeds from heuristics/, children of a block of subproblems made and evaluated at once, an archive of everything met, and from
+time to time new vectors from its independent parts (`placeopt.evolve.recombination`).
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -20,6 +19,8 @@ from placeopt.problems.base import Problem
 
 #: Part of the budget from which on a lattice of a fineness is used, 1 being about 200 subproblems: first converge, then spread.
 STAGES = ((0.0, 1.0), (0.3, 1.5), (0.6, 2.5))
+#: From which part of the budget on independent parts of the archive are recombined, and how large a part that may take.
+RECOMBINATIONS = ((0.1, 0.02), (0.25, 0.02), (0.4, 0.02), (0.6, 0.02), (0.8, 0.02), (0.95, 0.05))
 
 
 @kernel
@@ -33,13 +34,11 @@ def _below(state, bound):
 
 
 @kernel
-def _choose(block, neighbours, F, locality, state, parents, candidates):
+def _choose(block, neighbours, F, state, parents, candidates):
     """Write for each subproblem of a block two parents, and in random order the subproblems whose vectors its child may replace."""
-    size, width = neighbours.shape
+    width = neighbours.shape[1]
     for k in range(len(block)):
-        local = _below(state, 1 << 20) < locality * (1 << 20)
-        for j in range(width):
-            candidates[k, j] = neighbours[block[k], j] if local else _below(state, size)
+        candidates[k] = neighbours[block[k]]
         parents[0, k], parents[1, k] = candidates[k, _below(state, width)], candidates[k, _below(state, width)]
         for _ in range(10):  # many subproblems share a vector
             if (F[parents[0, k]] != F[parents[1, k]]).any():
@@ -103,11 +102,15 @@ class _Population:
             self._spread(len(search.objectives), neighbours, fineness)
             self._fill(search.archive.result(), search.archive.F, np.zeros(len(search.archive)))
 
+    def offer(self, X: np.ndarray, F: np.ndarray, G: np.ndarray) -> None:
+        """Let vectors replace those of all weights that they better."""
+        self._fill(np.concatenate((self.X, X)), np.concatenate((self.F, F)), np.concatenate((self.excess, G.sum(axis=1))))
+
     def _spread(self, dimensions: int, neighbours: int, fineness: float) -> None:
         self.lattice = np.maximum(lattice(dimensions, fineness), 1e-3)
         if len(self.lattice) < 20:  # one objective: many copies of the one weight
             self.lattice = np.repeat(self.lattice, 50, axis=0)
-        steps = np.rint(self.lattice / self.lattice[self.lattice > 1e-3].min())  # whole numbers: ties do not depend on rounding
+        steps = np.rint(self.lattice / self.lattice[self.lattice > 1e-3].min()).astype(np.float32)  # whole numbers: nothing is rounded
         squares = (steps**2).sum(axis=1)
         distance = squares[:, None] + squares[None] - 2 * steps @ steps.T
         width = min(neighbours, len(distance)) - 1
@@ -131,8 +134,7 @@ def run(
     *,
     neighbours: int = 20,
     block: int = 128,
-    locality: float = 0.9,
-    replacements: int = 16,
+    replacements: int = 4,
     fineness: float | None = None,
 ) -> Front:
     """Run MOEA/D.
@@ -142,9 +144,7 @@ def run(
     neighbours : int
         Size of a subproblem's neighbourhood.
     block : int
-        Subproblems whose children are made and evaluated together.
-    locality : float
-        Probability that parents and replacements come from the neighbourhood, not from all.
+        Subproblems whose children are made and evaluated together; parents and what a child may replace come from the neighbourhood.
     replacements : int
         How many vectors one child may replace.
     fineness : float, optional
@@ -152,32 +152,31 @@ def run(
     """
     search = Search(problem, objectives, budget, seed, start)
     stages = [(0.0, fineness)] if fineness else list(STAGES)
+    recombinations = list(RECOMBINATIONS)
     population = _Population(search, neighbours, stages.pop(0)[1])
     order = np.empty(0, dtype=np.int64)
     while not search.finished:
-        if stages and _progress(budget) >= stages[0][0]:
+        if recombinations and search.progress >= recombinations[0][0]:
+            X, F, G = search.recombine(recombinations.pop(0)[1])
+            if len(X) and not search.finished:
+                population.offer(X, F, G)
+            continue
+        if stages and search.progress >= stages[0][0]:
             population.refine(search, neighbours, stages.pop(0)[1])
             order = order[:0]
         if len(order) == 0:
             order = search.rng.permutation(len(population.X))
-        _generation(search, population, order[:block], locality, replacements)
+        _generation(search, population, order[:block], replacements)
         order = order[block:]
-    parameters = {"neighbours": neighbours, "block": block, "locality": locality, "replacements": replacements, "fineness": fineness or "staged"}
+    parameters = {"neighbours": neighbours, "block": block, "replacements": replacements, "fineness": fineness or "staged"}
     return search.conclude("moead", parameters)
 
 
-def _progress(budget: Budget) -> float:
-    """Return the part of the budget that is used."""
-    evaluations, seconds = budget.evaluations_limit or math.inf, budget.seconds_limit or math.inf
-    return max(budget.evaluations / evaluations, budget.seconds / seconds)
-
-
-def _generation(search: Search, population: _Population, block: np.ndarray, locality: float, replacements: int) -> None:
+def _generation(search: Search, population: _Population, block: np.ndarray, replacements: int) -> None:
     """Make, evaluate and place one child for each subproblem of a block."""
     p = population
     parents = np.empty((2, len(block)), dtype=np.int64)
     candidates = np.empty((len(block), p.neighbours.shape[1]), dtype=np.int64)
-    _choose(block, p.neighbours, p.F, locality, p.state, parents, candidates)
+    _choose(block, p.neighbours, p.F, p.state, parents, candidates)
     children, F, G = search.evaluate(search.encoder.vary(search.rng, p.X[parents[0]], p.X[parents[1]]))
-    excess = G.sum(axis=1) if G.shape[1] else np.zeros(len(F))
-    _replace(children, F, excess, candidates, p.weights, p.ideal, p.X, p.F, p.excess, replacements)
+    _replace(children, F, G.sum(axis=1), candidates, p.weights, p.ideal, p.X, p.F, p.excess, replacements)

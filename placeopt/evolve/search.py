@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 
 from placeopt import heuristics
 from placeopt.budget import Budget
+from placeopt.dominance import contributions
 from placeopt.encoders import build
 from placeopt.evolve.archive import Archive
+from placeopt.evolve.recombination import recombine
 from placeopt.front import Front, Objective, farthest
 from placeopt.problems.base import Problem
 from placeopt.problems.judge import Candidate, judged
@@ -20,10 +23,14 @@ from placeopt.problems.judge import Candidate, judged
 MOST_GENES = 5_000_000
 #: Distances that may be looked at to choose points when time is short.
 MOST_DISTANCES = 2_000_000
+#: What it takes to make a front of plans that are judged, as a part of what it took to judge them.
+SORTING = 0.05
 #: Points that are judged however late it is.
 LEAST_JUDGED = 50
 #: Points of a front whose run was cancelled.
 MOST_AFTER_CANCELLING = 1000
+#: Points of an archive that is recombined, for each evaluation of the whole run: it takes the time of about three evaluations a point.
+MOST_RECOMBINED = 0.2
 
 
 class Search:
@@ -64,7 +71,20 @@ class Search:
     @property
     def finished(self) -> bool:
         """Whether the search must stop, with time left to judge what it found."""
-        return self.budget.exhausted or self.budget.seconds_left <= self._judging * len(self.archive)
+        return self.budget.exhausted or self._seconds_left <= 0
+
+    @property
+    def _seconds_left(self) -> float:
+        """Seconds that remain for the search: to judge is left what it takes, or half of the time."""
+        if self.budget.seconds_limit is None:
+            return math.inf
+        return self.budget.seconds_left - min(self._judging * len(self.archive), self.budget.seconds_limit / 2)
+
+    @property
+    def progress(self) -> float:
+        """The part of the search that is over, 0 to 1; time that judging will take is no part of it."""
+        evaluations = self.budget.evaluations / (self.budget.evaluations_limit or math.inf)
+        return max(evaluations, self.budget.seconds / (self.budget.seconds + max(0.0, self._seconds_left)))
 
     def first(self, size: int) -> np.ndarray:
         """Return the plans to start from, the seeds of heuristics/, and random vectors up to `size` of them all."""
@@ -90,6 +110,22 @@ class Search:
             self.budget.report(self.archive.best, len(self.archive))
         return X, F, G
 
+    def recombine(self, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Spend a share of the evaluations on the best recombinations of parts of the archive, where the encoder knows parts.
+
+        Returns
+        -------
+        X, F, G : ndarray
+            As of `evaluate`.
+        """
+        parts = getattr(self.encoder, "parts", None)
+        planned = self.budget.evaluations / self.progress
+        self.archive.settle()
+        X, F = self.archive.result(), self.archive.F
+        if parts is None or F.shape[1] not in (2, 3) or not 2 <= len(F) <= MOST_RECOMBINED * planned:
+            return self.evaluate(X[:0])
+        return self.evaluate(recombine(parts(X), X, F, int(share * planned)))
+
     def conclude(
         self, method: str, parameters: dict[str, Any], libraries: Sequence[str] = ("numpy", "numba", "moocore"), points: int | None = None
     ) -> Front:
@@ -101,7 +137,7 @@ class Search:
             most = min(most, MOST_AFTER_CANCELLING)
         if self._judging:
             room = max(LEAST_JUDGED, int(self.budget.seconds_left / self._judging))
-            if room * len(vectors) <= MOST_DISTANCES:  # else choosing takes the time that judging needs; random order will do
+            if room * len(vectors) <= MOST_DISTANCES:  # else choosing takes the time that judging needs; the order will do
                 most = min(most, room)
         if most < len(vectors):
             vectors = vectors[farthest(self.archive.F, most)]
@@ -112,12 +148,13 @@ class Search:
         )  # fmt: skip
 
     def _until_time(self, vectors: np.ndarray) -> Iterator[np.ndarray]:
-        """Hand on the extremes and then the others in random order, until the time limit; some in any case."""
+        """Hand on the extremes, then what adds most hypervolume, until the time limit; some in any case."""
         order = np.arange(len(vectors))
         if self._judging:
-            ends = self.encoder.evaluate(vectors)[0].argmin(axis=0)
-            order = np.array(list(dict.fromkeys([*ends.tolist(), *self.rng.permutation(len(vectors)).tolist()])))
+            F = self.encoder.evaluate(vectors)[0]
+            others = np.argsort(-contributions(F), kind="stable") if F.shape[1] in (2, 3) else self.rng.permutation(len(F))
+            order = np.array(list(dict.fromkeys([*F.argmin(axis=0).tolist(), *others.tolist()])))
         for position, k in enumerate(order):
-            if position >= LEAST_JUDGED and self.budget.seconds_left <= 0:
+            if position >= LEAST_JUDGED and self.budget.seconds_left <= SORTING * self._judging * position:
                 return
             yield vectors[k]

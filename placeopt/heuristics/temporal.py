@@ -105,7 +105,8 @@ def seeds(encoder: Any, rng: np.random.Generator) -> np.ndarray:
     X = np.concatenate([_greedy(encoder, weights / scale, np.full(len(weights), blend)) for blend in blends])
     if len(t.duration) * len(t.request) * t.horizon <= TIMED_WORK:
         X = np.concatenate((X, temporal_timed.solutions(_weights(lattice(len(columns), TIMED_FINENESS), columns) / scale, t)))
-    return np.unique(X, axis=0)
+    names = X @ (2 * np.random.default_rng(0).integers(0, 2**62, size=X.shape[1], dtype=np.int64) + 1)  # wraps around: a hash
+    return X[np.sort(np.unique(names, return_index=True)[1])]
 
 
 def _weights(spread: np.ndarray, columns: list[int]) -> np.ndarray:

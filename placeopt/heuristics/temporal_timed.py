@@ -16,13 +16,14 @@ from placeopt.compiled import kernel
 @kernel
 def _fits(used, capacity, demand, begin, end):
     """Return how many replicas a machine can take over [begin, end), and the slots in which it would newly be busy."""
-    count, fresh = np.int64(1) << 40, 0
+    fresh, cpu, memory = 0, capacity[0], capacity[1]
     for slot in range(begin, end):
         fresh += used[slot, 2] == 0
-        count = min(count, (capacity[0] - used[slot, 0]) // demand[0], (capacity[1] - used[slot, 1]) // demand[1])
-        if count == 0:
+        cpu = min(cpu, capacity[0] - used[slot, 0])
+        memory = min(memory, capacity[1] - used[slot, 1])
+        if cpu < demand[0] or memory < demand[1]:
             return 0, 0
-    return count, fresh
+    return min(cpu // demand[0], memory // demand[1]), fresh
 
 
 @kernel

@@ -18,9 +18,9 @@ def simplex(parts: int, dimensions: int) -> np.ndarray:
     >>> simplex(2, 2).tolist()
     [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]
     """
-    cuts = itertools.combinations(range(parts + dimensions - 1), dimensions - 1)
-    rows = [np.diff((-1, *cut, parts + dimensions - 1)) - 1 for cut in cuts]
-    return np.array(rows) / parts
+    slots = parts + dimensions - 1
+    cuts = np.array(list(itertools.combinations(range(slots), dimensions - 1)), dtype=np.int64)
+    return (np.diff(cuts, axis=1, prepend=-1, append=slots) - 1) / parts
 
 
 def lattice(dimensions: int, fineness: float = 1.0) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -47,32 +48,42 @@ def judged(
     libraries : sequence of str
         Distributions whose versions belong to the facts of the run.
     """
+    with _collector_at_rest():
+        points, rejected = _sorted_out(problem, objectives, candidates, method, seed)
+        reasons: tuple[str, ...] = ()
+        if not points:
+            reasons = problem.infeasibility() or tuple(v.message for v in (rejected.violations[:20] if rejected else ()))
+        run = Run(method, seed, budget.seconds, budget.evaluations, solver_calls, completed, parameters or {}, versions(libraries))
+        return Front(problem.instance_name, tuple(objectives), tuple(points), tuple(map(tuple, bounds)), (run,), rejected, reasons)
+
+
+def _sorted_out(
+    problem: Problem, objectives: Sequence[Objective], candidates: Iterable[Candidate], method: str, seed: int | None
+) -> tuple[list[Point], Rejected | None]:
+    """Return the feasible plans as points, and the least-violating one where there are none."""
     columns = problem.columns(objectives)
     points: list[Point] = []
     rejected: Rejected | None = None
-    for candidate in _without_collection(candidates):
+    for candidate in candidates:
         verdict = problem.evaluate(candidate.plan)
         values = tuple(verdict.values[c] for c in columns)
         if verdict.feasible:
             points.append(Point(values, candidate.plan, candidate.status, candidate.gap, method, seed))
         elif not points and (rejected is None or severity(verdict.violations) < severity(rejected.violations)):
             rejected = Rejected(candidate.plan, values, verdict.violations)
-    reasons: tuple[str, ...] = ()
-    if not points:
-        reasons = problem.infeasibility() or tuple(v.message for v in (rejected.violations[:20] if rejected else ()))
-    run = Run(method, seed, budget.seconds, budget.evaluations, solver_calls, completed, parameters or {}, versions(libraries))
-    return Front(problem.instance_name, tuple(objectives), tuple(points), tuple(map(tuple, bounds)), (run,), rejected, reasons)
+    return points, rejected
 
 
-def _without_collection(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Hand on candidates with the garbage collector at rest.
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Keep the garbage collector at rest.
 
     Thousands of plans are millions of small live objects without cycles; walking them again and again takes a fifth of a run.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        yield from candidates
+        yield
     finally:
         if was_enabled:
             gc.enable()
