@@ -81,7 +81,7 @@ METHODS = {
         Method("block-search", "placeopt.heuristics.{row}:block_search", ("rescheduling",), "blocks of services across the continuum, then descent"),
         Method("binpack", "placeopt.heuristics.{row}:binpack", ("multi-cluster",), "all replicas where most cpu is in use"),
         Method("bin-plans", "placeopt.exact.{row}:bin_plans", ("temporal",), "exact front by what can share a machine (to 10 requests)"),
-        Method("bound", "placeopt.exact.{row}:bound", ("temporal", "edge-cloud"), "proven lower bounds; for edge-cloud with plans too"),
+        Method("bound", "placeopt.exact.{row}:bound", ("temporal", "edge-cloud"), "proven lower bounds, and plans built at their prices"),
         Method("cloud-first", "placeopt.heuristics.{row}:cloud_first", ("rescheduling",), "every replica anew where it runs fastest"),
         Method("cpu-greedy", "placeopt.heuristics.{row}:cpu_greedy", ("multi-cluster",), "all replicas where least cpu is in use"),
         Method("decomposition", "placeopt.exact.{row}:decomposition", ("rolling-update",), "packing, then order, with proofs; exact where small"),

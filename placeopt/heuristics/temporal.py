@@ -7,6 +7,7 @@ interruption is least; cost is a blend of what it really adds now and of its sha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ WORK = 12_000_000
 #: Up to this many requests times replicas times slots, seeds that choose starts too are added: fewer, as each takes milliseconds.
 TIMED_WORK = 2_000_000
 TIMED_FINENESS = 0.2
+#: So many of the plans at given prices choose starts too.
+MOST_TIMED = 60
 #: Open bins of a pool that a replica looks at.
 MOST_LOOKS = 16
 
@@ -125,6 +128,31 @@ def _greedy(encoder: Any, weights: np.ndarray, blends: np.ndarray) -> np.ndarray
 def _all_values(encoder: Any, X: np.ndarray) -> np.ndarray:
     every = build(encoder.problem, encoder.problem.objectives)
     return every.evaluate(X)[0]
+
+
+def plans_at(problem: Temporal, objectives: tuple[Objective, ...], prices: np.ndarray) -> Iterator[Candidate]:
+    """Hand on the best plans that are built greedily at given prices, an extreme one for each objective first.
+
+    Parameters
+    ----------
+    prices : ndarray, shape (k, 2)
+        What a ms of mean latency and a unit of mean interruption are worth in USD; the first ones matter most.
+    """
+    encoder: Any = build(problem, objectives)
+    t = encoder.tables
+    extremes = np.full((3, 3), 1e-6) + np.eye(3)
+    weights = np.concatenate((extremes, np.insert(np.maximum(prices, 1e-6), 1, 1.0, axis=1)))
+    weights = weights[: max(6, WORK // (len(t.request) * len(t.offer)) // len(BLENDS))]
+    X = np.concatenate([_greedy(encoder, weights, np.full(len(weights), blend)) for blend in BLENDS])
+    if len(t.duration) * len(t.request) * t.horizon <= TIMED_WORK:
+        X = np.concatenate((X, temporal_timed.solutions(weights[:MOST_TIMED], t)))
+    F, G = encoder.evaluate(X)
+    least = G.sum(axis=1) == G.sum(axis=1).min()
+    X, F = X[least], F[least]
+    chosen = nondominated(F)
+    X, F = X[chosen], F[chosen]
+    order = dict.fromkeys([*F.argmin(axis=0).tolist(), *range(len(X))])
+    return (Candidate(encoder.decode(X[k])) for k in order)
 
 
 def greedy(problem: Temporal, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:

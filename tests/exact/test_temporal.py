@@ -290,7 +290,7 @@ def test_bounds_hold_for_whatever_is_feasible(seed: int) -> None:
     F, G = encoder.evaluate(X)
     for cells in (4, 30):
         front = bound(problem, problem.objectives, Budget(), 1, cells=cells)
-        assert not front.points
+        assert len(front) >= 3 and all(p.values == problem.evaluate(p.plan).values and p.status in ("optimal", "bounded") for p in front.points)
         assert dominated(np.array(front.bounds), F[G.sum(axis=1) == 0])
 
 

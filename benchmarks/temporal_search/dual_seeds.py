@@ -1,0 +1,64 @@
+"""Are the plans that `bound` builds at its dual prices good to start a search from? By evaluation, and by second.
+
+    python benchmarks/temporal_search/dual_seeds.py [--evaluations 50000]        # writes dual_seeds.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from machine import facts, table  # noqa: E402
+
+import placeopt  # noqa: E402
+from placeopt.problems.temporal import Temporal  # noqa: E402
+
+#: Seeds of the generator.
+INSTANCES = (31, 32, 33)
+#: Seeds of the search.
+SEEDS = (1, 2, 3)
+
+
+def main() -> None:
+    """Run and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--evaluations", type=int, default=50_000)
+    evaluations = parser.parse_args().evaluations
+    placeopt.solve(Temporal.generate(1, requests=5), "moead", evaluations=1000)  # compile
+    rows = []
+    for instance in INSTANCES:
+        problem = Temporal.generate(instance)
+        best = placeopt.solve(problem, "moead", evaluations=20 * evaluations, seed=9)
+        reference = best.reference()
+        whole = best.hypervolume(reference)
+        began = time.process_time()
+        bound = placeopt.solve(problem, "bound")
+        spent = time.process_time() - began
+        for seed in SEEDS:
+            began = time.process_time()
+            plain = placeopt.solve(problem, "moead", evaluations=evaluations, seed=seed)
+            seconds = time.process_time() - began
+            started = placeopt.solve(problem, "moead", evaluations=evaluations, seed=seed, start=bound)
+            longer = int(evaluations * (1 + spent / seconds))  # what the time of the bound is worth in evaluations, judging included
+            rest = placeopt.solve(problem, "moead", evaluations=longer, seed=seed)
+            losses = [1 - f.hypervolume(reference) / whole for f in (plain, started, rest)]
+            rows.append((instance, seed, f"{spent:.1f}", *(f"{x:.2%}" for x in losses), longer))
+            print(rows[-1], flush=True)
+    head = ("generator seed", "seed", "CPU s of the bound", f"plain, {evaluations:,}", "with its plans", "plain, as long", "evaluations of that")
+    means = [np.mean([float(r[k].rstrip("%")) for r in rows]) for k in (3, 4, 5)]
+    text = ["# Plans at dual prices as seeds", "", facts("numpy", "numba", "highspy", "moocore"), "", *table(head, rows), ""]
+    text += [f"Hypervolume behind that of {20 * evaluations:,} evaluations; means {means[0]:.2f}, {means[1]:.2f} and {means[2]:.2f} %.", ""]
+    by_evaluation, by_second = ("they help" if means[1] < mean else "they do not" for mean in (means[0], means[2]))
+    text += [f"By evaluation {by_evaluation}; by second {by_second}."]
+    (HERE / "dual_seeds.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
