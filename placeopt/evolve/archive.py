@@ -27,7 +27,7 @@ class Archive:
         Objectives of the settled vectors.
     """
 
-    def __init__(self, num_genes: int, num_objectives: int, buffer: int = 1024):
+    def __init__(self, num_genes: int, num_objectives: int, buffer: int = 4096):
         self.F = np.empty((0, num_objectives))
         self._store = np.empty((0, num_genes), dtype=np.int64)
         self._rows = self._unused = np.empty(0, dtype=np.int64)

@@ -8,6 +8,8 @@ time to time new vectors from its independent parts (`placeopt.evolve.recombinat
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from placeopt.budget import Budget
@@ -20,7 +22,7 @@ from placeopt.problems.base import Problem
 #: Part of the budget from which on a lattice of a fineness is used, 1 being about 200 subproblems: first converge, then spread.
 STAGES = ((0.0, 1.0), (0.3, 1.5), (0.6, 2.5))
 #: From which part of the budget on independent parts of the archive are recombined, and how large a part that may take.
-RECOMBINATIONS = ((0.1, 0.02), (0.25, 0.02), (0.4, 0.02), (0.6, 0.02), (0.8, 0.02), (0.95, 0.05))
+RECOMBINATIONS = ((0.2, 0.02), (0.45, 0.02), (0.7, 0.02), (0.95, 0.05))
 
 
 @kernel
@@ -50,17 +52,20 @@ def _choose(block, neighbours, F, state, parents, candidates):
 
 
 @kernel
-def _fittest(weights, F, excess):
-    """Return for each weight the row of least Tchebycheff value, of those that violate least."""
+def _fittest(weights, columns, excess):
+    """Return for each weight the number of the least Tchebycheff value, of those that violate least; `columns` are goals, (m, k)."""
     chosen = np.zeros(len(weights), dtype=np.int64)
+    value = np.empty(columns.shape[1])
     for j in range(len(weights)):
+        value[:] = 0.0
+        for m in range(len(columns)):
+            weight, column = weights[j, m], columns[m]
+            for k in range(len(value)):
+                value[k] = max(value[k], weight * column[k])
         least = np.inf
-        for k in range(len(F)):
-            value = 1e9 * excess[k]
-            for m in range(F.shape[1]):
-                value = max(value, weights[j, m] * F[k, m] + 1e9 * excess[k])
-            if value < least:
-                least, chosen[j] = value, k
+        for k in range(len(value)):
+            if value[k] + excess[k] < least:
+                least, chosen[j] = value[k] + excess[k], k
     return chosen
 
 
@@ -85,11 +90,24 @@ def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, 
                     break
 
 
+@lru_cache(maxsize=16)
+def _subproblems(dimensions: int, neighbours: int, fineness: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights, shape (k, dimensions), and the numbers of each one's nearest, shape (k, neighbours)."""
+    weights = np.maximum(lattice(dimensions, fineness), 1e-3)
+    if len(weights) < 20:  # one objective: many copies of the one weight
+        weights = np.repeat(weights, 50, axis=0)
+    steps = np.rint(weights / weights[weights > 1e-3].min()).astype(np.float32)  # whole numbers: nothing is rounded
+    squares = (steps**2).sum(axis=1)
+    distance = squares[:, None] + squares[None] - 2 * steps @ steps.T
+    width = min(neighbours, len(distance)) - 1
+    return weights, np.argpartition(distance, width, axis=1)[:, : width + 1].copy()
+
+
 class _Population:
     """One vector for each weight."""
 
     def __init__(self, search: Search, neighbours: int, fineness: float):
-        self._spread(len(search.objectives), neighbours, fineness)
+        self.lattice, self.neighbours = _subproblems(len(search.objectives), neighbours, fineness)
         X, F, G = search.evaluate(search.first(len(self.lattice)))
         search.archive.settle()
         self._fill(X, F, G.sum(axis=1))
@@ -99,29 +117,19 @@ class _Population:
         """Change to a finer lattice, filled from the archive, where that has a vector for each weight."""
         search.archive.settle()
         if len(search.archive) >= len(lattice(len(search.objectives), fineness)):
-            self._spread(len(search.objectives), neighbours, fineness)
+            self.lattice, self.neighbours = _subproblems(len(search.objectives), neighbours, fineness)
             self._fill(search.archive.result(), search.archive.F, np.zeros(len(search.archive)))
 
     def offer(self, X: np.ndarray, F: np.ndarray, G: np.ndarray) -> None:
         """Let vectors replace those of all weights that they better."""
         self._fill(np.concatenate((self.X, X)), np.concatenate((self.F, F)), np.concatenate((self.excess, G.sum(axis=1))))
 
-    def _spread(self, dimensions: int, neighbours: int, fineness: float) -> None:
-        self.lattice = np.maximum(lattice(dimensions, fineness), 1e-3)
-        if len(self.lattice) < 20:  # one objective: many copies of the one weight
-            self.lattice = np.repeat(self.lattice, 50, axis=0)
-        steps = np.rint(self.lattice / self.lattice[self.lattice > 1e-3].min()).astype(np.float32)  # whole numbers: nothing is rounded
-        squares = (steps**2).sum(axis=1)
-        distance = squares[:, None] + squares[None] - 2 * steps @ steps.T
-        width = min(neighbours, len(distance)) - 1
-        self.neighbours = np.argpartition(distance, width, axis=1)[:, : width + 1]
-
     def _fill(self, X: np.ndarray, F: np.ndarray, excess: np.ndarray) -> None:
         """Choose for every weight the best of some vectors."""
         good = F[excess == excess.min()]
         self.ideal = good.min(axis=0)
         self.weights = self.lattice / np.maximum(good.max(axis=0) - self.ideal, 1e-9)
-        chosen = _fittest(self.weights, F - self.ideal, excess)
+        chosen = _fittest(self.weights, np.ascontiguousarray((F - self.ideal).T), 1e9 * excess)
         self.X, self.F, self.excess = X[chosen], F[chosen], excess[chosen]
 
 

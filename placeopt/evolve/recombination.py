@@ -31,10 +31,24 @@ def _no_worse(one, other):
 
 
 @kernel
+def _insert(part, kept, begin, end, values):
+    """Put a part among those kept from `begin` to `end`, without those that it beats, unless one is no worse; return the new end."""
+    for at in range(begin, end):
+        if _no_worse(values[kept[at]], values[part]):
+            return end
+    for at in range(end - 1, begin - 1, -1):
+        if _no_worse(values[part], values[kept[at]]):
+            end -= 1
+            kept[at] = kept[end]
+    kept[end] = part
+    return end + 1
+
+
+@kernel
 def _interchangeable(order, key, values):
     """Return the group of each part, the non-dominated parts of all groups, and where in them each group begins.
 
-    Parts of one key are a group; `order` sorts the parts by key, then values.
+    Parts of one key are a group; `order` sorts the parts by key.
     """
     group = np.full(len(key), -1)
     kept, first = np.empty(len(order), dtype=np.int64), np.zeros(len(order) + 1, dtype=np.int64)
@@ -45,14 +59,7 @@ def _interchangeable(order, key, values):
             first[groups] = count
             groups += 1
         group[part] = groups - 1
-        beaten = False
-        for other in kept[first[groups - 1] : count]:
-            if _no_worse(values[other], values[part]):
-                beaten = True
-                break
-        if not beaten:
-            kept[count] = part
-            count += 1
+        count = _insert(part, kept, first[groups - 1], count, values)
     first[groups] = count
     return group, kept[:count], first[: groups + 1]
 
@@ -179,7 +186,7 @@ def recombine(parts: Parts, X: np.ndarray, F: np.ndarray, most: int) -> np.ndarr
     """
     key, values = parts.key.ravel(), _padded(parts.values).reshape(-1, 3)
     present = np.flatnonzero(key)
-    order = present[np.lexsort((*values[present].T, key[present]))]
+    order = present[np.argsort(key[present], kind="stable")]
     group, kept, first = _interchangeable(order, key, values)
     group = group.reshape(parts.key.shape)
     rows, low = _one_of_each_division(parts.key), _least(group, first, kept, values)
