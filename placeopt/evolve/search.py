@@ -29,7 +29,7 @@ SORTING = 0.05
 LEAST_JUDGED = 50
 #: Points of a front whose run was cancelled.
 MOST_AFTER_CANCELLING = 1000
-#: Points of an archive that is recombined, for each evaluation of the whole run: it takes the time of about three evaluations a point.
+#: Points of an archive that is recombined at most, for each evaluation of the whole run: it takes about one evaluation's time a point.
 MOST_RECOMBINED = 0.2
 
 
