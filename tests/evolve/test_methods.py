@@ -103,6 +103,16 @@ def test_a_time_limit_covers_the_whole_run(problem):
     assert front.runs[0].evaluations > 0
 
 
+def test_a_slow_moment_costs_no_points(problem, monkeypatch):
+    """Where judging seemed far slower than it is, the time that is left is used all the same."""
+    from placeopt.evolve.search import Search
+
+    monkeypatch.setattr(Search, "_seconds_to_judge", lambda self: 0.5)
+    began = time.perf_counter()
+    front = placeopt.solve(problem, "moead", seconds=3, seed=1)
+    assert len(front) > 100 and time.perf_counter() - began < 4
+
+
 def test_cancelling_returns_what_was_found(problem):
     """A callback that cancels at once still gets a judged front."""
     budget = Budget(evaluations=10**9, on_progress=lambda _: budget.cancel())
