@@ -26,6 +26,16 @@ INSTANCES = (31, 32, 33)
 SEEDS = (1, 2, 3)
 
 
+def verdict(rows: list[tuple]) -> list[str]:
+    """Return what the plans change by evaluation and by second: mean and standard error, in points."""
+    plain, started, longer = (np.array([float(row[k].rstrip("%")) for row in rows]) for k in (3, 4, 5))
+    lines = []
+    for what, gained in (("by evaluation", plain - started), ("by second", longer - started)):
+        error = gained.std(ddof=1) / np.sqrt(len(gained))
+        lines.append(f"What the plans gain {what}: {gained.mean():+.2f} points, standard error {error:.2f}.")
+    return lines
+
+
 def main() -> None:
     """Run and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -52,11 +62,8 @@ def main() -> None:
             rows.append((instance, seed, f"{spent:.1f}", *(f"{x:.2%}" for x in losses), longer))
             print(rows[-1], flush=True)
     head = ("generator seed", "seed", "CPU s of the bound", f"plain, {evaluations:,}", "with its plans", "plain, as long", "evaluations of that")
-    means = [np.mean([float(r[k].rstrip("%")) for r in rows]) for k in (3, 4, 5)]
     text = ["# Plans at dual prices as seeds", "", facts("numpy", "numba", "highspy", "moocore"), "", *table(head, rows), ""]
-    text += [f"Hypervolume behind that of {20 * evaluations:,} evaluations; means {means[0]:.2f}, {means[1]:.2f} and {means[2]:.2f} %.", ""]
-    by_evaluation, by_second = ("they help" if means[1] < mean else "they do not" for mean in (means[0], means[2]))
-    text += [f"By evaluation {by_evaluation}; by second {by_second}."]
+    text += [f"Hypervolume behind that of {20 * evaluations:,} evaluations.", *verdict(rows)]
     (HERE / "dual_seeds.md").write_text("\n".join(text) + "\n", encoding="utf-8")
 
 

@@ -57,7 +57,7 @@ def bound(
 ) -> Front:
     """Return a proven lower-bound set, and plans built greedily at the dual prices of latency and interruption that prove it.
 
-    As `start` of a search these plans let it converge in fewer evaluations.
+    As `start` of a search these plans gain little: benchmarks/temporal_search/dual_seeds.md.
 
     Parameters
     ----------
