@@ -102,7 +102,7 @@ def _sums(rows, group, first, kept, values, grid, low, scale, most):
     """
     parts, last = group.shape[1], (grid.shape[0] - 1, grid.shape[1] - 1)
     F, made_of, found = np.empty((MOST_KEPT, 3)), np.empty((MOST_KEPT, parts), dtype=np.int64), 0
-    chosen, at, partial = np.empty(parts, dtype=np.int64), np.empty(parts, dtype=np.int64), np.zeros((parts + 1, 3))
+    chosen, at, partial = np.zeros(parts, dtype=np.int64), np.zeros(parts, dtype=np.int64), np.zeros((parts + 1, 3))
     for row in rows:
         count, sums = _choices(row, group, first, chosen)
         depth, tried, at[0] = 0 if sums > 1 else -1, 0, first[chosen[0]]
