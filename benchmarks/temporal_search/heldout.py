@@ -20,7 +20,7 @@ from machine import facts, table  # noqa: E402
 import placeopt  # noqa: E402
 from placeopt.problems.temporal import Temporal  # noqa: E402
 
-#: Seeds of the generator that nothing was tuned on; the last five were drawn after all tuning.
+#: Seeds of the generator that nothing was tuned on.
 INSTANCES = tuple(range(901, 911))
 RIVALS = ("nsga2", "nsga3", "mspso", "moead")
 AIM = 0.01
