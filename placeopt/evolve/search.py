@@ -122,11 +122,13 @@ class Search:
         """
         parts = getattr(self.encoder, "parts", None)
         planned = self.budget.evaluations / self.progress
-        self.archive.settle()
-        X, F = self.archive.result(), self.archive.F
-        if parts is None or F.shape[1] not in (2, 3) or not 2 <= len(F) <= MOST_RECOMBINED * planned:
-            return self.evaluate(X[:0])
-        return self.evaluate(recombine(parts(X), X, F, int(share * planned)))
+        X = np.empty((0, self.encoder.num_genes), dtype=np.int64)
+        if parts is not None and len(self.objectives) in (2, 3):
+            self.archive.settle()
+            if 2 <= len(self.archive) <= MOST_RECOMBINED * planned:
+                known = self.archive.result()
+                X = recombine(parts(known), known, self.archive.F, int(share * planned))
+        return self.evaluate(X)
 
     def conclude(
         self, method: str, parameters: dict[str, Any], libraries: Sequence[str] = ("numpy", "numba", "moocore"), points: int | None = None
@@ -137,26 +139,27 @@ class Search:
         most = min(len(vectors), points or len(vectors), max(50, MOST_GENES // self.encoder.num_genes))
         if self.budget.cancelled:  # whoever pressed Ctrl-C does not wait for thousands of plans to be judged
             most = min(most, MOST_AFTER_CANCELLING)
+        F = self.archive.F
         if most < len(vectors):
-            vectors = vectors[farthest(self.archive.F, most)]
-        candidates = (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors))
+            chosen = farthest(F, most)
+            vectors, F = vectors[chosen], F[chosen]
+        candidates = (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors, F))
         return judged(
             self.problem, self.objectives, candidates, method=method, seed=self.seed, budget=self.budget,
             completed=completed, parameters=parameters, libraries=libraries,
         )  # fmt: skip
 
-    def _until_time(self, vectors: np.ndarray) -> Iterator[np.ndarray]:
+    def _until_time(self, vectors: np.ndarray, F: np.ndarray) -> Iterator[np.ndarray]:
         """Hand on vectors until the time limit; some in any case."""
-        order = self._by_worth(vectors) if self._judging else range(len(vectors))
+        order = self._by_worth(F) if self._judging and len(vectors) > LEAST_JUDGED else range(len(vectors))
         began = self.budget.seconds
         for position, k in enumerate(order):
             if position >= LEAST_JUDGED and self.budget.seconds_left <= SORTING * (self.budget.seconds - began):
                 return
             yield vectors[k]
 
-    def _by_worth(self, vectors: np.ndarray) -> list[int]:
+    def _by_worth(self, F: np.ndarray) -> list[int]:
         """Return the numbers of the extremes, of what lies far apart if few can be judged, then of what adds most hypervolume."""
-        F = self.encoder.evaluate(vectors)[0]
         room = max(LEAST_JUDGED, int(self.budget.seconds_left / self._judging))
         few = 10 * room <= len(F) and room * len(F) <= MOST_DISTANCES
         others = np.argsort(-contributions(F), kind="stable") if F.shape[1] in (2, 3) else self.rng.permutation(len(F))

@@ -146,6 +146,11 @@ def plans_at(problem: Temporal, objectives: tuple[Objective, ...], prices: np.nd
     X = np.concatenate([_greedy(encoder, weights, np.full(len(weights), blend)) for blend in BLENDS])
     if len(t.duration) * len(t.request) * t.horizon <= TIMED_WORK:
         X = np.concatenate((X, temporal_timed.solutions(weights[:MOST_TIMED], t)))
+    return _best(encoder, X)
+
+
+def _best(encoder: Encoder, X: np.ndarray) -> Iterator[Candidate]:
+    """Hand on the plans of the non-dominated of the vectors that violate least, an extreme one for each objective first."""
     F, G = encoder.evaluate(X)
     least = G.sum(axis=1) == G.sum(axis=1).min()
     X, F = X[least], F[least]
@@ -160,10 +165,5 @@ def greedy(problem: Temporal, objectives: tuple[Objective, ...], budget: Budget,
     encoder: Encoder = build(problem, objectives)
     X = seeds(encoder, np.random.default_rng(seed))
     X = X[: max(1, budget.allow(len(X)))]
-    F, G = encoder.evaluate(X)
     budget.spend(len(X))
-    feasible = (G <= 0).all(axis=1)
-    keep = feasible if feasible.any() else G.sum(axis=1) == G.sum(axis=1).min()
-    X, F = X[keep], F[keep]
-    candidates = [Candidate(encoder.decode(x)) for x in X[nondominated(F)]]
-    return judged(problem, objectives, candidates, method="greedy", seed=seed, budget=budget)
+    return judged(problem, objectives, _best(encoder, X), method="greedy", seed=seed, budget=budget)
