@@ -1,6 +1,6 @@
 """The best known fronts beside the temporal and edge-cloud instances: exact where that ends, searches merged with what is there.
 
-    python benchmarks/best_known.py [--evaluations 500000] [--only edge-cloud]    # rewrites instances/*/*.front.json
+python benchmarks/best_known.py [--evaluations 500000] [--only edge-cloud]    # rewrites instances/*/*.front.json
 """
 
 from __future__ import annotations
@@ -44,14 +44,20 @@ def main() -> None:
     arguments = parser.parse_args()
     for path in sorted(FOLDER.glob("*/*.json")):
         kind = path.parent.name
-        if path.name.endswith(".front.json") or kind not in SEARCHES or arguments.only not in (None, kind):
+        if (
+            path.name.endswith(".front.json")
+            or kind not in SEARCHES
+            or arguments.only not in (None, kind)
+        ):
             continue
         problem = placeopt.load(path)
         target = path.with_suffix(".front.json")
         known = [Front.read(target)] if target.exists() else []
         best = merge([*known, *SEARCHES[kind](problem, arguments.evaluations)])
         best.subset(POINTS[kind]).write(target)
-        print(f"{path.name}: {len(best)} points, {min(len(best), POINTS[kind])} written", flush=True)
+        print(
+            f"{path.name}: {len(best)} points, {min(len(best), POINTS[kind])} written", flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How long importing the command line takes, against importing typer and rich alone.
 
-    python benchmarks/import_cost.py        # writes benchmarks/import_cost.md
+python benchmarks/import_cost.py        # writes benchmarks/import_cost.md
 """
 
 from __future__ import annotations
@@ -52,9 +52,14 @@ def main() -> None:
     ]
     for name, values in taken.items():
         inner = (least[name] - bare) / (base - bare)
-        lines.append(f"| `{name}` | {least[name]:.3f} | {statistics.median(values):.3f} | {least[name] / base:.2f} | {inner:.2f} |")
+        lines.append(
+            f"| `{name}` | {least[name]:.3f} | {statistics.median(values):.3f} | {least[name] / base:.2f} | {inner:.2f} |"
+        )
     met = (least["import placeopt.cli"] - bare) / (base - bare) <= LIMIT
-    lines += ["", f"The aim is {'met' if met else 'missed'}, counted without the interpreter's own start."]
+    lines += [
+        "",
+        f"The aim is {'met' if met else 'missed'}, counted without the interpreter's own start.",
+    ]
     text = "\n".join(lines) + "\n"
     Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)

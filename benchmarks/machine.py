@@ -12,7 +12,14 @@ from pathlib import Path
 
 def facts(*distributions: str) -> str:
     """Return one sentence: date, processor, cores, load, Python and library versions."""
-    cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), platform.machine())
+    cpu = next(
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        platform.machine(),
+    )
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in distributions)
     load = f"{os.getloadavg()[0]:.1f}"
     machine = f"{cpu}, {os.cpu_count()} cores, load average {load} at the start"
@@ -22,4 +29,8 @@ def facts(*distributions: str) -> str:
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
     """Return the lines of a markdown table."""
     head = list(header)
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
+    return [
+        "| " + " | ".join(head) + " |",
+        "|" + "---|" * len(head),
+        *("| " + " | ".join(map(str, row)) + " |" for row in rows),
+    ]

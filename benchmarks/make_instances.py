@@ -44,7 +44,14 @@ TOY = {
             "spot_interruption": 0.15,
             "max_instances": 2,
         },
-        {"location": "milan", "size": "small", "cpu_cores": 2, "memory_gib": 4, "on_demand_usd_per_hour": 0.11, "reserved_usd_per_hour": 0.07},
+        {
+            "location": "milan",
+            "size": "small",
+            "cpu_cores": 2,
+            "memory_gib": 4,
+            "on_demand_usd_per_hour": 0.11,
+            "reserved_usd_per_hour": 0.07,
+        },
         {
             "location": "london",
             "size": "large",
@@ -57,9 +64,30 @@ TOY = {
         },
     ],
     "requests": [
-        {"name": "shop", "cpu_cores": 2, "memory_gib": 3, "duration_slots": 4, "replicas": 2, "origin": "milan"},
-        {"name": "search", "cpu_cores": 1.5, "memory_gib": 4, "duration_slots": 3, "replicas": 1, "origin": "london"},
-        {"name": "report", "cpu_cores": 4, "memory_gib": 6, "duration_slots": 2, "replicas": 1, "origin": "milan"},
+        {
+            "name": "shop",
+            "cpu_cores": 2,
+            "memory_gib": 3,
+            "duration_slots": 4,
+            "replicas": 2,
+            "origin": "milan",
+        },
+        {
+            "name": "search",
+            "cpu_cores": 1.5,
+            "memory_gib": 4,
+            "duration_slots": 3,
+            "replicas": 1,
+            "origin": "london",
+        },
+        {
+            "name": "report",
+            "cpu_cores": 4,
+            "memory_gib": 6,
+            "duration_slots": 2,
+            "replicas": 1,
+            "origin": "milan",
+        },
     ],
 }
 
@@ -78,8 +106,14 @@ def bundled() -> dict[str, dict]:
         "rescheduling/chain-12.json": chain,
         "rolling-update/repack-10x5.json": repack,
         "multi-cluster/stream-4x100.json": generate_multi_cluster(SEED) | {"name": "stream-4x100"},
-        "edge-cloud/basic-50.json": generate_edge_cloud(SEED, applications=50, **TOPOLOGIES["basic"]) | {"name": "basic-50"},
-        "edge-cloud/corner-5.json": generate_edge_cloud(SEED, applications=5, near=4, far=2, cloud=1, load=1.0) | {"name": "corner-5"},
+        "edge-cloud/basic-50.json": generate_edge_cloud(
+            SEED, applications=50, **TOPOLOGIES["basic"]
+        )
+        | {"name": "basic-50"},
+        "edge-cloud/corner-5.json": generate_edge_cloud(
+            SEED, applications=5, near=4, far=2, cloud=1, load=1.0
+        )
+        | {"name": "corner-5"},
     }
 
 
@@ -92,4 +126,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1] / "instances")
+    main(
+        Path(sys.argv[1])
+        if len(sys.argv) > 1
+        else Path(__file__).resolve().parents[1] / "instances"
+    )

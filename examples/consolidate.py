@@ -23,9 +23,17 @@ from placeopt.kubernetes.units import Rules
 
 HERE = Path(__file__).resolve().parent / "data"
 BOUTIQUE = Path(os.environ.get("PLACEOPT_DATA", HERE)) / "kubernetes" / "online-boutique.yaml"
-manifests = Path(sys.argv[1]) if len(sys.argv) > 1 else BOUTIQUE if BOUTIQUE.exists() else HERE / "shop.yaml"
+manifests = (
+    Path(sys.argv[1])
+    if len(sys.argv) > 1
+    else BOUTIQUE
+    if BOUTIQUE.exists()
+    else HERE / "shop.yaml"
+)
 
-options = Options(name=manifests.stem, rules=Rules(move_empty_dir=True))  # caches on emptyDir may start empty
+options = Options(
+    name=manifests.stem, rules=Rules(move_empty_dir=True)
+)  # caches on emptyDir may start empty
 imported = import_files([manifests], "rolling-update", options, nodes=HERE / "nodes.csv")
 problem = imported.problem
 print(f"{manifests.name}: {imported.notes.counts}")
@@ -34,7 +42,11 @@ front = placeopt.solve(problem, "repack", seed=1)
 now = problem.describe({"steps": []})["node cost"].split(" -> ")[0]
 print(f"nodes in use cost {now} USD per hour; plans that no other beats:")
 for point in front.points:
-    print("  " + ", ".join(f"{o.name} {v:g}" for o, v in zip(front.objectives, point.values, strict=True)) + f" ({point.status})")
+    print(
+        "  "
+        + ", ".join(f"{o.name} {v:g}" for o, v in zip(front.objectives, point.values, strict=True))
+        + f" ({point.status})"
+    )
 
 cheapest = front.pick(lexicographic=["node_cost", "disruptions", "starts"])
 made = steps(problem, cheapest.plan)
@@ -42,7 +54,9 @@ print(f"the cheapest, in {len(made)} steps:")
 for step in made:
     print(f"  {step.number}. {step.label}" + (f" ({step.warning})" if step.warning else ""))
 
-text = export(problem, cheapest.plan, form="json")  # replayed by the referee, these steps have the values above
+text = export(
+    problem, cheapest.plan, form="json"
+)  # replayed by the referee, these steps have the values above
 if len(sys.argv) > 2:
     write_text(sys.argv[2], text + "\n")
     print(f"wrote {sys.argv[2]}")

@@ -1,6 +1,6 @@
 """Place applications on edge and cloud for several weights of the cost: what is proven, and which layer the work goes to.
 
-    python examples/edge_cloud_weights.py [FIGURE.png]
+python examples/edge_cloud_weights.py [FIGURE.png]
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ WEIGHTS = (0.01, 0.3, 0.6, 0.8, 0.9, 0.99)
 
 problem = placeopt.load(INSTANCE)
 plans = []
-print(f"{'w':>5} {'cost':>8} {'latency':>9} {'gap':>6}   " + " ".join(f"{layer:>9}" for layer in problem.layers) + "   share of cpu in use")
+print(
+    f"{'w':>5} {'cost':>8} {'latency':>9} {'gap':>6}   "
+    + " ".join(f"{layer:>9}" for layer in problem.layers)
+    + "   share of cpu in use"
+)
 for weight in WEIGHTS:
     front = placeopt.solve(problem, "lns", evaluations=5_000, seed=1, weight=weight)
     point = min(front.points, key=lambda p, w=weight: w * p.values[0] + (1 - w) * p.values[1])

@@ -1,6 +1,6 @@
 """A node fails; which few replicas to move so that requests are fast again, and what every further move would bring.
 
-    python examples/fewer_moves_faster_requests.py
+python examples/fewer_moves_faster_requests.py
 """
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ from placeopt.problems.rescheduling_instances import fail
 
 # The testbed of the REACH paper: two cloud and four edge nodes, a chain of four services with three replicas each.
 running = Rescheduling.generate(seed=4, application="chain", replicas=3)
-failed = fail(running, ["edge-a-1", "cloud-a-1"])  # Kubernetes restarts what ran there on the nodes least in use
-print(f"latency: {running.initial_latency:.1f} ms, after two nodes failed {failed.initial_latency:.1f} ms")
+failed = fail(
+    running, ["edge-a-1", "cloud-a-1"]
+)  # Kubernetes restarts what ran there on the nodes least in use
+print(
+    f"latency: {running.initial_latency:.1f} ms, after two nodes failed {failed.initial_latency:.1f} ms"
+)
 
 # One search gives the best plan of every number of moves; each must save 2 ms, whichever of the others are left out.
 front = placeopt.solve(failed, method="block-search", min_gain_ms=2.0)
@@ -22,10 +26,15 @@ for point in sorted(front.points, key=lambda p: p.values[1]):
 # The least moves for half of the saving.
 best = min(point.values[0] for point in front.points)
 target = (failed.initial_latency + best) / 2
-chosen = min((point for point in front.points if point.values[0] <= target), key=lambda point: point.values[1])
+chosen = min(
+    (point for point in front.points if point.values[0] <= target),
+    key=lambda point: point.values[1],
+)
 print(f"at most {target:.1f} ms:")
 for row in failed.table(chosen.plan):
-    print(f"  {row['move']}. {row['service']}: {row['from']} -> {row['to']} ({row['change_ms']:+.1f} ms)")
+    print(
+        f"  {row['move']}. {row['service']}: {row['from']} -> {row['to']} ({row['change_ms']:+.1f} ms)"
+    )
 
 # The schedulers that know neither the call graph nor what runs already.
 for method in ("kubernetes", "cloud-first", "latency-greedy"):

@@ -1,6 +1,6 @@
 """Run several methods, merge their fronts, see what each contributed, and choose in three ways.
 
-    python examples/merge_and_pick.py
+python examples/merge_and_pick.py
 """
 
 from __future__ import annotations
@@ -19,9 +19,18 @@ merged = placeopt.merge(fronts)
 
 reference = merged.reference()
 for method, front in zip(METHODS, fronts, strict=True):
-    print(f"{method:8} {len(front):4} points, hypervolume {front.hypervolume(reference, plain=True):.4f}")
-print(f"{'merged':8} {len(merged):4} points, hypervolume {merged.hypervolume(reference, plain=True):.4f}")
-print("points kept from each: " + ", ".join(f"{method} {n}" for method, n in Counter(p.method for p in merged.points).most_common()))
+    print(
+        f"{method:8} {len(front):4} points, hypervolume {front.hypervolume(reference, plain=True):.4f}"
+    )
+print(
+    f"{'merged':8} {len(merged):4} points, hypervolume {merged.hypervolume(reference, plain=True):.4f}"
+)
+print(
+    "points kept from each: "
+    + ", ".join(
+        f"{method} {n}" for method, n in Counter(p.method for p in merged.points).most_common()
+    )
+)
 
 choices = {
     "knee": merged.pick(),
@@ -29,5 +38,7 @@ choices = {
     "no interruptions, then cheapest": merged.pick(lexicographic=["interruption", "cost_usd"]),
 }
 for how, point in choices.items():
-    values = ", ".join(f"{o.name} {v:.4g}" for o, v in zip(merged.objectives, point.values, strict=True))
+    values = ", ".join(
+        f"{o.name} {v:.4g}" for o, v in zip(merged.objectives, point.values, strict=True)
+    )
     print(f"{how}: {values} (by {point.method})")

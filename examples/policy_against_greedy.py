@@ -1,6 +1,6 @@
 """Your own clusters, a day of requests: a policy that comes with placeopt against Karmada's choice and the greedy ones.
 
-    python examples/policy_against_greedy.py [PLACEOPT POLICY NAME OR FILE]
+python examples/policy_against_greedy.py [PLACEOPT POLICY NAME OR FILE]
 """
 
 from __future__ import annotations
@@ -23,9 +23,17 @@ latency_ms = {
     "depot": {"fog": 20, "cloud": 80},
     "fog": {"cloud": 60},
 }
-stream = MultiCluster.generate(seed=7, requests=120, rate=5.0).to_document()["requests"]  # or your own
+stream = MultiCluster.generate(seed=7, requests=120, rate=5.0).to_document()[
+    "requests"
+]  # or your own
 problem = MultiCluster.from_document(
-    {"problem": "multi-cluster", "name": "mine", "clusters": clusters, "latency_ms": latency_ms, "requests": stream}
+    {
+        "problem": "multi-cluster",
+        "name": "mine",
+        "clusters": clusters,
+        "latency_ms": latency_ms,
+        "requests": stream,
+    }
 )
 
 names = [objective.name for objective in problem.objectives]

@@ -1,6 +1,6 @@
 """Load an instance, solve it, choose one plan, read it, keep the front.
 
-    python examples/quickstart.py [FRONT.json]
+python examples/quickstart.py [FRONT.json]
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ for objective, best, worst in zip(front.objectives, front.ideal, front.nadir, st
     print(f"  {objective.name:14} {best:9.4g} to {worst:9.4g} {objective.unit}")
 
 point = front.pick(budget={"cost_usd": 30})  # the knee of the plans that cost at most 30 USD
-print("chosen: " + ", ".join(f"{o.name} {v:.4g}" for o, v in zip(front.objectives, point.values, strict=True)))
+print(
+    "chosen: "
+    + ", ".join(f"{o.name} {v:.4g}" for o, v in zip(front.objectives, point.values, strict=True))
+)
 for label, text in problem.describe(point.plan).items():
     print(f"  {label}: {text}")
 

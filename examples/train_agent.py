@@ -1,6 +1,6 @@
 """Train your own agent with sb3-contrib on placeopt's clusters, watch it against the greedy choice, keep it as plain arrays.
 
-    python examples/train_agent.py [POLICY.npz]      (needs placeopt[rl])
+python examples/train_agent.py [POLICY.npz]      (needs placeopt[rl])
 """
 
 from __future__ import annotations
@@ -25,13 +25,30 @@ batch = multi_cluster.batch(num_envs=32, clusters=4, rate=5.0, steps=50)
 shape = Shape(batch.num_features, len(batch.rewards), hidden=(16,), score=batch.score)
 
 env = BatchVecEnv(batch, WEIGHTS)
-agent = MaskablePPO(DeepSetsActorCritic, env, n_steps=50, batch_size=800, n_epochs=4, gamma=0.95, policy_kwargs={"shape": shape}, seed=1)
+agent = MaskablePPO(
+    DeepSetsActorCritic,
+    env,
+    n_steps=50,
+    batch_size=800,
+    n_epochs=4,
+    gamma=0.95,
+    policy_kwargs={"shape": shape},
+    seed=1,
+)
 agent.learn(16_000)
 
-policy = Policy("multi-cluster", batch.rewards, shape, numpy_arrays(agent.policy.actor), {"rate": 5.0}, WEIGHTS)
+policy = Policy(
+    "multi-cluster", batch.rewards, shape, numpy_arrays(agent.policy.actor), {"rate": 5.0}, WEIGHTS
+)
 for name, choose in (("trained", policy.act), ("greedy", greedy(batch.score))):
     facts = summary(evaluate(batch, choose, episodes=128, weights=WEIGHTS, seed=10**6))
-    print(name, ", ".join(f"{key} {facts[key][0]:.4g} ± {facts[key][1]:.2g}" for key in ("reward", "acceptance", "latency_ms", "cost")))
+    print(
+        name,
+        ", ".join(
+            f"{key} {facts[key][0]:.4g} ± {facts[key][1]:.2g}"
+            for key in ("reward", "acceptance", "latency_ms", "cost")
+        ),
+    )
 
 if len(sys.argv) > 1:
     policy_file.write(policy, sys.argv[1])

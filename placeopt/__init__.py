@@ -24,7 +24,17 @@ _MODULE_OF = {
     "PlaceoptError": "errors",
 }
 
-__all__ = ["Budget", "Front", "PlaceoptError", "Point", "__version__", "evaluate", "load", "merge", "solve"]
+__all__ = [
+    "Budget",
+    "Front",
+    "PlaceoptError",
+    "Point",
+    "__version__",
+    "evaluate",
+    "load",
+    "merge",
+    "solve",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -133,7 +133,9 @@ def _call(
     passes_on = any(p.kind is p.VAR_KEYWORD for p in declared)
     for name in parameters:
         if name not in legal and not passes_on:
-            raise UsageError(f"method {method!r} has no parameter {name!r}; legal: {', '.join(legal) or 'none'}")
+            raise UsageError(
+                f"method {method!r} has no parameter {name!r}; legal: {', '.join(legal) or 'none'}"
+            )
     return run(problem, objectives, budget, seed, start, **parameters)
 
 
@@ -141,9 +143,21 @@ def _projected(start: Front, problem: Problem, objectives: tuple[Objective, ...]
     """Re-judge the plans of a start front for this instance and these objectives."""
     from placeopt.problems.judge import Candidate, judged
 
-    front = judged(problem, objectives, [Candidate(p.plan) for p in start.points], method="start", seed=None, budget=Budget(evaluations=1))
+    front = judged(
+        problem,
+        objectives,
+        [Candidate(p.plan) for p in start.points],
+        method="start",
+        seed=None,
+        budget=Budget(evaluations=1),
+    )
     points = {p.values: p for p in start.points}
-    kept = tuple(replace(p, method=points[p.values].method, seed=points[p.values].seed) if p.values in points else p for p in front.points)
+    kept = tuple(
+        replace(p, method=points[p.values].method, seed=points[p.values].seed)
+        if p.values in points
+        else p
+        for p in front.points
+    )
     return replace(front, points=kept, runs=start.runs, rejected=None, reasons=())
 
 
@@ -151,7 +165,9 @@ def _least_violating(problem: Problem, objectives: tuple[Objective, ...], seed: 
     greedy = registry.method("greedy")
     if problem.problem not in greedy.problems:
         return None
-    return greedy.load(problem.problem)(problem, objectives, Budget(evaluations=1000), seed, None).rejected
+    return greedy.load(problem.problem)(
+        problem, objectives, Budget(evaluations=1000), seed, None
+    ).rejected
 
 
 def _certified(problem: Problem, front: Front, budget: Budget) -> Front:
@@ -162,10 +178,26 @@ def _certified(problem: Problem, front: Front, budget: Budget) -> Front:
 # -- methods that are made of methods --------------------------------------------------------------------------------
 
 
-def run_auto(problem: Problem, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None, **parameters: Any) -> Front:
+def run_auto(
+    problem: Problem,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+    **parameters: Any,
+) -> Front:
     """Run the method that measurements favour for this problem; `parameters` are that method's."""
     name = registry.auto(problem)
-    return _call(registry.method(name).load(problem.problem), name, problem, objectives, budget, seed, start, parameters)
+    return _call(
+        registry.method(name).load(problem.problem),
+        name,
+        problem,
+        objectives,
+        budget,
+        seed,
+        start,
+        parameters,
+    )
 
 
 def run_ensemble(
@@ -184,26 +216,48 @@ def run_ensemble(
         if name in ("ensemble", "auto"):
             raise UsageError(f"the ensemble cannot contain {name!r}")
         registry.method(name).load(problem.problem)
-    share = max(1, int(budget.evaluations_left / len(methods))) if budget.evaluations_limit else None
+    share = (
+        max(1, int(budget.evaluations_left / len(methods))) if budget.evaluations_limit else None
+    )
     rounds = -(-len(methods) // jobs)
     if jobs == 1:
         fronts = []
         for left, name in zip(range(len(methods), 0, -1), methods, strict=True):
-            part = _Share(budget, share, budget.seconds_left / left if budget.seconds_limit else None)
-            fronts.append(registry.method(name).load(problem.problem)(problem, objectives, part, seed, start))
+            part = _Share(
+                budget, share, budget.seconds_left / left if budget.seconds_limit else None
+            )
+            fronts.append(
+                registry.method(name).load(problem.problem)(problem, objectives, part, seed, start)
+            )
             budget.spend(part.evaluations)
     else:
         import joblib
 
         # Deadlines, not durations: what starting a process takes comes out of its share.
-        ends = [time.time() + budget.seconds_left * (k // jobs + 1) / rounds if budget.seconds_limit else None for k in range(len(methods))]
+        ends = [
+            time.time() + budget.seconds_left * (k // jobs + 1) / rounds
+            if budget.seconds_limit
+            else None
+            for k in range(len(methods))
+        ]
         with _cancel_file(budget) as flag:
             given = problem.to_document(), [o.name for o in objectives]
-            tasks = (joblib.delayed(_one_run)(*given, name, share, end, flag, seed, start) for name, end in zip(methods, ends, strict=True))
+            tasks = (
+                joblib.delayed(_one_run)(*given, name, share, end, flag, seed, start)
+                for name, end in zip(methods, ends, strict=True)
+            )
             fronts = joblib.Parallel(n_jobs=jobs)(tasks)
         budget.spend(sum(run.evaluations for front in fronts for run in front.runs))
     front = merge(fronts)
-    whole = Run("ensemble", seed, budget.seconds, budget.evaluations, 0, all(r.completed for f in fronts for r in f.runs), {"methods": methods})
+    whole = Run(
+        "ensemble",
+        seed,
+        budget.seconds,
+        budget.evaluations,
+        0,
+        all(r.completed for f in fronts for r in f.runs),
+        {"methods": methods},
+    )
     return replace(front, runs=(whole, *front.runs))
 
 
@@ -231,10 +285,16 @@ def _one_run(
 ) -> Front:
     """Run one method in a process of its own, until `deadline` (as `time.time` counts)."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all processes; the one that asked for this run decides
+        signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # a terminal sends Ctrl-C to all processes; the one that asked for this run decides
     problem = problems.from_document(document)
-    budget = _Watching(evaluations, None if deadline is None else max(deadline - time.time(), 1e-3), flag)
-    return registry.method(method).load(problem.problem)(problem, problem.select(objectives), budget, seed, start)
+    budget = _Watching(
+        evaluations, None if deadline is None else max(deadline - time.time(), 1e-3), flag
+    )
+    return registry.method(method).load(problem.problem)(
+        problem, problem.select(objectives), budget, seed, start
+    )
 
 
 class _Watching(Budget):

@@ -89,12 +89,18 @@ class Budget:
     @property
     def seconds_left(self) -> float:
         """Seconds that remain, at least 0; ``inf`` without a time limit."""
-        return math.inf if self.seconds_limit is None else max(0.0, self.seconds_limit - self.seconds)
+        return (
+            math.inf if self.seconds_limit is None else max(0.0, self.seconds_limit - self.seconds)
+        )
 
     @property
     def evaluations_left(self) -> int | float:
         """Evaluations that remain, at least 0; ``inf`` without that limit."""
-        return math.inf if self.evaluations_limit is None else max(0, self.evaluations_limit - self.evaluations)
+        return (
+            math.inf
+            if self.evaluations_limit is None
+            else max(0, self.evaluations_limit - self.evaluations)
+        )
 
     @property
     def cancelled(self) -> bool:
@@ -131,4 +137,6 @@ class Budget:
         limits = ((self.evaluations, self.evaluations_limit), (self.seconds, self.seconds_limit))
         shares = [used / limit for used, limit in limits if limit is not None]
         share = max(shares) if shares else math.nan
-        self.on_progress(Progress(self.seconds, self.evaluations, min(share, 1.0), tuple(best), points, note))
+        self.on_progress(
+            Progress(self.seconds, self.evaluations, min(share, 1.0), tuple(best), points, note)
+        )

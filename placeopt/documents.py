@@ -29,15 +29,21 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise DocumentError(error.strerror or str(error), file=file, remedy="give the path of a readable JSON file") from None
+        raise DocumentError(
+            error.strerror or str(error), file=file, remedy="give the path of a readable JSON file"
+        ) from None
     except UnicodeDecodeError as error:
-        raise DocumentError(f"byte {error.start} is not UTF-8", file=file, remedy="save the file as UTF-8") from None
+        raise DocumentError(
+            f"byte {error.start} is not UTF-8", file=file, remedy="save the file as UTF-8"
+        ) from None
     try:
         return parse_json(text)
     except DocumentError as error:
         if file.lower().endswith((".yaml", ".yml")):
             remedy = "manifests become instances by `placeopt import kubernetes`"
-            raise DocumentError("YAML, where a JSON document of placeopt is wanted", file=file, remedy=remedy) from None
+            raise DocumentError(
+                "YAML, where a JSON document of placeopt is wanted", file=file, remedy=remedy
+            ) from None
         raise error.in_file(file) from None
 
 
@@ -54,7 +60,12 @@ def what_is(document: Any) -> str | None:
     form, problem = document.get("format"), document.get("problem")
     if isinstance(form, str) and form.startswith("placeopt/"):
         name = form.removeprefix("placeopt/").partition("@")[0][:40]
-        return {"front": "a front", "steps": "exported steps", "origin": "an origin", "prices": "a book of prices"}.get(name, f"a {name} file")
+        return {
+            "front": "a front",
+            "steps": "exported steps",
+            "origin": "an origin",
+            "prices": "a book of prices",
+        }.get(name, f"a {name} file")
     return f"a {problem[:40]} instance" if isinstance(problem, str) else None
 
 
@@ -67,17 +78,31 @@ def parse_json(text: str) -> Any:
         if len(found) < len(pairs):
             seen: set[str] = set()
             twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            odd.append((found, DocumentError(f"the key {twice!r} stands twice", remedy="keep one of the two")))
+            odd.append(
+                (
+                    found,
+                    DocumentError(f"the key {twice!r} stands twice", remedy="keep one of the two"),
+                )
+            )
         return found
 
     def finite(number: str) -> float:
         value = float(number)
         if not math.isfinite(value):
-            odd.append((value, DocumentError(f"{number[:40]} is not a finite number", remedy="use finite numbers only")))
+            odd.append(
+                (
+                    value,
+                    DocumentError(
+                        f"{number[:40]} is not a finite number", remedy="use finite numbers only"
+                    ),
+                )
+            )
         return value
 
     try:
-        document = json.loads(text, object_pairs_hook=unique, parse_constant=finite, parse_float=finite)
+        document = json.loads(
+            text, object_pairs_hook=unique, parse_constant=finite, parse_float=finite
+        )
         if "\\ud" in text.lower():
             odd += _halves(document)
         if odd:
@@ -86,18 +111,36 @@ def parse_json(text: str) -> Any:
         return document
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise DocumentError(f"not JSON: {error.msg} at {where}", remedy="a document is one complete JSON object") from None
+        raise DocumentError(
+            f"not JSON: {error.msg} at {where}", remedy="a document is one complete JSON object"
+        ) from None
     except RecursionError:
-        raise DocumentError("nested too deeply", remedy="no placeopt document nests deeper than ten levels") from None
+        raise DocumentError(
+            "nested too deeply", remedy="no placeopt document nests deeper than ten levels"
+        ) from None
     except ValueError as error:  # an integer literal of thousands of digits
-        raise DocumentError(f"a number cannot be read ({error})", remedy="use ordinary numbers") from None
+        raise DocumentError(
+            f"a number cannot be read ({error})", remedy="use ordinary numbers"
+        ) from None
 
 
 def _halves(document: Any) -> list[tuple[Any, DocumentError]]:
     """Return the texts that hold half of a surrogate pair: JSON can escape it, but no UTF-8 file can hold it."""
-    texts = [text for _, value in _walk(document, "") for text in ([value] if isinstance(value, str) else value if isinstance(value, dict) else ())]
-    error = DocumentError("a text holds half of a surrogate pair", remedy="write characters, not \\uD800 to \\uDFFF")
-    return [(text, error) for text in texts if any("\ud800" <= character <= "\udfff" for character in text)]
+    texts = [
+        text
+        for _, value in _walk(document, "")
+        for text in (
+            [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
+        )
+    ]
+    error = DocumentError(
+        "a text holds half of a surrogate pair", remedy="write characters, not \\uD800 to \\uDFFF"
+    )
+    return [
+        (text, error)
+        for text in texts
+        if any("\ud800" <= character <= "\udfff" for character in text)
+    ]
 
 
 def _path_to(document: Any, thing: Any) -> str | None:
@@ -138,7 +181,9 @@ def layout(value: Any, indent: str = "", key: str = "") -> str:
     deeper = indent + " "
     if isinstance(value, dict):
         heads = [json.dumps(str(k), ensure_ascii=False) + ": " for k in value]
-        parts = [head + layout(v, deeper, head) for head, v in zip(heads, value.values(), strict=True)]
+        parts = [
+            head + layout(v, deeper, head) for head, v in zip(heads, value.values(), strict=True)
+        ]
     else:
         parts = [layout(v, deeper) for v in value]
     opening, closing = "{}" if isinstance(value, dict) else "[]"
@@ -160,10 +205,14 @@ def write_parts(path: str | os.PathLike[str], parts: Iterable[bytes]) -> None:
     """
     target = Path(path)
     try:
-        handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        handle, aside = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+        )
     except OSError as error:
         raise DocumentError(
-            f"cannot write: {error.strerror}", file=str(path), remedy="give a path in a folder that exists and is writable"
+            f"cannot write: {error.strerror}",
+            file=str(path),
+            remedy="give a path in a folder that exists and is writable",
         ) from None
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -174,7 +223,9 @@ def write_parts(path: str | os.PathLike[str], parts: Iterable[bytes]) -> None:
         os.replace(aside, target)
     except OSError as error:
         _forget(aside)
-        raise DocumentError(f"cannot write: {error.strerror}", file=str(path), remedy="give another path") from None
+        raise DocumentError(
+            f"cannot write: {error.strerror}", file=str(path), remedy="give another path"
+        ) from None
     except BaseException:
         _forget(aside)
         raise
@@ -221,7 +272,10 @@ def _translate(error: Any, schema: Any, file: str | None) -> DocumentError:
     path, value = _json_path(fault["loc"]), _shown(fault["input"])
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     if fault["type"] == "extra_forbidden":
-        problem, remedy = f"unknown field {str(fault['loc'][-1])!r}", did_you_mean(str(fault["loc"][-1]), _siblings(schema, fault["loc"]))
+        problem, remedy = (
+            f"unknown field {str(fault['loc'][-1])!r}",
+            did_you_mean(str(fault["loc"][-1]), _siblings(schema, fault["loc"])),
+        )
     elif fault["type"] == "missing":
         problem, remedy = "this field is missing", "add it"
     else:
@@ -242,7 +296,9 @@ def _shown(value: Any) -> str:
 
 
 def _sentence(message: str) -> str:
-    return "legal: " + (message[:1].lower() + message[1:]).removeprefix("input should be ").removeprefix("value error, ")
+    return "legal: " + (message[:1].lower() + message[1:]).removeprefix(
+        "input should be "
+    ).removeprefix("value error, ")
 
 
 def _siblings(schema: Any, location: tuple[int | str, ...]) -> list[str]:

@@ -28,7 +28,9 @@ def nondominated(values: np.ndarray) -> np.ndarray:
         mask = np.zeros(len(values), dtype=bool)
         mask[int(values[:, 0].argmin())] = True
         return mask
-    return np.asarray(moocore.is_nondominated(np.ascontiguousarray(values, dtype=float)), dtype=bool)
+    return np.asarray(
+        moocore.is_nondominated(np.ascontiguousarray(values, dtype=float)), dtype=bool
+    )
 
 
 def farthest(values: np.ndarray, size: int) -> list[int]:
@@ -54,7 +56,9 @@ def hypervolume(values: np.ndarray, reference: Sequence[float], plain: bool = Fa
     if len(values) == 0:
         return 0.0
     if ref.shape != (values.shape[1],):
-        raise UsageError(f"the reference point has {ref.size} values; this front has {values.shape[1]} objectives")
+        raise UsageError(
+            f"the reference point has {ref.size} values; this front has {values.shape[1]} objectives"
+        )
     if len(ref) == 1:
         volume = max(0.0, float(ref[0] - values.min()))
     else:
@@ -71,7 +75,9 @@ def contributions(values: np.ndarray) -> np.ndarray:
 
     values = np.ascontiguousarray(values, dtype=float)
     worst, width = values.max(axis=0), values.max(axis=0) - values.min(axis=0)
-    return np.asarray(moocore.hv_contributions(values, ref=worst + 0.1 * np.where(width > 0, width, 1.0)))
+    return np.asarray(
+        moocore.hv_contributions(values, ref=worst + 0.1 * np.where(width > 0, width, 1.0))
+    )
 
 
 def join_bounds(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -45,13 +45,24 @@ class DocumentError(InputError):
         What is legal, or what to do.
     """
 
-    def __init__(self, problem: str, *, file: str | None = None, path: str | None = None, remedy: str | None = None):
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | None = None,
+        path: str | None = None,
+        remedy: str | None = None,
+    ):
         self.problem, self.file, self.path, self.remedy = problem, file, path, remedy
         super().__init__(str(self))
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.path) if part)
-        return (f"{where}: " if where else "") + self.problem + (f"; {self.remedy}" if self.remedy else "")
+        return (
+            (f"{where}: " if where else "")
+            + self.problem
+            + (f"; {self.remedy}" if self.remedy else "")
+        )
 
     def in_file(self, file: str) -> DocumentError:
         """Return the same error, naming `file`."""
@@ -72,7 +83,9 @@ class MissingExtraError(UnsupportedError):
     """An optional package is needed: the message says which extra installs it."""
 
     def __init__(self, what: str, extra: str):
-        super().__init__(f"{what} needs the optional packages of placeopt[{extra}]: pip install 'placeopt[{extra}]'")
+        super().__init__(
+            f"{what} needs the optional packages of placeopt[{extra}]: pip install 'placeopt[{extra}]'"
+        )
 
 
 class InfeasibleInstanceError(PlaceoptError):

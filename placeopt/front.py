@@ -15,9 +15,21 @@ from placeopt.dominance import farthest, hypervolume, join_bounds, minimal, nond
 from placeopt.errors import UsageError, did_you_mean
 
 __all__ = [
-    "STATUSES", "Evaluation", "Front", "InstanceName", "Objective", "Point", "Rejected", "Run", "Violation",
-    "farthest", "merge", "minimal", "nondominated", "severity",
-]  # fmt: skip
+    "STATUSES",
+    "Evaluation",
+    "Front",
+    "InstanceName",
+    "Objective",
+    "Point",
+    "Rejected",
+    "Run",
+    "Violation",
+    "farthest",
+    "merge",
+    "minimal",
+    "nondominated",
+    "severity",
+]
 
 #: Statuses, best first.
 STATUSES = ("optimal", "bounded", "heuristic")
@@ -156,7 +168,9 @@ class Front:
     @property
     def values(self) -> np.ndarray:
         """All values, shape (points, objectives)."""
-        return np.array([p.values for p in self.points], dtype=float).reshape(len(self.points), len(self.objectives))
+        return np.array([p.values for p in self.points], dtype=float).reshape(
+            len(self.points), len(self.objectives)
+        )
 
     @property
     def ideal(self) -> np.ndarray:
@@ -170,7 +184,9 @@ class Front:
 
     def _some_values(self) -> np.ndarray:
         if not self.points:
-            raise UsageError("the front has no points" + "".join(f"; {reason}" for reason in self.reasons))
+            raise UsageError(
+                "the front has no points" + "".join(f"; {reason}" for reason in self.reasons)
+            )
         return self.values
 
     # -- measures ----------------------------------------------------------------------------------------------
@@ -204,7 +220,9 @@ class Front:
         """Return the sparsity of the front, equation (19) of Di Cicco et al., CNSM 2024; 0 for a single point."""
         if len(self.points) < 2:
             return 0.0
-        return float((np.diff(np.sort(self.values, axis=0), axis=0) ** 2).sum() / (len(self.points) - 1))
+        return float(
+            (np.diff(np.sort(self.values, axis=0), axis=0) ** 2).sum() / (len(self.points) - 1)
+        )
 
     # -- choosing ----------------------------------------------------------------------------------------------
 
@@ -213,7 +231,12 @@ class Front:
         spread = self.nadir - self.ideal
         return (self.values - self.ideal) / np.where(spread > 0, spread, 1.0)
 
-    def pick(self, *, budget: Mapping[str, float] | None = None, lexicographic: Sequence[str] | None = None) -> Point:
+    def pick(
+        self,
+        *,
+        budget: Mapping[str, float] | None = None,
+        lexicographic: Sequence[str] | None = None,
+    ) -> Point:
         """Return one point: the knee, unless told otherwise.
 
         Parameters
@@ -236,7 +259,9 @@ class Front:
         for name, most in (budget or {}).items():
             column = self.values[:, self._column(name)]
             if column.min() > most:
-                raise UsageError(f"no point has {name} <= {most:g}; the least on this front is {column.min():.6g}")
+                raise UsageError(
+                    f"no point has {name} <= {most:g}; the least on this front is {column.min():.6g}"
+                )
             within &= column <= most
         if not within.any():
             raise UsageError("no point keeps all of these budgets at once; relax one of them")
@@ -262,7 +287,13 @@ class Front:
 
         names = [o.name for o in self.objectives]
         rows = [
-            {**dict(zip(names, p.values, strict=True)), "status": p.status, "gap": p.gap, "method": p.method, "seed": p.seed}
+            {
+                **dict(zip(names, p.values, strict=True)),
+                "status": p.status,
+                "gap": p.gap,
+                "method": p.method,
+                "seed": p.seed,
+            }
             for p in self.points
         ]
         return pandas.DataFrame(rows)
@@ -290,7 +321,10 @@ class Front:
         document = self.to_document()
         points = document.pop("points")
         head = json.dumps(document, ensure_ascii=False, allow_nan=False)[:-1]
-        lines = [json.dumps(p, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for p in points]
+        lines = [
+            json.dumps(p, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            for p in points
+        ]
         return head + ', "points": [' + ("\n" if lines else "") + ",\n".join(lines) + "]}"
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -332,9 +366,13 @@ def merge(fronts: Iterable[Front]) -> Front:
     for other in fronts[1:]:
         if other.instance.sha256 != first.instance.sha256:
             names_of = f"{first.instance.name!r} and {other.instance.name!r}"
-            raise UsageError(f"these fronts answer different instances ({names_of}); merge fronts of one instance")
+            raise UsageError(
+                f"these fronts answer different instances ({names_of}); merge fronts of one instance"
+            )
         if [o.name for o in other.objectives] != names:
-            raise UsageError(f"these fronts have different objectives ({', '.join(names)} and {', '.join(o.name for o in other.objectives)})")
+            raise UsageError(
+                f"these fronts have different objectives ({', '.join(names)} and {', '.join(o.name for o in other.objectives)})"
+            )
     bounds: np.ndarray = np.empty((0, len(names)))
     for front in fronts:
         bounds = join_bounds(bounds, np.array(front.bounds).reshape(-1, len(names)))
@@ -360,7 +398,16 @@ def _best_points(points: Sequence[Point]) -> tuple[Point, ...]:
     """Keep the non-dominated points; of equal values the one proven best, then by method, seed and plan."""
     if not points:
         return ()
-    ordered = sorted(points, key=lambda p: (p.values, STATUSES.index(p.status), p.gap or 0.0, p.method, -1 if p.seed is None else p.seed))
+    ordered = sorted(
+        points,
+        key=lambda p: (
+            p.values,
+            STATUSES.index(p.status),
+            p.gap or 0.0,
+            p.method,
+            -1 if p.seed is None else p.seed,
+        ),
+    )
     values = np.array([p.values for p in ordered], dtype=float)
     ties = (values[1:] == values[:-1]).all(axis=1)
     first = np.concatenate(([True], ~ties))

@@ -78,26 +78,48 @@ def read(path: str | os.PathLike[str]) -> Front:
     given = read_json(path)
     what = what_is(given)
     if what not in (None, "a front"):
-        raise DocumentError(f"this is {what}, not a front", file=str(path), remedy="fronts are what `placeopt solve -o` writes")
+        raise DocumentError(
+            f"this is {what}, not a front",
+            file=str(path),
+            remedy="fronts are what `placeopt solve -o` writes",
+        )
     document = validate(FrontDocument, given, file=str(path))
     width = len(document.objectives)
     names = [o.name for o in document.objectives]
     for name in names:
         if names.count(name) > 1:
-            raise DocumentError(f"{name!r} stands twice", file=str(path), path="objectives", remedy="name each objective once")
+            raise DocumentError(
+                f"{name!r} stands twice",
+                file=str(path),
+                path="objectives",
+                remedy="name each objective once",
+            )
     vectors = [(f"points[{k}].values", p.values) for k, p in enumerate(document.points)]
     vectors += [(f"bounds[{k}]", bound) for k, bound in enumerate(document.bounds)]
     vectors += [("rejected.values", document.rejected.values)] if document.rejected else []
     for where, vector in vectors:
         if len(vector) != width:
-            raise DocumentError(f"{len(vector)} values", file=str(path), path=where, remedy=f"give one per objective: {width}")
+            raise DocumentError(
+                f"{len(vector)} values",
+                file=str(path),
+                path=where,
+                remedy=f"give one per objective: {width}",
+            )
     rejected = document.rejected
     return Front(
         InstanceName(**document.instance.model_dump()),
         tuple(Objective(o.name, o.unit, o.step) for o in document.objectives),
-        tuple(Point(tuple(p.values), p.plan, p.status, p.gap, p.method, p.seed) for p in document.points),
+        tuple(
+            Point(tuple(p.values), p.plan, p.status, p.gap, p.method, p.seed)
+            for p in document.points
+        ),
         tuple(map(tuple, document.bounds)),
         tuple(Run(**r.model_dump()) for r in document.runs),
-        rejected and Rejected(rejected.plan, tuple(rejected.values), tuple(Violation(**v.model_dump()) for v in rejected.violations)),
+        rejected
+        and Rejected(
+            rejected.plan,
+            tuple(rejected.values),
+            tuple(Violation(**v.model_dump()) for v in rejected.violations),
+        ),
         tuple(document.reasons),
     )

@@ -50,7 +50,11 @@ def imported(tree: ast.Module) -> list[tuple[int, str]]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        found += [(node.lineno, parts[1]) for name in names if len(parts := name.split(".")) > 1 and parts[0] == "placeopt"]
+        found += [
+            (node.lineno, parts[1])
+            for name in names
+            if len(parts := name.split(".")) > 1 and parts[0] == "placeopt"
+        ]
     return [(line, part) for line, part in found if part in LAYER]
 
 
@@ -63,14 +67,20 @@ def test_imports_go_down(path: Path) -> None:
         where = f"{label(path)}:{line} imports placeopt.{part}"
         assert LAYER[part] <= LAYER[mine], f"{where}, which is a layer above"
         if part != mine:
-            assert LAYER[part] != LAYER[mine] or LAYER[mine] not in APART, f"{where}, which is beside it"
+            assert LAYER[part] != LAYER[mine] or LAYER[mine] not in APART, (
+                f"{where}, which is beside it"
+            )
 
 
 def kernels_of(tree: ast.Module) -> list[ast.FunctionDef]:
     def is_kernel(node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id == "kernel"
 
-    return [n for n in tree.body if isinstance(n, ast.FunctionDef) and any(map(is_kernel, n.decorator_list))]
+    return [
+        n
+        for n in tree.body
+        if isinstance(n, ast.FunctionDef) and any(map(is_kernel, n.decorator_list))
+    ]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=label)
@@ -79,8 +89,17 @@ def test_kernels_use_their_own_file_only(path: Path) -> None:
     tree = tree_of(path)
     kernels = kernels_of(tree)
     names = {k.name for k in kernels}
-    tuples = {n.name for n in tree.body if isinstance(n, ast.ClassDef) and any(ast.unparse(base) == "NamedTuple" for base in n.bases)}
-    others = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))} - names - tuples
+    tuples = {
+        n.name
+        for n in tree.body
+        if isinstance(n, ast.ClassDef)
+        and any(ast.unparse(base) == "NamedTuple" for base in n.bases)
+    }
+    others = (
+        {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        - names
+        - tuples
+    )
     foreign = {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -95,7 +114,9 @@ def test_kernels_use_their_own_file_only(path: Path) -> None:
                 assert node.id not in foreign, f"{where} of another file"
                 assert node.id not in others, f"{where}, which is not a kernel"
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                assert node.func.id in names | tuples or hasattr(builtins, node.func.id), f"{label(path)}:{node.lineno} calls {node.func.id}"
+                assert node.func.id in names | tuples or hasattr(builtins, node.func.id), (
+                    f"{label(path)}:{node.lineno} calls {node.func.id}"
+                )
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=label)
@@ -117,8 +138,15 @@ def test_nothing_is_pickled_evaluated_or_left_to_global_chance(path: Path) -> No
         assert "random" not in modules, f"{where}: pass a numpy Generator"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in {"eval", "exec", "compile"}, where
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "random":
-            assert ast.unparse(node.value) not in {"np.random", "numpy.random"} or node.attr in LEGAL_RANDOM, f"{where}: pass a numpy Generator"
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Attribute)
+            and node.value.attr == "random"
+        ):
+            assert (
+                ast.unparse(node.value) not in {"np.random", "numpy.random"}
+                or node.attr in LEGAL_RANDOM
+            ), f"{where}: pass a numpy Generator"
 
 
 def test_every_problem_has_the_same_file_name_in_every_layer() -> None:
@@ -142,4 +170,7 @@ def test_every_method_can_be_found() -> None:
             assert kind in KINDS
             if method.extra is None:
                 module, _, function = method.entry.format(row=KINDS[kind][0]).partition(":")
-                assert callable(getattr(importlib.import_module(module), function)), (method.name, kind)
+                assert callable(getattr(importlib.import_module(module), function)), (
+                    method.name,
+                    kind,
+                )

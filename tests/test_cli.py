@@ -24,12 +24,33 @@ from placeopt.registry import METHODS
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCES = ROOT / "instances" / "temporal"
 TOY = INSTANCES / "toy.json"
-COMMANDS = ("solve", "check", "evaluate", "merge", "compare", "pick", "plot", "report", "generate", "import", "export", "methods", "schema")
+COMMANDS = (
+    "solve",
+    "check",
+    "evaluate",
+    "merge",
+    "compare",
+    "pick",
+    "plot",
+    "report",
+    "generate",
+    "import",
+    "export",
+    "methods",
+    "schema",
+)
 
 
-def run(*arguments: object, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: object, code: int = 0, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run the installed command and check its exit code."""
-    done = subprocess.run([sys.executable, "-m", "placeopt", *map(str, arguments)], capture_output=True, text=True, cwd=cwd)
+    done = subprocess.run(
+        [sys.executable, "-m", "placeopt", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+    )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done
@@ -67,7 +88,11 @@ def fronts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     shutil.copy(TOY, folder)
     for method in ("nsga2", "greedy"):
         run("solve", TOY, "--method", method, "--evaluations", 600, "-o", folder / f"{method}.json")
-    return {"toy": folder / "toy.json", "nsga2": folder / "nsga2.json", "greedy": folder / "greedy.json"}
+    return {
+        "toy": folder / "toy.json",
+        "nsga2": folder / "nsga2.json",
+        "greedy": folder / "greedy.json",
+    }
 
 
 # -- help ------------------------------------------------------------------------------------------------------------
@@ -87,7 +112,16 @@ def test_bare_and_version_and_module(here: Here) -> None:
     assert run("--version").stdout == here("--version")[0] == "placeopt 0.1.0\n"
 
 
-@pytest.mark.parametrize("arguments", [("slove",), ("solve",), ("solve", TOY, "--seeds", 3), ("solve", TOY, "--seed", "x"), ("check", TOY, TOY)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("slove",),
+        ("solve",),
+        ("solve", TOY, "--seeds", 3),
+        ("solve", TOY, "--seed", "x"),
+        ("check", TOY, TOY),
+    ],
+)
 def test_bad_usage_is_2(here: Here, arguments: tuple[object, ...]) -> None:
     """With one message."""
     out, err = here(*arguments, code=2)
@@ -99,12 +133,41 @@ def test_bad_usage_is_2(here: Here, arguments: tuple[object, ...]) -> None:
 
 def test_solve_writes_the_front_and_tells_on_stderr(tmp_path: Path) -> None:
     """The file is the front; stdout stays empty; the table is on stderr."""
-    done = run("solve", TOY, "--method", "nsga3", "--evaluations", 500, "--seed", 4, "-o", "f.json", "--plot", "f.html", cwd=tmp_path)
+    done = run(
+        "solve",
+        TOY,
+        "--method",
+        "nsga3",
+        "--evaluations",
+        500,
+        "--seed",
+        4,
+        "-o",
+        "f.json",
+        "--plot",
+        "f.html",
+        cwd=tmp_path,
+    )
     front = Front.read(tmp_path / "f.json")
     assert done.stdout == "" and "\x1b" not in done.stderr
-    assert front.points and all(from_document(read_json(TOY)).evaluate(p.plan).values == p.values for p in front.points)
-    assert (front.runs[0].method, front.runs[0].seed, front.runs[0].evaluations) == ("nsga3", 4, 500)
-    for part in ("wrote f.json", "wrote f.html", "toy by nsga3, seed 4", "knee", "latency_ms", "cost_usd", "interruption", "hypervolume"):
+    assert front.points and all(
+        from_document(read_json(TOY)).evaluate(p.plan).values == p.values for p in front.points
+    )
+    assert (front.runs[0].method, front.runs[0].seed, front.runs[0].evaluations) == (
+        "nsga3",
+        4,
+        500,
+    )
+    for part in (
+        "wrote f.json",
+        "wrote f.html",
+        "toy by nsga3, seed 4",
+        "knee",
+        "latency_ms",
+        "cost_usd",
+        "interruption",
+        "hypervolume",
+    ):
         assert part in done.stderr
     assert f"{len(front)} points: {len(front)} heuristic" in done.stderr
     assert (tmp_path / "f.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
@@ -129,23 +192,36 @@ def test_points_limits_what_is_written(here: Here, tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_points(here: Here) -> None:
     """Twice."""
-    outs = [json.loads(here("solve", TOY, "--method", "moead", "--evaluations", 400, "--seed", 9)[0])["points"] for _ in range(2)]
+    outs = [
+        json.loads(here("solve", TOY, "--method", "moead", "--evaluations", 400, "--seed", 9)[0])[
+            "points"
+        ]
+        for _ in range(2)
+    ]
     assert outs[0] == outs[1]
 
 
 def test_start_is_never_lost(here: Here, fronts: dict[str, Path]) -> None:
     """A front to start from is part of the answer."""
-    out, _ = here("solve", TOY, "--method", "nsga2", "--evaluations", 100, "--start", fronts["nsga2"])
+    out, _ = here(
+        "solve", TOY, "--method", "nsga2", "--evaluations", 100, "--start", fronts["nsga2"]
+    )
     begun = Front.read(fronts["nsga2"])
     values = [tuple(p["values"]) for p in json.loads(out)["points"]]
-    assert all(any(all(a <= b for a, b in zip(v, p.values, strict=True)) for v in values) for p in begun.points)
+    assert all(
+        any(all(a <= b for a, b in zip(v, p.values, strict=True)) for v in values)
+        for p in begun.points
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--method", "nsga33"), "unknown method 'nsga33'; did you mean 'nsga3'? legal: "),
-        (("--objectives", "latency_ms,costs"), "unknown objective 'costs' of temporal; did you mean 'cost_usd'?"),
+        (
+            ("--objectives", "latency_ms,costs"),
+            "unknown objective 'costs' of temporal; did you mean 'cost_usd'?",
+        ),
         (("--objectives", "cost_usd,cost_usd"), "name each objective once"),
         (("--evaluations", 0), "evaluations is 0; give a whole number of at least 1"),
         (("--time-limit", -1), "the time limit is -1.0 s; give a positive number of seconds"),
@@ -156,15 +232,29 @@ def test_start_is_never_lost(here: Here, fronts: dict[str, Path]) -> None:
         (("--points", "some"), "--points is 'some'; give a whole number of at least 1, or all"),
         (("--param", "solver"), "--param 'solver': write it as key=value"),
         (("--param", "a=1", "--param", "a=2"), "--param 'a' is given twice; keep one of the two"),
-        (("--param", "seed=2"), "--param 'seed' is an option of its own; see `placeopt solve --help`"),
-        (("--param", "solwer=scip", "--method", "nsga2"), "method 'nsga2' has no parameter 'solwer'; legal: "),
+        (
+            ("--param", "seed=2"),
+            "--param 'seed' is an option of its own; see `placeopt solve --help`",
+        ),
+        (
+            ("--param", "solwer=scip", "--method", "nsga2"),
+            "method 'nsga2' has no parameter 'solwer'; legal: ",
+        ),
         (("--plot", "f.gif"), "cannot draw 'f.gif'; end the name in .html, .png, .pdf, .svg"),
-        (("-o", "none/f.json"), "none/f.json: cannot write: no such folder, or not writable; create it first: mkdir -p 'none'"),
+        (
+            ("-o", "none/f.json"),
+            "none/f.json: cannot write: no such folder, or not writable; create it first: mkdir -p 'none'",
+        ),
         (("-o", "/tmp"), "/tmp: is a folder; give the path of a file"),
-        (("--start", "none.json"), "none.json: No such file or directory; give the path of a readable JSON file"),
+        (
+            ("--start", "none.json"),
+            "none.json: No such file or directory; give the path of a readable JSON file",
+        ),
     ],
 )
-def test_bad_arguments_of_solve_are_one_line(here: Here, arguments: tuple[object, ...], said: str) -> None:
+def test_bad_arguments_of_solve_are_one_line(
+    here: Here, arguments: tuple[object, ...], said: str
+) -> None:
     """Told before the work begins, with what is legal."""
     assert said in here.error("solve", TOY, *arguments)
 
@@ -172,7 +262,9 @@ def test_bad_arguments_of_solve_are_one_line(here: Here, arguments: tuple[object
 def test_moves_can_be_limited_and_must_pay(here: Here, tmp_path: Path) -> None:
     """--max-moves and --min-saving-per-move reach the method that auto picks; other problems refuse them by name."""
     instance = ROOT / "instances/rolling-update/repack-10x5.json"
-    out, _ = here("solve", instance, "--max-moves", 12, "--min-saving-per-move", 0.5, "--time-limit", 30)
+    out, _ = here(
+        "solve", instance, "--max-moves", 12, "--min-saving-per-move", 0.5, "--time-limit", 30
+    )
     points = json.loads(out)["points"]
     assert points and all(p["values"][1] <= 12 for p in points)
     assert "no parameter 'max_moves'" in here("solve", TOY, "--max-moves", 1, code=2)[1]
@@ -186,13 +278,33 @@ def infeasible(folder: Path) -> Path:
     return folder / "x.json"
 
 
-@pytest.mark.parametrize("method", sorted(n for n, m in METHODS.items() if "temporal" in m.problems and m.extra is None and n != "policy"))
+@pytest.mark.parametrize(
+    "method",
+    sorted(
+        n
+        for n, m in METHODS.items()
+        if "temporal" in m.problems and m.extra is None and n != "policy"
+    ),
+)
 def test_solving_what_is_infeasible_is_3(here: Here, tmp_path: Path, method: str) -> None:
     """By every method: the least-violating plan and the reasons are still written."""
-    _, err = here("solve", infeasible(tmp_path), "--method", method, "--evaluations", 200, "-o", tmp_path / "f.json", code=3)
+    _, err = here(
+        "solve",
+        infeasible(tmp_path),
+        "--method",
+        method,
+        "--evaluations",
+        200,
+        "-o",
+        tmp_path / "f.json",
+        code=3,
+    )
     front = Front.read(tmp_path / "f.json")
     assert not front.points and front.rejected is not None and front.rejected.violations
-    assert "request 'search' needs 1.5 vCPU and 64 GiB a replica, which fits no offer" in front.reasons[0]
+    assert (
+        "request 'search' needs 1.5 vCPU and 64 GiB a replica, which fits no offer"
+        in front.reasons[0]
+    )
     assert "request 'report' runs for 50 slots, longer than the horizon of 6" in front.reasons[1]
     assert all(reason in err for reason in front.reasons)
 
@@ -202,8 +314,26 @@ def test_solving_what_is_infeasible_is_3(here: Here, tmp_path: Path, method: str
 
 def endless(output: Path, method: str = "nsga3", *more: str) -> subprocess.Popen[str]:
     """Start a run that would take hours, in a group of its own; return it when its search is about to begin."""
-    command = [sys.executable, "-m", "placeopt", "solve", INSTANCES / "aws-50.json", "--method", method, "--evaluations", "900000000", "-o", output]
-    process = subprocess.Popen([*map(str, command), *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    command = [
+        sys.executable,
+        "-m",
+        "placeopt",
+        "solve",
+        INSTANCES / "aws-50.json",
+        "--method",
+        method,
+        "--evaluations",
+        "900000000",
+        "-o",
+        output,
+    ]
+    process = subprocess.Popen(
+        [*map(str, command), *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     assert process.stderr is not None
     for _ in range(3):
         assert process.stderr.readline().startswith("warning: ")
@@ -218,7 +348,10 @@ def test_a_signal_writes_what_was_found(tmp_path: Path, number: signal.Signals) 
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, ""), err
-    assert "stopping, and keeping what was found" in err and "you stopped the run; the front is what was found by then" in err
+    assert (
+        "stopping, and keeping what was found" in err
+        and "you stopped the run; the front is what was found by then" in err
+    )
     front = Front.read(tmp_path / "f.json")
     assert front.points and not front.runs[0].completed
 
@@ -241,15 +374,34 @@ def test_a_second_signal_aborts(tmp_path: Path) -> None:
     time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    assert process.returncode in (-signal.SIGINT, 130) or (tmp_path / "f.json").exists(), "aborted, unless it was done by then"
+    assert process.returncode in (-signal.SIGINT, 130) or (tmp_path / "f.json").exists(), (
+        "aborted, unless it was done by then"
+    )
     assert {p.name for p in tmp_path.iterdir()} <= {"f.json"}
 
 
 def test_a_terminal_shows_progress_with_the_best_values(tmp_path: Path) -> None:
     """A bar on stderr, where stderr is a terminal; stdout stays clean."""
     parent, child = pty.openpty()
-    command = [sys.executable, "-m", "placeopt", "solve", INSTANCES / "aws-10.json", "--method", "nsga2", "--evaluations", "40000", "--points", "3"]
-    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=child, env=os.environ | {"TERM": "xterm", "COLUMNS": "200"})
+    command = [
+        sys.executable,
+        "-m",
+        "placeopt",
+        "solve",
+        INSTANCES / "aws-10.json",
+        "--method",
+        "nsga2",
+        "--evaluations",
+        "40000",
+        "--points",
+        "3",
+    ]
+    process = subprocess.Popen(
+        list(map(str, command)),
+        stdout=subprocess.PIPE,
+        stderr=child,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "200"},
+    )
     os.close(child)
     seen = b""
     while True:
@@ -273,7 +425,10 @@ def test_a_terminal_shows_progress_with_the_best_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_generated_instances_are_checked(here: Here, tmp_path: Path, kind: str) -> None:
     """`generate` and `check` serve every problem; the same seed gives the same file."""
-    one, two = here("generate", kind, "--seed", 5)[0], here("generate", kind, "--seed", 5, "-o", tmp_path / "x.json")[1]
+    one, two = (
+        here("generate", kind, "--seed", 5)[0],
+        here("generate", kind, "--seed", 5, "-o", tmp_path / "x.json")[1],
+    )
     assert one == (tmp_path / "x.json").read_text() and f"wrote {tmp_path / 'x.json'}" in two
     assert here("generate", kind, "--seed", 6)[0] != one
     verdict = json.loads(here("check", "--json", tmp_path / "x.json")[0])
@@ -283,13 +438,23 @@ def test_generated_instances_are_checked(here: Here, tmp_path: Path, kind: str) 
 
 def test_generate_takes_the_sizes_of_its_problem(here: Here) -> None:
     """Others are refused, with the legal ones."""
-    out, _ = here("generate", "temporal", "--size", "requests=7", "--size", "corrected=true", "--name", "mine")
+    out, _ = here(
+        "generate", "temporal", "--size", "requests=7", "--size", "corrected=true", "--name", "mine"
+    )
     document = json.loads(out)
     assert (len(document["requests"]), document["name"]) == (7, "mine")
-    assert "unknown size 'request'; did you mean 'requests'?" in here.error("generate", "temporal", "--size", "request=7")
-    assert "size requests is 7.5; give a whole number, such as requests=50" in here.error("generate", "temporal", "--size", "requests=7.5")
-    assert "size corrected is 1; give true or false" in here.error("generate", "temporal", "--size", "corrected=1")
-    assert "horizon is 0; legal: 1 to 1000000" in here.error("generate", "temporal", "--size", "horizon=0")
+    assert "unknown size 'request'; did you mean 'requests'?" in here.error(
+        "generate", "temporal", "--size", "request=7"
+    )
+    assert "size requests is 7.5; give a whole number, such as requests=50" in here.error(
+        "generate", "temporal", "--size", "requests=7.5"
+    )
+    assert "size corrected is 1; give true or false" in here.error(
+        "generate", "temporal", "--size", "corrected=1"
+    )
+    assert "horizon is 0; legal: 1 to 1000000" in here.error(
+        "generate", "temporal", "--size", "horizon=0"
+    )
     assert "did you mean 'temporal'?" in here.error("generate", "tempral")
     assert "--seed is -2" in here.error("generate", "temporal", "--seed", -2)
     assert "name: '' is not legal" in here.error("generate", "temporal", "--name", "")
@@ -298,11 +463,18 @@ def test_generate_takes_the_sizes_of_its_problem(here: Here) -> None:
 def test_check_tells_feasible_from_infeasible(here: Here, tmp_path: Path) -> None:
     """0 with a plan found; 3 with the reasons, request by request; not known where a search finds nothing."""
     out, err = here("check", TOY)
-    assert "toy: a valid temporal instance, 3 offers, 3 requests" in out and "feasible: yes" in out and err == ""
+    assert (
+        "toy: a valid temporal instance, 3 offers, 3 requests" in out
+        and "feasible: yes" in out
+        and err == ""
+    )
     out, _ = here("check", infeasible(tmp_path), code=3)
     assert "feasible: no" in out and "request 'search'" in out and "request 'report'" in out
     assert json.loads(here("check", "--json", tmp_path / "x.json", code=3)[0])["feasible"] is False
-    assert "warning: us-east-1 t4g.2xlarge: the spot price" in here("check", INSTANCES / "aws-10.json")[0]
+    assert (
+        "warning: us-east-1 t4g.2xlarge: the spot price"
+        in here("check", INSTANCES / "aws-10.json")[0]
+    )
     document = read_json(TOY)
     for offer in document["offers"]:
         offer["max_instances"] = 1
@@ -313,16 +485,25 @@ def test_check_tells_feasible_from_infeasible(here: Here, tmp_path: Path) -> Non
     assert verdict["feasible"] is None and "machines of" in " ".join(verdict["clues"])
 
 
-def test_evaluate_judges_fronts_points_and_plans(here: Here, fronts: dict[str, Path], tmp_path: Path) -> None:
+def test_evaluate_judges_fronts_points_and_plans(
+    here: Here, fronts: dict[str, Path], tmp_path: Path
+) -> None:
     """All three forms; a front that claims too much is bad input; a broken plan is infeasible."""
     report = json.loads(here("evaluate", fronts["toy"], fronts["nsga2"])[0])
     front = Front.read(fronts["nsga2"])
-    assert [tuple(p["values"].values()) for p in report["points"]] == [p.values for p in front.points]
+    assert [tuple(p["values"].values()) for p in report["points"]] == [
+        p.values for p in front.points
+    ]
     assert all(p["feasible"] and p["confirmed"] for p in report["points"])
     here("pick", fronts["nsga2"], "-o", tmp_path / "point.json")
     write_json(tmp_path / "plan.json", front.pick().plan)
-    alike = [here("evaluate", fronts["toy"], tmp_path / name)[0] for name in ("point.json", "plan.json")]
-    assert alike[0] == alike[1] and tuple(json.loads(alike[0])["values"].values()) == front.pick().values
+    alike = [
+        here("evaluate", fronts["toy"], tmp_path / name)[0] for name in ("point.json", "plan.json")
+    ]
+    assert (
+        alike[0] == alike[1]
+        and tuple(json.loads(alike[0])["values"].values()) == front.pick().values
+    )
 
     broken: dict[str, Any] = read_json(tmp_path / "plan.json")
     broken["starts"]["shop"] = 5
@@ -334,7 +515,10 @@ def test_evaluate_judges_fronts_points_and_plans(here: Here, fronts: dict[str, P
     document["points"][1]["values"][1] = 0.01
     write_json(tmp_path / "liar.json", document)
     _, err = here("evaluate", fronts["toy"], tmp_path / "liar.json", code=2)
-    assert f"error: {tmp_path / 'liar.json'}: points[" in err and "the referee does not confirm these values" in err
+    assert (
+        f"error: {tmp_path / 'liar.json'}: points[" in err
+        and "the referee does not confirm these values" in err
+    )
 
 
 @pytest.mark.parametrize(
@@ -347,29 +531,48 @@ def test_evaluate_judges_fronts_points_and_plans(here: Here, fronts: dict[str, P
         ({"format": "placeopt/front@2"}, "format: 'placeopt/front@2' is not legal"),
     ],
 )
-def test_evaluate_refuses_other_documents(here: Here, tmp_path: Path, document: Any, said: str) -> None:
+def test_evaluate_refuses_other_documents(
+    here: Here, tmp_path: Path, document: Any, said: str
+) -> None:
     """By file and path."""
     write_json(tmp_path / "p.json", document)
-    assert here.error("evaluate", TOY, tmp_path / "p.json").startswith(f"{tmp_path / 'p.json'}: {said}")
+    assert here.error("evaluate", TOY, tmp_path / "p.json").startswith(
+        f"{tmp_path / 'p.json'}: {said}"
+    )
 
 
 def test_merge_compare_pick(here: Here, fronts: dict[str, Path], tmp_path: Path) -> None:
     """One front with provenance; a table of measures; one point."""
     _, err = here("merge", fronts["nsga2"], fronts["greedy"], "-o", tmp_path / "all.json")
     whole = Front.read(tmp_path / "all.json")
-    assert err.endswith(f"{len(whole)} points by {', '.join(sorted({p.method for p in whole.points}))}\n")
-    assert here("merge", tmp_path / "all.json", fronts["greedy"])[0] == (tmp_path / "all.json").read_text()
+    assert err.endswith(
+        f"{len(whole)} points by {', '.join(sorted({p.method for p in whole.points}))}\n"
+    )
+    assert (
+        here("merge", tmp_path / "all.json", fronts["greedy"])[0]
+        == (tmp_path / "all.json").read_text()
+    )
 
-    report = json.loads(here("compare", "--json", fronts["nsga2"], fronts["greedy"], tmp_path / "all.json")[0])
+    report = json.loads(
+        here("compare", "--json", fronts["nsga2"], fronts["greedy"], tmp_path / "all.json")[0]
+    )
     assert report["fronts"][2]["hypervolume"] >= max(r["hypervolume"] for r in report["fronts"][:2])
-    assert report["fronts"][2]["seconds"] == pytest.approx(sum(r["seconds"] for r in report["fronts"][:2]))
-    worst = [max(f.nadir[k] for f in map(Front.read, (fronts["nsga2"], fronts["greedy"]))) for k in range(3)]
+    assert report["fronts"][2]["seconds"] == pytest.approx(
+        sum(r["seconds"] for r in report["fronts"][:2])
+    )
+    worst = [
+        max(f.nadir[k] for f in map(Front.read, (fronts["nsga2"], fronts["greedy"])))
+        for k in range(3)
+    ]
     assert report["reference"] == pytest.approx([1.1 * x if x else 1.0 for x in worst])
     out, _ = here("compare", fronts["nsga2"], "--reference", "100,10,1")
     assert "hypervolume" in out and "latency_ms 100, cost_usd 10, interruption 1" in out
 
     point = json.loads(here("pick", tmp_path / "all.json", "--lex", "cost_usd,latency_ms")[0])
-    assert point["values"]["cost_usd"] == whole.ideal[1] and point["plan"] == whole.points[point["index"]].plan
+    assert (
+        point["values"]["cost_usd"] == whole.ideal[1]
+        and point["plan"] == whole.points[point["index"]].plan
+    )
     point = json.loads(here("pick", tmp_path / "all.json", "--budget", "latency_ms=5")[0])
     assert point["values"]["latency_ms"] <= 5
     assert json.loads(here("pick", tmp_path / "all.json", "--knee")[0])["values"] == dict(
@@ -380,35 +583,66 @@ def test_merge_compare_pick(here: Here, fronts: dict[str, Path], tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("pick", "FRONT", "--budget", "cost=3"), "unknown objective 'cost'; did you mean 'cost_usd'?"),
-        (("pick", "FRONT", "--budget", "cost_usd=0.0001"), "no point has cost_usd <= 0.0001; the least on this front is"),
-        (("pick", "FRONT", "--budget", "cost_usd=cheap"), "--budget cost_usd is 'cheap'; give a number"),
-        (("pick", "FRONT", "--lex", "cost_usd", "--knee"), "--lex cannot be combined with --knee or --budget"),
-        (("compare", "FRONT", "--reference", "1,2"), "--reference is '1,2'; give 3 numbers above 0"),
+        (
+            ("pick", "FRONT", "--budget", "cost=3"),
+            "unknown objective 'cost'; did you mean 'cost_usd'?",
+        ),
+        (
+            ("pick", "FRONT", "--budget", "cost_usd=0.0001"),
+            "no point has cost_usd <= 0.0001; the least on this front is",
+        ),
+        (
+            ("pick", "FRONT", "--budget", "cost_usd=cheap"),
+            "--budget cost_usd is 'cheap'; give a number",
+        ),
+        (
+            ("pick", "FRONT", "--lex", "cost_usd", "--knee"),
+            "--lex cannot be combined with --knee or --budget",
+        ),
+        (
+            ("compare", "FRONT", "--reference", "1,2"),
+            "--reference is '1,2'; give 3 numbers above 0",
+        ),
         (("compare", "FRONT", "--reference", "1,2,x"), "--reference is '1,2,x'; give 3 numbers"),
         (("merge", "FRONT", TOY), "toy.json: this is a temporal instance, not a front"),
-        (("plot", "FRONT", "--point", "999", "-o", "p.png"), "--point is '999'; give knee, or a number from 0 to"),
+        (
+            ("plot", "FRONT", "--point", "999", "-o", "p.png"),
+            "--point is '999'; give knee, or a number from 0 to",
+        ),
         (("plot", "FRONT", "-o", "p.gif"), "cannot draw 'p.gif'"),
     ],
 )
-def test_bad_arguments_of_the_others_are_one_line(here: Here, fronts: dict[str, Path], arguments: tuple[object, ...], said: str) -> None:
+def test_bad_arguments_of_the_others_are_one_line(
+    here: Here, fronts: dict[str, Path], arguments: tuple[object, ...], said: str
+) -> None:
     """With what is legal."""
     assert said in here.error(*(fronts["nsga2"] if a == "FRONT" else a for a in arguments))
 
 
-def test_a_file_of_the_wrong_kind_is_named(here: Here, fronts: dict[str, Path], tmp_path: Path) -> None:
+def test_a_file_of_the_wrong_kind_is_named(
+    here: Here, fronts: dict[str, Path], tmp_path: Path
+) -> None:
     """A front where an instance is wanted, an instance where a front is, a manifest where either is."""
     manifest = tmp_path / "shop.yaml"
     manifest.write_text("kind: Deployment\n", encoding="utf-8")
     front, toy = fronts["nsga2"], fronts["toy"]
-    for arguments in (("check", front), ("solve", front), ("evaluate", front, toy), ("report", front, "--instance", front)):
+    for arguments in (
+        ("check", front),
+        ("solve", front),
+        ("evaluate", front, toy),
+        ("report", front, "--instance", front),
+    ):
         assert here.error(*arguments).startswith(f"{front}: this is a front, not an instance")
     for command in ("pick", "merge", "compare", "plot", "report"):
-        assert here.error(command, toy).startswith(f"{toy}: this is a temporal instance, not a front")
+        assert here.error(command, toy).startswith(
+            f"{toy}: this is a temporal instance, not a front"
+        )
     for command in ("check", "solve", "pick", "report"):
         assert "`placeopt import kubernetes`" in here.error(command, manifest)
     assert "this is a temporal instance, not a plan" in here.error("evaluate", toy, toy)
-    assert "are not Kubernetes objects" in here.error("export", "kubernetes", front, "--instance", toy)
+    assert "are not Kubernetes objects" in here.error(
+        "export", "kubernetes", front, "--instance", toy
+    )
     assert "give knee, or a number from 0 to" in here.error("report", front, "--point", 9999)
 
 
@@ -423,26 +657,44 @@ def test_report_is_written_beside_the_front(here: Here, fronts: dict[str, Path])
 def test_plot_draws_fronts_and_plans(here: Here, fronts: dict[str, Path], tmp_path: Path) -> None:
     """Beside the front unless told otherwise; a plan finds its instance there."""
     assert here("plot", fronts["nsga2"])[0] == f"{fronts['nsga2'].with_suffix('.html')}\n"
-    assert here("plot", fronts["nsga2"], "--point", 0)[0] == f"{fronts['nsga2'].with_suffix('.0.png')}\n"
+    assert (
+        here("plot", fronts["nsga2"], "--point", 0)[0]
+        == f"{fronts['nsga2'].with_suffix('.0.png')}\n"
+    )
     here("plot", fronts["nsga2"], "--point", "knee", "-o", tmp_path / "p.pdf", "--instance", TOY)
     shutil.copy(fronts["nsga2"], tmp_path / "alone.json")
     here("plot", tmp_path / "alone.json", "-o", tmp_path / "f.png")
     assert {p.name for p in tmp_path.iterdir()} == {"alone.json", "p.pdf", "f.png"}
-    assert "needs the instance 'toy'; name its file with --instance" in here.error("plot", tmp_path / "alone.json", "--point", 0)
+    assert "needs the instance 'toy'; name its file with --instance" in here.error(
+        "plot", tmp_path / "alone.json", "--point", 0
+    )
 
 
 def test_import_of_the_paper_s_csv_files(here: Here, tmp_path: Path) -> None:
     """Into an instance; what is wrong is told by file and line."""
     (tmp_path / "r.csv").write_text("cpu,ram,duration,location,replicas\n4,14,20,a,6\n")
-    (tmp_path / "p.csv").write_text("DataCenter,Instance,On-Demand,Reserved,Spot,vCPU,RAM,InterruptFrequency\na,big,0.3,0.2,0.1,8,32.0,15\n")
+    (tmp_path / "p.csv").write_text(
+        "DataCenter,Instance,On-Demand,Reserved,Spot,vCPU,RAM,InterruptFrequency\na,big,0.3,0.2,0.1,8,32.0,15\n"
+    )
     (tmp_path / "l.csv").write_text("DataCenter,a\na,2.5\n")
-    files = ("--requests", tmp_path / "r.csv", "--prices", tmp_path / "p.csv", "--latency", tmp_path / "l.csv")
+    files = (
+        "--requests",
+        tmp_path / "r.csv",
+        "--prices",
+        tmp_path / "p.csv",
+        "--latency",
+        tmp_path / "l.csv",
+    )
     here("import", "cnsm-csv", *files, "--name", "mine", "--horizon", 50, "-o", tmp_path / "x.json")
     assert read_json(tmp_path / "x.json")["horizon_slots"] == 50
     here("check", tmp_path / "x.json")
     (tmp_path / "r.csv").write_text("cpu,ram,duration,location,replicas\n4,14,20,z,6\n")
-    assert here.error("import", "cnsm-csv", *files).startswith(f"{tmp_path / 'r.csv'}: line 2: unknown location 'z'")
-    assert "horizon_slots: 0 is not legal" in here.error("import", "cnsm-csv", *files[:1], _good(tmp_path), *files[2:], "--horizon", 0)
+    assert here.error("import", "cnsm-csv", *files).startswith(
+        f"{tmp_path / 'r.csv'}: line 2: unknown location 'z'"
+    )
+    assert "horizon_slots: 0 is not legal" in here.error(
+        "import", "cnsm-csv", *files[:1], _good(tmp_path), *files[2:], "--horizon", 0
+    )
 
 
 def _good(folder: Path) -> Path:
@@ -454,7 +706,16 @@ def test_methods_and_schemas(here: Here) -> None:
     """What there is, for people and for programs."""
     out, _ = here("methods")
     listed = {m["name"]: m for m in json.loads(here("methods", "--json")[0])}
-    assert {"auto", "ensemble", "greedy", "nsga2", "nsga3", "moead", "mspso", "epsilon-constraint"} <= listed.keys()
+    assert {
+        "auto",
+        "ensemble",
+        "greedy",
+        "nsga2",
+        "nsga3",
+        "moead",
+        "mspso",
+        "epsilon-constraint",
+    } <= listed.keys()
     assert all(name in out for name in listed) and "temporal" in listed["nsga3"]["problems"]
     for kind in KINDS:
         assert json.loads(here("schema", kind)[0])["properties"]["problem"]["const"] == kind
@@ -466,6 +727,9 @@ def test_methods_and_schemas(here: Here) -> None:
 def test_errors_can_be_traced(tmp_path: Path) -> None:
     """For those who look for the cause in the source."""
     done = subprocess.run(
-        [sys.executable, "-m", "placeopt", "check", tmp_path / "none.json"], capture_output=True, text=True, env=os.environ | {"PLACEOPT_DEBUG": "1"}
+        [sys.executable, "-m", "placeopt", "check", tmp_path / "none.json"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PLACEOPT_DEBUG": "1"},
     )
     assert done.returncode != 0 and "Traceback" in done.stderr

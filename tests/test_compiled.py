@@ -24,7 +24,14 @@ def outer(x):
 
 def run(folder: Path, code: str) -> str:
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder, env=environment).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env=environment,
+    ).stdout.strip()
 
 
 def test_an_edit_of_a_callee_is_not_served_stale(tmp_path: Path) -> None:

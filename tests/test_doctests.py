@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-WITH_EXAMPLES = [path for path in sorted((ROOT / "placeopt").rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
+WITH_EXAMPLES = [
+    path
+    for path in sorted((ROOT / "placeopt").rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -16,13 +16,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from placeopt.documents import layout, parse_json, read_json, sha256, validate, write_json, write_parts, write_text
+from placeopt.documents import (
+    layout,
+    parse_json,
+    read_json,
+    sha256,
+    validate,
+    write_json,
+    write_parts,
+    write_text,
+)
 from placeopt.errors import DocumentError
 
 SETTINGS = settings(max_examples=60, derandomize=True, deadline=None)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**12), 10**12)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=30,
 )
@@ -31,7 +44,10 @@ JSON = st.recursive(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"x": [{}, {"a": 1, "a": 2}]}', r"^x\[1\]: the key 'a' stands twice; keep one of the two"),
+        (
+            '{"x": [{}, {"a": 1, "a": 2}]}',
+            r"^x\[1\]: the key 'a' stands twice; keep one of the two",
+        ),
         ('{"x": [0, {"a": NaN}]}', r"^x\[1\]\.a: NaN is not a finite number"),
         ('{"a": -Infinity}', "^a: -Infinity is not a finite number"),
         ('{"a": {"b": 1e999}}', "^a.b: 1e999 is not a finite number"),
@@ -56,7 +72,12 @@ def test_reading_names_the_file(tmp_path: Path) -> None:
     """Whatever is wrong with it."""
     (tmp_path / "latin.json").write_bytes(b'{"name": "caf\xe9"}')
     (tmp_path / "broken.json").write_text("{")
-    for name, said in (("none.json", "No such file"), ("latin.json", "byte 13 is not UTF-8"), ("broken.json", "not JSON"), (".", "directory")):
+    for name, said in (
+        ("none.json", "No such file"),
+        ("latin.json", "byte 13 is not UTF-8"),
+        ("broken.json", "not JSON"),
+        (".", "directory"),
+    ):
         with pytest.raises(DocumentError, match=said) as caught:
             read_json(tmp_path / name)
         assert str(caught.value).startswith(str(tmp_path / name))
@@ -79,7 +100,15 @@ def test_layout_keeps_a_record_on_a_line() -> None:
     """A record of plain values is one line, even a long one; what does not fit is broken."""
     record = {f"field_{k}": k for k in range(12)}
     text = layout({"name": "x", "records": [record, record]})
-    assert text.splitlines() == ["{", ' "name": "x",', ' "records": [', f"  {json.dumps(record)},", f"  {json.dumps(record)}", " ]", "}"]
+    assert text.splitlines() == [
+        "{",
+        ' "name": "x",',
+        ' "records": [',
+        f"  {json.dumps(record)},",
+        f"  {json.dumps(record)}",
+        " ]",
+        "}",
+    ]
 
 
 @SETTINGS
@@ -176,12 +205,24 @@ class Outer(BaseModel):
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"rows": [{"size": 1}, {"size": 0}]}, "rows[1].size: 0 is not legal; legal: greater than or equal to 1"),
+        (
+            {"rows": [{"size": 1}, {"size": 0}]},
+            "rows[1].size: 0 is not legal; legal: greater than or equal to 1",
+        ),
         ({"rows": [{"size": True}]}, "rows[0].size: True is not legal; legal: a valid integer"),
         ({"rows": [{}]}, "rows[0].size: this field is missing; add it"),
-        ({"rows": [{"size": 1, "form": "x"}]}, "rows[0].form: unknown field 'form'; did you mean 'from'? legal: size, from"),
-        ({"row": []}, "row: unknown field 'row'; did you mean 'rows'? legal: rows, table (and 1 more)"),
-        ({"rows": [], "table": {"a": {"b": "x"}}}, "table.a.b: 'x' is not legal; legal: a valid number, unable to parse string as a number"),
+        (
+            {"rows": [{"size": 1, "form": "x"}]},
+            "rows[0].form: unknown field 'form'; did you mean 'from'? legal: size, from",
+        ),
+        (
+            {"row": []},
+            "row: unknown field 'row'; did you mean 'rows'? legal: rows, table (and 1 more)",
+        ),
+        (
+            {"rows": [], "table": {"a": {"b": "x"}}},
+            "table.a.b: 'x' is not legal; legal: a valid number, unable to parse string as a number",
+        ),
         ({"rows": 7}, "rows: 7 is not legal; legal: a valid tuple"),
     ],
 )

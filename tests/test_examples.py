@@ -19,15 +19,23 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
     assert len(text.splitlines()) < 60
     assert text.startswith('"""')
     bundled = {key: value for key, value in os.environ.items() if key != "PLACEOPT_DATA"}
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=tmp_path, env=bundled)
+    done = subprocess.run(
+        [sys.executable, path], capture_output=True, text=True, cwd=tmp_path, env=bundled
+    )
     if done.returncode and "MissingExtraError" in done.stderr:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
     assert done.stdout and not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif("PLACEOPT_DATA" not in os.environ, reason="PLACEOPT_DATA is not set: the manifests of well-known shops are not at hand")
-@pytest.mark.parametrize(("name", "expected"), [("consolidate", "'replicas': 12, 'calls': 16"), ("fleet", "sock-shop.yaml: ")])
+@pytest.mark.skipif(
+    "PLACEOPT_DATA" not in os.environ,
+    reason="PLACEOPT_DATA is not set: the manifests of well-known shops are not at hand",
+)
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("consolidate", "'replicas': 12, 'calls': 16"), ("fleet", "sock-shop.yaml: ")],
+)
 def test_examples_of_well_known_shops(name: str, expected: str, tmp_path: Path) -> None:
     """The Online Boutique, the Sock Shop."""
     path = next(p for p in EXAMPLES if p.stem == name)

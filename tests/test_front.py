@@ -16,7 +16,19 @@ from hypothesis import strategies as st
 
 from placeopt.documents import write_json
 from placeopt.errors import DocumentError, UsageError
-from placeopt.front import Front, InstanceName, Objective, Point, Rejected, Run, Violation, merge, minimal, nondominated, severity
+from placeopt.front import (
+    Front,
+    InstanceName,
+    Objective,
+    Point,
+    Rejected,
+    Run,
+    Violation,
+    merge,
+    minimal,
+    nondominated,
+    severity,
+)
 
 SETTINGS = settings(max_examples=60, derandomize=True, deadline=None)
 HERE = InstanceName("temporal", "tiny", "0" * 64)
@@ -24,13 +36,31 @@ SIDE = 6
 
 
 def goals(count: int) -> tuple[Objective, ...]:
-    return tuple(Objective(name, unit) for name, unit in (("latency_ms", "ms"), ("cost_usd", "USD"), ("moves", "pods"))[:count])
+    return tuple(
+        Objective(name, unit)
+        for name, unit in (("latency_ms", "ms"), ("cost_usd", "USD"), ("moves", "pods"))[:count]
+    )
 
 
-def front(*vectors: Sequence[float], method: str = "nsga3", bounds: Sequence[Sequence[float]] = (), count: int | None = None, **more: Any) -> Front:
+def front(
+    *vectors: Sequence[float],
+    method: str = "nsga3",
+    bounds: Sequence[Sequence[float]] = (),
+    count: int | None = None,
+    **more: Any,
+) -> Front:
     width = count or len((vectors or bounds)[0])
-    points = tuple(Point(tuple(map(float, v)), {"k": k}, method=method, seed=1) for k, v in enumerate(vectors))
-    return Front(HERE, goals(width), points, tuple(tuple(map(float, b)) for b in bounds), (Run(method, 1, 1.0),), **more)
+    points = tuple(
+        Point(tuple(map(float, v)), {"k": k}, method=method, seed=1) for k, v in enumerate(vectors)
+    )
+    return Front(
+        HERE,
+        goals(width),
+        points,
+        tuple(tuple(map(float, b)) for b in bounds),
+        (Run(method, 1, 1.0),),
+        **more,
+    )
 
 
 def grids(count: int, least: int = 0) -> st.SearchStrategy[list[tuple[int, ...]]]:
@@ -40,7 +70,11 @@ def grids(count: int, least: int = 0) -> st.SearchStrategy[list[tuple[int, ...]]
 def dominated_cells(vectors: Sequence[Sequence[float]], count: int) -> set[tuple[int, ...]]:
     """Return the unit cells of the box up to SIDE that some vector dominates."""
     cells = itertools.product(range(SIDE), repeat=count)
-    return {cell for cell in cells if any(all(v <= c for v, c in zip(vector, cell, strict=True)) for vector in vectors)}
+    return {
+        cell
+        for cell in cells
+        if any(all(v <= c for v, c in zip(vector, cell, strict=True)) for vector in vectors)
+    }
 
 
 def beats(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -73,7 +107,9 @@ def test_of_equal_values_the_best_proven_is_kept() -> None:
     ]
     for order in itertools.permutations(points):
         assert Front(HERE, goals(2), order).points == (points[4],)
-        assert Front(HERE, goals(2), tuple(p for p in order if p.status != "optimal")).points == (points[2],)
+        assert Front(HERE, goals(2), tuple(p for p in order if p.status != "optimal")).points == (
+            points[2],
+        )
 
 
 def test_a_front_with_points_forgets_what_was_rejected() -> None:
@@ -81,7 +117,11 @@ def test_a_front_with_points_forgets_what_was_rejected() -> None:
     rejected = Rejected({}, (1.0, 1.0), (Violation("cpu-capacity", 0.5, "n1 is at 150 %"),))
     assert front((1, 2), rejected=rejected, reasons=("why",)).rejected is None
     empty = front(count=2, rejected=rejected, reasons=("why",))
-    assert (empty.rejected, empty.reasons, severity(rejected.violations)) == (rejected, ("why",), 0.5)
+    assert (empty.rejected, empty.reasons, severity(rejected.violations)) == (
+        rejected,
+        ("why",),
+        0.5,
+    )
 
 
 # -- merging -----------------------------------------------------------------------------------------------------------
@@ -91,24 +131,46 @@ def test_a_front_with_points_forgets_what_was_rejected() -> None:
 @given(grids(3), grids(3), grids(3))
 def test_merge_is_idempotent_commutative_associative(a: list, b: list, c: list) -> None:
     """And keeps what nothing beats."""
-    one, two, three = front(*a, method="a", count=3), front(*b, method="b", count=3), front(*c, method="c", count=3)
+    one, two, three = (
+        front(*a, method="a", count=3),
+        front(*b, method="b", count=3),
+        front(*c, method="c", count=3),
+    )
     whole = merge([one, two, three])
-    assert whole == merge([three, one, two]) == merge([merge([one, two]), three]) == merge([whole, whole, one])
-    assert [p.values for p in whole.points] == [tuple(v) for v in minimal([*a, *b, *c]).tolist()] or not (a or b or c)
+    assert (
+        whole
+        == merge([three, one, two])
+        == merge([merge([one, two]), three])
+        == merge([whole, whole, one])
+    )
+    assert [p.values for p in whole.points] == [
+        tuple(v) for v in minimal([*a, *b, *c]).tolist()
+    ] or not (a or b or c)
 
 
 def test_merge_keeps_provenance() -> None:
     """Every point keeps its method, every run its facts, once."""
     one, two = front((1, 5), (3, 3), method="nsga2"), front((2, 2), (5, 1), method="mspso")
     whole = merge([one, two, one])
-    assert [(p.values, p.method) for p in whole.points] == [((1, 5), "nsga2"), ((2, 2), "mspso"), ((5, 1), "mspso")]
+    assert [(p.values, p.method) for p in whole.points] == [
+        ((1, 5), "nsga2"),
+        ((2, 2), "mspso"),
+        ((5, 1), "mspso"),
+    ]
     assert [run.method for run in whole.runs] == ["mspso", "nsga2"]
 
 
 def test_merge_of_empty_fronts_keeps_the_least_violating() -> None:
     """And all reasons."""
-    mild, bad = (Rejected({"k": k}, (1.0, 1.0), (Violation("cpu-capacity", k, ""),)) for k in (0.5, 2.0))
-    whole = merge([front(count=2, rejected=bad, reasons=("x",)), front(count=2, rejected=mild, reasons=("y", "x"))])
+    mild, bad = (
+        Rejected({"k": k}, (1.0, 1.0), (Violation("cpu-capacity", k, ""),)) for k in (0.5, 2.0)
+    )
+    whole = merge(
+        [
+            front(count=2, rejected=bad, reasons=("x",)),
+            front(count=2, rejected=mild, reasons=("y", "x")),
+        ]
+    )
     assert (whole.rejected, whole.reasons) == (mild, ("x", "y"))
 
 
@@ -130,8 +192,15 @@ def test_joined_bounds_are_valid_and_tighter(data: st.DataObject) -> None:
     feasible = data.draw(grids(3, least=1))
 
     def lower_set() -> list[tuple[int, ...]]:
-        drops = data.draw(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=len(feasible), max_size=len(feasible)))
-        return [tuple(v - d for v, d in zip(vector, drop, strict=True)) for vector, drop in zip(feasible, drops, strict=True)]
+        drops = data.draw(
+            st.lists(
+                st.tuples(*[st.integers(0, 3)] * 3), min_size=len(feasible), max_size=len(feasible)
+            )
+        )
+        return [
+            tuple(v - d for v, d in zip(vector, drop, strict=True))
+            for vector, drop in zip(feasible, drops, strict=True)
+        ]
 
     one, two = lower_set(), lower_set()
     joined = merge([front(count=3, bounds=one), front(count=3, bounds=two)]).bounds
@@ -141,7 +210,10 @@ def test_joined_bounds_are_valid_and_tighter(data: st.DataObject) -> None:
 
     assert covered(feasible, joined), "every feasible vector is weakly dominated by a bound"
     assert covered(joined, one) and covered(joined, two), "the join proves what each proves"
-    assert merge([front(count=3, bounds=one), front(count=3)]).bounds == front(count=3, bounds=one).bounds, "no bounds prove nothing"
+    assert (
+        merge([front(count=3, bounds=one), front(count=3)]).bounds
+        == front(count=3, bounds=one).bounds
+    ), "no bounds prove nothing"
 
 
 # -- measures ----------------------------------------------------------------------------------------------------------
@@ -156,7 +228,9 @@ def test_hypervolume_counts_the_cells(count: int, data: st.DataObject) -> None:
     box = [float(SIDE)] * count
     cells = len(dominated_cells(vectors, count))
     assert front(*vectors, count=count).hypervolume(box) == pytest.approx(cells)
-    assert front(*vectors, count=count).hypervolume(box, plain=True) == pytest.approx(cells / SIDE**count)
+    assert front(*vectors, count=count).hypervolume(box, plain=True) == pytest.approx(
+        cells / SIDE**count
+    )
 
 
 def test_points_beyond_the_reference_count_nothing() -> None:
@@ -173,9 +247,14 @@ def test_gap_is_the_share_of_what_can_exist(a: list, b: list) -> None:
     """Against a lower-bound set, by counting cells."""
     bounds = [tuple(x - 1 for x in v) for v in a] + b
     shifted = [tuple(x + 1 for x in v) for v in bounds]  # the grid begins at -1
-    with_bounds, points = front(*a, bounds=bounds), len(dominated_cells([tuple(x + 1 for x in v) for v in a], 2))
+    with_bounds, points = (
+        front(*a, bounds=bounds),
+        len(dominated_cells([tuple(x + 1 for x in v) for v in a], 2)),
+    )
     most = len(dominated_cells(shifted, 2))
-    assert with_bounds.gap((SIDE - 1, SIDE - 1)) == pytest.approx(0 if most == 0 else 1 - points / most)
+    assert with_bounds.gap((SIDE - 1, SIDE - 1)) == pytest.approx(
+        0 if most == 0 else 1 - points / most
+    )
     assert front(*a).gap() is None
 
 
@@ -210,7 +289,9 @@ def test_pick_within_budgets() -> None:
     """The knee of what is left; impossible ones say what is possible."""
     assert front(*CURVE).pick(budget={"latency_ms": 1.5}).values == (1, 5)
     assert front(*CURVE).pick(budget={"latency_ms": 6, "cost_usd": 1}).values == (6, 1)
-    with pytest.raises(UsageError, match="no point has cost_usd <= -1; the least on this front is 0"):
+    with pytest.raises(
+        UsageError, match="no point has cost_usd <= -1; the least on this front is 0"
+    ):
         front(*CURVE).pick(budget={"cost_usd": -1})
     with pytest.raises(UsageError, match="all of these budgets at once"):
         front(*CURVE).pick(budget={"latency_ms": 1, "cost_usd": 1})
@@ -258,13 +339,23 @@ def test_to_pandas() -> None:
 
 def full() -> Front:
     run = Run("nsga3", 1, 1.5, 50_000, 3, False, {"solver": "scip", "n": 2}, {"placeopt": "0.1.0"})
-    point = Point((1.5, 0.1 + 0.2), {"starts": {"r1": 3}, "instances": []}, "bounded", 0.25, "nsga3", 7)
-    return Front(HERE, (Objective("latency_ms", "ms", 0.5), Objective("cost_usd", "USD")), (point,), ((1.0, 0.1), (0.5, 0.2)), (run,))
+    point = Point(
+        (1.5, 0.1 + 0.2), {"starts": {"r1": 3}, "instances": []}, "bounded", 0.25, "nsga3", 7
+    )
+    return Front(
+        HERE,
+        (Objective("latency_ms", "ms", 0.5), Objective("cost_usd", "USD")),
+        (point,),
+        ((1.0, 0.1), (0.5, 0.2)),
+        (run,),
+    )
 
 
 def test_read_gives_back_what_was_written(tmp_path: Path) -> None:
     """Every field, every digit; with points and without."""
-    rejected = Rejected({"starts": {}}, (1.0, 2.0), (Violation("not-scheduled", 1.0, "request 'r1' has no start"),))
+    rejected = Rejected(
+        {"starts": {}}, (1.0, 2.0), (Violation("not-scheduled", 1.0, "request 'r1' has no start"),)
+    )
     for k, original in enumerate((full(), front(count=2, rejected=rejected, reasons=("because",)))):
         original.write(tmp_path / f"{k}.json")
         assert Front.read(tmp_path / f"{k}.json") == original
@@ -277,18 +368,35 @@ def test_read_gives_back_what_was_written(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ({"format": "placeopt/front@9"}, "format: 'placeopt/front@9' is not legal"),
-        ({"points": [{"values": [1.0], "plan": {}}]}, "points[0].values: 1 values; give one per objective: 2"),
+        (
+            {"points": [{"values": [1.0], "plan": {}}]},
+            "points[0].values: 1 values; give one per objective: 2",
+        ),
         ({"bounds": [[1.0, 2.0, 3.0]]}, "bounds[0]: 3 values; give one per objective: 2"),
         ({"points": [{"values": [1.0, "2"], "plan": {}}]}, "points[0].values[1]: '2' is not legal"),
-        ({"points": [{"values": [1.0, 2.0], "plan": {}, "state": "x"}]}, "points[0].state: unknown field 'state'; did you mean 'status'?"),
-        ({"points": [{"values": [1.0, 2.0], "plan": {}, "status": "best"}]}, "points[0].status: 'best' is not legal"),
+        (
+            {"points": [{"values": [1.0, 2.0], "plan": {}, "state": "x"}]},
+            "points[0].state: unknown field 'state'; did you mean 'status'?",
+        ),
+        (
+            {"points": [{"values": [1.0, 2.0], "plan": {}, "status": "best"}]},
+            "points[0].status: 'best' is not legal",
+        ),
         ({"objectives": []}, "objectives: [] is not legal"),
         ({"instance": None}, "instance: None is not legal"),
-        ({"rejected": {"plan": {}, "values": [1.0], "violations": []}}, "rejected.values: 1 values; give one per objective: 2"),
-        ({"objectives": [{"name": "a", "unit": ""}, {"name": "a", "unit": ""}]}, "objectives: 'a' stands twice"),
+        (
+            {"rejected": {"plan": {}, "values": [1.0], "violations": []}},
+            "rejected.values: 1 values; give one per objective: 2",
+        ),
+        (
+            {"objectives": [{"name": "a", "unit": ""}, {"name": "a", "unit": ""}]},
+            "objectives: 'a' stands twice",
+        ),
     ],
 )
-def test_a_malformed_front_names_path_and_remedy(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_malformed_front_names_path_and_remedy(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
     """As any document."""
     write_json(tmp_path / "f.json", json.loads(full().to_json()) | change)
     with pytest.raises(DocumentError) as caught:

@@ -73,8 +73,13 @@ def test_every_front_is_what_it_claims(path: Path) -> None:
 def test_the_published_prices_and_their_corrected_twin() -> None:
     """The published instance warns of its two impossible prices; the twin differs in these only."""
     folder = ROOT / "instances" / "temporal"
-    published, corrected = problems.read(folder / "aws-50.json"), problems.read(folder / "aws-50-corrected.json")
-    assert {w.split(":")[0] for w in published.warnings()} == {" ".join(offer) for offer in CORRECTIONS}
+    published, corrected = (
+        problems.read(folder / "aws-50.json"),
+        problems.read(folder / "aws-50-corrected.json"),
+    )
+    assert {w.split(":")[0] for w in published.warnings()} == {
+        " ".join(offer) for offer in CORRECTIONS
+    }
     assert corrected.warnings() == ()
     one, two = DOCUMENTS[folder / "aws-50.json"], DOCUMENTS[folder / "aws-50-corrected.json"]
     assert one["requests"] == two["requests"] and one["latency_ms"] == two["latency_ms"]

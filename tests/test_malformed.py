@@ -21,7 +21,9 @@ from placeopt.errors import DocumentError
 from placeopt.problems import KINDS, kind_class
 
 Step = str | int
-Case = tuple[str, Any, Step | None]  # (what was done, the document, a name that the message must hold)
+Case = tuple[
+    str, Any, Step | None
+]  # (what was done, the document, a name that the message must hold)
 
 
 def generated(kind: str) -> dict[str, Any]:
@@ -42,7 +44,11 @@ def places(value: Any, path: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step
 
 def is_record(value: dict[str, Any]) -> bool:
     """Whether keys are fields rather than the user's own names."""
-    return not (value and len({type(v) for v in value.values()}) == 1 and isinstance(next(iter(value.values())), (dict, float, int)))
+    return not (
+        value
+        and len({type(v) for v in value.values()}) == 1
+        and isinstance(next(iter(value.values())), (dict, float, int))
+    )
 
 
 def changed(document: Any, path: tuple[Step, ...], change: Callable[[Any, Step], None]) -> Any:
@@ -89,7 +95,9 @@ def bad_numbers(document: Any) -> Iterator[Case]:
 def missing_fields(document: Any) -> Iterator[Case]:
     """Every field without which the exported schema refuses the document."""
     jsonschema = pytest.importorskip("jsonschema")
-    legal = jsonschema.Draft202012Validator(kind_class(document["problem"]).model_json_schema(by_alias=True)).is_valid
+    legal = jsonschema.Draft202012Validator(
+        kind_class(document["problem"]).model_json_schema(by_alias=True)
+    ).is_valid
     for path, _ in places(document):
         broken = changed(document, path, lambda container, key: container.__delitem__(key))
         if isinstance(path[-1], str) and (path == ("problem",) or not legal(broken)):
@@ -116,7 +124,11 @@ def doubles(document: Any) -> Iterator[Case]:
     """The same record twice in every list of named records."""
     for path, value in places(document):
         if isinstance(value, list) and value and isinstance(value[0], dict) and "name" in value[0]:
-            yield f"{path} doubled", changed(document, path, put([*value, value[0]])), value[0]["name"]
+            yield (
+                f"{path} doubled",
+                changed(document, path, put([*value, value[0]])),
+                value[0]["name"],
+            )
 
 
 def other_documents(document: Any) -> Iterator[Case]:
@@ -127,7 +139,15 @@ def other_documents(document: Any) -> Iterator[Case]:
         yield f"problem {kind!r}", document | {"problem": kind}, "problem"
 
 
-STRUCTURES = (wrong_types, bad_numbers, missing_fields, unknown_fields, empty_and_long_names, doubles, other_documents)
+STRUCTURES = (
+    wrong_types,
+    bad_numbers,
+    missing_fields,
+    unknown_fields,
+    empty_and_long_names,
+    doubles,
+    other_documents,
+)
 
 
 def spoilt_texts(document: Any) -> Iterator[tuple[str, bytes]]:
@@ -170,7 +190,12 @@ def said_of(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.parametrize("breaker", STRUCTURES, ids=lambda breaker: breaker.__name__)
 @pytest.mark.parametrize("kind", KINDS)
-def test_malformed_documents(kind: str, breaker: Callable[[Any], Iterator[Case]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_malformed_documents(
+    kind: str,
+    breaker: Callable[[Any], Iterator[Case]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """The message holds the name of what is wrong, within a path."""
     count = 0
     for k, (what, document, named) in enumerate(breaker(generated(kind))):
@@ -210,7 +235,10 @@ def test_unknown_origin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     document = generated("temporal")
     document["requests"][3]["origin"] = "eu-south-11"
     (tmp_path / "x.json").write_text(json.dumps(document))
-    assert "requests[3].origin: unknown origin 'eu-south-11'; did you mean 'eu-south-1'? legal: " in said_of(tmp_path / "x.json", capsys)
+    assert (
+        "requests[3].origin: unknown origin 'eu-south-11'; did you mean 'eu-south-1'? legal: "
+        in said_of(tmp_path / "x.json", capsys)
+    )
 
 
 def test_paths_that_are_no_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,14 +252,23 @@ def test_there_are_enough() -> None:
     """At least 200 malformed files of every problem."""
     for kind in KINDS:
         document = generated(kind)
-        assert sum(1 for breaker in STRUCTURES for _ in breaker(document)) + sum(1 for _ in spoilt_texts(document)) >= 200, kind
+        assert (
+            sum(1 for breaker in STRUCTURES for _ in breaker(document))
+            + sum(1 for _ in spoilt_texts(document))
+            >= 200
+        ), kind
 
 
-@pytest.mark.parametrize("text", ["", '{"problem": "temporal"', "[" * 1000, '{"problem": "temporal", "name": NaN}', "\xff\xfe"])
+@pytest.mark.parametrize(
+    "text",
+    ["", '{"problem": "temporal"', "[" * 1000, '{"problem": "temporal", "name": NaN}', "\xff\xfe"],
+)
 def test_as_a_user_runs_it(tmp_path: Path, text: str) -> None:
     """In a process of its own: exit code 2, one line on stderr, nothing on stdout."""
     path = tmp_path / "x.json"
     path.write_text(text, encoding="latin-1")
-    done = subprocess.run([sys.executable, "-m", "placeopt", "check", str(path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "placeopt", "check", str(path)], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"error: {path}: ")

@@ -10,17 +10,41 @@ import pytest
 
 import placeopt
 
-HEAVY = {"pyomo", "pymoo", "jmetal", "pandas", "matplotlib", "plotly", "scipy", "numba", "torch", "gymnasium", "networkx"}
+HEAVY = {
+    "pyomo",
+    "pymoo",
+    "jmetal",
+    "pandas",
+    "matplotlib",
+    "plotly",
+    "scipy",
+    "numba",
+    "torch",
+    "gymnasium",
+    "networkx",
+}
 #: The command line shows its help without these, too.
 LIGHT = {"numpy", "moocore", "pydantic", "joblib", "highspy", "pyscipopt"}
 
-PUBLIC = ["Budget", "Front", "PlaceoptError", "Point", "__version__", "evaluate", "load", "merge", "solve"]
+PUBLIC = [
+    "Budget",
+    "Front",
+    "PlaceoptError",
+    "Point",
+    "__version__",
+    "evaluate",
+    "load",
+    "merge",
+    "solve",
+]
 
 
 def loaded_by(code: str) -> set[str]:
     """Return the top-level modules that a fresh interpreter holds after running `code`."""
     script = f"{code}\nimport json, sys\nprint('\\n' + json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -55,12 +79,16 @@ def test_the_command_line_loads_nothing_heavy(code: str) -> None:
     """Importing the package and the command line, and its help, load no library that computes."""
     loaded = loaded_by(code)
     assert not HEAVY & loaded
-    assert not LIGHT & loaded - {"pydantic"}  # typer itself asks it for types when it parses a command
+    assert not LIGHT & loaded - {
+        "pydantic"
+    }  # typer itself asks it for types when it parses a command
 
 
 def test_registry_and_problems_load_nothing_heavy() -> None:
     """Looking at what there is loads none of the libraries that the methods need."""
-    assert not HEAVY & loaded_by("import placeopt.registry, placeopt.problems, placeopt.front\nplaceopt.problems.kind_class('temporal')")
+    assert not HEAVY & loaded_by(
+        "import placeopt.registry, placeopt.problems, placeopt.front\nplaceopt.problems.kind_class('temporal')"
+    )
 
 
 def test_importing_changes_nothing() -> None:

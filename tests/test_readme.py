@@ -16,8 +16,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FENCE = re.compile(r"(?P<skip><!-- not run -->\s*)?^```(?P<language>python|console|bash|sh)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
-LEFT_OUT = re.compile(r"^\s*(pip|python3? -m (pip|venv)|git|make|source|cd|apt-get|docker|kubectl)\b")
+FENCE = re.compile(
+    r"(?P<skip><!-- not run -->\s*)?^```(?P<language>python|console|bash|sh)\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+LEFT_OUT = re.compile(
+    r"^\s*(pip|python3? -m (pip|venv)|git|make|source|cd|apt-get|docker|kubectl)\b"
+)
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
@@ -48,7 +53,13 @@ def test_every_block_of_the_readme_runs(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     for language, code in found:
         if command := command_of(language, code):
-            done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PATH": path})
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                cwd=tmp_path,
+                env=os.environ | {"PATH": path},
+            )
             assert done.returncode == 0, f"{code}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 
@@ -58,8 +69,14 @@ def test_blocks_are_found_as_they_are_meant() -> None:
         "x\n```python\nprint(1)\n```\n<!-- not run -->\n```bash\nrm x\n```\n```json\n{}\n```\n"
         "```console\n$ placeopt --version\nplaceopt 0.1.0\n```\n```sh\nmake demo\n```\n"
     )
-    assert blocks(page) == [("python", "print(1)\n"), ("console", "$ placeopt --version\nplaceopt 0.1.0\n"), ("sh", "make demo\n")]
-    assert command_of("console", "$ placeopt --version\nplaceopt 0.1.0\n")[-1] == "placeopt --version"
+    assert blocks(page) == [
+        ("python", "print(1)\n"),
+        ("console", "$ placeopt --version\nplaceopt 0.1.0\n"),
+        ("sh", "make demo\n"),
+    ]
+    assert (
+        command_of("console", "$ placeopt --version\nplaceopt 0.1.0\n")[-1] == "placeopt --version"
+    )
     assert command_of("sh", "make demo\n") == []
 
 
@@ -68,10 +85,16 @@ def test_the_readme_names_every_method_and_problem() -> None:
     from placeopt.registry import METHODS
 
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = {name: line for line in text.splitlines() if (name := line.partition("`")[2].partition("`")[0]) in METHODS and line.startswith("| `")}
+    rows = {
+        name: line
+        for line in text.splitlines()
+        if (name := line.partition("`")[2].partition("`")[0]) in METHODS and line.startswith("| `")
+    }
     assert rows.keys() == METHODS.keys()
     header = next(line for line in text.splitlines() if line.startswith("| method | what it does"))
     kinds = [cell.strip().strip("`") for cell in header.split("|")[3:-1]]
     for name, line in rows.items():
         cells = [cell.strip() for cell in line.split("|")[3:-1]]
-        assert [k for k, cell in zip(kinds, cells, strict=True) if cell == "yes"] == [k for k in kinds if k in METHODS[name].problems], name
+        assert [k for k, cell in zip(kinds, cells, strict=True) if cell == "yes"] == [
+            k for k in kinds if k in METHODS[name].problems
+        ], name

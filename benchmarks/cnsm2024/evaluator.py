@@ -1,6 +1,6 @@
 """The batch evaluator against a straightforward Python evaluate of the published decoder, one after the other in one process.
 
-    PLACEOPT_DATA=... python benchmarks/cnsm2024/evaluator.py        # writes benchmarks/cnsm2024/evaluator.md
+PLACEOPT_DATA=... python benchmarks/cnsm2024/evaluator.py        # writes benchmarks/cnsm2024/evaluator.md
 """
 
 from __future__ import annotations
@@ -60,15 +60,27 @@ def in_a_search(problem: Temporal, batches: list[np.ndarray]) -> float:
 
 def main() -> None:
     """Time, print and write the table."""
-    text = ["# Evaluations per second on the paper's instance", "", facts("numpy", "numba", "jmetalpy"), ""]
+    text = [
+        "# Evaluations per second on the paper's instance",
+        "",
+        facts("numpy", "numba", "jmetalpy"),
+        "",
+    ]
     problem = paper_instance()
     peer = PeerProblem(problem)
     solutions = [peer.create_solution() for _ in range(300)]
-    encoders = {"legal pools, cheapest bin (ours)": build(problem), "published next fit, compiled": PublishedEncoder(problem, problem.objectives)}
-    vectors = {name: encoder.sample(np.random.default_rng(1), 5000) for name, encoder in encoders.items()}
+    encoders = {
+        "legal pools, cheapest bin (ours)": build(problem),
+        "published next fit, compiled": PublishedEncoder(problem, problem.objectives),
+    }
+    vectors = {
+        name: encoder.sample(np.random.default_rng(1), 5000) for name, encoder in encoders.items()
+    }
     batches = children(problem)
     search = "legal pools, the vectors of a search in its batches (ours)"
-    taken: dict[str, list[float]] = {name: [] for name in ("published next fit, Python", search, *encoders)}
+    taken: dict[str, list[float]] = {
+        name: [] for name in ("published next fit, Python", search, *encoders)
+    }
     for name, encoder in encoders.items():
         encoder.evaluate(vectors[name][:2])  # compile
     for _ in range(ROUNDS):
@@ -82,12 +94,24 @@ def main() -> None:
             encoder.evaluate(vectors[name])
             taken[name].append((time.process_time() - began) / len(vectors[name]))
     base = min(taken["published next fit, Python"])
-    rows = [(name, f"{min(t) * 1e6:.1f}", f"{np.median(t) * 1e6:.1f}", f"{base / min(t):.0f}") for name, t in taken.items()]
+    rows = [
+        (name, f"{min(t) * 1e6:.1f}", f"{np.median(t) * 1e6:.1f}", f"{base / min(t):.0f}")
+        for name, t in taken.items()
+    ]
     text += table(("evaluator", "least us per vector (CPU)", "median us", "times faster"), rows)
-    random, searched = (base / min(taken[name]) for name in ("legal pools, cheapest bin (ours)", search))
-    text += ["", f"Random feasible vectors unless said otherwise, {ROUNDS} rounds in turn. In a search most of what a child's machines cost is"]
-    text += [f"remembered from its parents. The aim of {AIM} times: {verdict(random)} on random vectors ({random:.0f}), {verdict(searched)} in a"]
-    text += [f"search ({searched:.0f}). The published evaluate itself took 824-837 us on this machine, about 2.6 times this peer's."]
+    random, searched = (
+        base / min(taken[name]) for name in ("legal pools, cheapest bin (ours)", search)
+    )
+    text += [
+        "",
+        f"Random feasible vectors unless said otherwise, {ROUNDS} rounds in turn. In a search most of what a child's machines cost is",
+    ]
+    text += [
+        f"remembered from its parents. The aim of {AIM} times: {verdict(random)} on random vectors ({random:.0f}), {verdict(searched)} in a"
+    ]
+    text += [
+        f"search ({searched:.0f}). The published evaluate itself took 824-837 us on this machine, about 2.6 times this peer's."
+    ]
     (Path(__file__).parent / "evaluator.md").write_text("\n".join(text) + "\n", encoding="utf-8")
     print("\n".join(text))
 

@@ -46,14 +46,25 @@ class Bin:
 class PeerProblem(IntegerProblem):
     """The paper's problem class in plain Python; `masked` limits genes to what can be feasible."""
 
-    def __init__(self, problem: Temporal, objectives: tuple[int, ...] = (0, 1, 2), *, masked: bool = True):
+    def __init__(
+        self, problem: Temporal, objectives: tuple[int, ...] = (0, 1, 2), *, masked: bool = True
+    ):
         super().__init__()
         self.instance, self.chosen = problem, objectives
-        self.kinds = [(k, p) for k, o in enumerate(problem.offers) for p in PRICINGS if o.price(p) is not None]
-        self.legal = [[y for y, (k, _) in enumerate(self.kinds) if not masked or problem.usable[i, k]] for i in range(len(problem.requests))]
+        self.kinds = [
+            (k, p) for k, o in enumerate(problem.offers) for p in PRICINGS if o.price(p) is not None
+        ]
+        self.legal = [
+            [y for y, (k, _) in enumerate(self.kinds) if not masked or problem.usable[i, k]]
+            for i in range(len(problem.requests))
+        ]
         self.latency = problem.latencies.tolist()
-        self.owner = [(i, r) for i, request in enumerate(problem.requests) for r in range(request.replicas)]
-        starts = [problem.horizon_slots - r.duration_slots if masked else 150 for r in problem.requests]
+        self.owner = [
+            (i, r) for i, request in enumerate(problem.requests) for r in range(request.replicas)
+        ]
+        starts = [
+            problem.horizon_slots - r.duration_slots if masked else 150 for r in problem.requests
+        ]
         self.upper_bound = starts + [len(self.legal[i]) - 1 for i, _ in self.owner]
         self.lower_bound = [0] * len(self.upper_bound)
         self.obj_directions = [self.MINIMIZE] * len(objectives)
@@ -82,8 +93,14 @@ class PeerProblem(IntegerProblem):
             begin = genes[i]
             end = begin + request.duration_slots
             current = opened.get(kind)
-            if current is None or current.cpu < request.cpu_cores or current.memory < request.memory_gib:
-                current = opened[kind] = Bin(kind, offer.cpu_cores, offer.memory_gib, begin, end, [])
+            if (
+                current is None
+                or current.cpu < request.cpu_cores
+                or current.memory < request.memory_gib
+            ):
+                current = opened[kind] = Bin(
+                    kind, offer.cpu_cores, offer.memory_gib, begin, end, []
+                )
                 bins.append(current)
             current.cpu -= request.cpu_cores
             current.memory -= request.memory_gib
@@ -97,7 +114,9 @@ class PeerProblem(IntegerProblem):
         requests, offers = self.instance.requests, self.instance.offers
         genes = solution.variables
         bins = self.decode(genes)
-        makespan = max(genes[i] + r.duration_slots for i, r in enumerate(requests)) - min(genes[: len(requests)])
+        makespan = max(genes[i] + r.duration_slots for i, r in enumerate(requests)) - min(
+            genes[: len(requests)]
+        )
         cost = interruption = 0.0
         worst = [0.0] * len(requests)
         for b in bins:
@@ -119,7 +138,14 @@ class PeerProblem(IntegerProblem):
         for b in self.decode(genes):
             offer, pricing = offers[self.kinds[b.kind][0]], self.kinds[b.kind][1]
             replicas = [[requests[i].name, r] for i, r in b.replicas]
-            machines.append({"location": offer.location, "size": offer.size, "pricing": pricing, "replicas": replicas})
+            machines.append(
+                {
+                    "location": offer.location,
+                    "size": offer.size,
+                    "pricing": pricing,
+                    "replicas": replicas,
+                }
+            )
         return {"starts": {r.name: genes[i] for i, r in enumerate(requests)}, "instances": machines}
 
 
@@ -150,7 +176,9 @@ def nsga3(problem: PeerProblem, evaluations: int) -> list[Any]:
 
 def mspso(problem: PeerProblem, evaluations: int) -> list[Any]:
     """Run the paper's multi-swarm PSO: 10 particles a swarm; every evaluation counts, those of the elitist learning too."""
-    swarms = [[_particle(problem) for _ in range(10)] for _ in range(problem.number_of_objectives())]
+    swarms = [
+        [_particle(problem) for _ in range(10)] for _ in range(problem.number_of_objectives())
+    ]
     archive = CrowdingDistanceArchive(100)
     learning = IntegerPolynomialMutation(probability=0.9, distribution_index=20)
     for swarm in swarms:
@@ -169,7 +197,11 @@ def mspso(problem: PeerProblem, evaluations: int) -> list[Any]:
 
 def _particle(problem: PeerProblem) -> dict[str, Any]:
     solution = problem.evaluate(problem.create_solution())
-    return {"solution": solution, "best": _copy(problem, solution), "speed": [0] * problem.number_of_variables()}
+    return {
+        "solution": solution,
+        "best": _copy(problem, solution),
+        "speed": [0] * problem.number_of_variables(),
+    }
 
 
 def _copy(problem: PeerProblem, solution: Any) -> Any:
@@ -179,12 +211,26 @@ def _copy(problem: PeerProblem, solution: Any) -> Any:
 
 
 def _fly(problem: PeerProblem, particle: dict[str, Any], leader: Any, member: Any, m: int) -> None:
-    r1, r2, r3, w, c = random.random(), random.random(), random.uniform(0, 0.1), random.uniform(0.1, 0.3), 4 / 3
-    x, best, swarm, other = particle["solution"].variables, particle["best"].variables, leader.variables, member.variables
+    r1, r2, r3, w, c = (
+        random.random(),
+        random.random(),
+        random.uniform(0, 0.1),
+        random.uniform(0.1, 0.3),
+        4 / 3,
+    )
+    x, best, swarm, other = (
+        particle["solution"].variables,
+        particle["best"].variables,
+        leader.variables,
+        member.variables,
+    )
     speed = particle["speed"]
     moved = []
     for k, (low, high) in enumerate(zip(problem.lower_bound, problem.upper_bound, strict=True)):
-        speed[k] = round(w * speed[k] + c * (r1 * (best[k] - x[k]) + r2 * (swarm[k] - x[k]) + r3 * (other[k] - x[k])))
+        speed[k] = round(
+            w * speed[k]
+            + c * (r1 * (best[k] - x[k]) + r2 * (swarm[k] - x[k]) + r3 * (other[k] - x[k]))
+        )
         value = x[k] + speed[k]
         if not low <= value <= high:
             value, speed[k] = min(max(value, low), high), -speed[k]
@@ -195,10 +241,20 @@ def _fly(problem: PeerProblem, particle: dict[str, Any], leader: Any, member: An
         particle["best"] = _copy(problem, particle["solution"])
 
 
-ALGORITHMS: dict[str, Callable[[PeerProblem, int], list[Any]]] = {"nsga2": nsga2, "nsga3": nsga3, "mspso": mspso}
+ALGORITHMS: dict[str, Callable[[PeerProblem, int], list[Any]]] = {
+    "nsga2": nsga2,
+    "nsga3": nsga3,
+    "mspso": mspso,
+}
 
 
-def run(problem: Temporal, name: str, evaluations: int, seed: int, objectives: tuple[int, ...] = (0, 1, 2)) -> tuple[Front, float]:
+def run(
+    problem: Temporal,
+    name: str,
+    evaluations: int,
+    seed: int,
+    objectives: tuple[int, ...] = (0, 1, 2),
+) -> tuple[Front, float]:
     """Return the peer's front, judged by the referee, and its CPU seconds."""
     from placeopt.budget import Budget
 
@@ -212,4 +268,12 @@ def run(problem: Temporal, name: str, evaluations: int, seed: int, objectives: t
     budget.spend(peer.calls)
     chosen = tuple(problem.objectives[c] for c in objectives)
     candidates = [Candidate(peer.plan(list(s.variables))) for s in solutions]
-    return judged(problem, chosen, candidates, method=f"peer {name}", seed=seed, budget=budget, libraries=("jmetalpy",)), seconds
+    return judged(
+        problem,
+        chosen,
+        candidates,
+        method=f"peer {name}",
+        seed=seed,
+        budget=budget,
+        libraries=("jmetalpy",),
+    ), seconds

@@ -37,7 +37,9 @@ NAMES = ("latency_ms", "cost_usd", "interruption")
 OURS = ("greedy", "mspso", "nsga2", "nsga3", "moead")
 
 
-def ours(problem, method: str, evaluations: int, seed: int, objectives: tuple[int, ...]) -> tuple[Front, float, float]:
+def ours(
+    problem, method: str, evaluations: int, seed: int, objectives: tuple[int, ...]
+) -> tuple[Front, float, float]:
     """Return the front, all points kept, the CPU seconds of the run, and those of its search without decoding and judging."""
     from placeopt.evolve.search import Search
 
@@ -54,7 +56,14 @@ def ours(problem, method: str, evaluations: int, seed: int, objectives: tuple[in
     Search.conclude = timed
     try:
         began = time.process_time()
-        front = placeopt.solve(problem, method, objectives=[NAMES[c] for c in objectives], evaluations=evaluations, seed=seed, **parameters)
+        front = placeopt.solve(
+            problem,
+            method,
+            objectives=[NAMES[c] for c in objectives],
+            evaluations=evaluations,
+            seed=seed,
+            **parameters,
+        )
         seconds = time.process_time() - began
     finally:
         Search.conclude = conclude
@@ -63,18 +72,40 @@ def ours(problem, method: str, evaluations: int, seed: int, objectives: tuple[in
 
 def measured(front: Front, objectives: tuple[int, ...]) -> tuple[float, float]:
     """Return hypervolume in the plain form for the wide and the tight reference."""
-    return tuple(front.hypervolume([reference[c] for c in objectives], plain=True) for reference in (WIDE, TIGHT))
+    return tuple(
+        front.hypervolume([reference[c] for c in objectives], plain=True)
+        for reference in (WIDE, TIGHT)
+    )
 
 
-def row(label: str, method: str, results: list, objectives: tuple[int, ...], printed: tuple[float, float] | None) -> list[object]:
+def row(
+    label: str,
+    method: str,
+    results: list,
+    objectives: tuple[int, ...],
+    printed: tuple[float, float] | None,
+) -> list[object]:
     """Return a row of the table: medians over seeds."""
     wide, tight = np.median([measured(f, objectives) for f, *_ in results], axis=0)
     seconds = np.median([r[1] for r in results])
-    search = f"{np.median([r[2] for r in results]):.2f}" if len(results[0]) > 2 else f"{seconds:.2f}"
+    search = (
+        f"{np.median([r[2] for r in results]):.2f}" if len(results[0]) > 2 else f"{seconds:.2f}"
+    )
     hv, sparsity = printed or ("", "")
     points = int(np.median([len(f) for f, *_ in results]))
     front_sparsity = np.median([f.sparsity() for f, *_ in results])
-    return [label, method, f"{wide:.4f}", f"{tight:.4f}", points, f"{front_sparsity:.4g}", f"{seconds:.2f}", search, hv, sparsity]
+    return [
+        label,
+        method,
+        f"{wide:.4f}",
+        f"{tight:.4f}",
+        points,
+        f"{front_sparsity:.4g}",
+        f"{seconds:.2f}",
+        search,
+        hv,
+        sparsity,
+    ]
 
 
 def figures(fronts: dict[tuple[tuple[int, ...], str], Front]) -> None:
@@ -83,13 +114,23 @@ def figures(fronts: dict[tuple[tuple[int, ...], str], Front]) -> None:
 
     figure = Figure(figsize=(15, 5), layout="constrained")
     for position, (title, objectives, x, y) in enumerate(
-        (("Fig. 4a", (0, 1), 0, 1), ("Fig. 4b", (1, 2), 1, 2), ("Fig. 5 (cost against latency)", (0, 1, 2), 0, 1)), start=1
+        (
+            ("Fig. 4a", (0, 1), 0, 1),
+            ("Fig. 4b", (1, 2), 1, 2),
+            ("Fig. 5 (cost against latency)", (0, 1, 2), 0, 1),
+        ),
+        start=1,
     ):
         axes = figure.add_subplot(1, 3, position)
         for (chosen, label), front in fronts.items():
             if chosen == objectives:
                 values = front.values
-                axes.scatter(values[:, objectives.index(x)], values[:, objectives.index(y)], s=8, label=f"{label} ({len(front)})")
+                axes.scatter(
+                    values[:, objectives.index(x)],
+                    values[:, objectives.index(y)],
+                    s=8,
+                    label=f"{label} ({len(front)})",
+                )
         axes.set(title=title, xlabel=NAMES[x], ylabel=NAMES[y])
         axes.legend(fontsize=7)
     figure.savefig(HERE / "fig4_fig5.png", dpi=110)
@@ -103,7 +144,12 @@ def main() -> None:
     parser.add_argument("--sets", default="4a,4b,5", help="which figures' objectives: 4a, 4b, 5")
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)  # jMetalPy logs every step
-    text = ["# The tables of the CNSM 2024 paper", "", facts("jmetalpy", "pymoo", "numpy", "numba", "moocore"), ""]
+    text = [
+        "# The tables of the CNSM 2024 paper",
+        "",
+        facts("jmetalpy", "pymoo", "numpy", "numba", "moocore"),
+        "",
+    ]
     problem = paper_instance()
     for method in OURS:
         placeopt.solve(problem, method, evaluations=1000)  # compile
@@ -118,12 +164,29 @@ def main() -> None:
             rows.append(row("masked peer", name, results, objectives, PAPER[objectives].get(name)))
             print(rows[-1], flush=True)
         for method in OURS:
-            results = [ours(problem, method, arguments.evaluations, seed, objectives) for seed in range(1, arguments.seeds + 1)]
+            results = [
+                ours(problem, method, arguments.evaluations, seed, objectives)
+                for seed in range(1, arguments.seeds + 1)
+            ]
             fronts[objectives, method] = results[0][0]
-            times[method] = (float(np.median([r[2] for r in results])), float(np.median([measured(r[0], objectives)[0] for r in results])))
+            times[method] = (
+                float(np.median([r[2] for r in results])),
+                float(np.median([measured(r[0], objectives)[0] for r in results])),
+            )
             rows.append(row("placeopt", method, results, objectives, None))
             print(rows[-1], flush=True)
-        head = ("who", "method", "HV wide", "HV tight", "points", "sparsity", "CPU s", "of it search", "paper HV", "paper sparsity")
+        head = (
+            "who",
+            "method",
+            "HV wide",
+            "HV tight",
+            "points",
+            "sparsity",
+            "CPU s",
+            "of it search",
+            "paper HV",
+            "paper sparsity",
+        )
         text += [f"## {', '.join(NAMES[c] for c in objectives)}", "", *table(head, rows), ""]
         if objectives == (0, 1, 2):
             fastest = min(("peer nsga2", "peer nsga3"), key=lambda k: times[k][0])

@@ -56,38 +56,66 @@ def bound(problem: EdgeCloud, weight: float = WEIGHT, steps: int = 400) -> float
     return Relaxation(problem).ascend(weight, Share(Budget(evaluations=10**9)), steps).bound
 
 
-def sequential(problem: EdgeCloud, order: str, kind: str, beta: float = 1.0, gamma: float = 1.0, horizon: int = 0) -> tuple[float, float]:
+def sequential(
+    problem: EdgeCloud,
+    order: str,
+    kind: str,
+    beta: float = 1.0,
+    gamma: float = 1.0,
+    horizon: int = 0,
+) -> tuple[float, float]:
     """Return value and CPU seconds of a greedy or rollout plan."""
-    face, weights = EdgeCloudSequence(problem, problem.objectives, order), np.array([WEIGHT, 1 - WEIGHT])
+    face, weights = (
+        EdgeCloudSequence(problem, problem.objectives, order),
+        np.array([WEIGHT, 1 - WEIGHT]),
+    )
     state = face.reset()
     if kind == "greedy":
         _, seconds = timed(lambda: face.play_greedy(state, weights, face.decisions))
     else:
-        _, seconds = timed(lambda: face.play_rollout(state, weights, beta, gamma, horizon, face.decisions))
+        _, seconds = timed(
+            lambda: face.play_rollout(state, weights, beta, gamma, horizon, face.decisions)
+        )
     return value(problem, face.plan(state)), seconds
 
 
 def lns(problem: EdgeCloud, seconds: float, weight: float = WEIGHT) -> tuple[float, float]:
     """Return value, and the bound proven along the way, of a search of so many CPU seconds in all."""
-    front = heuristics.lns(problem, problem.objectives, CpuBudget(seconds=seconds), 1, weight=weight)
-    return float((front.values @ [weight, 1 - weight]).min()), max(front.runs[0].parameters["weighted_bounds"])
+    front = heuristics.lns(
+        problem, problem.objectives, CpuBudget(seconds=seconds), 1, weight=weight
+    )
+    return float((front.values @ [weight, 1 - weight]).min()), max(
+        front.runs[0].parameters["weighted_bounds"]
+    )
 
 
-def lns_of(problem: EdgeCloud, steps: int, evaluations: int, weight: float = WEIGHT) -> tuple[float, float]:
+def lns_of(
+    problem: EdgeCloud, steps: int, evaluations: int, weight: float = WEIGHT
+) -> tuple[float, float]:
     """Return value and bound of a search of so many steps of the prices, and evaluations in all: no clock is asked."""
     budget, how = Budget(evaluations=evaluations), {"search": (6, 0.8), "steps": (steps, steps)}
-    front = heuristics.by_weights(problem, problem.objectives, budget, 1, [weight], method="lns", parameters={}, **how)
-    return float((front.values @ [weight, 1 - weight]).min()), max(front.runs[0].parameters["weighted_bounds"])
+    front = heuristics.by_weights(
+        problem, problem.objectives, budget, 1, [weight], method="lns", parameters={}, **how
+    )
+    return float((front.values @ [weight, 1 - weight]).min()), max(
+        front.runs[0].parameters["weighted_bounds"]
+    )
 
 
-def best_plan(problem: EdgeCloud, seconds: float, weight: float = WEIGHT) -> tuple[float, dict[str, Any]]:
+def best_plan(
+    problem: EdgeCloud, seconds: float, weight: float = WEIGHT
+) -> tuple[float, dict[str, Any]]:
     """Return value and plan of a search of so many CPU seconds."""
-    front = heuristics.lns(problem, problem.objectives, CpuBudget(seconds=seconds), 1, weight=weight)
+    front = heuristics.lns(
+        problem, problem.objectives, CpuBudget(seconds=seconds), 1, weight=weight
+    )
     point = min(front.points, key=lambda p: np.dot(p.values, (weight, 1 - weight)))
     return value(problem, point.plan, weight), point.plan
 
 
-def by_model(problem: EdgeCloud, plan: dict[str, Any], seconds: float, weight: float = WEIGHT) -> tuple[float, float, str]:
+def by_model(
+    problem: EdgeCloud, plan: dict[str, Any], seconds: float, weight: float = WEIGHT
+) -> tuple[float, float, str]:
     """Return the referee's value of the best plan of the level model, its bound and the status, by HiGHS from a plan."""
     from placeopt import models
     from placeopt.exact import solvers
@@ -99,11 +127,17 @@ def by_model(problem: EdgeCloud, plan: dict[str, Any], seconds: float, weight: f
     c = weight * units[0] * compiled.costs[0] + (1 - weight) * units[1] * compiled.costs[1]
     assert models.edge_cloud.assign(model, plan)
     program = solvers.Program(**{**vars(compiled.program), "c": c})
-    outcome = solvers.solve(program, "highs", seconds=seconds, start=compiled.read(), relative_gap=1e-6)
+    outcome = solvers.solve(
+        program, "highs", seconds=seconds, start=compiled.read(), relative_gap=1e-6
+    )
     if outcome.x is None:
         return value(problem, plan, weight), outcome.bound, outcome.status
     compiled.load(outcome.x)
-    return min(value(problem, models.edge_cloud.extract(model), weight), value(problem, plan, weight)), outcome.bound, outcome.status
+    return (
+        min(value(problem, models.edge_cloud.extract(model), weight), value(problem, plan, weight)),
+        outcome.bound,
+        outcome.status,
+    )
 
 
 def warm_up() -> None:

@@ -61,33 +61,53 @@ for load in (0.4, 0.8):
 def model_table(instances: int) -> list[str]:
     """Rows, CPU seconds and resident memory of building the model, each in a process of its own."""
     rows = []
-    for applications, flows, latency in itertools.product((50, 300), ("compact", "printed"), ("levels", "printed")):
+    for applications, flows, latency in itertools.product(
+        (50, 300), ("compact", "printed"), ("levels", "printed")
+    ):
         command = [sys.executable, "-c", _BUILD, str(applications), flows, latency]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         rows.append([applications, f"{flows}, {latency}", *said.split()])
-    head = ("applications", "flows, latency", "rows", "CPU s", "MB of the model", "MB of the process at its peak")
+    head = (
+        "applications",
+        "flows, latency",
+        "rows",
+        "CPU s",
+        "MB of the model",
+        "MB of the process at its peak",
+    )
     return ["## Building the model, basic topology", "", *table(head, rows), ""]
 
 
 def table4(instances: int) -> list[str]:
     """Gap to the bound of every method on the basic topology, mean over the seeds, at both loads."""
-    lines = [f"## The paper's Table 4: basic topology, w = {m.WEIGHT}, gap to the Lagrangian bound, mean of {instances} seeds", ""]
+    lines = [
+        f"## The paper's Table 4: basic topology, w = {m.WEIGHT}, gap to the Lagrangian bound, mean of {instances} seeds",
+        "",
+    ]
     methods: dict[str, Callable[..., float]] = {
         "greedy, given order": lambda p: m.sequential(p, "given", "greedy")[0],
         "greedy, small first": lambda p: m.sequential(p, "small-first", "greedy")[0],
-        "rollout, given, beta .9, gamma .8, all": lambda p: m.sequential(p, "given", "rollout", 0.9, 0.8, 10**6)[0],
+        "rollout, given, beta .9, gamma .8, all": lambda p: m.sequential(
+            p, "given", "rollout", 0.9, 0.8, 10**6
+        )[0],
         "rollout, given, H=0": lambda p: m.sequential(p, "given", "rollout")[0],
         "lns, 1 s": lambda p: m.lns(p, 1.0)[0],
     }
     for load in (0.4, 1.0):
         rows = []
         for applications in (50, 100, 200, 300):
-            problems = [m.instance(seed, "basic", applications, load) for seed in range(1, instances + 1)]
+            problems = [
+                m.instance(seed, "basic", applications, load) for seed in range(1, instances + 1)
+            ]
             bounds = [m.bound(p) for p in problems]
             gaps = []
             for method in methods.values():
-                found, seconds = m.timed(lambda method=method, problems=problems: [method(p) for p in problems])
-                pairs = [(f - b) / f for f, b in zip(found, bounds, strict=True) if f < float("inf")]
+                found, seconds = m.timed(
+                    lambda method=method, problems=problems: [method(p) for p in problems]
+                )
+                pairs = [
+                    (f - b) / f for f, b in zip(found, bounds, strict=True) if f < float("inf")
+                ]
                 mean = f"{np.mean(pairs):.1%}" if pairs else "no plan"
                 missing = f" ({len(pairs)} of {instances})" if 0 < len(pairs) < instances else ""
                 gaps.append(f"{mean}{missing}, {seconds / instances:.3f} s")
@@ -104,21 +124,61 @@ def exact(instances: int) -> list[str]:
             problem = m.instance(seed, "basic", applications, load)
             lagrange, (found, plan) = m.bound(problem), m.best_plan(problem, 5.0)
             least, proven, status = m.by_model(problem, plan, 60.0)
-            row = [applications, f"{load:g}", seed, f"{lagrange:.2f}", f"{proven:.2f}", f"{least:.2f} ({status})", f"{found:.2f}"]
-            rows.append([*row, m.percent(found, least), m.percent(least, max(proven, lagrange)), m.percent(least, lagrange)])
-    head = ("applications", "load", "seed", "Lagrangian bound", "HiGHS bound", "HiGHS best", "lns, 5 s")
+            row = [
+                applications,
+                f"{load:g}",
+                seed,
+                f"{lagrange:.2f}",
+                f"{proven:.2f}",
+                f"{least:.2f} ({status})",
+                f"{found:.2f}",
+            ]
+            rows.append(
+                [
+                    *row,
+                    m.percent(found, least),
+                    m.percent(least, max(proven, lagrange)),
+                    m.percent(least, lagrange),
+                ]
+            )
+    head = (
+        "applications",
+        "load",
+        "seed",
+        "Lagrangian bound",
+        "HiGHS bound",
+        "HiGHS best",
+        "lns, 5 s",
+    )
     head = (*head, "lns above HiGHS", "left open", "seen by prices")
     words = "HiGHS has 60 s on the level model and starts from the plan of lns. What prices see is the gap of HiGHS's best plan to their bound;"
-    words += " where HiGHS proves its plan optimal this is the duality gap, and no search can close it."
-    return ["## Whose gap it is: basic topology, small instances", "", words, "", *table(head, rows), ""]
+    words += (
+        " where HiGHS proves its plan optimal this is the duality gap, and no search can close it."
+    )
+    return [
+        "## Whose gap it is: basic topology, small instances",
+        "",
+        words,
+        "",
+        *table(head, rows),
+        "",
+    ]
 
 
 def scale(instances: int) -> list[str]:
     """Times and gaps at 1,000 applications on the extended topology."""
     lines = [f"## Extended topology, 1,000 applications, w = {m.WEIGHT}", ""]
-    lines += ["Gaps of lns are to the bound proven within the same CPU seconds, the others to that of 400 price steps.", ""]
+    lines += [
+        "Gaps of lns are to the bound proven within the same CPU seconds, the others to that of 400 price steps.",
+        "",
+    ]
     rows = []
-    settings = (("given", "greedy", 0), ("small-first", "greedy", 0), ("small-first", "rollout", 0), ("small-first", "rollout", 20))
+    settings = (
+        ("given", "greedy", 0),
+        ("small-first", "greedy", 0),
+        ("small-first", "rollout", 0),
+        ("small-first", "rollout", 20),
+    )
     for seed in range(1, instances + 1):
         for load in (0.4, 1.0):
             problem = m.instance(seed, "extended", 1000, load)
@@ -132,7 +192,17 @@ def scale(instances: int) -> list[str]:
             rows.append(row)
             print(*row, sep=" | ", flush=True)
     rows.sort(key=lambda row: row[0])
-    head = ("load", "seed", "bound", "greedy, given", "greedy, small first", "rollout H=0", "rollout H=20", "lns, 1 s", "lns, 10 s")
+    head = (
+        "load",
+        "seed",
+        "bound",
+        "greedy, given",
+        "greedy, small first",
+        "rollout H=0",
+        "rollout H=20",
+        "lns, 1 s",
+        "lns, 10 s",
+    )
     return [*lines, *table(head, rows), ""]
 
 
@@ -153,13 +223,25 @@ def effort(instances: int) -> list[str]:
     for steps, evaluations in limits:
         head += [f"bound, {steps} steps", f"gap, {evaluations:,} evaluations"]
     words = "The same on any machine. The first pair of columns is about a second's work of a core of its own, the second about eight."
-    return ["## Extended topology, 1,000 applications: gaps by effort", "", words, "", *table(head, rows), ""]
+    return [
+        "## Extended topology, 1,000 applications: gaps by effort",
+        "",
+        words,
+        "",
+        *table(head, rows),
+        "",
+    ]
 
 
 def large(instances: int) -> list[str]:
     """Ten thousand applications, in a process of its own: the memory is its peak."""
     command = [sys.executable, "-c", _LARGE, str(HERE.parent)]
-    rows = [line.split(";") for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()]
+    rows = [
+        line.split(";")
+        for line in subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+    ]
     head = ("load", "read and check", "greedy", "gap", "lns", "gap", "memory at the peak")
     words = "800 near-edge, 160 far-edge, 40 cloud nodes; gaps to the bound proven within the 60 s of lns. At load 1 the demand exceeds the nodes."
     return ["## 10,000 applications on 1,000 nodes", "", words, "", *table(head, rows), ""]
@@ -172,9 +254,15 @@ def sweep(problem: EdgeCloud) -> None:
 
     plans = []
     for weight in (0.001, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999):
-        front = price_guided(problem, problem.objectives, m.Budget(evaluations=120), 1, weight=weight)
-        plans.append((weight, min(front.points, key=lambda p, w=weight: np.dot(p.values, (w, 1 - w))).plan))
-    sweep_figure(problem, plans, "1,000 applications, extended topology, load 0.4").savefig(HERE / "fig3_to_5.png", dpi=150)
+        front = price_guided(
+            problem, problem.objectives, m.Budget(evaluations=120), 1, weight=weight
+        )
+        plans.append(
+            (weight, min(front.points, key=lambda p, w=weight: np.dot(p.values, (w, 1 - w))).plan)
+        )
+    sweep_figure(problem, plans, "1,000 applications, extended topology, load 0.4").savefig(
+        HERE / "fig3_to_5.png", dpi=150
+    )
 
 
 def figures(instances: int) -> list[str]:
@@ -183,27 +271,58 @@ def figures(instances: int) -> list[str]:
     sweep(problem)
     lines = ["## Figs 3 to 5", "", "![front, layers and cost parts against w](fig3_to_5.png)", ""]
     lines += ["Plans built under prices, 120 price steps a weight.", ""]
-    betas, gammas = [(b, 0.8) for b in (0.05, 0.1, 0.3, 0.6, 0.9)], [(0.8, g) for g in (0.0, 0.2, 0.5, 0.8, 1.0)]
-    for name, settings in (("Fig 6: beta, gamma .8, H=20", betas), ("Fig 7: gamma, beta .8, H=20", gammas)):
+    betas, gammas = (
+        [(b, 0.8) for b in (0.05, 0.1, 0.3, 0.6, 0.9)],
+        [(0.8, g) for g in (0.0, 0.2, 0.5, 0.8, 1.0)],
+    )
+    for name, settings in (
+        ("Fig 6: beta, gamma .8, H=20", betas),
+        ("Fig 7: gamma, beta .8, H=20", gammas),
+    ):
         rows = []
         for beta, gamma in settings:
             found, seconds = m.sequential(problem, "given", "rollout", beta, gamma, 20)
             rows.append([beta, gamma, f"{found:.1f}", f"{seconds:.2f}"])
-        lines += [f"## {name} (given order)", "", *table(("beta", "gamma", "weighted sum", "CPU s"), rows), ""]
+        lines += [
+            f"## {name} (given order)",
+            "",
+            *table(("beta", "gamma", "weighted sum", "CPU s"), rows),
+            "",
+        ]
     return lines
 
 
-PARTS = {"model": model_table, "effort": effort, "scale": scale, "large": large, "table4": table4, "figures": figures, "exact": exact}
+PARTS = {
+    "model": model_table,
+    "effort": effort,
+    "scale": scale,
+    "large": large,
+    "table4": table4,
+    "figures": figures,
+    "exact": exact,
+}
 
 
 def main() -> None:
     """Run the parts asked for and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--instances", type=int, default=10, help="seeds of the tables with random instances")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--instances", type=int, default=10, help="seeds of the tables with random instances"
+    )
     parser.add_argument("--only", choices=list(PARTS), help="print one part, write nothing")
     arguments = parser.parse_args()
-    lines = ["# Edge-cloud: models, heuristics and bounds", "", facts("numba", "numpy", "pyomo"), ""]
-    lines += ["Times are CPU seconds, as the machine was shared; kernels are compiled beforehand.", ""]
+    lines = [
+        "# Edge-cloud: models, heuristics and bounds",
+        "",
+        facts("numba", "numpy", "pyomo"),
+        "",
+    ]
+    lines += [
+        "Times are CPU seconds, as the machine was shared; kernels are compiled beforehand.",
+        "",
+    ]
     lines += [f"{arguments.instances} seeds in each table with random instances.", ""]
     m.warm_up()
     if arguments.only is not None:

@@ -54,11 +54,21 @@ def main() -> None:
 def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:
     (folder / "cluster.json").write_text(json.dumps(cluster(nodes, pods, 1)), encoding="utf-8")
     prices = "\n".join(f"us-east-1,{size},{usd}" for size, (_, _, usd) in TYPES.items())
-    (folder / "prices.csv").write_text(f"location,size,on_demand_usd_per_hour\n{prices}\n", encoding="utf-8")
+    (folder / "prices.csv").write_text(
+        f"location,size,on_demand_usd_per_hour\n{prices}\n", encoding="utf-8"
+    )
     options = Options(name="large", rules=Rules(policy=Policy.parse(["default=100m,128Mi"])))
-    made, importing = timed(import_files, [folder / "cluster.json"], "rolling-update", options, prices=[folder / "prices.csv"])
+    made, importing = timed(
+        import_files,
+        [folder / "cluster.json"],
+        "rolling-update",
+        options,
+        prices=[folder / "prices.csv"],
+    )
     problem, origin = made.problem, made.origin
-    front, solving = timed(placeopt.solve, problem, "repack", budget=placeopt.Budget(seconds=120), seed=1)
+    front, solving = timed(
+        placeopt.solve, problem, "repack", budget=placeopt.Budget(seconds=120), seed=1
+    )
     replayed, exporting, judging, most = 0, 0.0, 0.0, 0
     for point in front.points:
         text, seconds = timed(export, problem, point.plan, origin, form="json")
@@ -75,12 +85,21 @@ def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:
     megabytes = (folder / "report.html").stat().st_size / 1e6
     return [
         ("import", f"{importing:.1f} s"),
-        ("`repack`, with a limit of 120 s", f"{solving:.0f} s, {len(front)} points, node cost {front.nadir[0]:.2f} to {front.ideal[0]:.2f}"),
-        ("points whose exported steps the referee replays to the same values", f"{replayed} of {len(front)}"),
+        (
+            "`repack`, with a limit of 120 s",
+            f"{solving:.0f} s, {len(front)} points, node cost {front.nadir[0]:.2f} to {front.ideal[0]:.2f}",
+        ),
+        (
+            "points whose exported steps the referee replays to the same values",
+            f"{replayed} of {len(front)}",
+        ),
         ("longest plan", f"{most:,} steps"),
         ("export as JSON with commands, the slowest point", f"{exporting:.2f} s"),
         ("replay by the referee, the slowest point", f"{judging:.3f} s"),
-        ("export as a script, the cheapest point", f"{scripting:.2f} s, {len(text) / 1e6:.1f} MB, {'legal bash' if legal else 'NOT LEGAL'}"),
+        (
+            "export as a script, the cheapest point",
+            f"{scripting:.2f} s, {len(text) / 1e6:.1f} MB, {'legal bash' if legal else 'NOT LEGAL'}",
+        ),
         ("report of the cheapest point", f"{reporting:.1f} s, {megabytes:.1f} MB"),
     ]
 

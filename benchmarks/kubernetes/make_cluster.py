@@ -1,6 +1,6 @@
 """A cluster as `kubectl get nodes,pods,services,... -A -o json` prints it: thousands of pods with all that real ones carry along.
 
-    python benchmarks/kubernetes/make_cluster.py --nodes 1000 --pods 15000 --seed 1 -o cluster.json
+python benchmarks/kubernetes/make_cluster.py --nodes 1000 --pods 15000 --seed 1 -o cluster.json
 """
 
 from __future__ import annotations
@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 
 #: machine type -> (milli-CPU, MiB) that its kubelet leaves to pods, USD per hour.
-TYPES = {"m5.2xlarge": (7910, 30500, 0.384), "m5.4xlarge": (15890, 61200, 0.768), "c5.4xlarge": (15890, 28400, 0.68)}
-CPUS, MEMORIES = ("50m", "100m", "100m", "250m", "500m", "1"), ("64Mi", "128Mi", "256Mi", "256Mi", "512Mi", "1Gi", "129e6")
+TYPES = {
+    "m5.2xlarge": (7910, 30500, 0.384),
+    "m5.4xlarge": (15890, 61200, 0.768),
+    "c5.4xlarge": (15890, 28400, 0.68),
+}
+CPUS, MEMORIES = (
+    ("50m", "100m", "100m", "250m", "500m", "1"),
+    ("64Mi", "128Mi", "256Mi", "256Mi", "512Mi", "1Gi", "129e6"),
+)
 _STAMP = "2026-01-05T10:00:00Z"
 
 
@@ -25,14 +32,27 @@ def cluster(nodes: int = 1000, pods: int = 15_000, seed: int = 1) -> dict[str, A
     room = [[cpu * 1.0, mib * 1.0] for cpu, mib in (TYPES[_type(m)][:2] for m in machines)]
     found: list[dict[str, Any]] = []
     for k, machine in enumerate(machines):
-        for daemon, (cpu, memory) in {"aws-node": ("50m", "64Mi"), "kube-proxy": ("100m", "64Mi"), "node-exporter": ("102m", "180Mi")}.items():
+        for daemon, (cpu, memory) in {
+            "aws-node": ("50m", "64Mi"),
+            "kube-proxy": ("100m", "64Mi"),
+            "node-exporter": ("102m", "180Mi"),
+        }.items():
             spec = _spec(daemon, cpu, memory, machine["metadata"]["name"])
-            found.append(_pod("kube-system", f"{daemon}-{k:05d}", {"app": daemon}, ("DaemonSet", daemon), spec))
+            found.append(
+                _pod(
+                    "kube-system", f"{daemon}-{k:05d}", {"app": daemon}, ("DaemonSet", daemon), spec
+                )
+            )
         room[k] = [room[k][0] - 252, room[k][1] - 308]
     services: list[dict[str, Any]] = []
     while len(found) < pods:
         _workload(rng, machines, room, found, services, pods - len(found))
-    return {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": machines + found + services}
+    return {
+        "apiVersion": "v1",
+        "kind": "List",
+        "metadata": {"resourceVersion": ""},
+        "items": machines + found + services,
+    }
 
 
 def _type(node: dict[str, Any]) -> str:
@@ -44,34 +64,74 @@ def _node(rng: np.random.Generator, k: int) -> dict[str, Any]:
     cpu, mib, _ = TYPES[kind]
     name, zone = f"ip-10-0-{k // 250}-{k % 250}.ec2.internal", f"us-east-1{'abc'[k % 3]}"
     labels = {
-        "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "node.kubernetes.io/instance-type": kind,
-        "topology.kubernetes.io/region": "us-east-1", "topology.kubernetes.io/zone": zone, "pool": "batch" if k % 10 == 0 else "general",
-    }  # fmt: skip
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "node.kubernetes.io/instance-type": kind,
+        "topology.kubernetes.io/region": "us-east-1",
+        "topology.kubernetes.io/zone": zone,
+        "pool": "batch" if k % 10 == 0 else "general",
+    }
     taints = [{"key": "pool", "value": "batch", "effect": "NoSchedule"}] if k % 10 == 0 else []
-    conditions = [{"type": t, "status": "True" if t == "Ready" else "False", "lastHeartbeatTime": _STAMP, "reason": "Kubelet", "message": "is fine"}
-                  for t in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")]  # fmt: skip
-    images = [{"names": [f"registry.example/team/app-{i}@sha256:{'0' * 64}"], "sizeBytes": 10**8 + i} for i in range(20)]
+    conditions = [
+        {
+            "type": t,
+            "status": "True" if t == "Ready" else "False",
+            "lastHeartbeatTime": _STAMP,
+            "reason": "Kubelet",
+            "message": "is fine",
+        }
+        for t in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+    ]
+    images = [
+        {"names": [f"registry.example/team/app-{i}@sha256:{'0' * 64}"], "sizeBytes": 10**8 + i}
+        for i in range(20)
+    ]
     spec = {"providerID": f"aws:///{zone}/i-{k:017d}", **({"taints": taints} if taints else {})}
-    status = {"capacity": {"cpu": str(-(-cpu // 1000)), "memory": f"{mib + 1500}Mi", "pods": "110"},
-              "allocatable": {"cpu": f"{cpu}m", "memory": f"{mib * 1024}Ki", "pods": "110"}, "conditions": conditions, "images": images}  # fmt: skip
-    about = {"name": name, "labels": labels, "uid": f"00000000-0000-0000-0001-{k:012d}", "creationTimestamp": _STAMP}
+    status = {
+        "capacity": {"cpu": str(-(-cpu // 1000)), "memory": f"{mib + 1500}Mi", "pods": "110"},
+        "allocatable": {"cpu": f"{cpu}m", "memory": f"{mib * 1024}Ki", "pods": "110"},
+        "conditions": conditions,
+        "images": images,
+    }
+    about = {
+        "name": name,
+        "labels": labels,
+        "uid": f"00000000-0000-0000-0001-{k:012d}",
+        "creationTimestamp": _STAMP,
+    }
     return {"apiVersion": "v1", "kind": "Node", "metadata": about, "spec": spec, "status": status}
 
 
-def _workload(rng: np.random.Generator, machines: list[dict[str, Any]], room: list[list[float]], pods: list[dict[str, Any]],
-              services: list[dict[str, Any]], most: int) -> None:  # fmt: skip
+def _workload(
+    rng: np.random.Generator,
+    machines: list[dict[str, Any]],
+    room: list[list[float]],
+    pods: list[dict[str, Any]],
+    services: list[dict[str, Any]],
+    most: int,
+) -> None:
     """Add a Deployment or StatefulSet with its pods on random nodes that have room, and a Service in front of it."""
     number = len(services)
     space, name = f"team-{number % 40:02d}", f"svc-{number:04d}"
     cpu, memory = CPUS[int(rng.integers(len(CPUS)))], MEMORIES[int(rng.integers(len(MEMORIES)))]
-    need = (1000.0 if cpu == "1" else float(cpu[:-1]), {"1Gi": 1024.0, "129e6": 124.0}.get(memory) or float(memory[:-2]))
+    need = (
+        1000.0 if cpu == "1" else float(cpu[:-1]),
+        {"1Gi": 1024.0, "129e6": 124.0}.get(memory) or float(memory[:-2]),
+    )
     stateful, batch = number % 12 == 0, number % 15 == 7
     digest = f"{int(rng.integers(16**9)):09x}"
     calls = [f"svc-{c:04d}" for c in range(max(0, number - 40), number) if c % 40 == number % 40]
     labels = {"app": name} | ({} if stateful else {"pod-template-hash": digest})
     owner = ("StatefulSet", name) if stateful else ("ReplicaSet", f"{name}-{digest}")
-    services.append({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": space},
-                     "spec": {"selector": {"app": name}, "ports": [{"port": 80}], "type": "ClusterIP"}})  # fmt: skip
+    services.append(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "namespace": space},
+            "spec": {"selector": {"app": name}, "ports": [{"port": 80}], "type": "ClusterIP"},
+        }
+    )
     for replica in range(min(most, int(rng.integers(1, 20)))):
         for k in rng.integers(0, len(machines), 200).tolist():
             if (k % 10 == 0) == batch and room[k][0] >= need[0] and room[k][1] >= need[1]:
@@ -81,44 +141,130 @@ def _workload(rng: np.random.Generator, machines: list[dict[str, Any]], room: li
         room[k] = [room[k][0] - need[0], room[k][1] - need[1]]
         spec = _spec(name, cpu, memory, machines[k]["metadata"]["name"], calls)
         if batch:
-            spec |= {"nodeSelector": {"pool": "batch"}, "tolerations": [*spec["tolerations"], {"key": "pool", "operator": "Exists"}]}
+            spec |= {
+                "nodeSelector": {"pool": "batch"},
+                "tolerations": [*spec["tolerations"], {"key": "pool", "operator": "Exists"}],
+            }
         own = f"{name}-{replica}" if stateful else f"{name}-{digest}-{replica:05d}"
         pods.append(_pod(space, own, labels, owner, spec))
 
 
-def _spec(name: str, cpu: str, memory: str, node: str, calls: list[str] | None = None) -> dict[str, Any]:
-    mount = {"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "name": "kube-api-access-x7k2p", "readOnly": True}
-    probe = {"httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"}, "initialDelaySeconds": 10, "periodSeconds": 10, "timeoutSeconds": 1}
+def _spec(
+    name: str, cpu: str, memory: str, node: str, calls: list[str] | None = None
+) -> dict[str, Any]:
+    mount = {
+        "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
+        "name": "kube-api-access-x7k2p",
+        "readOnly": True,
+    }
+    probe = {
+        "httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"},
+        "initialDelaySeconds": 10,
+        "periodSeconds": 10,
+        "timeoutSeconds": 1,
+    }
     container = {
-        "name": "app", "image": f"registry.example/team/{name}:v1.2.3", "imagePullPolicy": "IfNotPresent", "ports": [{"containerPort": 8080}],
-        "env": [{"name": "PORT", "value": "8080"}, *({"name": f"BACKEND_{i}_ADDR", "value": f"{c}:80"} for i, c in enumerate(calls or ()))],
-        "resources": {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory}}, "livenessProbe": probe, "readinessProbe": probe,
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True},
-        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "volumeMounts": [mount],
-    }  # fmt: skip
-    sources = [{"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}, {"configMap": {"name": "kube-root-ca.crt"}}]
+        "name": "app",
+        "image": f"registry.example/team/{name}:v1.2.3",
+        "imagePullPolicy": "IfNotPresent",
+        "ports": [{"containerPort": 8080}],
+        "env": [
+            {"name": "PORT", "value": "8080"},
+            *({"name": f"BACKEND_{i}_ADDR", "value": f"{c}:80"} for i, c in enumerate(calls or ())),
+        ],
+        "resources": {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory}},
+        "livenessProbe": probe,
+        "readinessProbe": probe,
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "runAsNonRoot": True,
+        },
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        "volumeMounts": [mount],
+    }
+    sources = [
+        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt"}},
+    ]
     return {
-        "containers": [container], "nodeName": node, "dnsPolicy": "ClusterFirst", "enableServiceLinks": True, "priority": 0,
+        "containers": [container],
+        "nodeName": node,
+        "dnsPolicy": "ClusterFirst",
+        "enableServiceLinks": True,
+        "priority": 0,
         "restartPolicy": "Always",
-        "schedulerName": "default-scheduler", "serviceAccountName": name, "terminationGracePeriodSeconds": 30,
-        "tolerations": [{"effect": "NoExecute", "key": f"node.kubernetes.io/{k}", "operator": "Exists", "tolerationSeconds": 300}
-                        for k in ("not-ready", "unreachable")],
-        "volumes": [{"name": "kube-api-access-x7k2p", "projected": {"defaultMode": 420, "sources": sources}}],
-    }  # fmt: skip
+        "schedulerName": "default-scheduler",
+        "serviceAccountName": name,
+        "terminationGracePeriodSeconds": 30,
+        "tolerations": [
+            {
+                "effect": "NoExecute",
+                "key": f"node.kubernetes.io/{k}",
+                "operator": "Exists",
+                "tolerationSeconds": 300,
+            }
+            for k in ("not-ready", "unreachable")
+        ],
+        "volumes": [
+            {"name": "kube-api-access-x7k2p", "projected": {"defaultMode": 420, "sources": sources}}
+        ],
+    }
 
 
-def _pod(space: str, name: str, labels: dict[str, str], owner: tuple[str, str], spec: dict[str, Any]) -> dict[str, Any]:
-    reference = {"apiVersion": "apps/v1", "blockOwnerDeletion": True, "controller": True, "kind": owner[0], "name": owner[1], "uid": "0" * 36}
-    conditions = [{"lastProbeTime": None, "lastTransitionTime": _STAMP, "status": "True", "type": t}
-                  for t in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")]  # fmt: skip
-    running = {"containerID": f"containerd://{'a' * 64}", "image": spec["containers"][0]["image"],
-               "imageID": f"sha256:{'b' * 64}",
-               "lastState": {}, "name": "app", "ready": True, "restartCount": 0, "started": True,
-               "state": {"running": {"startedAt": _STAMP}}}  # fmt: skip
-    about = {"name": name, "namespace": space, "labels": labels, "ownerReferences": [reference], "uid": "1" * 36, "resourceVersion": "123456",
-             "creationTimestamp": _STAMP, "generateName": name.rsplit("-", 1)[0] + "-", "annotations": {"prometheus.io/scrape": "true"}}  # fmt: skip
-    status = {"phase": "Running", "conditions": conditions, "containerStatuses": [running], "hostIP": "10.0.0.1", "podIP": "10.1.0.1",
-              "qosClass": "Burstable", "startTime": _STAMP}  # fmt: skip
+def _pod(
+    space: str, name: str, labels: dict[str, str], owner: tuple[str, str], spec: dict[str, Any]
+) -> dict[str, Any]:
+    reference = {
+        "apiVersion": "apps/v1",
+        "blockOwnerDeletion": True,
+        "controller": True,
+        "kind": owner[0],
+        "name": owner[1],
+        "uid": "0" * 36,
+    }
+    conditions = [
+        {"lastProbeTime": None, "lastTransitionTime": _STAMP, "status": "True", "type": t}
+        for t in (
+            "PodReadyToStartContainers",
+            "Initialized",
+            "Ready",
+            "ContainersReady",
+            "PodScheduled",
+        )
+    ]
+    running = {
+        "containerID": f"containerd://{'a' * 64}",
+        "image": spec["containers"][0]["image"],
+        "imageID": f"sha256:{'b' * 64}",
+        "lastState": {},
+        "name": "app",
+        "ready": True,
+        "restartCount": 0,
+        "started": True,
+        "state": {"running": {"startedAt": _STAMP}},
+    }
+    about = {
+        "name": name,
+        "namespace": space,
+        "labels": labels,
+        "ownerReferences": [reference],
+        "uid": "1" * 36,
+        "resourceVersion": "123456",
+        "creationTimestamp": _STAMP,
+        "generateName": name.rsplit("-", 1)[0] + "-",
+        "annotations": {"prometheus.io/scrape": "true"},
+    }
+    status = {
+        "phase": "Running",
+        "conditions": conditions,
+        "containerStatuses": [running],
+        "hostIP": "10.0.0.1",
+        "podIP": "10.1.0.1",
+        "qosClass": "Burstable",
+        "startTime": _STAMP,
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec, "status": status}
 
 
@@ -135,7 +281,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
-    arguments.output.write_text(json.dumps(cluster(arguments.nodes, arguments.pods, arguments.seed), indent=4), encoding="utf-8")
+    arguments.output.write_text(
+        json.dumps(cluster(arguments.nodes, arguments.pods, arguments.seed), indent=4),
+        encoding="utf-8",
+    )
     arguments.output.with_suffix(".prices.json").write_text(json.dumps(prices()), encoding="utf-8")
 
 

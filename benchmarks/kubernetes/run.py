@@ -1,6 +1,6 @@
 """How long importing a large cluster takes, and what a plan for it saves; writes benchmarks/kubernetes/results.md.
 
-    python benchmarks/kubernetes/run.py [--nodes 1000] [--pods 15000] [--seconds 60]
+python benchmarks/kubernetes/run.py [--nodes 1000] [--pods 15000] [--seconds 60]
 """
 
 from __future__ import annotations
@@ -34,16 +34,35 @@ from placeopt.cli import main
 atexit.register(lambda: print("PEAK", open("/proc/self/status").read().split("VmHWM:")[1].split()[0], file=sys.stderr))
 main(sys.argv[1:])
 """
-HEAD = ("method", "wall s", "points", "USD/h now", "cheapest", "saved", "gap", "starts", "disruptions", "steps replayed", "violations")
+HEAD = (
+    "method",
+    "wall s",
+    "points",
+    "USD/h now",
+    "cheapest",
+    "saved",
+    "gap",
+    "starts",
+    "disruptions",
+    "steps replayed",
+    "violations",
+)
 
 
 def timed(arguments: list[str]) -> tuple[float, float, float, str]:
     """Run placeopt in a process of its own: (wall seconds, CPU seconds, peak MiB, stderr)."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, check=True
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.perf_counter() - begin, cpu, int(done.stderr.split("PEAK ")[1].split()[0]) / 1024, done.stderr
+    return (
+        time.perf_counter() - begin,
+        cpu,
+        int(done.stderr.split("PEAK ")[1].split()[0]) / 1024,
+        done.stderr,
+    )
 
 
 def imports(folder: Path, made: dict[str, Any]) -> list[list[object]]:
@@ -52,14 +71,36 @@ def imports(folder: Path, made: dict[str, Any]) -> list[list[object]]:
     (folder / "cluster.json").write_text(text, encoding="utf-8")
     made = json.loads(text)  # nothing in it shared, which PyYAML would write as aliases
     with open(folder / "cluster.yaml", "w", encoding="utf-8") as stream:
-        yaml.dump(made, stream, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=1000)
+        yaml.dump(
+            made,
+            stream,
+            Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+            sort_keys=False,
+            width=1000,
+        )
     (folder / "prices.json").write_text(json.dumps(prices()), encoding="utf-8")
     found = []
     for name in ("cluster.yaml", "cluster.json"):
         path = folder / name
-        arguments = ["import", "kubernetes", str(path), "--to", "rolling-update", "--prices", str(folder / "prices.json")]
+        arguments = [
+            "import",
+            "kubernetes",
+            str(path),
+            "--to",
+            "rolling-update",
+            "--prices",
+            str(folder / "prices.json"),
+        ]
         wall, cpu, peak, _ = timed([*arguments, "-o", str(folder / "instance.json")])
-        found.append([name.partition(".")[2].upper(), f"{path.stat().st_size / 2**20:.0f} MiB", f"{wall:.1f}", f"{cpu:.1f}", f"{peak:.0f}"])
+        found.append(
+            [
+                name.partition(".")[2].upper(),
+                f"{path.stat().st_size / 2**20:.0f} MiB",
+                f"{wall:.1f}",
+                f"{cpu:.1f}",
+                f"{peak:.0f}",
+            ]
+        )
     return found[::-1]
 
 
@@ -80,11 +121,26 @@ def solves(folder: Path, seconds: float) -> tuple[list[list[object]], list[str]]
         best = min(front.points, key=lambda p: p.values[0])
         gain = 1 - best.values[0] / problem.initial_cost
         bound = "-" if best.gap is None else f"{best.gap:.1%}"
-        rows.append([f"`{method}`", f"{wall:.0f}", len(front.points), f"{problem.initial_cost:.2f}", f"{best.values[0]:.2f}", f"{gain:.0%}", bound,
-                     f"{best.values[1]:.0f}", f"{best.values[2]:.0f}", steps, violations])  # fmt: skip
+        rows.append(
+            [
+                f"`{method}`",
+                f"{wall:.0f}",
+                len(front.points),
+                f"{problem.initial_cost:.2f}",
+                f"{best.values[0]:.2f}",
+                f"{gain:.0%}",
+                bound,
+                f"{best.values[1]:.0f}",
+                f"{best.values[2]:.0f}",
+                steps,
+                violations,
+            ]
+        )
     fixed = sum(len(a.microservices) for a in problem.applications if not a.reschedulable)
     moving = sum(len(a.microservices) for a in problem.applications if a.reschedulable)
-    return rows, [f"{len(problem.nodes)} nodes (those of anchors included), {moving} pods that may move, {fixed} that stay."]
+    return rows, [
+        f"{len(problem.nodes)} nodes (those of anchors included), {moving} pods that may move, {fixed} that stay."
+    ]
 
 
 def main() -> None:
@@ -102,14 +158,23 @@ def main() -> None:
         answers, words = solves(folder, arguments.seconds)
     wall, cpu = ("met" if float(str(rows[0][k])) <= LIMIT_SECONDS else "missed" for k in (2, 3))
     lines = [
-        "# A large cluster, imported and repacked", "",
+        "# A large cluster, imported and repacked",
+        "",
         f"{about} `python benchmarks/kubernetes/run.py`: {arguments.nodes} nodes and {arguments.pods} pods made by `make_cluster.py`,",
-        "as kubectl prints them. A fresh process each; the whole command counts: start, reading, checking, writing instance and origin file.", "",
-        *table(("file", "size", "wall s", "CPU s", "peak MiB"), rows), "",
-        f"The aim, JSON in at most {LIMIT_SECONDS} s: {wall} by the clock, {cpu} in CPU seconds (the load of the machine is above).", "",
-        f"## A plan, replayed step by step ({arguments.seconds:g} s each)", "", *words, "",
-        *table(HEAD, answers), "", "Node selectors, taints and required affinity are in the instance (by anchors), so no plan breaks them.",
-    ]  # fmt: skip
+        "as kubectl prints them. A fresh process each; the whole command counts: start, reading, checking, writing instance and origin file.",
+        "",
+        *table(("file", "size", "wall s", "CPU s", "peak MiB"), rows),
+        "",
+        f"The aim, JSON in at most {LIMIT_SECONDS} s: {wall} by the clock, {cpu} in CPU seconds (the load of the machine is above).",
+        "",
+        f"## A plan, replayed step by step ({arguments.seconds:g} s each)",
+        "",
+        *words,
+        "",
+        *table(HEAD, answers),
+        "",
+        "Node selectors, taints and required affinity are in the instance (by anchors), so no plan breaks them.",
+    ]
     text = "\n".join(lines) + "\n"
     arguments.output.write_text(text, encoding="utf-8")
     print(text)

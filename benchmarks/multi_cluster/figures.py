@@ -21,7 +21,12 @@ HERE = Path(__file__).parent
 #: Steps of an agent; the paper's 2,000 episodes are 200,000.
 STEPS = {"ppo": 100_000, "dqn": 50_000}
 #: What Figures 5 and 6 show of an episode: its key, the label, what it is multiplied by.
-SHOWN = (("reward", "reward", 1.0), ("acceptance", "rejected, %", 100.0), ("cost", "cost, units", 1.0), ("latency_ms", "latency, ms", 1.0))
+SHOWN = (
+    ("reward", "reward", 1.0),
+    ("acceptance", "rejected, %", 100.0),
+    ("cost", "cost, units", 1.0),
+    ("latency_ms", "latency, ms", 1.0),
+)
 
 
 def curve(algorithm: str, weights: tuple[float, ...]) -> list[tuple[int, dict[str, float]]]:
@@ -29,7 +34,9 @@ def curve(algorithm: str, weights: tuple[float, ...]) -> list[tuple[int, dict[st
     from placeopt.rl.training import train
 
     steps, found = STEPS[algorithm], []
-    settings = replace(defaults(algorithm).with_options({"steps": steps, "seed": 1}), weights=weights)
+    settings = replace(
+        defaults(algorithm).with_options({"steps": steps, "seed": 1}), weights=weights
+    )
     environment = {"semantics": "published"}
     train(
         multi_cluster.batch(None, settings.num_envs, **environment),
@@ -61,8 +68,14 @@ def training() -> None:
 def tables() -> dict[str, tuple[list[str], list[list[str]]]]:
     """Return the tables of results.md under headings of figures: heading -> column names, rows."""
     found = {}
-    for section in re.split(r"^## ", (HERE / "results.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")]
+    for section in re.split(
+        r"^## ", (HERE / "results.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )[1:]:
+        rows = [
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in section.splitlines()
+            if line.startswith("|")
+        ]
         if section.startswith("Figure"):
             found[section.splitlines()[0]] = (rows[0], rows[2:])
     return found
@@ -70,14 +83,29 @@ def tables() -> dict[str, tuple[list[str], list[list[str]]]]:
 
 def scaling() -> None:
     """Draw rejections, cost, latency and Gini coefficient by ratio and by number of clusters, of what needs no training."""
-    chosen = {heading: rows for heading, rows in tables().items() if heading.startswith(("Figure 8", "Figure 9"))}
+    chosen = {
+        heading: rows
+        for heading, rows in tables().items()
+        if heading.startswith(("Figure 8", "Figure 9"))
+    }
     figure = Figure(figsize=(15, 3.2 * len(chosen)), layout="constrained")
     axes = figure.subplots(len(chosen), 4)
     for row, (heading, (names, rows)) in zip(axes, chosen.items(), strict=True):
-        for panel, (k, label) in zip(row, enumerate(("rejected, %", "cost, units", "latency, ms", "Gini coefficient")), strict=True):
+        for panel, (k, label) in zip(
+            row,
+            enumerate(("rejected, %", "cost, units", "latency, ms", "Gini coefficient")),
+            strict=True,
+        ):
             for column, name in enumerate(names[1:], start=1):
                 values = [float(cells[column].split("/")[k].split("(")[0]) for cells in rows]
-                panel.plot([int(cells[0]) for cells in rows], values, marker="o", markersize=3, linewidth=1.3, label=name)
+                panel.plot(
+                    [int(cells[0]) for cells in rows],
+                    values,
+                    marker="o",
+                    markersize=3,
+                    linewidth=1.3,
+                    label=name,
+                )
             panel.set(xlabel=names[0], ylabel=label)
         row[0].set_title(heading, loc="left", fontsize=9)
     axes[0][0].legend(fontsize=7)

@@ -28,7 +28,14 @@ sys.path.insert(0, str(HERE.parent))
 import machine  # noqa: E402
 
 #: Where departures are real a decision matters for longer; at few arrivals there is less to gain, and it takes longer.
-LONG = {"steps": 800_000, "gamma": 0.97, "gae_lambda": 0.95, "entropy": 0.002, "num_envs": 128, "batch_size": 3200}
+LONG = {
+    "steps": 800_000,
+    "gamma": 0.97,
+    "gae_lambda": 0.95,
+    "entropy": 0.002,
+    "num_envs": 128,
+    "batch_size": 3200,
+}
 #: Name -> environment, algorithm, settings that differ from the defaults.
 RUNS: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "published": ({"semantics": "published"}, "ppo", {"steps": 400_000}),
@@ -68,10 +75,20 @@ Facts = dict[str, tuple[float, float]]
 
 def path_of(name: str, seed: int) -> Path:
     """Return where a policy is kept."""
-    return policy_file.BUNDLED / f"multi-cluster-{name}.npz" if seed == SEEDS[0] else HERE / "policies" / f"{name}-seed{seed}.npz"
+    return (
+        policy_file.BUNDLED / f"multi-cluster-{name}.npz"
+        if seed == SEEDS[0]
+        else HERE / "policies" / f"{name}-seed{seed}.npz"
+    )
 
 
-def measure(environment: dict[str, Any], choose: Chooser, weights: Any, episodes: int = EPISODES, **options: Any) -> Facts:
+def measure(
+    environment: dict[str, Any],
+    choose: Chooser,
+    weights: Any,
+    episodes: int = EPISODES,
+    **options: Any,
+) -> Facts:
     """Return what a policy comes to."""
     batch = multi_cluster.batch(None, min(500, episodes), **(environment | options))
     return summary(evaluate(batch, choose, episodes, weights, FIRST))
@@ -83,7 +100,12 @@ def train(name: str, seed: int) -> None:
 
     environment, algorithm, options = RUNS[name]
     settings = replace(defaults(algorithm).with_options(options | {"seed": seed}), weights=DRAWN)
-    policy = learn(multi_cluster.batch(None, settings.num_envs, **environment), "multi-cluster", settings, environment=environment)
+    policy = learn(
+        multi_cluster.batch(None, settings.num_envs, **environment),
+        "multi-cluster",
+        settings,
+        environment=environment,
+    )
     finish(name, seed, policy)
 
 
@@ -93,8 +115,13 @@ def finish(name: str, seed: int, policy: Policy) -> None:
     score = policy.shape.score
     found = {}
     for strategy, weights in multi_cluster.PREFERENCES.items():
-        ours, other = (measure(environment, choose, weights, 500) for choose in (policy.act, greedy(score)))
-        facts = {"reward": round(ours["reward"][0], 2), "acceptance": round(ours["acceptance"][0], 4)}
+        ours, other = (
+            measure(environment, choose, weights, 500) for choose in (policy.act, greedy(score))
+        )
+        facts = {
+            "reward": round(ours["reward"][0], 2),
+            "acceptance": round(ours["acceptance"][0], 4),
+        }
         found[strategy] = facts | {"one-step greedy": round(other["reward"][0], 2)}
     card = {
         "summary": SUMMARIES[name],
@@ -105,10 +132,16 @@ def finish(name: str, seed: int, policy: Policy) -> None:
     path = path_of(name, seed)
     path.parent.mkdir(exist_ok=True)
     policy_file.write(policy.with_card(**card), path)
-    print(path, policy.card["cpu_seconds"], {key: tuple(value.values()) for key, value in found.items()})
+    print(
+        path,
+        policy.card["cpu_seconds"],
+        {key: tuple(value.values()) for key, value in found.items()},
+    )
 
 
-def baseline(environment: dict[str, Any], name: str, episodes: int = EPISODES, **options: Any) -> dict[str, Facts]:
+def baseline(
+    environment: dict[str, Any], name: str, episodes: int = EPISODES, **options: Any
+) -> dict[str, Facts]:
     """Return what a baseline comes to by strategy; it takes the same actions for every one, so that it plays once."""
     batch = multi_cluster.batch(None, min(500, episodes), **(environment | options))
     rng, earned, accepted = np.random.default_rng(1), [], []
@@ -117,12 +150,19 @@ def baseline(environment: dict[str, Any], name: str, episodes: int = EPISODES, *
         earned.append(known.play(batch, known.of(name, ()), rng))
         accepted.append(batch.info()["acceptance"])
     parts, acceptance = np.concatenate(earned), np.concatenate(accepted)
-    return {key: summary({"reward": parts @ np.array(weights), "acceptance": acceptance}) for key, weights in multi_cluster.PREFERENCES.items()}
+    return {
+        key: summary({"reward": parts @ np.array(weights), "acceptance": acceptance})
+        for key, weights in multi_cluster.PREFERENCES.items()
+    }
 
 
 def there(name: str) -> dict[int, Policy]:
     """Return the trained policies of a name by seed."""
-    return {seed: policy_file.read(path_of(name, seed)) for seed in SEEDS if path_of(name, seed).exists()}
+    return {
+        seed: policy_file.read(path_of(name, seed))
+        for seed in SEEDS
+        if path_of(name, seed).exists()
+    }
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -143,7 +183,10 @@ def against_the_paper() -> Iterator[str]:
             continue
         rows, wins, every = [], 0, 0
         for strategy, weights in multi_cluster.PREFERENCES.items():
-            facts = [measure({"semantics": "published"}, policy.act, weights) for policy in policies.values()]
+            facts = [
+                measure({"semantics": "published"}, policy.act, weights)
+                for policy in policies.values()
+            ]
             paper, best = PAPER[strategy][column], max(line[0] for line in PAPER[strategy])
             each = [one["reward"][0] for one in facts]
             wins += min(each) > best
@@ -151,10 +194,27 @@ def against_the_paper() -> Iterator[str]:
             ours = (
                 f"**{number(mean(facts, 'reward'))}** ({', '.join(number(r, 1) for r in each)})",
                 number(100 * (1 - mean(facts, "acceptance")), 3),
-                *(number(mean(facts, key), digits) for key, digits in (("cost", 2), ("latency_ms", 1), ("cpu_usage", 1), ("gini", 2))),
+                *(
+                    number(mean(facts, key), digits)
+                    for key, digits in (
+                        ("cost", 2),
+                        ("latency_ms", 1),
+                        ("cpu_usage", 1),
+                        ("gini", 2),
+                    )
+                ),
             )
             rows.append((strategy, *(f"{p} / {o}" for p, o in zip(paper, ours, strict=True)), best))
-        head = ("strategy", "reward", "rejected %", "cost", "latency ms", "cpu %", "Gini", "paper's best")
+        head = (
+            "strategy",
+            "reward",
+            "rejected %",
+            "cost",
+            "latency ms",
+            "cpu %",
+            "Gini",
+            "paper's best",
+        )
         yield f"### {label}, published semantics"
         yield ""
         yield f"One preference-conditioned policy for all eight strategies, rewards of {len(policies)} seed(s) in brackets; paper / ours."
@@ -181,7 +241,10 @@ def fixed() -> Iterator[str]:
             each = [one["reward"][0] for one in ours]
             above += min(each) > best
             kept += mean(ours, "acceptance") >= accepted - 0.01
-            cells = [f"{number(one['reward'][0])} / {100 * one['acceptance'][0]:.2f}" for one in others.values()]
+            cells = [
+                f"{number(one['reward'][0])} / {100 * one['acceptance'][0]:.2f}"
+                for one in others.values()
+            ]
             mine = f"**{number(float(np.mean(each)))}** ({', '.join(map(number, each))}) / {100 * mean(ours, 'acceptance'):.2f}"
             rows.append((strategy, mine, *cells, f"{ours[0]['reward'][1]:.2f}"))
         yield f"### Fixed semantics, {rate:g} arrivals per unit of time"
@@ -189,43 +252,85 @@ def fixed() -> Iterator[str]:
         yield f"Reward / acceptance in %; {len(policies)} seed(s). With every seed above all others: {above} of 8 strategies; acceptance not below"
         yield f"the best greedy's less one point: {kept} of 8. All play the same episodes, so that differences are surer than the half widths say."
         yield ""
-        yield from machine.table(("strategy", "DS-PPO", *known.BASELINES, "myopic", "half width"), rows)
+        yield from machine.table(
+            ("strategy", "DS-PPO", *known.BASELINES, "myopic", "half width"), rows
+        )
         yield ""
 
 
 def zero_shot(episodes: int = 50) -> Iterator[str]:
     """Yield what policies trained on four clusters do on more of them, with the paper's replicas of C to 4 C."""
-    for name, environment in (("published", {"semantics": "published"}), ("fixed-rate20", {"rate": 20.0})):
+    for name, environment in (
+        ("published", {"semantics": "published"}),
+        ("fixed-rate20", {"rate": 20.0}),
+    ):
         for seed, policy in list(there(name).items())[:1]:
             rows = []
             for clusters in (4, 8, 16, 32):
                 options = {"clusters": clusters, "replicas": (clusters, 4 * clusters)}
-                played = [baseline(environment, who, episodes, **options) for who in ("cpu-greedy", "binpack")]
+                played = [
+                    baseline(environment, who, episodes, **options)
+                    for who in ("cpu-greedy", "binpack")
+                ]
                 for strategy in ("cost", "balanced"):
-                    weights, score = multi_cluster.PREFERENCES[strategy], greedy(multi_cluster.SCORE)
-                    facts = [measure(environment, who, weights, episodes, **options) for who in (policy.act, score)]
+                    weights, score = (
+                        multi_cluster.PREFERENCES[strategy],
+                        greedy(multi_cluster.SCORE),
+                    )
+                    facts = [
+                        measure(environment, who, weights, episodes, **options)
+                        for who in (policy.act, score)
+                    ]
                     facts += [one[strategy] for one in played]
-                    rows.append((clusters, strategy, *(f"{number(f['reward'][0])} / {100 * f['acceptance'][0]:.1f}" for f in facts)))
+                    rows.append(
+                        (
+                            clusters,
+                            strategy,
+                            *(
+                                f"{number(f['reward'][0])} / {100 * f['acceptance'][0]:.1f}"
+                                for f in facts
+                            ),
+                        )
+                    )
             yield f"### Zero-shot: trained on 4 clusters ({name}, seed {seed})"
             yield ""
             yield f"Reward / acceptance in %, {episodes} episodes, C to 4 C replicas a request. In the published semantics refusing what no single"
             yield "cluster can take earns +1, more than any placement: there reward says little where requests are large."
             yield ""
-            yield from machine.table(("clusters", "strategy", "DS-PPO", "myopic", "cpu-greedy", "binpack"), rows)
+            yield from machine.table(
+                ("clusters", "strategy", "DS-PPO", "myopic", "cpu-greedy", "binpack"), rows
+            )
             yield ""
 
 
 def ratios(episodes: int = 100) -> Iterator[str]:
     """Yield what more replicas a request do, on four clusters."""
-    for name, environment in (("published", {"semantics": "published"}), ("fixed-rate5", {"rate": 5.0})):
+    for name, environment in (
+        ("published", {"semantics": "published"}),
+        ("fixed-rate5", {"rate": 5.0}),
+    ):
         for policy in list(there(name).values())[:1]:
             rows = []
             for ratio in (1, 2, 3, 4, 6, 8):
                 options = {"replicas": (4 * ratio, 4 * ratio)}
                 weights = multi_cluster.PREFERENCES["balanced"]
-                facts = [measure(environment, who, weights, episodes, **options) for who in (policy.act, greedy(multi_cluster.SCORE))]
-                facts += [baseline(environment, who, episodes, **options)["balanced"] for who in ("cpu-greedy", "binpack")]
-                rows.append((ratio, *(f"{number(f['reward'][0])} / {100 * (1 - f['acceptance'][0]):.1f}" for f in facts)))
+                facts = [
+                    measure(environment, who, weights, episodes, **options)
+                    for who in (policy.act, greedy(multi_cluster.SCORE))
+                ]
+                facts += [
+                    baseline(environment, who, episodes, **options)["balanced"]
+                    for who in ("cpu-greedy", "binpack")
+                ]
+                rows.append(
+                    (
+                        ratio,
+                        *(
+                            f"{number(f['reward'][0])} / {100 * (1 - f['acceptance'][0]):.1f}"
+                            for f in facts
+                        ),
+                    )
+                )
             yield f"### Replicas per cluster, 1 to 8 ({name}, balanced)"
             yield ""
             yield f"Reward / rejected in %, {episodes} episodes, four clusters."
@@ -241,13 +346,25 @@ def times() -> Iterator[str]:
         for seed, policy in there(name).items():
             card, steps = policy.card, policy.card["steps"]
             paper = {"published": "1598 s", "published-dqn": "988 s"}.get(name, "-")
-            rows.append((name, seed, f"{steps:,}", f"{card['cpu_seconds']:.0f}", f"{card['cpu_seconds'] * 200_000 / steps:.0f}", paper))
+            rows.append(
+                (
+                    name,
+                    seed,
+                    f"{steps:,}",
+                    f"{card['cpu_seconds']:.0f}",
+                    f"{card['cpu_seconds'] * 200_000 / steps:.0f}",
+                    paper,
+                )
+            )
     yield "### Training times"
     yield ""
     yield "CPU seconds of one process with one thread; the machine was shared, so that they are upper bounds. The paper's times are for one"
     yield "strategy each, 2000 episodes of 100 steps, on a 14-core i7-12700H; ours are for one policy that serves all."
     yield ""
-    yield from machine.table(("policy", "seed", "steps", "CPU s", "CPU s per 2000 episodes", "paper, 2000 episodes"), rows)
+    yield from machine.table(
+        ("policy", "seed", "steps", "CPU s", "CPU s per 2000 episodes", "paper, 2000 episodes"),
+        rows,
+    )
 
 
 PARTS = {part.__name__: part for part in (against_the_paper, fixed, zero_shot, ratios, times)}
@@ -257,7 +374,10 @@ def write(name: str) -> None:
     """Write one part of learned.md anew; the others stay."""
     page = HERE / "learned.md"
     text = page.read_text(encoding="utf-8") if page.exists() else ""
-    known_parts = {key: body.strip() for key, _, body in (chunk.partition(" -->") for chunk in text.split("<!-- part ")[1:])}
+    known_parts = {
+        key: body.strip()
+        for key, _, body in (chunk.partition(" -->") for chunk in text.split("<!-- part ")[1:])
+    }
     facts = machine.facts("placeopt", "numpy", "numba")
     known_parts[name] = "\n".join([*PARTS[name](), "", f"Measured {facts}"]).strip()
     head = [
@@ -271,7 +391,12 @@ def write(name: str) -> None:
         "![reward, rejections, cost and latency during training](fig5_6.png)",
         "",
     ]
-    body = [line for key in PARTS if key in known_parts for line in (f"<!-- part {key} -->", "", known_parts[key], "")]
+    body = [
+        line
+        for key in PARTS
+        if key in known_parts
+        for line in (f"<!-- part {key} -->", "", known_parts[key], "")
+    ]
     page.write_text("\n".join(head + body).rstrip() + "\n", encoding="utf-8")
     print(name, flush=True)
 

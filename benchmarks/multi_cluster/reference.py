@@ -14,7 +14,9 @@ FFD, FFI, BF1B1, REJECT = range(4)
 def gini(loads: list[int]) -> float:
     """Return equation (10) of the paper."""
     total = sum(loads)
-    return sum(abs(a - b) for a in loads for b in loads) / (2 * len(loads) * total) if total else 0.0
+    return (
+        sum(abs(a - b) for a in loads for b in loads) / (2 * len(loads) * total) if total else 0.0
+    )
 
 
 class Plain:
@@ -32,12 +34,21 @@ class Plain:
         w = stream.world
         self.published, self.C, self.T = stream.published, stream.clusters, stream.steps
         self.unit, self.scale = w.unit.tolist(), w.scale.tolist()
-        self.capacity, self.limit, self.used = w.capacity[k].tolist(), w.limit[k].tolist(), w.used[k].tolist()
+        self.capacity, self.limit, self.used = (
+            w.capacity[k].tolist(),
+            w.limit[k].tolist(),
+            w.used[k].tolist(),
+        )
         self.price, self.matrix = w.price[k].tolist(), w.matrix[k].tolist()
         self.base = [sum(row) / (self.C - 1) for row in self.matrix]
         names = ("demand", "replicas", "arrival", "departure", "threshold", "increase")
-        self.requests = [dict(zip(names, values, strict=True)) for values in zip(*(getattr(w, n)[k].tolist() for n in names), strict=True)]
-        self.believed = [[self.capacity[c][r] - self.used[c][r] for r in range(2)] for c in range(self.C)]
+        self.requests = [
+            dict(zip(names, values, strict=True))
+            for values in zip(*(getattr(w, n)[k].tolist() for n in names), strict=True)
+        ]
+        self.believed = [
+            [self.capacity[c][r] - self.used[c][r] for r in range(2)] for c in range(self.C)
+        ]
         self.ever, self.running, self.t = [0] * self.C, [], 0
         self.most, self.last = stream.replicas[1], 0.0
 
@@ -54,7 +65,9 @@ class Plain:
     def first_fit(self, decreasing: bool) -> list[int]:
         """Return algorithm 1 of the paper, whole replicas, clusters filled to 100 per cent."""
         free = [[self.capacity[c][r] - self.used[c][r] for r in range(2)] for c in range(self.C)]
-        most = min(self.asked, *(free[c][r] // self.demand[r] for c in range(self.C) for r in range(2)))
+        most = min(
+            self.asked, *(free[c][r] // self.demand[r] for c in range(self.C) for r in range(2))
+        )
         most = max(1, min(most, self.asked - 1))
         split, left = [0] * self.C, self.asked
         order = sorted(range(self.C), key=lambda c: free[c][0], reverse=decreasing)
@@ -62,7 +75,9 @@ class Plain:
             before = left
             for c in order:
                 for take in (most, 1):
-                    if 0 < take <= left and all((split[c] + take) * self.demand[r] <= free[c][r] for r in range(2)):
+                    if 0 < take <= left and all(
+                        (split[c] + take) * self.demand[r] <= free[c][r] for r in range(2)
+                    ):
                         split[c] += take
                         left -= take
                         break
@@ -75,7 +90,10 @@ class Plain:
         for _ in range(self.asked):
             left = {}
             for c in range(self.C):
-                rest = [self.capacity[c][r] - self.used[c][r] - (split[c] + 1) * self.demand[r] for r in range(2)]
+                rest = [
+                    self.capacity[c][r] - self.used[c][r] - (split[c] + 1) * self.demand[r]
+                    for r in range(2)
+                ]
                 if min(rest) >= 0:
                     left[c] = (rest[0] / self.capacity[c][0], rest[1] / self.capacity[c][1])
             if not left:
@@ -129,7 +147,9 @@ class Plain:
 
     def fits(self, c: int, replicas: int) -> bool:
         """Return whether replicas of the request at hand have room on a cluster."""
-        return all(self.used[c][r] + replicas * self.demand[r] <= self.limit[c][r] for r in range(2))
+        return all(
+            self.used[c][r] + replicas * self.demand[r] <= self.limit[c][r] for r in range(2)
+        )
 
     def mask(self) -> list[bool]:
         """Return which actions are legal."""
@@ -150,7 +170,12 @@ class Plain:
         """Return the rows of the paper: cpu and memory in use and in all, latency; the request."""
         request = self.requests[self.t]
         lasts = request["departure"] - request["arrival"]
-        own = [self.asked, *(d * u for d, u in zip(self.demand, self.unit, strict=False)), request["threshold"], lasts]
+        own = [
+            self.asked,
+            *(d * u for d, u in zip(self.demand, self.unit, strict=False)),
+            request["threshold"],
+            lasts,
+        ]
         rows = []
         for c in range(self.C):
             sizes = [x[c][r] * self.unit[r] for r in range(2) for x in (self.used, self.capacity)]
@@ -174,12 +199,25 @@ class Plain:
         """Return the columns of the core; see `placeopt.sequential.multi_cluster_batch.MultiCluster`."""
         request, mask, refusal = self.requests[self.t], self.mask(), self.refusal()[0]
         lasts, asked = (request["departure"] - request["arrival"]) * self.unit[2], self.asked
-        loads = self.ever[:] if self.published else [sum(p[c] for _, p in self.running) for c in range(self.C)]
+        loads = (
+            self.ever[:]
+            if self.published
+            else [sum(p[c] for _, p in self.running) for c in range(self.C)]
+        )
         left = [[self.capacity[c][r] - self.used[c][r] for r in range(2)] for c in range(self.C)]
-        free = [sum(row[r] for row in left) / sum(row[r] for row in self.capacity) for r in range(2)]
+        free = [
+            sum(row[r] for row in left) / sum(row[r] for row in self.capacity) for r in range(2)
+        ]
         rate = (self.t + 1) / max(request["arrival"] * self.unit[2], 1e-9)
         amounts = [asked * d * u for d, u in zip(self.demand, self.unit, strict=False)]
-        shared = [asked / self.most, amounts[0] / 4, amounts[1] / 8, request["threshold"] / 1000, lasts / (1 + lasts), request["increase"] * 5]
+        shared = [
+            asked / self.most,
+            amounts[0] / 4,
+            amounts[1] / 8,
+            request["threshold"] / 1000,
+            lasts / (1 + lasts),
+            request["increase"] * 5,
+        ]
         shared += [1 - self.t / self.T, *free, self.last, rate / (rate + 20), refusal]
         rows, total = [], sum(loads)
         for action, legal in enumerate(mask):
@@ -193,8 +231,14 @@ class Plain:
                 for c, n in enumerate(found[0] if found else ()):
                     if n:
                         own = [left[c][r] / self.capacity[c][r] for r in range(2)]
-                        own += [(left[c][r] - n * self.demand[r]) / self.capacity[c][r] for r in range(2)]
-                        own += [min(1, self.capacity[c][0] * self.unit[0] / 8), min(1, self.capacity[c][1] * self.unit[1] / 32)]
+                        own += [
+                            (left[c][r] - n * self.demand[r]) / self.capacity[c][r]
+                            for r in range(2)
+                        ]
+                        own += [
+                            min(1, self.capacity[c][0] * self.unit[0] / 8),
+                            min(1, self.capacity[c][1] * self.unit[1] / 32),
+                        ]
                         share = loads[c] / total if total else 0.0
                         own += [self.latency(c) / 1000, share, 0.25 * self.C * share]
                         row[9:18] = [a + b * n / asked for a, b in zip(row[9:18], own, strict=True)]
@@ -213,7 +257,10 @@ class Plain:
             if places:
                 reward = self.place(split, False)
             elif self.published and action == self.C + BF1B1 and self.asked > 1:
-                self.believed = [[self.believed[c][r] - split[c] * self.demand[r] for r in range(2)] for c in range(self.C)]
+                self.believed = [
+                    [self.believed[c][r] - split[c] * self.demand[r] for r in range(2)]
+                    for c in range(self.C)
+                ]
         self.t += 1
         if self.t < self.T and not self.published:
             self.depart()
@@ -264,7 +311,9 @@ class Plain:
         """Change the latencies from a cluster, and make those to it the same."""
         for b in range(self.C):
             if b != c:
-                self.matrix[c][b] = self.matrix[b][c] = max(min(how(self.matrix[c][b]), 1000.0), 1.0)
+                self.matrix[c][b] = self.matrix[b][c] = max(
+                    min(how(self.matrix[c][b]), 1000.0), 1.0
+                )
 
     def depart(self) -> None:
         """Let go what ends by the arrival of the request at hand."""

@@ -38,14 +38,25 @@ PAPER = {
 }
 COLUMNS = (("rejected", 2), ("cost", 2), ("latency_ms", 1), ("cpu_usage", 1), ("gini", 3))
 #: Table 8: the better reward of DS-PPO and DS-DQN.
-BEST = {"latency": 73.1, "cost": 89.9, "inequality": 50.9, "lat-cost": 75.2, "lat-ineq": 58.5, "cost-ineq": 64.4, "balanced": 63.2, "favor-lat": 65.1}
+BEST = {
+    "latency": 73.1,
+    "cost": 89.9,
+    "inequality": 50.9,
+    "lat-cost": 75.2,
+    "lat-ineq": 58.5,
+    "cost-ineq": 64.4,
+    "balanced": 63.2,
+    "favor-lat": 65.1,
+}
 #: Numbers of clusters of Figure 9.
 SIZES = (4, 8, 12, 16, 32)
 #: Environments that play together.
 MANY = 2000
 
 
-def measure(name: str, weights: tuple[float, float, float], episodes: int, **options: object) -> dict[str, tuple[float, float]]:
+def measure(
+    name: str, weights: tuple[float, float, float], episodes: int, **options: object
+) -> dict[str, tuple[float, float]]:
     """Return mean and half width of the 95 per cent interval of the facts of episodes, the reward among them."""
     found: dict[str, list[np.ndarray]] = {}
     rng, policy = np.random.default_rng(1), policies.of(name, weights)
@@ -60,7 +71,11 @@ def measure(name: str, weights: tuple[float, float, float], episodes: int, **opt
     for key, chunks in found.items():
         values = np.concatenate(chunks)
         values = values[np.isfinite(values)]
-        answer[key] = (float(values.mean()), float(1.96 * values.std() / len(values) ** 0.5)) if len(values) else (np.nan, np.nan)
+        answer[key] = (
+            (float(values.mean()), float(1.96 * values.std() / len(values) ** 0.5))
+            if len(values)
+            else (np.nan, np.nan)
+        )
     return answer
 
 
@@ -110,9 +125,27 @@ def speed(share: float) -> Iterator[str]:
     """Yield the table of steps per second."""
     rows = []
     for name, rate in (("fixed", 5.0), ("fixed", 20.0), ("fixed", 100.0), ("published", 100.0)):
-        fast = max(core_speed(max(50, int(1500 * share)), semantics=name, rate=rate) for _ in range(3))
-        same, ten = (max(plain_speed(look, max(2, int(10 * share)), semantics=name, rate=rate) for _ in range(3)) for look in ("rows", "observation"))
-        rows.append((name, f"{rate:g}", f"{fast:,.0f}", f"{same:,.0f}", f"**{fast / same:.0f}**", f"{ten:,.0f}", f"{fast / ten:.0f}"))
+        fast = max(
+            core_speed(max(50, int(1500 * share)), semantics=name, rate=rate) for _ in range(3)
+        )
+        same, ten = (
+            max(
+                plain_speed(look, max(2, int(10 * share)), semantics=name, rate=rate)
+                for _ in range(3)
+            )
+            for look in ("rows", "observation")
+        )
+        rows.append(
+            (
+                name,
+                f"{rate:g}",
+                f"{fast:,.0f}",
+                f"{same:,.0f}",
+                f"**{fast / same:.0f}**",
+                f"{ten:,.0f}",
+                f"{fast / ten:.0f}",
+            )
+        )
     yield "## Steps per second of one core"
     yield ""
     yield "Four clusters, 64 environments, masks and observations included: 31 columns for each action with the reward that it would earn;"
@@ -122,7 +155,18 @@ def speed(share: float) -> Iterator[str]:
     yield "Fed with the core's random numbers it gave the same masks, loads and facts in 38,400 steps (2 to 16 clusters, up to 63 replicas,"
     yield "legal and illegal actions), rewards within 3e-16, latencies within 3e-13 ms."
     yield ""
-    yield from table(("semantics", "rate", "core", "plain Python", "ratio", "plain Python, ten columns", "ratio"), rows)
+    yield from table(
+        (
+            "semantics",
+            "rate",
+            "core",
+            "plain Python",
+            "ratio",
+            "plain Python, ten columns",
+            "ratio",
+        ),
+        rows,
+    )
 
 
 # -- the paper's tables --------------------------------------------------------------------------------------------------
@@ -137,9 +181,16 @@ def table_8(share: float) -> Iterator[str]:
         for (key, digits), (mean, half) in zip(COLUMNS, paper, strict=True):
             value = round(ours[key][0], digits if key != "gini" else 3)
             inside = abs(value - mean) <= half + (0.005 if key == "gini" else 0.0)
-            cells.append(f"{mean:g} ± {half:g} / {ours[key][0]:.{digits}f}" + ("" if inside else " (outside)"))
+            cells.append(
+                f"{mean:g} ± {half:g} / {ours[key][0]:.{digits}f}"
+                + ("" if inside else " (outside)")
+            )
             if not inside:
-                note = " (the result file published for it has .670)" if (name, key) == ("binpack", "gini") else ""
+                note = (
+                    " (the result file published for it has .670)"
+                    if (name, key) == ("binpack", "gini")
+                    else ""
+                )
                 misses.append(f"{name}, {key}: {ours[key][0]:.4g} ± {ours[key][1]:.2g}{note}")
         rows.append((name, *cells))
     yield "## Table 8, greedy rows: paper / ours"
@@ -155,17 +206,41 @@ def strategies(share: float) -> Iterator[str]:
     many, few = max(100, int(20000 * share)), max(10, int(100 * share))
     rows, wins = [], 0
     for name, weights in STRATEGIES.items():
-        one, ahead = measure("myopic", weights, many, semantics="published"), measure("rollout", weights, few, semantics="published")
+        one, ahead = (
+            measure("myopic", weights, many, semantics="published"),
+            measure("rollout", weights, few, semantics="published"),
+        )
         wins += one["reward"][0] - one["reward"][1] > BEST[name]
         metrics = [f"{one[key][0]:.{digits}f}" for key, digits in COLUMNS]
         half = f"± {one['reward'][1]:.2f}"
-        rows.append((name, BEST[name], f"**{one['reward'][0]:.2f}** {half}", *metrics, f"{ahead['reward'][0]:.1f} ± {ahead['reward'][1]:.1f}"))
+        rows.append(
+            (
+                name,
+                BEST[name],
+                f"**{one['reward'][0]:.2f}** {half}",
+                *metrics,
+                f"{ahead['reward'][0]:.1f} ± {ahead['reward'][1]:.1f}",
+            )
+        )
     yield "## Table 8, strategies: what needs no training"
     yield ""
     yield f"`myopic` takes the action of the highest reward now ({many:,} episodes); `rollout` looks 40 steps ahead over 2 drawn futures with"
     yield f"`myopic` as base policy ({few} episodes). Myopic above the paper's best of DS-PPO and DS-DQN, by more than its interval: {wins} of 8."
     yield ""
-    yield from table(("strategy", "paper's best", "myopic", "rejected %", "cost", "latency ms", "cpu %", "Gini", "rollout"), rows)
+    yield from table(
+        (
+            "strategy",
+            "paper's best",
+            "myopic",
+            "rejected %",
+            "cost",
+            "latency ms",
+            "cpu %",
+            "Gini",
+            "rollout",
+        ),
+        rows,
+    )
 
 
 def fixed(share: float) -> Iterator[str]:
@@ -177,9 +252,14 @@ def fixed(share: float) -> Iterator[str]:
     for rate in (5.0, 20.0, 100.0):
         rows = []
         for name, weights in STRATEGIES.items():
-            cells = [cell(measure(who, weights, many, rate=rate)) for who in (*policies.BASELINES, "myopic")]
+            cells = [
+                cell(measure(who, weights, many, rate=rate))
+                for who in (*policies.BASELINES, "myopic")
+            ]
             if rate < 100:
-                cells += [cell(measure(who, weights, few, rate=rate)) for who in ("myopic", "rollout")]
+                cells += [
+                    cell(measure(who, weights, few, rate=rate)) for who in ("myopic", "rollout")
+                ]
             rows.append((name, *cells))
         yield ""
         yield f"### Rate {rate:g}"
@@ -194,16 +274,37 @@ def figures(share: float) -> Iterator[str]:
     weights = STRATEGIES["balanced"]
     names = (*policies.BASELINES, "myopic")
     for title, key, options in (
-        ("Figure 8: replicas per cluster", "ratio", [(r, {"replicas": (4 * r, 4 * r)}) for r in (1, 2, 3, 4, 6, 8)]),
-        ("Figure 9: number of clusters, C to 4 C - 1 replicas", "clusters", [(c, {"clusters": c, "replicas": (c, 4 * c - 1)}) for c in SIZES]),
+        (
+            "Figure 8: replicas per cluster",
+            "ratio",
+            [(r, {"replicas": (4 * r, 4 * r)}) for r in (1, 2, 3, 4, 6, 8)],
+        ),
+        (
+            "Figure 9: number of clusters, C to 4 C - 1 replicas",
+            "clusters",
+            [(c, {"clusters": c, "replicas": (c, 4 * c - 1)}) for c in SIZES],
+        ),
     ):
         for semantics, rate in (("published", 100.0), ("fixed", 5.0)):
             rows = []
             for value, option in options:
                 episodes = max(20, many * 4 // value) if key == "clusters" else many
-                every = [measure(name, weights, episodes, semantics=semantics, rate=rate, **option) for name in names]
-                rows.append((value, *(f"{f['rejected'][0]:.1f} / {f['cost'][0]:.2f} / {f['latency_ms'][0]:.0f} / {f['gini'][0]:.2f}" for f in every)))
-            yield f"## {title}, {semantics} semantics" + (f", rate {rate:g}" if semantics == "fixed" else "")
+                every = [
+                    measure(name, weights, episodes, semantics=semantics, rate=rate, **option)
+                    for name in names
+                ]
+                rows.append(
+                    (
+                        value,
+                        *(
+                            f"{f['rejected'][0]:.1f} / {f['cost'][0]:.2f} / {f['latency_ms'][0]:.0f} / {f['gini'][0]:.2f}"
+                            for f in every
+                        ),
+                    )
+                )
+            yield f"## {title}, {semantics} semantics" + (
+                f", rate {rate:g}" if semantics == "fixed" else ""
+            )
             yield ""
             yield "Rejected in % / cost / latency in ms / Gini coefficient; `myopic` with the Balanced weights."
             if key == "ratio" and semantics == "published":
@@ -219,7 +320,9 @@ def spreads(share: float) -> Iterator[str]:
     """Yield Figure 10: what more spreads are worth to one-step look-ahead."""
     many, rows = max(50, int(1000 * share)), []
 
-    def earned(kept: tuple[int, ...], weights: tuple[float, float, float], **options: object) -> str:
+    def earned(
+        kept: tuple[int, ...], weights: tuple[float, float, float], **options: object
+    ) -> str:
         batch = Stream(many, **options)
         batch.reset(np.arange(many, dtype=np.uint64) + np.uint64(10**9))
         out = [batch.clusters + s for s in range(3) if s not in kept]
@@ -235,7 +338,9 @@ def spreads(share: float) -> Iterator[str]:
     for semantics, rate in (("published", 100.0), ("fixed", 5.0), ("fixed", 20.0)):
         for ratio in (1, 2, 4, 8):
             options = {"semantics": semantics, "rate": rate, "replicas": (4 * ratio, 4 * ratio)}
-            cells = [earned(kept, STRATEGIES["balanced"], **options) for kept in ((), (0,), (0, 1, 2))]
+            cells = [
+                earned(kept, STRATEGIES["balanced"], **options) for kept in ((), (0,), (0, 1, 2))
+            ]
             rows.append((f"{semantics}, {rate:g}", ratio, *cells))
     yield "## Figure 10: no spread, one (FFD), three (FFD, FFI, BF1B1)"
     yield ""
@@ -263,7 +368,12 @@ def regret(share: float) -> Iterator[str]:
                 for name in names:
                     stream = Stream.of(problem)
                     stream.reset()
-                    earned = policies.play(stream, policies.of(name, weights), np.random.default_rng(seed)) @ weights
+                    earned = (
+                        policies.play(
+                            stream, policies.of(name, weights), np.random.default_rng(seed)
+                        )
+                        @ weights
+                    )
                     lost[name].append(answer.reward - float(earned[0]))
             means = (f"{np.mean(values):.2f}" for values in (best, *lost.values()))
             rows.append((f"{rate:g}", requests, strategy, f"{proven} of {count}", *means))
@@ -284,14 +394,21 @@ def searches(share: float) -> Iterator[str]:
         fronts = {}
         for name in ("greedy", "nsga2", "nsga3", "moead", "mspso"):
             began = time.process_time()
-            front = METHODS[name].load("multi-cluster")(problem, problem.objectives, Budget(evaluations=evaluations), 1)
+            front = METHODS[name].load("multi-cluster")(
+                problem, problem.objectives, Budget(evaluations=evaluations), 1
+            )
             fronts[name] = (front.values, time.process_time() - began)
         every = np.concatenate([values for values, _ in fronts.values()])
-        low, high = every.min(axis=0), np.array([1000.0, max(c.cost for c in problem.clusters), 0.75, 1.0])
+        low, high = (
+            every.min(axis=0),
+            np.array([1000.0, max(c.cost for c in problem.clusters), 0.75, 1.0]),
+        )
         span = np.where(high > low, high - low, 1.0)
         for name, (values, seconds) in fronts.items():
             volume = moocore.hypervolume((values - low) / span, ref=np.full(4, 1.0))
-            rows.append((f"{semantics}, {rate:g}", name, len(values), f"{volume:.4f}", f"{seconds:.1f}"))
+            rows.append(
+                (f"{semantics}, {rate:g}", name, len(values), f"{volume:.4f}", f"{seconds:.1f}")
+            )
     yield "## Searches on a fixed trace of 100 requests"
     yield ""
     yield f"{evaluations:,} evaluations, seed 1; hypervolume between the best value of any front and refusing everything. All start from `greedy`."
@@ -320,11 +437,18 @@ def main(share: float, names: list[str]) -> None:
             began = time.perf_counter()
             measured = facts("placeopt", "numba", "numpy")
             written[part.__name__] = "\n".join([*part(share)]).strip() + f"\n\nMeasured {measured}"
-            sections = (f"<!-- part {p.__name__} -->\n\n{written[p.__name__]}\n" for p in PARTS if p.__name__ in written)
+            sections = (
+                f"<!-- part {p.__name__} -->\n\n{written[p.__name__]}\n"
+                for p in PARTS
+                if p.__name__ in written
+            )
             path.write_text(TITLE + "\n".join(sections), encoding="utf-8")
             print(part.__name__, f"{time.perf_counter() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
     shares = [float(word) for word in sys.argv[1:] if word.replace(".", "").isdigit()]
-    main(shares[0] if shares else 1.0, [word for word in sys.argv[1:] if not word.replace(".", "").isdigit()])
+    main(
+        shares[0] if shares else 1.0,
+        [word for word in sys.argv[1:] if not word.replace(".", "").isdigit()],
+    )

@@ -34,7 +34,10 @@ SCALES = ((20, 2), (28, 4), (36, 6))
 #: Steps of all environments between two points of a curve.
 BUCKET = 1_000
 TESTED = range(1_000, 1_060)
-FILES = {"ppo": Path(policy_file.__file__).parent / "policies" / "rescheduling-testbed.npz", "dqn": HERE / "dqn.npz"}
+FILES = {
+    "ppo": Path(policy_file.__file__).parent / "policies" / "rescheduling-testbed.npz",
+    "dqn": HERE / "dqn.npz",
+}
 CARD = {
     "summary": "REACH testbed, three applications, 12 to 20 pods",
     "data": "generated episodes on 2 Cloud-A, 2 Edge-A, 2 Edge-B: chain, aggregator-sequential or aggregator-parallel, 3 to 5 replicas of each of "
@@ -69,7 +72,10 @@ class Recorded:
 
     def means(self) -> list[float]:
         """Mean return of every bucket that is full."""
-        return [float(np.mean(self.curve.get(k, [np.nan]) or [np.nan])) for k in range(self._steps // BUCKET)]
+        return [
+            float(np.mean(self.curve.get(k, [np.nan]) or [np.nan]))
+            for k in range(self._steps // BUCKET)
+        ]
 
 
 def trained(algorithm: str, steps: int, **options: Any) -> tuple[Policy, list[float], float]:
@@ -89,7 +95,13 @@ def ship() -> None:
         settings = episodes.QUICK[algorithm]
         batch = episodes.batch(None, settings.num_envs, **episodes.QUICK_EPISODES)
         batch.reset(np.zeros(settings.num_envs, dtype=np.uint64))  # compiled
-        policy = train(batch, "rescheduling", settings, environment=episodes.QUICK_EPISODES, on_round=lambda news: print(news, flush=True))
+        policy = train(
+            batch,
+            "rescheduling",
+            settings,
+            environment=episodes.QUICK_EPISODES,
+            on_round=lambda news: print(news, flush=True),
+        )
         policy_file.write(policy.with_card(**CARD), file)
 
 
@@ -98,7 +110,11 @@ def beside(method: Any, application: str) -> tuple[float, float, float]:
     rows = []
     for seed in TESTED:
         problem = Rescheduling.generate(seed, application=application, replicas=5)
-        best = search.block_search(problem, problem.objectives, Budget(seconds=60), 0).values[:, 0].min()
+        best = (
+            search.block_search(problem, problem.objectives, Budget(seconds=60), 0)
+            .values[:, 0]
+            .min()
+        )
         begin = time.process_time()
         front = method(problem, problem.objectives, Budget(seconds=60), 0)
         took = time.process_time() - begin
@@ -108,14 +124,27 @@ def beside(method: Any, application: str) -> tuple[float, float, float]:
     return float(found[0]), float(found[1]), float(found[2])
 
 
-def ratio(policy: Policy | str, application: str, replicas: int = 5, samples: int = 0, **sizes: Any) -> tuple[float, float, float]:
+def ratio(
+    policy: Policy | str, application: str, replicas: int = 5, samples: int = 0, **sizes: Any
+) -> tuple[float, float, float]:
     """Return best known over reached latency, moves, and ms of CPU per plan; means over fresh starts."""
     rows = []
     for seed in TESTED:
         problem = Rescheduling.generate(seed, application=application, replicas=replicas, **sizes)
-        best = search.block_search(problem, problem.objectives, Budget(seconds=60), 0).values[:, 0].min()
+        best = (
+            search.block_search(problem, problem.objectives, Budget(seconds=60), 0)
+            .values[:, 0]
+            .min()
+        )
         begin = time.process_time()
-        front = play.run(problem, problem.objectives, Budget(evaluations=1 + samples), 0, policy=policy, samples=samples)
+        front = play.run(
+            problem,
+            problem.objectives,
+            Budget(evaluations=1 + samples),
+            0,
+            policy=policy,
+            samples=samples,
+        )
         took = time.process_time() - begin
         latency, moves = front.values[front.values[:, 0].argmin()]
         rows.append((best / latency, moves, 1000 * took / (1 + samples)))
@@ -132,11 +161,16 @@ def convergence() -> tuple[list[str], dict[str, list[float]]]:
             curves[f"{application}, {algorithm}"] = curve
             reached, moves, _ = ratio(policy, application)
             points = [f"{np.nanmean(curve[k : k + 3]):.0f}" for k in range(0, len(curve), 3)]
-            rows.append((application, algorithm, f"{cpu:.0f}", *points, f"{reached:.3f}", f"{moves:.1f}"))
+            rows.append(
+                (application, algorithm, f"{cpu:.0f}", *points, f"{reached:.3f}", f"{moves:.1f}")
+            )
             print(rows[-1], flush=True)
     thousands = BUCKET * 3 // 1000
     spans = [f"{k * thousands}-{(k + 1) * thousands}k" for k in range(len(points))]
-    return table(("application", "algorithm", "CPU s", *spans, "best known / reached, 20 pods", "moves"), rows), curves
+    return table(
+        ("application", "algorithm", "CPU s", *spans, "best known / reached, 20 pods", "moves"),
+        rows,
+    ), curves
 
 
 def scale() -> list[str]:
@@ -144,31 +178,82 @@ def scale() -> list[str]:
     rows = []
     for pods, machines in SCALES:
         sizes = {"cloud_a": machines, "edge_a": machines, "edge_b": machines}
-        policy, curve, cpu = trained("ppo", SCALE_STEPS, application="aggregator-sequential", replicas=(1, pods // 4), **sizes)
+        policy, curve, cpu = trained(
+            "ppo",
+            SCALE_STEPS,
+            application="aggregator-sequential",
+            replicas=(1, pods // 4),
+            **sizes,
+        )
         reached, moves, took = ratio(policy, "aggregator-sequential", pods // 4, **sizes)
         actions = pods * 3 * machines + 1
         points = (f"{np.nanmean(curve[:2]):.0f}", f"{np.nanmean(curve[-2:]):.0f}")
-        rows.append((pods, 3 * machines, actions, f"{cpu:.0f}", *points, f"{reached:.3f}", f"{moves:.1f}", f"{took / (moves + 1):.2f}"))
+        rows.append(
+            (
+                pods,
+                3 * machines,
+                actions,
+                f"{cpu:.0f}",
+                *points,
+                f"{reached:.3f}",
+                f"{moves:.1f}",
+                f"{took / (moves + 1):.2f}",
+            )
+        )
         print(rows[-1], flush=True)
-    head = ("pods", "nodes", "actions", "CPU s", "mean reward at first", "at last", "best known / reached", "moves", "ms per decision")
+    head = (
+        "pods",
+        "nodes",
+        "actions",
+        "CPU s",
+        "mean reward at first",
+        "at last",
+        "best known / reached",
+        "moves",
+        "ms per decision",
+    )
     return table(head, rows)
 
 
 def bundled() -> list[str]:
     """The policies for all three applications, on fresh starts of 20 pods."""
     rows = []
-    for name, policy in ((algorithm.upper(), policy_file.read(file)) for algorithm, file in FILES.items() if file.exists()):
+    for name, policy in (
+        (algorithm.upper(), policy_file.read(file))
+        for algorithm, file in FILES.items()
+        if file.exists()
+    ):
         for samples in (0, 31):
             found = [ratio(policy, application, samples=samples) for application in APPLICATIONS]
             cells = [f"{reached:.3f} ({moves:.1f})" for reached, moves, _ in found]
             how = "actions liked most" if samples == 0 else f"best of {samples + 1} episodes"
             took = (1 + samples) * np.mean([ms for _, _, ms in found])
-            rows.append((name, how, f"{policy.card['cpu_seconds']:.0f}", *cells, f"{np.mean([r for r, _, _ in found]):.3f}", f"{took:.0f}"))
+            rows.append(
+                (
+                    name,
+                    how,
+                    f"{policy.card['cpu_seconds']:.0f}",
+                    *cells,
+                    f"{np.mean([r for r, _, _ in found]):.3f}",
+                    f"{took:.0f}",
+                )
+            )
     for name, method in (("greedy", search.greedy), ("block search", search.block_search)):
         found = [beside(method, application) for application in APPLICATIONS]
         cells = [f"{reached:.3f} ({moves:.1f})" for reached, moves, _ in found]
-        rows.append((name, "-", "-", *cells, f"{np.mean([r for r, _, _ in found]):.3f}", f"{np.mean([ms for _, _, ms in found]):.0f}"))
-    return table(("policy", "play", "CPU s of training", *APPLICATIONS, "mean", "ms per instance"), rows)
+        rows.append(
+            (
+                name,
+                "-",
+                "-",
+                *cells,
+                f"{np.mean([r for r, _, _ in found]):.3f}",
+                f"{np.mean([ms for _, _, ms in found]):.0f}",
+            )
+        )
+    return table(
+        ("policy", "play", "CPU s of training", *APPLICATIONS, "mean", "ms per instance"), rows
+    )
 
 
 def draw(curves: dict[str, list[float]]) -> None:
@@ -178,11 +263,15 @@ def draw(curves: dict[str, list[float]]) -> None:
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, len(APPLICATIONS), figsize=(10, 3), sharex=True, layout="constrained")
+    figure, panels = plt.subplots(
+        1, len(APPLICATIONS), figsize=(10, 3), sharex=True, layout="constrained"
+    )
     for panel, application in zip(panels, APPLICATIONS, strict=True):
         for algorithm, style in (("ppo", "-"), ("dqn", "--")):
             curve = curves[f"{application}, {algorithm}"]
-            panel.plot(BUCKET / 1000 * (np.arange(len(curve)) + 0.5), curve, style, label=algorithm.upper())
+            panel.plot(
+                BUCKET / 1000 * (np.arange(len(curve)) + 0.5), curve, style, label=algorithm.upper()
+            )
         panel.set(title=application, xlabel="steps, thousands")
     panels[0].set_ylabel("mean return of an episode, ms")
     panels[0].legend()
@@ -212,14 +301,36 @@ last: the episodes that end first are the short ones, and hardly anything is lea
 
 def main() -> None:
     """Run everything and write the tables, part by part."""
-    lines = ["# Rescheduling: what is learned", "", facts("placeopt", "torch", "stable-baselines3", "sb3-contrib", "numba"), NOTES]
-    lines += ["## Policies for all three applications, 20 pods: best known over reached latency (moves)", "", *bundled(), ""]
+    lines = [
+        "# Rescheduling: what is learned",
+        "",
+        facts("placeopt", "torch", "stable-baselines3", "sb3-contrib", "numba"),
+        NOTES,
+    ]
+    lines += [
+        "## Policies for all three applications, 20 pods: best known over reached latency (moves)",
+        "",
+        *bundled(),
+        "",
+    ]
     write(lines)
     first, curves = convergence()
     draw(curves)
-    lines += ["## Convergence with Table V (Figure 6): mean return of episodes by steps", TABLE_V, *first, "", "![curves](convergence.svg)", ""]
+    lines += [
+        "## Convergence with Table V (Figure 6): mean return of episodes by steps",
+        TABLE_V,
+        *first,
+        "",
+        "![curves](convergence.svg)",
+        "",
+    ]
     write(lines)
-    lines += [f"## Scale (Figure 7): PPO with Table V on aggregator-sequential, {SCALE_STEPS:,} steps", SCALE_NOTE, *scale(), ""]
+    lines += [
+        f"## Scale (Figure 7): PPO with Table V on aggregator-sequential, {SCALE_STEPS:,} steps",
+        SCALE_NOTE,
+        *scale(),
+        "",
+    ]
     write(lines)
 
 

@@ -43,7 +43,9 @@ SETTINGS = (
 
 def certified(problem: RollingUpdate, rng: np.random.Generator) -> dict[str, Any]:
     """Return the plan of least cost by decomposition."""
-    return decomposition(problem, problem.select(["node_cost"]), Budget(seconds=60), 1).points[0].plan
+    return (
+        decomposition(problem, problem.select(["node_cost"]), Budget(seconds=60), 1).points[0].plan
+    )
 
 
 SCHEMES: dict[str, Callable[[RollingUpdate, np.random.Generator], dict[str, Any]]] = {
@@ -63,12 +65,20 @@ def measured(problem: RollingUpdate, scheme: str, seed: int) -> tuple[float, ...
     seconds = time.process_time() - began
     verdict = problem.evaluate(plan)
     other = sum(v.kind != "latency" for v in verdict.violations)
-    return verdict.values[0], verdict.values[2], problem.quality_of_service(plan), float(other), seconds
+    return (
+        verdict.values[0],
+        verdict.values[2],
+        problem.quality_of_service(plan),
+        float(other),
+        seconds,
+    )
 
 
 def report(instances: int) -> Iterator[str]:
     """Run all settings; yield the page, draw the figures."""
-    measured(RollingUpdate.generate(0), "decomposition", 0)  # kernels compiled or loaded before the clock runs
+    measured(
+        RollingUpdate.generate(0), "decomposition", 0
+    )  # kernels compiled or loaded before the clock runs
     times: dict[int, dict[str, float]] = {}
     for setting in SETTINGS:
         count = instances if setting.sizes["applications"] <= 10 else max(3, instances // 4)
@@ -76,43 +86,91 @@ def report(instances: int) -> Iterator[str]:
         lines: dict[int, tuple[float, float]] = {}
         rows = []
         for some in setting.reschedulable:
-            problems = [RollingUpdate.generate(seed, reschedulable=some, **setting.sizes) for seed in range(count)]
-            means = {name: np.mean([measured(p, name, k) for k, p in enumerate(problems)], axis=0) for name in SCHEMES}
-            lines[5 * some] = np.mean([(p.initial_cost, lower_bound(p) / p.arrays.price_scale) for p in problems], axis=0).tolist()
+            problems = [
+                RollingUpdate.generate(seed, reschedulable=some, **setting.sizes)
+                for seed in range(count)
+            ]
+            means = {
+                name: np.mean([measured(p, name, k) for k, p in enumerate(problems)], axis=0)
+                for name in SCHEMES
+            }
+            lines[5 * some] = np.mean(
+                [(p.initial_cost, lower_bound(p) / p.arrays.price_scale) for p in problems], axis=0
+            ).tolist()
             found[5 * some] = means
             most, least = lines[5 * some]
             for name, values in means.items():
                 cost, stops, quality, other, seconds = values
-                shown = f"{cost:.2f}", f"{stops:.2f}", f"{quality:.3f}", f"{other:.2f}", f"{seconds:.4f}"
+                shown = (
+                    f"{cost:.2f}",
+                    f"{stops:.2f}",
+                    f"{quality:.3f}",
+                    f"{other:.2f}",
+                    f"{seconds:.4f}",
+                )
                 rows.append((5 * some, name, *shown, f"{most:.2f}", f"{least:.2f}"))
-            print(setting.name, 5 * some, {name: values[:3].round(3).tolist() for name, values in means.items()}, flush=True)
+            print(
+                setting.name,
+                5 * some,
+                {name: values[:3].round(3).tolist() for name, values in means.items()},
+                flush=True,
+            )
         yield from (f"## {setting.name}: {setting.sizes}, {count} instances", "")
-        columns = ("reschedulable", "scheme", "cost", "disruptions", "QoS violation", "other violations", "CPU s", "max cost", "min cost")
+        columns = (
+            "reschedulable",
+            "scheme",
+            "cost",
+            "disruptions",
+            "QoS violation",
+            "other violations",
+            "CPU s",
+            "max cost",
+            "min cost",
+        )
         yield from table(columns, rows)
         yield from ("", f"![{setting.name}]({setting.name}.png)", "")
         draw(setting.name, found, lines)
         if setting.name == "fig3":
-            times = {some: {name: float(values[4]) for name, values in means.items()} for some, means in found.items()}
+            times = {
+                some: {name: float(values[4]) for name, values in means.items()}
+                for some, means in found.items()
+            }
     draw_times(times)
     yield from ("## fig5: CPU seconds, 50 microservices, R = 4", "", "![fig5](fig5.png)")
 
 
-def draw(name: str, found: dict[int, dict[str, np.ndarray]], lines: dict[int, tuple[float, float]]) -> None:
+def draw(
+    name: str, found: dict[int, dict[str, np.ndarray]], lines: dict[int, tuple[float, float]]
+) -> None:
     """Draw cost, disruptions and QoS violation side by side."""
     from matplotlib.figure import Figure
 
     drawing = Figure(figsize=(13, 4), layout="constrained")
     axes = drawing.subplots(1, 3)
     across = list(found)
-    for column, (axis, label) in enumerate(zip(axes, ("deployment cost", "disruptions", "QoS violation probability"), strict=True)):
+    for column, (axis, label) in enumerate(
+        zip(axes, ("deployment cost", "disruptions", "QoS violation probability"), strict=True)
+    ):
         for scheme in SCHEMES:
-            axis.plot(across, [found[x][scheme][column] for x in across], marker="o", markersize=4, label=scheme)
+            axis.plot(
+                across,
+                [found[x][scheme][column] for x in across],
+                marker="o",
+                markersize=4,
+                label=scheme,
+            )
         axis.set_xlabel("reschedulable microservices")
         axis.set_ylabel(label)
-    axes[0].plot(across, [lines[x][0] for x in across], color="black", linestyle="--", label="max cost")
-    axes[0].plot(across, [lines[x][1] for x in across], color="black", linestyle=":", label="min cost")
+    axes[0].plot(
+        across, [lines[x][0] for x in across], color="black", linestyle="--", label="max cost"
+    )
+    axes[0].plot(
+        across, [lines[x][1] for x in across], color="black", linestyle=":", label="min cost"
+    )
     axes[1].set_yscale("symlog", linthresh=1)
-    drawing.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    drawing.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+    )
     drawing.savefig(HERE / f"{name}.png", dpi=110)
 
 
@@ -123,7 +181,9 @@ def draw_times(times: dict[int, dict[str, float]]) -> None:
     drawing = Figure(figsize=(6, 4), layout="constrained")
     axis = drawing.add_subplot()
     for scheme in SCHEMES:
-        axis.plot(list(times), [times[x][scheme] for x in times], marker="o", markersize=4, label=scheme)
+        axis.plot(
+            list(times), [times[x][scheme] for x in times], marker="o", markersize=4, label=scheme
+        )
     axis.set_yscale("log")
     axis.set_xlabel("reschedulable microservices")
     axis.set_ylabel("CPU seconds")

@@ -61,7 +61,19 @@ def _least_cost(instances: int) -> Iterator[str]:
             direct += len({m for m, _ in steps}) == len(steps)
         times = f"{np.mean(seconds):.4f}", f"{np.max(seconds):.4f}"
         rows.append((clusters, count, proven, at_bound, direct, f"{stops:.0f}", *times))
-    yield from table(("clusters", "instances", "proven optimal", "cost at the bound", "direct orders", "stops in all", "mean s", "max s"), rows)
+    yield from table(
+        (
+            "clusters",
+            "instances",
+            "proven optimal",
+            "cost at the bound",
+            "direct orders",
+            "stops in all",
+            "mean s",
+            "max s",
+        ),
+        rows,
+    )
     yield ""
 
 
@@ -70,13 +82,27 @@ def _large(instances: int) -> Iterator[str]:
     rows = []
     for applications, nodes, count in ((100, 120, 10), (1000, 1200, 3), (10_000, 12_000, 1)):
         for seed in range(count):
-            problem = RollingUpdate.generate(seed, applications=applications, nodes=nodes, clusters=4)
+            problem = RollingUpdate.generate(
+                seed, applications=applications, nodes=nodes, clusters=4
+            )
             front, took = cheapest(problem)
             values, bound = problem.evaluate(front.points[0].plan).values, front.bounds[0][0]
             moved = len({m for m, _ in problem.steps(front.points[0].plan)})
             cost = f"{values[0]:.0f}", f"{bound:.0f}", f"{values[0] / bound - 1:.2%}"
-            rows.append((f"{applications} x 5 on {nodes}", seed, *cost, f"{values[2]:.0f}", moved, f"{values[1] - moved:.0f}", f"{took:.2f}"))
-    yield from table(("instance", "seed", "cost", "bound", "above", "stops", "moved", "hops", "s"), rows)
+            rows.append(
+                (
+                    f"{applications} x 5 on {nodes}",
+                    seed,
+                    *cost,
+                    f"{values[2]:.0f}",
+                    moved,
+                    f"{values[1] - moved:.0f}",
+                    f"{took:.2f}",
+                )
+            )
+    yield from table(
+        ("instance", "seed", "cost", "bound", "above", "stops", "moved", "hops", "s"), rows
+    )
     yield ""
 
 
@@ -89,30 +115,69 @@ def _fronts(instances: int) -> Iterator[str]:
             began = time.process_time()
             front = decomposition(problem, problem.objectives, Budget(), 1)
             took = time.process_time() - began
-            shown = " ".join("(" + ", ".join(f"{v:.0f}" for v in p.values) + ")" for p in front.points)
+            shown = " ".join(
+                "(" + ", ".join(f"{v:.0f}" for v in p.values) + ")" for p in front.points
+            )
             proven = sum(p.status == "optimal" for p in front.points)
             run = front.runs[0]
-            rows.append((clusters, seed, shown, f"{proven} of {len(front)}", run.solver_calls, run.parameters["cuts"], f"{took:.2f}"))
-    yield from table(("clusters", "seed", "(cost, starts, stops)", "proven", "solver calls", "cuts", "s"), rows)
+            rows.append(
+                (
+                    clusters,
+                    seed,
+                    shown,
+                    f"{proven} of {len(front)}",
+                    run.solver_calls,
+                    run.parameters["cuts"],
+                    f"{took:.2f}",
+                )
+            )
+    yield from table(
+        ("clusters", "seed", "(cost, starts, stops)", "proven", "solver calls", "cuts", "s"), rows
+    )
     seconds = [float(row[-1]) for row in rows]
     yield from ("", f"Mean {np.mean(seconds):.2f} s, largest {np.max(seconds):.2f} s.", "")
 
 
 def _time_indexed(instances: int) -> Iterator[str]:
-    yield from (f"## The time-indexed model beside the decomposition (direct orders; {PATIENCE:.0f} s at most), R = 2", "")
+    yield from (
+        f"## The time-indexed model beside the decomposition (direct orders; {PATIENCE:.0f} s at most), R = 2",
+        "",
+    )
     rows = []
     for some in (2, 4):
         for seed in range(2):
             problem = RollingUpdate.generate(seed, reschedulable=some)
             front, took = cheapest(problem, max_hops=0)
-            row: list[object] = [5 * some, seed, f"{front.points[0].values[0]:.0f}", front.points[0].status, f"{took:.3f}"]
+            row: list[object] = [
+                5 * some,
+                seed,
+                f"{front.points[0].values[0]:.0f}",
+                front.points[0].status,
+                f"{took:.3f}",
+            ]
             began = time.process_time()
             compiled = CompiledModel(models.build(problem), problem.select(["node_cost"]))
             row.append(f"{time.process_time() - began:.2f}")
             for solver in ("highs", "scip"):
                 began = time.process_time()
-                outcome = solvers.solve(compiled.within(0, [np.inf]), solver, seconds=PATIENCE, absolute_gap=0.9)
+                outcome = solvers.solve(
+                    compiled.within(0, [np.inf]), solver, seconds=PATIENCE, absolute_gap=0.9
+                )
                 found = "none" if outcome.x is None else f"{outcome.objective:.0f}"
                 row += [f"{found} ({outcome.status})", f"{time.process_time() - began:.1f}"]
             rows.append(row)
-    yield from table(("reschedulable", "seed", "decomposition", "status", "s", "model built in s", "HiGHS", "s", "SCIP", "s"), rows)
+    yield from table(
+        (
+            "reschedulable",
+            "seed",
+            "decomposition",
+            "status",
+            "s",
+            "model built in s",
+            "HiGHS",
+            "s",
+            "SCIP",
+            "s",
+        ),
+        rows,
+    )

@@ -20,8 +20,12 @@ from rolling_update import figures, proofs  # noqa: E402
 
 def main() -> None:
     """Run both halves and write their pages."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--instances", type=int, default=20, help="random instances per setting (the paper: 50)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--instances", type=int, default=20, help="random instances per setting (the paper: 50)"
+    )
     parser.add_argument("--only", choices=("figures", "proofs"))
     arguments = parser.parse_args()
     said = facts("numba", "highspy", "pyscipopt", "pyomo", "numpy")

@@ -20,16 +20,22 @@ def drawn(seed: int, *, horizon: int = 5, offers: int = 2) -> Temporal:
         "problem": "temporal",
         "name": f"drawn-{seed}",
         "horizon_slots": horizon,
-        "latency_ms": {a: {b: 1.5 if a == b else float(rng.integers(5, 30)) for b in PLACES} for a in PLACES},
+        "latency_ms": {
+            a: {b: 1.5 if a == b else float(rng.integers(5, 30)) for b in PLACES} for a in PLACES
+        },
         "offers": [_offer(rng, k) for k in range(offers)],
         "requests": [
             {
-                "name": f"r{k + 1}", "cpu_cores": int(rng.integers(1, 4)), "memory_gib": int(rng.integers(1, 4)),
-                "duration_slots": int(rng.integers(1, horizon)), "replicas": count, "origin": PLACES[int(rng.integers(2))],
+                "name": f"r{k + 1}",
+                "cpu_cores": int(rng.integers(1, 4)),
+                "memory_gib": int(rng.integers(1, 4)),
+                "duration_slots": int(rng.integers(1, horizon)),
+                "replicas": count,
+                "origin": PLACES[int(rng.integers(2))],
             }
             for k, count in enumerate(replicas)
         ],
-    }  # fmt: skip
+    }
     return Temporal.from_document(document)
 
 
@@ -39,8 +45,17 @@ def _offer(rng: np.random.Generator, k: int) -> dict[str, Any]:
     if rng.random() < 0.8:
         prices["reserved_usd_per_hour"] = round(0.1 * int(rng.integers(1, 6)), 2)
     if rng.random() < 0.7:
-        prices |= {"spot_usd_per_hour": round(0.1 * int(rng.integers(1, 4)), 2), "spot_interruption": round(0.05 * int(rng.integers(1, 4)), 2)}
-    return {"location": PLACES[k % 2], "size": f"s{k + 1}", "cpu_cores": int(rng.integers(3, 7)), "memory_gib": int(rng.integers(3, 7)), **prices}
+        prices |= {
+            "spot_usd_per_hour": round(0.1 * int(rng.integers(1, 4)), 2),
+            "spot_interruption": round(0.05 * int(rng.integers(1, 4)), 2),
+        }
+    return {
+        "location": PLACES[k % 2],
+        "size": f"s{k + 1}",
+        "cpu_cores": int(rng.integers(3, 7)),
+        "memory_gib": int(rng.integers(3, 7)),
+        **prices,
+    }
 
 
 def of_size(requests: int, replicas: int, seed: int) -> Temporal:

@@ -35,11 +35,20 @@ MOST_GAP, AIM_GAP, TIGHT_VOLUME = 0.06, 0.03, 0.835
 
 def section(title: str, lines: Sequence[str]) -> None:
     """Replace one section of the results, or add it."""
-    text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else "# What is proven of temporal fronts\n"
+    text = (
+        RESULTS.read_text(encoding="utf-8")
+        if RESULTS.exists()
+        else "# What is proven of temporal fronts\n"
+    )
     head, *old = text.split("\n## ")
-    body = "\n".join([title, "", facts("numpy", "numba", "highspy", "pyomo", "moocore"), "", *lines]) + "\n"
+    body = (
+        "\n".join([title, "", facts("numpy", "numba", "highspy", "pyomo", "moocore"), "", *lines])
+        + "\n"
+    )
     kept = [s for s in old if not s.startswith(title + "\n")]
-    RESULTS.write_text("\n## ".join([head.rstrip("\n") + "\n", *sorted([*kept, body])]), encoding="utf-8")
+    RESULTS.write_text(
+        "\n## ".join([head.rstrip("\n") + "\n", *sorted([*kept, body])]), encoding="utf-8"
+    )
     print("\n".join(lines), flush=True)
 
 
@@ -76,15 +85,38 @@ def fronts(seeds: int) -> None:
             certified = run["certified_relaxed_points"] / max(1, run["relaxed_points"])
             times.append(relaxed)
             shares.append(optimal / len(front))
-            rows.append((requests, replicas, seed, run["columns"], run["relaxed_points"], f"{relaxed:.1f}", f"{certified:.0%}", len(front),
-                         f"{optimal / len(front):.0%}", f"{whole:.1f}"))  # fmt: skip
+            rows.append(
+                (
+                    requests,
+                    replicas,
+                    seed,
+                    run["columns"],
+                    run["relaxed_points"],
+                    f"{relaxed:.1f}",
+                    f"{certified:.0%}",
+                    len(front),
+                    f"{optimal / len(front):.0%}",
+                    f"{whole:.1f}",
+                )
+            )
             print(rows[-1], flush=True)
         quick = sum(t <= aim for t in times)
         lines.append(
             f"{requests} requests, {replicas} replicas: relaxed front within {aim} CPU s on {quick} of {seeds} seeds (slowest "
             f"{np.max(times):.1f} s; nan: not within {limit} s of wall clock); least share of certified points {min(shares):.0%} (aim 90 %)."
         )
-    head = ("requests", "replicas", "seed", "columns", "relaxed points", "CPU s", "of them certified", "points", "optimal", "CPU s with proofs")
+    head = (
+        "requests",
+        "replicas",
+        "seed",
+        "columns",
+        "relaxed points",
+        "CPU s",
+        "of them certified",
+        "points",
+        "optimal",
+        "CPU s with proofs",
+    )
     section("Exact fronts by bin plans", [*table(head, rows), "", *lines])
 
 
@@ -105,7 +137,17 @@ def paper(instances: int, seconds: float = 120) -> None:
         answers = ("yes" if fact else "no" for fact in (same, proven, done))
         rows.append((seed, *sizes, len(ours), len(theirs), *answers, f"{taken:.1f}"))
         print(rows[-1], flush=True)
-    head = ("seed", "requests", "replicas", "points", "paper's model", "equal", "all certified", "model complete", "s of the model")
+    head = (
+        "seed",
+        "requests",
+        "replicas",
+        "points",
+        "paper's model",
+        "equal",
+        "all certified",
+        "model complete",
+        "s of the model",
+    )
     text = f"Of {instances} instances the paper's model enumerated {whole} fronts whole; {equal} of them equal the certified front, all points."
     section("The paper's model", [text, "", *table(head, rows)])
 
@@ -120,21 +162,29 @@ def gap(seconds: float, bound_seconds: float) -> None:
     front = placeopt.solve(problem, "moead", seconds=seconds, seed=1)
     bounds = placeopt.solve(problem, "bound", seconds=bound_seconds)
     merged = placeopt.merge([front, best])
-    most = Front(front.instance, front.objectives, tuple(placeopt.Point(b, {}) for b in bounds.bounds)).hypervolume(reference)
+    most = Front(
+        front.instance, front.objectives, tuple(placeopt.Point(b, {}) for b in bounds.bounds)
+    ).hypervolume(reference)
     mine, known = front.hypervolume(reference), merged.hypervolume(reference)
     total = 1 - mine / most
     rows = [
         ("hypervolume of the front over that of the bound set", f"{mine / most:.4f}"),
         ("gap", f"{total:.2%}"),
         ("of it the front's: behind the best known front", f"{(known - mine) / most:.2%}"),
-        ("of it open: best known front to the bound, real distance or weak bound", f"{(most - known) / most:.2%}"),
+        (
+            "of it open: best known front to the bound, real distance or weak bound",
+            f"{(most - known) / most:.2%}",
+        ),
         ("points", len(front)),
         ("evaluations", front.runs[0].evaluations),
         ("vectors of the bound set", len(bounds.bounds)),
     ]
     met = {wanted: "met" if total <= wanted else "missed" for wanted in (MOST_GAP, AIM_GAP)}
     verdict = f"At most {MOST_GAP:.0%} wanted: {met[MOST_GAP]}; aim {AIM_GAP:.0%}: {met[AIM_GAP]}."
-    lines = [f"aws-50: {seconds:g} s of moead, {bound_seconds:g} s of bound; reference 1.1 times the nadir of the best known front.", ""]
+    lines = [
+        f"aws-50: {seconds:g} s of moead, {bound_seconds:g} s of bound; reference 1.1 times the nadir of the best known front.",
+        "",
+    ]
     lines += [*table(("what", "value"), rows), "", verdict, "", *_papers_instance(seconds)]
     section("How far from optimal a front of 50 requests is", lines)
 

@@ -1,6 +1,6 @@
 """Are the plans that `bound` builds at its dual prices good to start a search from? By evaluation, and by second.
 
-    python benchmarks/temporal_search/dual_seeds.py [--evaluations 50000]        # writes dual_seeds.md
+python benchmarks/temporal_search/dual_seeds.py [--evaluations 50000]        # writes dual_seeds.md
 """
 
 from __future__ import annotations
@@ -28,11 +28,15 @@ SEEDS = (1, 2, 3)
 
 def verdict(rows: list[tuple]) -> list[str]:
     """Return what the plans change by evaluation and by second: mean and standard error, in points."""
-    plain, started, longer = (np.array([float(row[k].rstrip("%")) for row in rows]) for k in (3, 4, 5))
+    plain, started, longer = (
+        np.array([float(row[k].rstrip("%")) for row in rows]) for k in (3, 4, 5)
+    )
     lines = []
     for what, gained in (("by evaluation", plain - started), ("by second", longer - started)):
         error = gained.std(ddof=1) / np.sqrt(len(gained))
-        lines.append(f"What the plans gain {what}: {gained.mean():+.2f} points, standard error {error:.2f}.")
+        lines.append(
+            f"What the plans gain {what}: {gained.mean():+.2f} points, standard error {error:.2f}."
+        )
     return lines
 
 
@@ -55,14 +59,33 @@ def main() -> None:
             began = time.process_time()
             plain = placeopt.solve(problem, "moead", evaluations=evaluations, seed=seed)
             seconds = time.process_time() - began
-            started = placeopt.solve(problem, "moead", evaluations=evaluations, seed=seed, start=bound)
-            longer = int(evaluations * (1 + spent / seconds))  # what the time of the bound is worth in evaluations, judging included
+            started = placeopt.solve(
+                problem, "moead", evaluations=evaluations, seed=seed, start=bound
+            )
+            longer = int(
+                evaluations * (1 + spent / seconds)
+            )  # what the time of the bound is worth in evaluations, judging included
             rest = placeopt.solve(problem, "moead", evaluations=longer, seed=seed)
             losses = [1 - f.hypervolume(reference) / whole for f in (plain, started, rest)]
             rows.append((instance, seed, f"{spent:.1f}", *(f"{x:.2%}" for x in losses), longer))
             print(rows[-1], flush=True)
-    head = ("generator seed", "seed", "CPU s of the bound", f"plain, {evaluations:,}", "with its plans", "plain, as long", "evaluations of that")
-    text = ["# Plans at dual prices as seeds", "", facts("numpy", "numba", "highspy", "moocore"), "", *table(head, rows), ""]
+    head = (
+        "generator seed",
+        "seed",
+        "CPU s of the bound",
+        f"plain, {evaluations:,}",
+        "with its plans",
+        "plain, as long",
+        "evaluations of that",
+    )
+    text = [
+        "# Plans at dual prices as seeds",
+        "",
+        facts("numpy", "numba", "highspy", "moocore"),
+        "",
+        *table(head, rows),
+        "",
+    ]
     text += [f"Hypervolume behind that of {20 * evaluations:,} evaluations.", *verdict(rows)]
     (HERE / "dual_seeds.md").write_text("\n".join(text) + "\n", encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """Is the default search tuned to one instance? Fresh instances, the default against every method at ten times its budget.
 
-    python benchmarks/temporal_search/heldout.py [--evaluations 50000]        # writes heldout.md
+python benchmarks/temporal_search/heldout.py [--evaluations 50000]        # writes heldout.md
 """
 
 from __future__ import annotations
@@ -41,18 +41,44 @@ def main() -> None:
         fronts = {}
         for method in RIVALS:
             parameters = {"points": None} if method.startswith("nsga") else {}
-            fronts[method] = placeopt.solve(problem, method, evaluations=10 * evaluations, seed=2, **parameters)
+            fronts[method] = placeopt.solve(
+                problem, method, evaluations=10 * evaluations, seed=2, **parameters
+            )
         reference = 1.1 * np.max([f.nadir for f in (default, *fronts.values())], axis=0)
-        volumes = {method: front.hypervolume(reference, plain=True) for method, front in fronts.items()}
+        volumes = {
+            method: front.hypervolume(reference, plain=True) for method, front in fronts.items()
+        }
         best = max(volumes, key=lambda m: volumes[m])
         mine = default.hypervolume(reference, plain=True)
         losses.append(1 - mine / volumes[best])
-        rows.append((instance, f"{mine:.4f}", f"{seconds:.1f}", *(f"{volumes[m]:.4f}" for m in RIVALS), best, f"{losses[-1]:.2%}"))
+        rows.append(
+            (
+                instance,
+                f"{mine:.4f}",
+                f"{seconds:.1f}",
+                *(f"{volumes[m]:.4f}" for m in RIVALS),
+                best,
+                f"{losses[-1]:.2%}",
+            )
+        )
         print(rows[-1], flush=True)
-    head = ("generator seed", f"auto, {evaluations:,}", "CPU s", *(f"{m}, {10 * evaluations:,}" for m in RIVALS), "best", "behind it by")
+    head = (
+        "generator seed",
+        f"auto, {evaluations:,}",
+        "CPU s",
+        *(f"{m}, {10 * evaluations:,}" for m in RIVALS),
+        "best",
+        "behind it by",
+    )
     verdict = "met" if max(losses) <= AIM else "missed"
-    text += [*table(head, rows), "", "Hypervolume in the plain form, reference 1.1 times the worst of all fronts."]
-    text += [f"The aim, at most {AIM:.0%} behind the best of all methods at ten times the budget: {verdict}."]
+    text += [
+        *table(head, rows),
+        "",
+        "Hypervolume in the plain form, reference 1.1 times the worst of all fronts.",
+    ]
+    text += [
+        f"The aim, at most {AIM:.0%} behind the best of all methods at ten times the budget: {verdict}."
+    ]
     (HERE / "heldout.md").write_text("\n".join(text) + "\n", encoding="utf-8")
 
 

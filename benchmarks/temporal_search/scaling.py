@@ -87,8 +87,21 @@ def main() -> None:
     head = facts("numpy", "numba", "moocore")
     results: list[dict[str, Any]] = []
     for size in map(int, arguments.sizes.split(",")):
-        command = [sys.executable, __file__, "--one", str(size), "--evaluations", str(arguments.evaluations)]
-        results.append(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]))
+        command = [
+            sys.executable,
+            __file__,
+            "--one",
+            str(size),
+            "--evaluations",
+            str(arguments.evaluations),
+        ]
+        results.append(
+            json.loads(
+                subprocess.run(
+                    command, capture_output=True, text=True, check=True
+                ).stdout.splitlines()[-1]
+            )
+        )
         print(results[-1], flush=True)
         results.sort(key=lambda r: r["requests"])
         write(head, results, arguments.evaluations)
@@ -98,12 +111,31 @@ def write(head: str, results: list[dict[str, Any]], evaluations: int) -> None:
     """Write the table and the plot of what is measured so far."""
     rows = [
         (
-            r["requests"], r["replicas"], f"{r['us']:.0f}", f"{r['us'] * 1000 / r['replicas']:.0f}", f"{r['greedy_s']:.2f}",
-            f"{r['greedy_hv']:.4f}", f"{r['search_s']:.1f}", f"{r['search_hv']:.4f}", r["points"], f"{r['gib']:.2f}",
+            r["requests"],
+            r["replicas"],
+            f"{r['us']:.0f}",
+            f"{r['us'] * 1000 / r['replicas']:.0f}",
+            f"{r['greedy_s']:.2f}",
+            f"{r['greedy_hv']:.4f}",
+            f"{r['search_s']:.1f}",
+            f"{r['search_hv']:.4f}",
+            r["points"],
+            f"{r['gib']:.2f}",
         )
         for r in results
-    ]  # fmt: skip
-    columns = ("requests", "replicas", "us per evaluation", "ns per replica", "greedy s", "greedy HV", "moead s", "moead HV", "points", "peak GiB")
+    ]
+    columns = (
+        "requests",
+        "replicas",
+        "us per evaluation",
+        "ns per replica",
+        "greedy s",
+        "greedy HV",
+        "moead s",
+        "moead HV",
+        "points",
+        "peak GiB",
+    )
     text = ["# Scaling of the temporal search", "", head, "", *table(columns, rows), ""]
     text += [
         f"CPU seconds; moead with {evaluations:,} evaluations, seed 1, judging included. An evaluation is one of random vectors, of which",

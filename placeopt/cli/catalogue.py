@@ -24,19 +24,46 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")]
     from placeopt.registry import METHODS
 
     if as_json:
-        emit(json.dumps([{k: v for k, v in asdict(m).items() if k != "entry"} for m in METHODS.values()], indent=1))
+        emit(
+            json.dumps(
+                [{k: v for k, v in asdict(m).items() if k != "entry"} for m in METHODS.values()],
+                indent=1,
+            )
+        )
         return
-    rows = [(m.name, "all" if len(m.problems) == len(KINDS) > 1 else ", ".join(m.problems), m.extra or "", m.summary) for m in METHODS.values()]
-    console(stderr=False).print(make_table(("method", "problems", "extra", "what it does"), rows, left=4))
+    rows = [
+        (
+            m.name,
+            "all" if len(m.problems) == len(KINDS) > 1 else ", ".join(m.problems),
+            m.extra or "",
+            m.summary,
+        )
+        for m in METHODS.values()
+    ]
+    console(stderr=False).print(
+        make_table(("method", "problems", "extra", "what it does"), rows, left=4)
+    )
 
 
 def schema(
-    document: Annotated[str, typer.Argument(metavar="PROBLEM|front|steps", help="A problem, such as temporal; front or steps, for such files.")],
-    plan: Annotated[bool, typer.Option("--plan", help="The problem's plans instead of its instances.")] = False,
+    document: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM|front|steps",
+            help="A problem, such as temporal; front or steps, for such files.",
+        ),
+    ],
+    plan: Annotated[
+        bool, typer.Option("--plan", help="The problem's plans instead of its instances.")
+    ] = False,
 ) -> None:
     """Print the JSON Schema of an instance, of a plan, of a front file, or of exported steps."""
     described: dict[str, Any] = _class_of(document, plan).model_json_schema(by_alias=True)
-    emit(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **described}, indent=1))
+    emit(
+        json.dumps(
+            {"$schema": "https://json-schema.org/draft/2020-12/schema", **described}, indent=1
+        )
+    )
 
 
 def _class_of(document: str, plan: bool) -> Any:
@@ -51,7 +78,9 @@ def _class_of(document: str, plan: bool) -> Any:
 
         return StepsDocument
     if document not in KINDS:
-        raise UsageError(f"unknown problem {document!r}; {did_you_mean(document, [*KINDS, 'front', 'steps'])}")
+        raise UsageError(
+            f"unknown problem {document!r}; {did_you_mean(document, [*KINDS, 'front', 'steps'])}"
+        )
     if not plan:
         return kind_class(document)
     import sys

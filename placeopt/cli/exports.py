@@ -23,16 +23,38 @@ def register(app: typer.Typer) -> None:
 
 
 def export_kubernetes(
-    plans: Annotated[Path, typer.Argument(metavar="FRONT_OR_PLAN", help="A front file, a point as `pick` prints it, a plan, or exported steps.")],
+    plans: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FRONT_OR_PLAN",
+            help="A front file, a point as `pick` prints it, a plan, or exported steps.",
+        ),
+    ],
     instance: Annotated[Path, typer.Option(help="The instance file.")],
-    origin: Annotated[Path | None, typer.Option(help="What the names are in the cluster; INSTANCE.origin.json, if there, by default.")] = None,
-    point: Annotated[str | None, typer.Option(metavar="K|knee", help="The point of a front; the knee by default.")] = None,
+    origin: Annotated[
+        Path | None,
+        typer.Option(
+            help="What the names are in the cluster; INSTANCE.origin.json, if there, by default."
+        ),
+    ] = None,
+    point: Annotated[
+        str | None,
+        typer.Option(metavar="K|knee", help="The point of a front; the knee by default."),
+    ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", metavar="commands|json|karmada", help="commands or json for steps, karmada for policies; by problem by default."),
+        typer.Option(
+            "--format",
+            metavar="commands|json|karmada",
+            help="commands or json for steps, karmada for policies; by problem by default.",
+        ),
     ] = None,
-    namespace: Annotated[str, typer.Option(help="karmada: namespace of workloads without an origin.")] = "default",
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")] = None,
+    namespace: Annotated[
+        str, typer.Option(help="karmada: namespace of workloads without an origin.")
+    ] = "default",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
+    ] = None,
 ) -> None:
     """Turn a plan into a script of kubectl commands, its steps as JSON, or Karmada policies. Nothing is sent to a cluster."""
     from placeopt import problems
@@ -70,7 +92,12 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
         front = Front.read(path)
         if front.instance.sha256 != problem.instance_name.sha256:
             text = f"this front answers {front.instance.name!r}, or another version of it, not {problem.name!r}"
-            raise DocumentError(text, file=str(path), path="instance", remedy="give the instance that the front was made for")
+            raise DocumentError(
+                text,
+                file=str(path),
+                path="instance",
+                remedy="give the instance that the front was made for",
+            )
         return front.points[index_of(front, point or "knee")].plan
     if point is not None:
         raise UsageError(f"--point chooses from a front, and {str(path)!r} is a plan; leave it out")
@@ -81,5 +108,9 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
     plan = document.get("plan", document) if isinstance(document, dict) else document
     if not isinstance(plan, dict) or (what := what_is(document)) is not None:
         remedy = f"give a front, a point as `placeopt pick` prints it, or a plan; see `placeopt schema {problem.problem} --plan`"
-        raise DocumentError("not a plan" if not isinstance(plan, dict) else f"this is {what}, not a plan", file=str(path), remedy=remedy)
+        raise DocumentError(
+            "not a plan" if not isinstance(plan, dict) else f"this is {what}, not a plan",
+            file=str(path),
+            remedy=remedy,
+        )
     return plan

@@ -9,26 +9,46 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import console, deliver, emit, make_table, names, pairs, require_folder, say, show
+from placeopt.cli.screen import (
+    console,
+    deliver,
+    emit,
+    make_table,
+    names,
+    pairs,
+    require_folder,
+    say,
+    show,
+)
 from placeopt.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
     from placeopt.front import Evaluation, Front, Objective, Point
     from placeopt.problems.base import Problem
 
-Fronts = Annotated[list[Path], typer.Argument(metavar="FRONT...", help="Front files of one instance.")]
+Fronts = Annotated[
+    list[Path], typer.Argument(metavar="FRONT...", help="Front files of one instance.")
+]
 OneFront = Annotated[Path, typer.Argument(metavar="FRONT", help="Front file.")]
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
-    app.command(epilog="Example: placeopt evaluate instances/temporal/toy.json front.json")(evaluate)
+    app.command(epilog="Example: placeopt evaluate instances/temporal/toy.json front.json")(
+        evaluate
+    )
     app.command(epilog="Example: placeopt merge monday.json tuesday.json -o all.json")(merge)
-    app.command(epilog="Example: placeopt compare nsga2.json nsga3.json --reference 100,500,0.1")(compare)
+    app.command(epilog="Example: placeopt compare nsga2.json nsga3.json --reference 100,500,0.1")(
+        compare
+    )
     app.command(epilog="Example: placeopt pick front.json --budget cost_usd=60")(pick)
-    app.command(epilog="Example: placeopt plot front.json --point knee --instance instances/temporal/aws-50.json -o plan.png")(plot)
+    app.command(
+        epilog="Example: placeopt plot front.json --point knee --instance instances/temporal/aws-50.json -o plan.png"
+    )(plot)
 
 
 # -- evaluate ----------------------------------------------------------------------------------------------------------
@@ -36,7 +56,13 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
-    plans: Annotated[Path, typer.Argument(metavar="FRONT_OR_PLAN", help="A front file, a point as `pick` prints it, a plan, or exported steps.")],
+    plans: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FRONT_OR_PLAN",
+            help="A front file, a point as `pick` prints it, a plan, or exported steps.",
+        ),
+    ],
 ) -> None:
     """Print the referee's values and violations.
 
@@ -54,13 +80,27 @@ def evaluate(
         front = Front.read(plans)
         if front.instance.problem != problem.problem:
             text = f"this front answers a {front.instance.problem} instance; {instance} is {problem.problem}"
-            raise DocumentError(text, file=str(plans), path="instance", remedy="give the instance that the front was made for")
+            raise DocumentError(
+                text,
+                file=str(plans),
+                path="instance",
+                remedy="give the instance that the front was made for",
+            )
         if front.instance.sha256 != problem.instance_name.sha256:
-            say(f"warning: {plans} was made for another instance, or another version of it: {front.instance.name!r}")
-        verdicts = [_claim(problem, front.objectives, p, f"{plans}: points[{k}].plan") for k, p in enumerate(front.points)]
+            say(
+                f"warning: {plans} was made for another instance, or another version of it: {front.instance.name!r}"
+            )
+        verdicts = [
+            _claim(problem, front.objectives, p, f"{plans}: points[{k}].plan")
+            for k, p in enumerate(front.points)
+        ]
         if front.rejected is not None:
-            verdicts.append(_verdict(problem, _judge(problem, front.rejected.plan, f"{plans}: rejected.plan")))
-        emit(json.dumps({"instance": problem.name, "points": verdicts}, indent=1, ensure_ascii=False))
+            verdicts.append(
+                _verdict(problem, _judge(problem, front.rejected.plan, f"{plans}: rejected.plan"))
+            )
+        emit(
+            json.dumps({"instance": problem.name, "points": verdicts}, indent=1, ensure_ascii=False)
+        )
     else:
         if (what := what_is(document)) is not None:
             remedy = "give a front, a point as `placeopt pick` prints it, a plan, or exported steps"
@@ -74,7 +114,9 @@ def evaluate(
         raise typer.Exit(3)
     if wrong:
         problem_text = f"the referee does not confirm these values (points like this: {len(wrong)})"
-        raise DocumentError(problem_text, file=str(plans), path=f"points[{wrong[0]}].values", remedy="solve again")
+        raise DocumentError(
+            problem_text, file=str(plans), path=f"points[{wrong[0]}].values", remedy="solve again"
+        )
 
 
 def _replayed(problem: Problem, document: Any, file: Path) -> Any:
@@ -89,7 +131,11 @@ def _replayed(problem: Problem, document: Any, file: Path) -> Any:
 
 def _judge(problem: Problem, plan: Any, where: str) -> Evaluation:
     if not isinstance(plan, dict):
-        raise DocumentError("not a plan", file=where, remedy=f"a plan is a JSON object; see `placeopt schema {problem.problem} --plan`")
+        raise DocumentError(
+            "not a plan",
+            file=where,
+            remedy=f"a plan is a JSON object; see `placeopt schema {problem.problem} --plan`",
+        )
     try:
         return problem.evaluate(plan)
     except DocumentError as error:
@@ -100,22 +146,40 @@ def _verdict(problem: Problem, evaluation: Evaluation) -> dict[str, Any]:
     return {
         "values": dict(zip((o.name for o in problem.objectives), evaluation.values, strict=True)),
         "feasible": evaluation.feasible,
-        "violations": [{"kind": v.kind, "amount": v.amount, "message": v.message} for v in evaluation.violations],
+        "violations": [
+            {"kind": v.kind, "amount": v.amount, "message": v.message}
+            for v in evaluation.violations
+        ],
     }
 
 
-def _claim(problem: Problem, objectives: tuple[Objective, ...], point: Point, where: str) -> dict[str, Any]:
+def _claim(
+    problem: Problem, objectives: tuple[Objective, ...], point: Point, where: str
+) -> dict[str, Any]:
     verdict = _verdict(problem, _judge(problem, point.plan, where))
     claimed = dict(zip((o.name for o in objectives), point.values, strict=True))
-    return verdict | {"claimed": claimed, "confirmed": all(verdict["values"].get(name) == value for name, value in claimed.items())}
+    return verdict | {
+        "claimed": claimed,
+        "confirmed": all(verdict["values"].get(name) == value for name, value in claimed.items()),
+    }
 
 
 def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
     if not sys.stderr.isatty():
         return
-    columns = ("point", "feasible", *(f"{o.name} ({o.unit})" for o in problem.objectives), "first violation")
+    columns = (
+        "point",
+        "feasible",
+        *(f"{o.name} ({o.unit})" for o in problem.objectives),
+        "first violation",
+    )
     rows = [
-        (str(k), "yes" if v["feasible"] else "no", *(show(x) for x in v["values"].values()), v["violations"][0]["message"] if v["violations"] else "")
+        (
+            str(k),
+            "yes" if v["feasible"] else "no",
+            *(show(x) for x in v["values"].values()),
+            v["violations"][0]["message"] if v["violations"] else "",
+        )
         for k, v in enumerate(verdicts)
     ]
     console().print(make_table(columns, rows))
@@ -138,7 +202,13 @@ def merge(fronts: Fronts, output: Output = None) -> None:
 
 def compare(
     fronts: Fronts,
-    reference: Annotated[str | None, typer.Option(metavar="A,B,C", help="Reference point; 1.1 x the worst values of all fronts by default.")] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="Reference point; 1.1 x the worst values of all fronts by default.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare fronts of one instance: points, hypervolume, sparsity, gap, seconds."""
@@ -153,7 +223,9 @@ def compare(
         {
             "front": str(path),
             "points": len(front),
-            "points_on_merged_front": sum((p.values, p.method, p.seed) in kept for p in front.points),
+            "points_on_merged_front": sum(
+                (p.values, p.method, p.seed) in kept for p in front.points
+            ),
             "hypervolume": front.hypervolume(corner, plain=True),
             "sparsity": front.sparsity(),
             "gap": front.gap(corner),
@@ -165,7 +237,15 @@ def compare(
         emit(json.dumps({"reference": corner, "fronts": rows}, indent=1, ensure_ascii=False))
         return
     measures = ("hypervolume", "sparsity", "gap", "seconds")
-    cells = [(r["front"], str(r["points"]), str(r["points_on_merged_front"]), *(show(r[m]) for m in measures)) for r in rows]
+    cells = [
+        (
+            r["front"],
+            str(r["points"]),
+            str(r["points_on_merged_front"]),
+            *(show(r[m]) for m in measures),
+        )
+        for r in rows
+    ]
     console(stderr=False).print(make_table(("front", "points", "on merged", *measures), cells))
     to = ", ".join(f"{o.name} {show(c)}" for o, c in zip(union.objectives, corner, strict=True))
     emit(f"hypervolume: share of the box from the origin to {to}")
@@ -178,17 +258,28 @@ def _reference(fronts: list[Front], text: str | None) -> list[float]:
         try:
             corner = [float(part) for part in text.split(",")]
         except ValueError:
-            raise UsageError(f"--reference is {text!r}; give {width} numbers, separated by commas") from None
+            raise UsageError(
+                f"--reference is {text!r}; give {width} numbers, separated by commas"
+            ) from None
         if len(corner) != width or not all(0 < x < float("inf") for x in corner):
-            raise UsageError(f"--reference is {text!r}; give {width} numbers above 0, separated by commas")
+            raise UsageError(
+                f"--reference is {text!r}; give {width} numbers above 0, separated by commas"
+            )
         return corner
-    worst = [max(column) for column in zip(*(f.nadir.tolist() for f in fronts if f.points), strict=True)]
+    worst = [
+        max(column) for column in zip(*(f.nadir.tolist() for f in fronts if f.points), strict=True)
+    ]
     return [1.1 * x if x > 0 else 1.0 for x in worst] or [1.0] * width
 
 
 def _seconds(front: Front) -> float:
     """Return the seconds of all runs; the parts of an ensemble are within the ensemble's own."""
-    parts = {(method, run.seed) for run in front.runs if run.method == "ensemble" for method in run.parameters.get("methods", ())}
+    parts = {
+        (method, run.seed)
+        for run in front.runs
+        if run.method == "ensemble"
+        for method in run.parameters.get("methods", ())
+    }
     return sum(run.seconds for run in front.runs if (run.method, run.seed) not in parts)
 
 
@@ -198,8 +289,18 @@ def _seconds(front: Front) -> float:
 def pick(
     front: OneFront,
     knee: Annotated[bool, typer.Option("--knee", help="The knee, which is the default.")] = False,
-    budget: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="The knee of the points within this limit; repeatable.")] = None,
-    lex: Annotated[str | None, typer.Option(metavar="A,B", help="Least in the first objective, then in the second, and so on.")] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="The knee of the points within this limit; repeatable."
+        ),
+    ] = None,
+    lex: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B", help="Least in the first objective, then in the second, and so on."
+        ),
+    ] = None,
     output: Output = None,
 ) -> None:
     """Choose one point of a front: its values and its plan."""
@@ -216,15 +317,34 @@ def pick(
     whole = Front.read(front)
     point = whole.pick(budget=limits, lexicographic=names(lex))
     values = dict(zip((o.name for o in whole.objectives), point.values, strict=True))
-    facts = {"status": point.status, "gap": point.gap, "method": point.method, "seed": point.seed, "index": whole.points.index(point)}
+    facts = {
+        "status": point.status,
+        "gap": point.gap,
+        "method": point.method,
+        "seed": point.seed,
+        "index": whole.points.index(point),
+    }
     deliver(layout({"values": values, **facts, "plan": point.plan}), output)
 
 
 def plot(
     front: OneFront,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help=".html (interactive), .png or .pdf; beside the front by default.")] = None,
-    point: Annotated[str | None, typer.Option(metavar="K|knee", help="Draw the plan of points[K] instead of the front.")] = None,
-    instance: Annotated[Path | None, typer.Option(help="The front's instance file, for plans; looked for beside the front by default.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help=".html (interactive), .png or .pdf; beside the front by default."
+        ),
+    ] = None,
+    point: Annotated[
+        str | None,
+        typer.Option(metavar="K|knee", help="Draw the plan of points[K] instead of the front."),
+    ] = None,
+    instance: Annotated[
+        Path | None,
+        typer.Option(
+            help="The front's instance file, for plans; looked for beside the front by default."
+        ),
+    ] = None,
 ) -> None:
     """Draw a front, or one of its plans."""
     from placeopt import plot as drawing

@@ -15,17 +15,32 @@ if TYPE_CHECKING:
 
 _MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Of one problem"
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="JSON of kubectl get, YAML manifests; - for stdin.")]
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE...", help="JSON of kubectl get, YAML manifests; - for stdin."),
+]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(metavar="POLICY", help="Containers without requests: error (default), limits, default=100m,128Mi; repeatable, asked in order."),
+    typer.Option(
+        metavar="POLICY",
+        help="Containers without requests: error (default), limits, default=100m,128Mi; repeatable, asked in order.",
+    ),
 ]
 Overlays = Annotated[
     list[str] | None,
-    typer.Option("--overlay", metavar="PATTERN=CHANGE", help="Such as 'm5.*=-20%' or 'us-east-1/*:spot=+0.01'; percentages first, then amounts."),
+    typer.Option(
+        "--overlay",
+        metavar="PATTERN=CHANGE",
+        help="Such as 'm5.*=-20%' or 'us-east-1/*:spot=+0.01'; percentages first, then amounts.",
+    ),
 ]
 PriceFiles = Annotated[
-    list[Path] | None, typer.Option("--prices", help="On-demand table, spot advisor, OpenCost, CSV; repeatable.", rich_help_panel=_PRICES)
+    list[Path] | None,
+    typer.Option(
+        "--prices",
+        help="On-demand table, spot advisor, OpenCost, CSV; repeatable.",
+        rich_help_panel=_PRICES,
+    ),
 ]
 Report = Annotated[Path | None, typer.Option(help="Import report: .json, or .md.")]
 
@@ -34,46 +49,131 @@ def register(imports: typer.Typer) -> None:
     """Add the commands to ``placeopt import``."""
     cluster = "kubectl get nodes,pods -A -o json | placeopt import kubernetes - --to rolling-update -o shop.json"
     imports.command("kubernetes", epilog=f"Example: {cluster}")(import_kubernetes)
-    imports.command("prices", epilog="Example: placeopt import prices on-demand.json advisor.json --overlay '*=-10%' -o prices.json")(import_prices)
+    imports.command(
+        "prices",
+        epilog="Example: placeopt import prices on-demand.json advisor.json --overlay '*=-10%' -o prices.json",
+    )(import_prices)
 
 
 def import_kubernetes(
     files: Files,
-    to: Annotated[str, typer.Option(metavar="PROBLEM", help="rolling-update, edge-cloud, rescheduling or temporal.")],
-    name: Annotated[str | None, typer.Option(help="Name of the instance; that of the output by default.")] = None,
-    missing_requests: Missing = None,
-    nodes: Annotated[Path | None, typer.Option(help="CSV of nodes: name, cpu, memory and, if wanted, zone, region, layer, price, count ...")] = None,
-    namespace: Annotated[list[str] | None, typer.Option(help="Plan only these; repeatable.", rich_help_panel=_MOVE)] = None,
-    pin_namespace: Annotated[
-        list[str] | None, typer.Option(help="Pods that stay, by namespace; kube-system by default.", rich_help_panel=_MOVE)
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="PROBLEM", help="rolling-update, edge-cloud, rescheduling or temporal."
+        ),
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="Name of the instance; that of the output by default.")
     ] = None,
-    empty_dir: Annotated[str, typer.Option(help="Pods with an emptyDir on disk: pin or move.", rich_help_panel=_MOVE)] = "pin",
-    cordoned: Annotated[str, typer.Option(help="Cordoned nodes: leave-out or drain.", rich_help_panel=_MOVE)] = "leave-out",
-    drain: Annotated[list[str] | None, typer.Option(help="A node that must end empty; repeatable.", rich_help_panel=_MOVE)] = None,
+    missing_requests: Missing = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV of nodes: name, cpu, memory and, if wanted, zone, region, layer, price, count ..."
+        ),
+    ] = None,
+    namespace: Annotated[
+        list[str] | None, typer.Option(help="Plan only these; repeatable.", rich_help_panel=_MOVE)
+    ] = None,
+    pin_namespace: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Pods that stay, by namespace; kube-system by default.", rich_help_panel=_MOVE
+        ),
+    ] = None,
+    empty_dir: Annotated[
+        str, typer.Option(help="Pods with an emptyDir on disk: pin or move.", rich_help_panel=_MOVE)
+    ] = "pin",
+    cordoned: Annotated[
+        str, typer.Option(help="Cordoned nodes: leave-out or drain.", rich_help_panel=_MOVE)
+    ] = "leave-out",
+    drain: Annotated[
+        list[str] | None,
+        typer.Option(help="A node that must end empty; repeatable.", rich_help_panel=_MOVE),
+    ] = None,
     new_requests: Annotated[
-        Path | None, typer.Option(help="What workloads shall ask for: manifests, VerticalPodAutoscalers or CSV.", rich_help_panel=_MOVE)
+        Path | None,
+        typer.Option(
+            help="What workloads shall ask for: manifests, VerticalPodAutoscalers or CSV.",
+            rich_help_panel=_MOVE,
+        ),
     ] = None,
     prices: PriceFiles = None,
     overlay: Overlays = None,
-    missing_prices: Annotated[str, typer.Option(help="Nodes without a price: error or default=0.10.", rich_help_panel=_PRICES)] = "error",
-    region: Annotated[str | None, typer.Option(help="Region of nodes that name none.", rich_help_panel=_PRICES)] = None,
-    latency: Annotated[
-        Path | None, typer.Option(help="CSV in ms of nodes, zones or regions: row = origin, column = destination.", rich_help_panel=_PRICES)
+    missing_prices: Annotated[
+        str,
+        typer.Option(help="Nodes without a price: error or default=0.10.", rich_help_panel=_PRICES),
+    ] = "error",
+    region: Annotated[
+        str | None, typer.Option(help="Region of nodes that name none.", rich_help_panel=_PRICES)
     ] = None,
-    max_latency_ms: Annotated[float | None, typer.Option(min=0, help="Limit of calls that no AppGroup limits.", rich_help_panel=_PRICES)] = None,
-    source: Annotated[str | None, typer.Option(help="edge-cloud: node where the data come from.", rich_help_panel=_TIME)] = None,
-    network_cost: Annotated[float, typer.Option(min=0, help="edge-cloud: cost per unit of data.", rich_help_panel=_TIME)] = 0.0,
-    gateway: Annotated[str | None, typer.Option(help="rescheduling: service that users call.", rich_help_panel=_TIME)] = None,
+    latency: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV in ms of nodes, zones or regions: row = origin, column = destination.",
+            rich_help_panel=_PRICES,
+        ),
+    ] = None,
+    max_latency_ms: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Limit of calls that no AppGroup limits.", rich_help_panel=_PRICES
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(help="edge-cloud: node where the data come from.", rich_help_panel=_TIME),
+    ] = None,
+    network_cost: Annotated[
+        float, typer.Option(min=0, help="edge-cloud: cost per unit of data.", rich_help_panel=_TIME)
+    ] = 0.0,
+    gateway: Annotated[
+        str | None,
+        typer.Option(help="rescheduling: service that users call.", rich_help_panel=_TIME),
+    ] = None,
     execution: Annotated[
-        str, typer.Option(metavar="MS|CSV", help="rescheduling: ms of a service, or CSV: service, kind, ms.", rich_help_panel=_TIME)
+        str,
+        typer.Option(
+            metavar="MS|CSV",
+            help="rescheduling: ms of a service, or CSV: service, kind, ms.",
+            rich_help_panel=_TIME,
+        ),
     ] = "10",
-    user_latency_ms: Annotated[float | None, typer.Option(min=0, help="rescheduling: from users to a node.", rich_help_panel=_TIME)] = None,
-    parallel_calls: Annotated[bool, typer.Option(help="rescheduling: calls of a service run in parallel.", rich_help_panel=_TIME)] = False,
-    horizon: Annotated[int, typer.Option(min=1, help="temporal: slots.", rich_help_panel=_TIME)] = 24,
-    slot_hours: Annotated[float, typer.Option(min=0, help="temporal: hours of a slot.", rich_help_panel=_TIME)] = 1.0,
-    duration: Annotated[int | None, typer.Option(min=1, help="temporal: slots that a workload runs; all by default.", rich_help_panel=_TIME)] = None,
-    origin: Annotated[str | None, typer.Option(help="temporal: place that requests come from.", rich_help_panel=_TIME)] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Instance to write; its .origin.json is written beside it.")] = None,
+    user_latency_ms: Annotated[
+        float | None,
+        typer.Option(min=0, help="rescheduling: from users to a node.", rich_help_panel=_TIME),
+    ] = None,
+    parallel_calls: Annotated[
+        bool,
+        typer.Option(
+            help="rescheduling: calls of a service run in parallel.", rich_help_panel=_TIME
+        ),
+    ] = False,
+    horizon: Annotated[
+        int, typer.Option(min=1, help="temporal: slots.", rich_help_panel=_TIME)
+    ] = 24,
+    slot_hours: Annotated[
+        float, typer.Option(min=0, help="temporal: hours of a slot.", rich_help_panel=_TIME)
+    ] = 1.0,
+    duration: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="temporal: slots that a workload runs; all by default.",
+            rich_help_panel=_TIME,
+        ),
+    ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(help="temporal: place that requests come from.", rich_help_panel=_TIME),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Instance to write; its .origin.json is written beside it."
+        ),
+    ] = None,
     report: Report = None,
 ) -> None:
     """Turn what kubectl or helm template print into an instance; nothing is asked of a cluster, nothing is fetched.
@@ -90,21 +190,53 @@ def import_kubernetes(
     if not 0 < slot_hours <= 1e6:
         raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
     policy = Policy.parse(missing_requests or ["error"])
-    rules = Rules(policy, namespace or (), ("kube-system",) if pin_namespace is None else pin_namespace,
-                  _choice("--empty-dir", empty_dir, "pin", "move"))  # fmt: skip
+    rules = Rules(
+        policy,
+        namespace or (),
+        ("kube-system",) if pin_namespace is None else pin_namespace,
+        _choice("--empty-dir", empty_dir, "pin", "move"),
+    )
     time, times = execution_times(execution)
     options = Options(
-        name=name or (output.stem if output else "cluster"), rules=rules, missing_prices=missing_prices, region=region, drain=tuple(drain or ()),
-        drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"), max_latency_ms=max_latency_ms,
-        new_sizes={} if new_requests is None else new_sizes(new_requests, policy), source=source, gateway=gateway, origin=origin,
-        network_cost=network_cost, execution_ms=time, execution=times, user_latency_ms=user_latency_ms, parallel_calls=parallel_calls,
-        horizon=horizon, slot_hours=slot_hours, duration=duration,
-    )  # fmt: skip
-    _import(files, to, options, {"nodes": nodes, "prices": prices or (), "latency": latency}, overlay or [], output, report)
+        name=name or (output.stem if output else "cluster"),
+        rules=rules,
+        missing_prices=missing_prices,
+        region=region,
+        drain=tuple(drain or ()),
+        drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
+        max_latency_ms=max_latency_ms,
+        new_sizes={} if new_requests is None else new_sizes(new_requests, policy),
+        source=source,
+        gateway=gateway,
+        origin=origin,
+        network_cost=network_cost,
+        execution_ms=time,
+        execution=times,
+        user_latency_ms=user_latency_ms,
+        parallel_calls=parallel_calls,
+        horizon=horizon,
+        slot_hours=slot_hours,
+        duration=duration,
+    )
+    _import(
+        files,
+        to,
+        options,
+        {"nodes": nodes, "prices": prices or (), "latency": latency},
+        overlay or [],
+        output,
+        report,
+    )
 
 
 def _import(
-    files: list[str], to: str, options: Options, more: dict[str, Any], overlays: list[str], output: Path | None, report: Path | None
+    files: list[str],
+    to: str,
+    options: Options,
+    more: dict[str, Any],
+    overlays: list[str],
+    output: Path | None,
+    report: Path | None,
 ) -> None:
     from placeopt.documents import layout, write_text
     from placeopt.kubernetes import origin
@@ -130,12 +262,28 @@ def _choice(option: str, given: str, no: str, yes: str) -> bool:
 
 
 def import_prices(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="On-demand table, spot advisor, OpenCost CSV, plain CSV, NodeOverlays.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="On-demand table, spot advisor, OpenCost CSV, plain CSV, NodeOverlays.",
+        ),
+    ],
     overlay: Overlays = None,
-    location: Annotated[list[str] | None, typer.Option(help="Keep only these; * stands for any characters; repeatable.")] = None,
-    size: Annotated[list[str] | None, typer.Option(help="Keep only these machine types; * stands for any characters; repeatable.")] = None,
+    location: Annotated[
+        list[str] | None,
+        typer.Option(help="Keep only these; * stands for any characters; repeatable."),
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Keep only these machine types; * stands for any characters; repeatable."
+        ),
+    ] = None,
     system: Annotated[str, typer.Option(help="Operating system of the spot advisor.")] = "Linux",
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
+    ] = None,
     report: Report = None,
 ) -> None:
     """Turn tables of prices into one book of offers, which import kubernetes reads."""
@@ -154,13 +302,24 @@ def import_prices(
     book.offers = {
         place: offer
         for place, offer in book.offers.items()
-        if all(any(fnmatchcase(part, pattern) for pattern in patterns) for part, patterns in zip(place, wanted, strict=True))
+        if all(
+            any(fnmatchcase(part, pattern) for pattern in patterns)
+            for part, patterns in zip(place, wanted, strict=True)
+        )
     }
     if not book.offers and not book.nodes:
         raise UsageError("no offer is left; see --location and --size")
     notes.counts = {"offers": len(book.offers), "single nodes": len(book.nodes)}
     deliver(layout(book.document()), output)
     if report is not None:
-        write_text(report, (notes.markdown("prices") if report.suffix == ".md" else layout(notes.document("prices"))) + "\n")
+        write_text(
+            report,
+            (
+                notes.markdown("prices")
+                if report.suffix == ".md"
+                else layout(notes.document("prices"))
+            )
+            + "\n",
+        )
     for line in notes.summary():
         say(line)

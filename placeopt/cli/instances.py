@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 #: How hard `check` looks for a feasible plan.
 _LOOK_EVALUATIONS = 2000
 
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
+]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
     app.command(epilog="Example: placeopt check instances/temporal/toy.json")(check)
-    app.command(epilog="Example: placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 -o mine.json")(generate)
+    app.command(
+        epilog="Example: placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 -o mine.json"
+    )(generate)
     imports = typer.Typer(no_args_is_help=True, help="Turn other formats into instances.")
     example = "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv --latency AWS_EC2_Latency.csv -o paper.json"
     imports.command("cnsm-csv", epilog=f"Example: {example}")(import_cnsm_csv)
@@ -84,14 +88,26 @@ def _look_for_a_plan(problem: Problem) -> tuple[bool | None, tuple[str, ...]]:
 
 
 def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
-    sizes = {field: len(value) for field in type(problem).model_fields if isinstance(value := getattr(problem, field), tuple)}
-    emit(f"{problem.name}: a valid {problem.problem} instance, " + ", ".join(f"{n} {what}" for what, n in sizes.items()))
-    goals = (f"{o.name} in {o.unit}" + ("" if o.step is None else f", steps of {show(o.step)}") for o in problem.objectives)
+    sizes = {
+        field: len(value)
+        for field in type(problem).model_fields
+        if isinstance(value := getattr(problem, field), tuple)
+    }
+    emit(
+        f"{problem.name}: a valid {problem.problem} instance, "
+        + ", ".join(f"{n} {what}" for what, n in sizes.items())
+    )
+    goals = (
+        f"{o.name} in {o.unit}" + ("" if o.step is None else f", steps of {show(o.step)}")
+        for o in problem.objectives
+    )
     emit("objectives: " + "; ".join(goals))
     if verdict["feasible"]:
         emit("feasible: yes, a plan was found")
     elif verdict["feasible"] is None:
-        emit("feasible: not known; nothing rules it out, but a quick search found no plan. Its best plan breaks:")
+        emit(
+            "feasible: not known; nothing rules it out, but a quick search found no plan. Its best plan breaks:"
+        )
     else:
         emit("feasible: no, and no plan can exist:")
     for sentence in (*verdict["reasons"], *verdict["clues"]):
@@ -105,7 +121,13 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
 
 def generate(
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A problem, such as temporal.")],
-    size: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Such as requests=50; repeatable. Unknown ones list the legal.")] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Such as requests=50; repeatable. Unknown ones list the legal.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same instance.")] = 0,
     name: Annotated[str | None, typer.Option(help="Name of the instance.")] = None,
     output: Output = None,
@@ -129,12 +151,16 @@ def _sizes(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     legal = [f"{key}={value}" for key, value in defaults.items()]
     for key, value in given.items():
         if key not in defaults:
-            raise UsageError(f"unknown size {key!r}; {did_you_mean(key, defaults)} (defaults: {', '.join(legal)})")
+            raise UsageError(
+                f"unknown size {key!r}; {did_you_mean(key, defaults)} (defaults: {', '.join(legal)})"
+            )
         wanted = type(defaults[key])
         fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
         if defaults[key] is not None and not fits and not (wanted is float and type(value) is int):
             kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-            raise UsageError(f"size {key} is {value!r}; give {kinds.get(wanted, 'a value like the default')}, such as {key}={defaults[key]}")
+            raise UsageError(
+                f"size {key} is {value!r}; give {kinds.get(wanted, 'a value like the default')}, such as {key}={defaults[key]}"
+            )
     return given
 
 
@@ -143,8 +169,15 @@ def _sizes(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 def import_cnsm_csv(
     requests: Annotated[Path, typer.Option(help="CSV: cpu, ram, duration, location, replicas.")],
-    prices: Annotated[Path, typer.Option(help="CSV: DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, InterruptFrequency (per cent).")],
-    latency: Annotated[Path, typer.Option(help="CSV: one row per origin, one column per destination; ms.")],
+    prices: Annotated[
+        Path,
+        typer.Option(
+            help="CSV: DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, InterruptFrequency (per cent)."
+        ),
+    ],
+    latency: Annotated[
+        Path, typer.Option(help="CSV: one row per origin, one column per destination; ms.")
+    ],
     name: Annotated[str, typer.Option(help="Name of the instance.")] = "cnsm",
     horizon: Annotated[int, typer.Option(help="Slots of the scheduling period.")] = 100,
     slot_hours: Annotated[float, typer.Option(help="Hours of a slot.")] = 1.0,
@@ -156,7 +189,9 @@ def import_cnsm_csv(
     from placeopt.problems.cnsm_csv import read
 
     require_folder(output)
-    document = read(requests, prices, latency, name=name, horizon_slots=horizon, slot_hours=slot_hours)
+    document = read(
+        requests, prices, latency, name=name, horizon_slots=horizon, slot_hours=slot_hours
+    )
     problem = from_document(document)
     deliver(layout(document), output)
     for warning in problem.warnings():
@@ -164,11 +199,20 @@ def import_cnsm_csv(
 
 
 def import_mubench(
-    workmodel: Annotated[Path, typer.Argument(metavar="WORKMODEL", help="A workmodel.json of muBench.")],
-    name: Annotated[str | None, typer.Option(help="Name of the instance; that of the file by default.")] = None,
-    gateway: Annotated[str | None, typer.Option(help="The service that users call; by default the first that no other calls.")] = None,
+    workmodel: Annotated[
+        Path, typer.Argument(metavar="WORKMODEL", help="A workmodel.json of muBench.")
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="Name of the instance; that of the file by default.")
+    ] = None,
+    gateway: Annotated[
+        str | None,
+        typer.Option(help="The service that users call; by default the first that no other calls."),
+    ] = None,
     replicas: Annotated[int, typer.Option(min=1, help="Replicas of every service.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Where the replicas run: the same seed, the same nodes.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Where the replicas run: the same seed, the same nodes.")
+    ] = 0,
     output: Output = None,
 ) -> None:
     """Turn a call graph of muBench into a rescheduling instance on a testbed of six machines."""
@@ -179,7 +223,13 @@ def import_mubench(
 
     require_folder(output)
     try:
-        document = read(workmodel, name=workmodel.stem if name is None else name, gateway=gateway, replicas=replicas, seed=seed)
+        document = read(
+            workmodel,
+            name=workmodel.stem if name is None else name,
+            gateway=gateway,
+            replicas=replicas,
+            seed=seed,
+        )
     except DocumentError as error:
         raise with_line(error, workmodel) from None
     try:

@@ -17,21 +17,42 @@ if TYPE_CHECKING:
     from placeopt.problems.base import Problem
     from placeopt.rl.policy import Policy
 
-Target = Annotated[str, typer.Argument(metavar="PROBLEM|INSTANCE", help="A problem, for generated episodes; or an instance file.")]
+Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM|INSTANCE", help="A problem, for generated episodes; or an instance file."
+    ),
+]
 Semantics = Annotated[str | None, typer.Option(help="multi-cluster: fixed or published.")]
 Clusters = Annotated[int | None, typer.Option(help="multi-cluster: number of clusters.")]
 Rate = Annotated[float | None, typer.Option(help="multi-cluster: arrivals per unit of time.")]
-Env = Annotated[list[str] | None, typer.Option("--env", metavar="KEY=VALUE", help="Option of the episodes, such as applications=5; repeatable.")]
-WeightsOption = Annotated[str | None, typer.Option(metavar="A,B,..", help="Weights of the parts of the reward.")]
-PolicyArgument = Annotated[str, typer.Argument(metavar="POLICY", help="A policy file, or a name of `placeopt policies`.")]
+Env = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="KEY=VALUE",
+        help="Option of the episodes, such as applications=5; repeatable.",
+    ),
+]
+WeightsOption = Annotated[
+    str | None, typer.Option(metavar="A,B,..", help="Weights of the parts of the reward.")
+]
+PolicyArgument = Annotated[
+    str, typer.Argument(metavar="POLICY", help="A policy file, or a name of `placeopt policies`.")
+]
 #: Seconds between two lines of progress.
 PAUSE = 5.0
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
-    app.command(epilog="Example: placeopt train multi-cluster --rate 5 --conditioned --steps 400000 -o policy.npz")(train)
-    app.command("evaluate-policy", epilog="Example: placeopt evaluate-policy policy.npz --episodes 500 --clusters 8")(evaluate_policy)
+    app.command(
+        epilog="Example: placeopt train multi-cluster --rate 5 --conditioned --steps 400000 -o policy.npz"
+    )(train)
+    app.command(
+        "evaluate-policy",
+        epilog="Example: placeopt evaluate-policy policy.npz --episodes 500 --clusters 8",
+    )(evaluate_policy)
     app.command(epilog="Example: placeopt rollout policy.npz --weights 1,0,0 --seed 3")(rollout)
     app.command(epilog="Example: placeopt policies")(policies)
 
@@ -41,17 +62,34 @@ def train(
     output: Annotated[Path, typer.Option("-o", "--output", help="Policy file to write.")],
     algorithm: Annotated[str, typer.Option(help="ppo or dqn.")] = "ppo",
     weights: WeightsOption = None,
-    conditioned: Annotated[bool, typer.Option("--conditioned", help="One policy for every preference; the default without --weights.")] = False,
+    conditioned: Annotated[
+        bool,
+        typer.Option(
+            "--conditioned", help="One policy for every preference; the default without --weights."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="The same seed and steps give the same policy.")] = 1,
     steps: Annotated[int | None, typer.Option(help="Steps of all environments together.")] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Train no longer than this.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="File to keep the state of the training in, after every round.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Checkpoint to go on from; give the same options again.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Train no longer than this.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File to keep the state of the training in, after every round."),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Checkpoint to go on from; give the same options again.")
+    ] = None,
     semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
     env: Env = None,
-    param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Setting of the training, such as gamma=0.9; repeatable.")] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="Setting of the training, such as gamma=0.9; repeatable."
+        ),
+    ] = None,
 ) -> None:
     """Train a policy by masked PPO or DQN.
 
@@ -59,7 +97,9 @@ def train(
     """
     from dataclasses import replace
 
-    if not all(importlib.util.find_spec(module) for module in ("torch", "stable_baselines3", "sb3_contrib")):
+    if not all(
+        importlib.util.find_spec(module) for module in ("torch", "stable_baselines3", "sb3_contrib")
+    ):
         raise MissingExtraError("training", "rl")
     from placeopt.budget import Budget
     from placeopt.cli.solving import cancelled_by_signals
@@ -73,10 +113,14 @@ def train(
     options = _options(semantics, clusters, rate, env)
     problem = _instance(target)
     own = getattr(batches.row_module(target if problem is None else problem.problem), "QUICK", {})
-    given = pairs(param or [], "--param") | {"seed": seed} | ({} if steps is None else {"steps": steps})
+    given = (
+        pairs(param or [], "--param") | {"seed": seed} | ({} if steps is None else {"steps": steps})
+    )
     wanted = (own.get(algorithm) or settings.defaults(algorithm)).with_options(given)
     batch = batches.make(target if problem is None else problem, wanted.num_envs, seed, **options)
-    wanted = replace(wanted, weights=drawn_or(weights, conditioned or weights is None, len(batch.rewards)))
+    wanted = replace(
+        wanted, weights=drawn_or(weights, conditioned or weights is None, len(batch.rewards))
+    )
     environment = options | ({} if problem is None else {INSTANCE: problem.name})
     budget = Budget(seconds=time_limit) if time_limit is not None else Budget(evaluations=1)
     with cancelled_by_signals(budget):
@@ -87,20 +131,38 @@ def train(
             if now - printed[0] >= PAUSE or news.share >= 1:
                 printed[0] = now
                 facts = [f"{key} {show(value, 4)}" for key, value in news.facts.items()]
-                say(" | ".join((f"{news.share:4.0%}", f"{news.steps:,} steps", f"{news.seconds:.0f} s of CPU", *facts)))
+                say(
+                    " | ".join(
+                        (
+                            f"{news.share:4.0%}",
+                            f"{news.steps:,} steps",
+                            f"{news.seconds:.0f} s of CPU",
+                            *facts,
+                        )
+                    )
+                )
             return budget.cancelled
 
         kind = target if problem is None else problem.problem
         policy = learn(
-            batch, kind, wanted, environment=environment, time_limit=time_limit, keep=checkpoint, resume=resume, on_round=on_round
-        )  # fmt: skip
+            batch,
+            kind,
+            wanted,
+            environment=environment,
+            time_limit=time_limit,
+            keep=checkpoint,
+            resume=resume,
+            on_round=on_round,
+        )
     policy_file.write(policy, output)
     say(f"wrote {output}")
 
 
 def evaluate_policy(
     policy: PolicyArgument,
-    instance: Annotated[Path | None, typer.Argument(help="Instance to play on, instead of generated episodes.")] = None,
+    instance: Annotated[
+        Path | None, typer.Argument(help="Instance to play on, instead of generated episodes.")
+    ] = None,
     episodes: Annotated[int, typer.Option(help="Episodes for each row of weights.")] = 200,
     weights: WeightsOption = None,
     seed: Annotated[int, typer.Option(help="Of the first episode.")] = 1_000_000,
@@ -116,14 +178,26 @@ def evaluate_policy(
     from placeopt.rl.play import episodes_for
 
     known = policy_file.read(policy)
-    batch = episodes_for(known, _read(instance), min(episodes, 250), **_options(semantics, clusters, rate, env))
+    batch = episodes_for(
+        known, _read(instance), min(episodes, 250), **_options(semantics, clusters, rate, env)
+    )
     found = {}
     for name, row in _preferences(known, weights).items():
         found[name] = summary(evaluate(batch, known.act, episodes, row, seed))
         if known.shape.score:
-            found[f"{name}, greedy"] = summary(evaluate(batch, greedy(known.shape.score), episodes, row, seed))
+            found[f"{name}, greedy"] = summary(
+                evaluate(batch, greedy(known.shape.score), episodes, row, seed)
+            )
     if as_json:
-        emit(json.dumps({name: {key: {"mean": m, "half_width": h} for key, (m, h) in facts.items()} for name, facts in found.items()}, indent=1))
+        emit(
+            json.dumps(
+                {
+                    name: {key: {"mean": m, "half_width": h} for key, (m, h) in facts.items()}
+                    for name, facts in found.items()
+                },
+                indent=1,
+            )
+        )
         return
     columns = [key for key in next(iter(found.values())) if key not in ("steps", "episode_length")]
     rows = [(name, *(_shown(key, *facts[key]) for key in columns)) for name, facts in found.items()]
@@ -132,7 +206,9 @@ def evaluate_policy(
 
 def rollout(
     policy: PolicyArgument,
-    instance: Annotated[Path | None, typer.Argument(help="Instance to play on, instead of a generated episode.")] = None,
+    instance: Annotated[
+        Path | None, typer.Argument(help="Instance to play on, instead of a generated episode.")
+    ] = None,
     weights: WeightsOption = None,
     seed: Annotated[int, typer.Option(help="Of the episode.")] = 1,
     semantics: Semantics = None,
@@ -149,7 +225,9 @@ def rollout(
 
     known = policy_file.read(policy)
     row = known.preferences(weights)
-    game = BatchEnv(episodes_for(known, _read(instance), 1, **_options(semantics, clusters, rate, env)), row, ())
+    game = BatchEnv(
+        episodes_for(known, _read(instance), 1, **_options(semantics, clusters, rate, env)), row, ()
+    )
     seen, info = game.reset(seed=seed)
     lines: list[tuple[str, ...]] = []
     over = False
@@ -157,34 +235,67 @@ def rollout(
         action = int(known.act(seen, row, info["action_mask"]))
         legal = int(np.count_nonzero(info["action_mask"]))
         seen, reward, over, _, info = game.step(action)
-        lines.append((str(len(lines) + 1), str(action), str(legal), show(reward, 4), *(show(float(part), 4) for part in info["reward_vector"])))
-    console(stderr=False).print(make_table(("step", "action", "legal", "reward", *known.rewards), lines))
-    facts = {"reward": info["episode_return"]} | {key: value for key, value in info.items() if isinstance(value, (int, float))}
-    say(", ".join(f"{key} {show(float(value), 5)}" for key, value in facts.items() if key not in ("episode_return", "episode_length")))
+        lines.append(
+            (
+                str(len(lines) + 1),
+                str(action),
+                str(legal),
+                show(reward, 4),
+                *(show(float(part), 4) for part in info["reward_vector"]),
+            )
+        )
+    console(stderr=False).print(
+        make_table(("step", "action", "legal", "reward", *known.rewards), lines)
+    )
+    facts = {"reward": info["episode_return"]} | {
+        key: value for key, value in info.items() if isinstance(value, (int, float))
+    }
+    say(
+        ", ".join(
+            f"{key} {show(float(value), 5)}"
+            for key, value in facts.items()
+            if key not in ("episode_return", "episode_length")
+        )
+    )
 
 
-def policies(as_json: Annotated[bool, typer.Option("--json", help="Print the whole cards as JSON.")] = False) -> None:
+def policies(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole cards as JSON.")] = False,
+) -> None:
     """List the trained policies that come with placeopt; `--method policy --policy NAME` uses one."""
     from placeopt.rl import policy_file
 
     found = {name: policy_file.read(path) for name, path in policy_file.bundled().items()}
     if as_json:
-        emit(json.dumps({name: policy_file.header_of(one) for name, one in found.items()}, indent=1))
+        emit(
+            json.dumps({name: policy_file.header_of(one) for name, one in found.items()}, indent=1)
+        )
         return
     rows = [
-        (name, one.problem, "any" if one.weights is None else ",".join(show(w, 3) for w in one.weights), str(one.card.get("summary", "")))
+        (
+            name,
+            one.problem,
+            "any" if one.weights is None else ",".join(show(w, 3) for w in one.weights),
+            str(one.card.get("summary", "")),
+        )
         for name, one in found.items()
     ]
-    console(stderr=False).print(make_table(("policy", "problem", "weights", "trained on"), rows, left=4))
+    console(stderr=False).print(
+        make_table(("policy", "problem", "weights", "trained on"), rows, left=4)
+    )
 
 
 def _shown(key: str, mean: float, half: float) -> str:
     return f"{mean:.2f} ± {half:.2f}" if key == "reward" else show(mean, 4)
 
 
-def _options(semantics: str | None, clusters: int | None, rate: float | None, env: list[str] | None) -> dict[str, Any]:
+def _options(
+    semantics: str | None, clusters: int | None, rate: float | None, env: list[str] | None
+) -> dict[str, Any]:
     own = {"semantics": semantics, "clusters": clusters, "rate": rate}
-    return {key: value for key, value in own.items() if value is not None} | pairs(env or [], "--env")
+    return {key: value for key, value in own.items() if value is not None} | pairs(
+        env or [], "--env"
+    )
 
 
 def _instance(target: str) -> Problem | None:

@@ -13,13 +13,21 @@ from placeopt.cli.screen import emit, require_folder
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    app.command(epilog="Example: placeopt report front.json --instance instances/temporal/aws-50.json --point knee -o report.html")(report)
+    app.command(
+        epilog="Example: placeopt report front.json --instance instances/temporal/aws-50.json --point knee -o report.html"
+    )(report)
 
 
 def report(
     front: OneFront,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="HTML file to write; beside the front by default.")] = None,
-    instance: Annotated[Path | None, typer.Option(help="The front's instance file; looked for beside the front by default.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="HTML file to write; beside the front by default."),
+    ] = None,
+    instance: Annotated[
+        Path | None,
+        typer.Option(help="The front's instance file; looked for beside the front by default."),
+    ] = None,
     point: Annotated[str, typer.Option(metavar="K|knee", help="The plan to show.")] = "knee",
 ) -> None:
     """Write one self-contained HTML page: what was asked, the front, the plan, what is proven, how it was made."""

@@ -56,7 +56,11 @@ def require_folder(path: Path | None) -> None:
     if path.is_dir():
         raise DocumentError("is a folder", file=str(path), remedy="give the path of a file")
     if not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise DocumentError("cannot write: no such folder, or not writable", file=str(path), remedy=f"create it first: mkdir -p '{path.parent}'")
+        raise DocumentError(
+            "cannot write: no such folder, or not writable",
+            file=str(path),
+            remedy=f"create it first: mkdir -p '{path.parent}'",
+        )
 
 
 def console(*, stderr: bool = True) -> Console:
@@ -64,16 +68,31 @@ def console(*, stderr: bool = True) -> Console:
     from rich.console import Console
 
     screen = Console(stderr=stderr, highlight=False, markup=False)
-    return screen if screen.is_terminal else Console(stderr=stderr, highlight=False, markup=False, width=140)
+    return (
+        screen
+        if screen.is_terminal
+        else Console(stderr=stderr, highlight=False, markup=False, width=140)
+    )
 
 
-def make_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, left: int = 1) -> Table:
+def make_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str | None = None,
+    left: int = 1,
+) -> Table:
     """Return a table of plain text; the first `left` columns are aligned to the left."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=None if title is None else Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=None if title is None else Text(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for k, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if k < left else "right", overflow="fold")
     for row in rows:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import console, deliver, make_table, names, pairs, require_folder, say, show
+from placeopt.cli.screen import (
+    console,
+    deliver,
+    make_table,
+    names,
+    pairs,
+    require_folder,
+    say,
+    show,
+)
 from placeopt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,20 +41,55 @@ def register(app: typer.Typer) -> None:
 def solve(
     instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
     method: Annotated[str, typer.Option(help="How to answer; see `placeopt methods`.")] = "auto",
-    objectives: Annotated[str | None, typer.Option(metavar="A,B", help="Objectives wanted, in this order; all by default.")] = None,
-    evaluations: Annotated[int | None, typer.Option(help="Budget in evaluations; 50,000 unless a time limit is given.")] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of the whole run; what was found is kept.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed and evaluations give the same front.")] = 1,
+    objectives: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Objectives wanted, in this order; all by default."),
+    ] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(help="Budget in evaluations; 50,000 unless a time limit is given.")
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="Time limit of the whole run; what was found is kept."
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="The same seed and evaluations give the same front.")
+    ] = 1,
     jobs: Annotated[int, typer.Option(help="Processes, for methods made of several runs.")] = 1,
-    points: Annotated[str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")] = str(POINTS),
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Front file to write; stdout by default.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the front as well: .html, .png or .pdf.")] = None,
-    param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable.")] = None,
-    max_moves: Annotated[int | None, typer.Option(help="rolling-update: most starts of a plan.")] = None,
-    min_saving_per_move: Annotated[float | None, typer.Option(help="rolling-update: least saving of every move, in node price.")] = None,
-    policy: Annotated[str | None, typer.Option(metavar="FILE|NAME", help="--method policy: the trained policy.")] = None,
-    start: Annotated[Path | None, typer.Option(metavar="FRONT", help="Front file whose plans the search starts from.")] = None,
-    certify: Annotated[bool, typer.Option("--certify", help="Add a proven lower-bound set, and so a gap.")] = False,
+    points: Annotated[
+        str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
+    ] = str(POINTS),
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Front file to write; stdout by default.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the front as well: .html, .png or .pdf.")
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable."
+        ),
+    ] = None,
+    max_moves: Annotated[
+        int | None, typer.Option(help="rolling-update: most starts of a plan.")
+    ] = None,
+    min_saving_per_move: Annotated[
+        float | None,
+        typer.Option(help="rolling-update: least saving of every move, in node price."),
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="FILE|NAME", help="--method policy: the trained policy.")
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(metavar="FRONT", help="Front file whose plans the search starts from."),
+    ] = None,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Add a proven lower-bound set, and so a gap.")
+    ] = False,
 ) -> None:
     """Answer an instance with a front of plans.
 
@@ -57,7 +101,9 @@ def solve(
 
     keep = _points_to_keep(points)
     own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "policy": policy}
-    parameters = _method_parameters(param or []) | {key: value for key, value in own.items() if value is not None}
+    parameters = _method_parameters(param or []) | {
+        key: value for key, value in own.items() if value is not None
+    }
     require_folder(output)
     _require_plot(plot)
     problem = api.load(instance)
@@ -70,11 +116,23 @@ def solve(
         budget = Budget(evaluations, time_limit, on_progress)
         with cancelled_by_signals(budget):
             front = api.solve(
-                problem, method, objectives=[o.name for o in chosen], seed=seed, jobs=jobs, budget=budget, start=begin, certify=certify, **parameters
+                problem,
+                method,
+                objectives=[o.name for o in chosen],
+                seed=seed,
+                jobs=jobs,
+                budget=budget,
+                start=begin,
+                certify=certify,
+                **parameters,
             )
     kept = front if keep is None else front.subset(keep)
     deliver(kept.to_json(), output)
-    _summarise(front, len(kept), "you stopped the run" if budget.cancelled else "the time limit ended the run")
+    _summarise(
+        front,
+        len(kept),
+        "you stopped the run" if budget.cancelled else "the time limit ended the run",
+    )
     if plot is not None and kept.points:
         from placeopt.plot import plot_front
 
@@ -100,7 +158,9 @@ def _method_parameters(arguments: list[str]) -> dict[str, Any]:
     parameters = pairs(arguments, "--param")
     for key in parameters:
         if key in inspect.signature(api.solve).parameters:
-            raise UsageError(f"--param {key!r} is an option of its own; see `placeopt solve --help`")
+            raise UsageError(
+                f"--param {key!r} is an option of its own; see `placeopt solve --help`"
+            )
     return parameters
 
 
@@ -149,21 +209,38 @@ def _progress(objectives: tuple[Objective, ...]) -> Iterator[Callable[[Progress]
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    columns = (BarColumn(bar_width=24), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
+    columns = (
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
     with Progress(*columns, console=screen, transient=True, auto_refresh=False) as bar:
         task = bar.add_task("starting", total=None)
 
         def update(state: Any) -> None:
             known = state.share == state.share
-            bar.update(task, total=1.0 if known else None, completed=state.share if known else 0, description=_facts(state, objectives), refresh=True)
+            bar.update(
+                task,
+                total=1.0 if known else None,
+                completed=state.share if known else 0,
+                description=_facts(state, objectives),
+                refresh=True,
+            )
 
         yield update
 
 
 def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:
     best = [f"{o.name} {show(v, 4)}" for o, v in zip(objectives, state.best, strict=False)]
-    facts = [f"{state.seconds:.1f} s", f"{state.evaluations:,} evaluations" if state.evaluations else "", f"{state.points:,} points", state.note]
-    return " | ".join(fact for fact in (*facts, ("best: " + ", ".join(best)) if best else "") if fact)
+    facts = [
+        f"{state.seconds:.1f} s",
+        f"{state.evaluations:,} evaluations" if state.evaluations else "",
+        f"{state.points:,} points",
+        state.note,
+    ]
+    return " | ".join(
+        fact for fact in (*facts, ("best: " + ", ".join(best)) if best else "") if fact
+    )
 
 
 # -- when it is done ---------------------------------------------------------------------------------------------------
@@ -172,22 +249,35 @@ def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:
 def _summarise(front: Front, written: int, ended: str) -> None:
     """Print the summary table, or why there is no feasible plan."""
     if not front.points:
-        say(f"no feasible plan of {front.instance.name!r} was found; the least-violating one is kept in the front as `rejected`")
+        say(
+            f"no feasible plan of {front.instance.name!r} was found; the least-violating one is kept in the front as `rejected`"
+        )
         for reason in front.reasons:
             say(f"  {reason}")
         return
     knee = front.pick().values
     rows = [
         (o.name, o.unit, show(low), show(middle), show(high))
-        for o, low, middle, high in zip(front.objectives, front.ideal, knee, front.nadir, strict=True)
+        for o, low, middle, high in zip(
+            front.objectives, front.ideal, knee, front.nadir, strict=True
+        )
     ]
     screen = console()
-    screen.print(make_table(("objective", "unit", "best", "knee", "worst"), rows, title=_headline(front), left=2))
+    screen.print(
+        make_table(
+            ("objective", "unit", "best", "knee", "worst"), rows, title=_headline(front), left=2
+        )
+    )
     share, gap = front.hypervolume(front.reference().tolist(), plain=True), front.gap()
-    statuses = ", ".join(f"{n} {status}" for status, n in Counter(p.status for p in front.points).items())
+    statuses = ", ".join(
+        f"{n} {status}" for status, n in Counter(p.status for p in front.points).items()
+    )
     kept = f" ({written} written)" if written < len(front) else ""
     say(f"{len(front)} points{kept}: {statuses}")
-    say(f"hypervolume {share:.4f} of the box up to 1.1 x worst" + ("" if gap is None else f"; at most {gap:.2%} of what can exist is missing"))
+    say(
+        f"hypervolume {share:.4f} of the box up to 1.1 x worst"
+        + ("" if gap is None else f"; at most {gap:.2%} of what can exist is missing")
+    )
     if not all(run.completed for run in front.runs):
         say(f"{ended}; the front is what was found by then")
 

@@ -19,7 +19,9 @@ class Parts(NamedTuple):
     """
 
     label: np.ndarray  # (n, num_genes) the part that a gene belongs to, -1 for none
-    key: np.ndarray  # (n, parts) uint64, a hash of what a part serves, 0 where a vector has no such part
+    key: (
+        np.ndarray
+    )  # (n, parts) uint64, a hash of what a part serves, 0 where a vector has no such part
     values: np.ndarray  # (n, parts, objectives)
 
 
@@ -55,7 +57,9 @@ class Encoder(Protocol):
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return random vectors, shape (count, num_genes)."""
 
-    def vary(self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray) -> np.ndarray:
+    def vary(
+        self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
+    ) -> np.ndarray:
         """Return one child of each pair of rows by the problem's own crossover and mutation, same shape as `mothers`."""
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:

@@ -31,7 +31,11 @@ class Tables(NamedTuple):
 @kernel
 def _will_do(t, room, hosts, i, source, node):
     table = t.table
-    if table.demand[i, 0] > room[node, 0] or table.demand[i, 1] > room[node, 1] or table.delay[source, node] == np.inf:
+    if (
+        table.demand[i, 0] > room[node, 0]
+        or table.demand[i, 1] > room[node, 1]
+        or table.delay[source, node] == np.inf
+    ):
         return False
     for e in range(table.flow_first[i], table.flow_first[i + 1]):
         other = hosts[table.flow_other[e]]
@@ -137,7 +141,11 @@ def _mutate(t, genes, random):
         genes[chosen] = _choice(t, chosen, random)
     if kind < 0.4:
         return
-    wanted = t.legal[t.legal_first[chosen] + genes[chosen]] if t.legal_first[chosen] < t.legal_first[chosen + 1] else -1
+    wanted = (
+        t.legal[t.legal_first[chosen] + genes[chosen]]
+        if t.legal_first[chosen] < t.legal_first[chosen + 1]
+        else -1
+    )
     for i in range(first, last):
         if kind >= 0.85:
             genes[i] = _choice(t, i, random)
@@ -173,7 +181,13 @@ class EdgeCloudEncoder:
         near = np.argsort(table.delay, axis=1, kind="stable")
         legal = [near[s][possible[i, near[s]]] for i, s in enumerate(source.tolist())]
         first = np.concatenate(([0], np.cumsum([len(nodes) for nodes in legal])))
-        self.tables = Tables(table, near, order_of(table, "small-first"), first, np.concatenate(legal).astype(np.int64))
+        self.tables = Tables(
+            table,
+            near,
+            order_of(table, "small-first"),
+            first,
+            np.concatenate(legal).astype(np.int64),
+        )
         self.upper = np.maximum(np.diff(first) - 1, 0)
         self.lower = np.zeros_like(self.upper)
         self.num_genes, self.num_constraints = len(self.upper), 1
@@ -181,7 +195,9 @@ class EdgeCloudEncoder:
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1): the share of applications that find no place."""
-        F, excess = _evaluate(self.tables, np.ascontiguousarray(X, dtype=np.int64), self._room, self._hosts)
+        F, excess = _evaluate(
+            self.tables, np.ascontiguousarray(X, dtype=np.int64), self._room, self._hosts
+        )
         return F[:, self._columns], excess[:, None]
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
@@ -206,7 +222,9 @@ class EdgeCloudEncoder:
         """Return random vectors, near nodes more often."""
         return (rng.random((count, self.num_genes)) ** 2 * (self.upper + 1)).astype(np.int64)
 
-    def vary(self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray) -> np.ndarray:
+    def vary(
+        self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
+    ) -> np.ndarray:
         """Return children by crossover of whole applications, with one or two of them changed."""
         children = np.empty((len(mothers), self.num_genes), dtype=np.int64)
         parents = (np.ascontiguousarray(parents, dtype=np.int64) for parents in (mothers, fathers))

@@ -71,7 +71,12 @@ class MultiClusterEncoder:
             elif (placed > 0).sum() == 1 and (len(decision) == 1 or not batch.published):
                 genes[t] = placed.argmax()
             else:
-                same = [s for s in range(3) if batch.world.accepts[0, clusters + s] and (batch.world.split[0, s] == placed).all()]
+                same = [
+                    s
+                    for s in range(3)
+                    if batch.world.accepts[0, clusters + s]
+                    and (batch.world.split[0, s] == placed).all()
+                ]
                 genes[t] = clusters + (same[0] if same else 0)
             batch.step(genes[t : t + 1])
         return genes
@@ -85,11 +90,15 @@ class MultiClusterEncoder:
         drawn = rng.random((count, self.num_genes))
         return np.minimum((drawn[:, :, None] > edges[:, None, :]).sum(axis=2), self._refusal)
 
-    def vary(self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray) -> np.ndarray:
+    def vary(
+        self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
+    ) -> np.ndarray:
         """Return children that take a stretch of the trace from the father, and mutations."""
         cuts = np.sort(rng.integers(0, self.num_genes + 1, size=(len(mothers), 2)), axis=1)
         at = np.arange(self.num_genes)
-        return self.mutate(rng, np.where((at >= cuts[:, :1]) & (at < cuts[:, 1:]), fathers, mothers))
+        return self.mutate(
+            rng, np.where((at >= cuts[:, :1]) & (at < cuts[:, 1:]), fathers, mothers)
+        )
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X in which about two decisions are others."""

@@ -41,7 +41,11 @@ def _order(home, target, demand, capacity, moves):
         for i in range(services):
             for v in range(nodes):
                 u = 0
-                while now[i, v] < target[i, v] and free[v, 0] >= demand[i, 0] and free[v, 1] >= demand[i, 1]:
+                while (
+                    now[i, v] < target[i, v]
+                    and free[v, 0] >= demand[i, 0]
+                    and free[v, 1] >= demand[i, 1]
+                ):
                     u = _move(now, target, i, u, v, moves[count])
                     count += 1
                     for r in range(2):
@@ -90,8 +94,14 @@ class ReschedulingEncoder:
         """Return the replicas per service and node, shape (n, S, N)."""
         services, nodes = self._nodes.shape
         X = np.asarray(X, dtype=np.int64)
-        cells = self._service * nodes + self._nodes[self._service, X] + services * nodes * np.arange(len(X))[:, None]
-        return np.bincount(cells.ravel(), minlength=len(X) * services * nodes).reshape(len(X), services, nodes)
+        cells = (
+            self._service * nodes
+            + self._nodes[self._service, X]
+            + services * nodes * np.arange(len(X))[:, None]
+        )
+        return np.bincount(cells.ravel(), minlength=len(X) * services * nodes).reshape(
+            len(X), services, nodes
+        )
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1): moves that find no room."""
@@ -108,7 +118,10 @@ class ReschedulingEncoder:
         took: dict[int, np.ndarray] = {}
         for i in graph.order:
             reach = share[:, i] @ t.delay
-            groups = [sum((reach * share[:, j]).sum(axis=1) + took[j] for j in group) for group in graph.groups[i]]
+            groups = [
+                sum((reach * share[:, j]).sum(axis=1) + took[j] for j in group)
+                for group in graph.groups[i]
+            ]
             took[i] = share[:, i] @ t.execution[i] + (np.max(groups, axis=0) if groups else 0.0)
         gateway = graph.order[-1]
         return share[:, gateway] @ t.user + took[gateway]
@@ -116,7 +129,9 @@ class ReschedulingEncoder:
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; moves that find no room come last."""
         t = self.problem.arrays
-        count, _ = _order(t.home, self.counts(np.asarray(genes)[None])[0], t.demand, t.capacity, self._moves)
+        count, _ = _order(
+            t.home, self.counts(np.asarray(genes)[None])[0], t.demand, t.capacity, self._moves
+        )
         return self.problem.plan(self._moves[:count].tolist())
 
     def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
@@ -125,7 +140,10 @@ class ReschedulingEncoder:
 
     def encode_counts(self, counts: np.ndarray) -> np.ndarray:
         """Return the vector of a deployment, shape (S, N), which fits."""
-        genes = [np.searchsorted(self._fits[i], np.repeat(np.arange(counts.shape[1]), row)) for i, row in enumerate(counts)]
+        genes = [
+            np.searchsorted(self._fits[i], np.repeat(np.arange(counts.shape[1]), row))
+            for i, row in enumerate(counts)
+        ]
         return np.concatenate(genes).astype(np.int64)
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -134,7 +152,9 @@ class ReschedulingEncoder:
         stay = (rng.random((count, 1)) < 0.5) & (rng.random(X.shape) < rng.random((count, 1)))
         return np.where(stay, self.home, X)
 
-    def vary(self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray) -> np.ndarray:
+    def vary(
+        self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
+    ) -> np.ndarray:
         """Return children that have whole services of either parent, and mutations."""
         take = rng.random((len(mothers), len(self._nodes))) < 0.5
         return self.mutate(rng, np.where(take[:, self._service], mothers, fathers))
@@ -142,7 +162,9 @@ class ReschedulingEncoder:
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X in which about one and a half replicas go elsewhere or home."""
         X = np.array(X, dtype=np.int64)
-        drawn = np.where(rng.random(X.shape) < 0.3, self.home, rng.integers(0, self.upper + 1, size=X.shape))
+        drawn = np.where(
+            rng.random(X.shape) < 0.3, self.home, rng.integers(0, self.upper + 1, size=X.shape)
+        )
         return np.where(rng.random(X.shape) < 1.5 / self.num_genes, drawn, X)
 
 

@@ -36,7 +36,9 @@ class RollingUpdateEncoder:
         a = problem.arrays
         self._genes = np.flatnonzero(a.movable)
         if len(self._genes) * len(a.price) > _MOST_CHOICES:
-            raise UnsupportedError(f"{len(self._genes)} microservices on {len(a.price)} nodes are too many for vectors; use method 'repack'")
+            raise UnsupportedError(
+                f"{len(self._genes)} microservices on {len(a.price)} nodes are too many for vectors; use method 'repack'"
+            )
         self._by_rank = np.lexsort((np.arange(len(a.price)), a.price, a.cluster))
         self.tables = self._tables()
         choices = np.diff(self.tables.legal_first)
@@ -44,7 +46,9 @@ class RollingUpdateEncoder:
         self.lower = np.zeros_like(self.upper)
         self.num_genes = len(self.upper)
         self.num_constraints = 2
-        self._flows = np.array([a.flows[k][:2] for k in a.tight_flows], dtype=np.int64).reshape(-1, 2)
+        self._flows = np.array([a.flows[k][:2] for k in a.tight_flows], dtype=np.int64).reshape(
+            -1, 2
+        )
         self._limits = np.array([a.flows[k][2] for k in a.tight_flows], dtype=float)
 
     def _tables(self) -> variation.Tables:
@@ -64,13 +68,23 @@ class RollingUpdateEncoder:
         names = [a.names[m][0] for m in self._genes]
         application = np.unique(names, return_inverse=True)[1].astype(np.int64)
         base = a.fixed_load[ranks]
-        return variation.Tables(first, flat, a.new[self._genes], application, np.array(home, dtype=np.int64), base, a.capacity[ranks])
+        return variation.Tables(
+            first,
+            flat,
+            a.new[self._genes],
+            application,
+            np.array(home, dtype=np.int64),
+            base,
+            a.capacity[ranks],
+        )
 
     def targets(self, X: np.ndarray) -> np.ndarray:
         """Return the node of every microservice, shape (n, M)."""
         found = np.repeat(self.problem.arrays.home[None], len(X), axis=0)
         if len(self._genes):
-            found[:, self._genes] = self._by_rank[self.tables.legal[self.tables.legal_first[:-1] + X]]
+            found[:, self._genes] = self._by_rank[
+                self.tables.legal[self.tables.legal_first[:-1] + X]
+            ]
         return found
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,21 +93,42 @@ class RollingUpdateEncoder:
         target = self.targets(np.asarray(X, dtype=np.int64))
         n, nodes = len(target), len(a.price)
         flat = (target + nodes * np.arange(n)[:, None]).ravel()
-        load = np.stack([np.bincount(flat, np.tile(a.new[:, r], n), n * nodes).reshape(n, nodes) for r in range(2)], axis=2)
+        load = np.stack(
+            [
+                np.bincount(flat, np.tile(a.new[:, r], n), n * nodes).reshape(n, nodes)
+                for r in range(2)
+            ],
+            axis=2,
+        )
         used = np.bincount(flat, minlength=n * nodes).reshape(n, nodes) > 0
         every = np.zeros((n, 3))
         every[:, 0] = (used @ a.price) / a.price_scale
         if set(self._columns) & {1, 2}:
-            size = (a.capacity, ~a.drain, a.home, a.old, a.new, a.pinned, a.mandatory, a.initial_load)
+            size = (
+                a.capacity,
+                ~a.drain,
+                a.home,
+                a.old,
+                a.new,
+                a.pinned,
+                a.mandatory,
+                a.initial_load,
+            )
             every[:, 1:] = order.count_all(target, *size)
-        overload = (np.maximum(0, load - a.capacity) / np.maximum(1, a.capacity)).sum(axis=(1, 2)) + a.drain[target].sum(axis=1)
+        overload = (np.maximum(0, load - a.capacity) / np.maximum(1, a.capacity)).sum(
+            axis=(1, 2)
+        ) + a.drain[target].sum(axis=1)
         return every[:, self._columns], np.stack((overload, self._latency_excess(target)), axis=1)
 
     def _latency_excess(self, target: np.ndarray) -> np.ndarray:
         a = self.problem.arrays
-        between = a.latency[a.cluster[target[:, self._flows[:, 0]]], a.cluster[target[:, self._flows[:, 1]]]]
+        between = a.latency[
+            a.cluster[target[:, self._flows[:, 0]]], a.cluster[target[:, self._flows[:, 1]]]
+        ]
         with np.errstate(invalid="ignore"):
-            excess = np.minimum(1.0, np.maximum(0.0, between - self._limits) / np.maximum(self._limits, 1.0))
+            excess = np.minimum(
+                1.0, np.maximum(0.0, between - self._limits) / np.maximum(self._limits, 1.0)
+            )
         return excess.sum(axis=1)
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
@@ -103,7 +138,9 @@ class RollingUpdateEncoder:
         steps = list(found.steps)
         if not found.complete:
             last = dict(steps)
-            todo = np.flatnonzero(self.problem.arrays.mandatory | (target != self.problem.arrays.home)).tolist()
+            todo = np.flatnonzero(
+                self.problem.arrays.mandatory | (target != self.problem.arrays.home)
+            ).tolist()
             steps += [(m, int(target[m])) for m in todo if last.get(m) != int(target[m])]
         return self.problem.plan(steps)
 
@@ -120,7 +157,11 @@ class RollingUpdateEncoder:
         rank_of = np.argsort(self._by_rank)
         for k, m in enumerate(self._genes):
             mine = t.legal[t.legal_first[k] : t.legal_first[k + 1]]
-            here = np.flatnonzero(mine == rank_of[target[m]]) if target[m] >= 0 else np.empty(0, dtype=int)
+            here = (
+                np.flatnonzero(mine == rank_of[target[m]])
+                if target[m] >= 0
+                else np.empty(0, dtype=int)
+            )
             genes[k] = here[0] if len(here) else 0
         return genes
 
@@ -128,13 +169,23 @@ class RollingUpdateEncoder:
         """Return vectors, half of them uniform, half near the running deployment."""
         X = rng.integers(0, self.upper + 1, size=(count, self.num_genes))
         if len(self._genes):
-            stay = (rng.random((count, 1)) < 0.5) & (rng.random(X.shape) < rng.random((count, 1))) & (self.tables.home >= 0)
+            stay = (
+                (rng.random((count, 1)) < 0.5)
+                & (rng.random(X.shape) < rng.random((count, 1)))
+                & (self.tables.home >= 0)
+            )
             X = np.where(stay, self.tables.home, X)
         return X
 
-    def vary(self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray) -> np.ndarray:
+    def vary(
+        self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
+    ) -> np.ndarray:
         """Return children by application or node crossover and one to three changes."""
-        return variation.vary(rng, mothers, fathers, self.tables) if len(self._genes) else np.array(mothers, dtype=np.int64)
+        return (
+            variation.vary(rng, mothers, fathers, self.tables)
+            if len(self._genes)
+            else np.array(mothers, dtype=np.int64)
+        )
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X with one to three changes."""

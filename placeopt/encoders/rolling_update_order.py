@@ -41,7 +41,9 @@ class State(NamedTuple):
     where: np.ndarray  # (P,) node of the running copy, -1 stopped
     size: np.ndarray  # (P, 2) of the running copy
     todo: np.ndarray  # (P,)
-    waiting: np.ndarray  # (N, 2) still to arrive from elsewhere, and what restarts in place still add
+    waiting: (
+        np.ndarray
+    )  # (N, 2) still to arrive from elsewhere, and what restarts in place still add
     dirty: np.ndarray  # (N,) in the queue
     queue: np.ndarray  # (N,) nodes to look at
     steps: np.ndarray  # (3 P + 1, 2) move, node
@@ -69,10 +71,17 @@ def _begin(moves, load, seed):
     """Return the state before the first move, every node queued."""
     nodes, total = moves.capacity.shape[0], len(moves.target)
     state = State(
-        load.copy(), moves.home.copy(), moves.old.copy(), np.ones(total, np.bool_), np.zeros((nodes, 2), np.int64),
-        np.ones(nodes, np.bool_), np.arange(nodes), np.empty((3 * total + 1, 2), np.int64), np.zeros(4, np.int64),
+        load.copy(),
+        moves.home.copy(),
+        moves.old.copy(),
+        np.ones(total, np.bool_),
+        np.zeros((nodes, 2), np.int64),
+        np.ones(nodes, np.bool_),
+        np.arange(nodes),
+        np.empty((3 * total + 1, 2), np.int64),
+        np.zeros(4, np.int64),
         np.full(1, np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1), np.uint64),
-    )  # fmt: skip
+    )
     state.tally[QUEUED] = nodes
     for p in range(total):
         _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
@@ -152,7 +161,9 @@ def _lacking(moves, state, n, leaving):
     if leaving >= 0:
         cpu -= state.size[leaving, 0]
         memory -= state.size[leaving, 1]
-    return max(0, cpu) / max(1, moves.capacity[n, 0]) + max(0, memory) / max(1, moves.capacity[n, 1])
+    return max(0, cpu) / max(1, moves.capacity[n, 0]) + max(0, memory) / max(
+        1, moves.capacity[n, 1]
+    )
 
 
 @kernel
@@ -165,7 +176,9 @@ def _close(moves, state):
         if moves.first[n] == moves.first[n + 1]:
             continue
         safe = _lacking(moves, state, n, np.int64(-1)) == 0.0
-        for in_place in range(1 - safe, 2):  # in a safe node what arrives goes first: the room was counted for all of it
+        for in_place in range(
+            1 - safe, 2
+        ):  # in a safe node what arrives goes first: the room was counted for all of it
             for k in range(moves.first[n], moves.first[n + 1]):
                 p = moves.members[k]
                 if state.todo[p] and (state.where[p] == n) == (in_place == 1):
@@ -192,7 +205,13 @@ def _score(moves, state, p, noise):
 @kernel
 def _candidates(moves, state, part, noise, chosen, scores, at):
     """Write the moves of a part that fit now to chosen[at:], best first; return where they end, -1 for no space."""
-    capacity, load, new, target, todo = moves.capacity, state.load, moves.new, moves.target, state.todo
+    capacity, load, new, target, todo = (
+        moves.capacity,
+        state.load,
+        moves.new,
+        moves.target,
+        state.todo,
+    )
     end = at
     for p in part:
         if todo[p] and _fits(capacity, load, new, p, target[p]):
@@ -213,7 +232,9 @@ def _key(todo, part):
     bits, mixed = np.uint64(0), np.uint64(0)
     for k in range(len(part)):
         if k & 63 == 0:
-            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + bits * np.uint64(0x9E3779B97F4A7C15)
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(
+                0xBF58476D1CE4E5B9
+            ) + bits * np.uint64(0x9E3779B97F4A7C15)
             bits = np.uint64(0)
         if todo[part[k]]:
             bits |= np.uint64(1) << np.uint64(k & 63)
@@ -225,7 +246,11 @@ def _search(moves, state, part, limit, noise):
     """Search a direct order of a part depth first; FOUND leaves it made, NONE is a proof, UNKNOWN gave up."""
     base, total = state.tally[STEPS], len(part)
     chosen, scores = np.empty(64 * total + 4096, np.int64), np.empty(64 * total + 4096)
-    mark, cursor, end = np.zeros(total + 2, np.int64), np.zeros(total + 2, np.int64), np.zeros(total + 2, np.int64)
+    mark, cursor, end = (
+        np.zeros(total + 2, np.int64),
+        np.zeros(total + 2, np.int64),
+        np.zeros(total + 2, np.int64),
+    )
     dead, states, depth, proven = {np.uint64(0)}, 0, 0, True
     mark[0] = base
     end[0] = _candidates(moves, state, part, noise, chosen, scores, 0)
@@ -233,7 +258,9 @@ def _search(moves, state, part, limit, noise):
         if end[depth] < 0 or states > limit:
             _undo(moves, state, base)
             return UNKNOWN
-        if cursor[depth] == end[depth]:  # a dead end: remember it, so that no other way leads here again
+        if (
+            cursor[depth] == end[depth]
+        ):  # a dead end: remember it, so that no other way leads here again
             if depth == 0:
                 return NONE if proven else UNKNOWN
             dead.add(_key(state.todo, part))
@@ -277,7 +304,14 @@ def _hop(moves, state, part, enables):
         for k in range(len(part)):
             p = part[k]
             here = state.where[p]
-            if enables[k] != level or looked == _LOOK or not state.todo[p] or moves.pinned[p] or here < 0 or here != moves.home[p]:
+            if (
+                enables[k] != level
+                or looked == _LOOK
+                or not state.todo[p]
+                or moves.pinned[p]
+                or here < 0
+                or here != moves.home[p]
+            ):
                 continue
             looked += 1
             for n in range(len(capacity)):
@@ -302,7 +336,10 @@ def _stop(moves, state, part, enables):
     for k in range(len(part)):
         p, n = part[k], state.where[part[k]]
         if state.todo[p] and n >= 0:
-            share = max(state.size[p, 0] / max(1, moves.capacity[n, 0]), state.size[p, 1] / max(1, moves.capacity[n, 1]))
+            share = max(
+                state.size[p, 0] / max(1, moves.capacity[n, 0]),
+                state.size[p, 1] / max(1, moves.capacity[n, 1]),
+            )
             if 2.0 * enables[k] + min(1.0, share) > best:
                 best, best_p = 2.0 * enables[k] + min(1.0, share), p
     if best < 0:
@@ -333,9 +370,15 @@ def _force(moves, state, part, max_hops, max_stops, noise):
         else:
             enables = np.zeros(len(part), np.int64)
             for k in range(len(part)):
-                enables[k] = _enables(moves, state, part[k]) if state.todo[part[k]] and state.where[part[k]] >= 0 else 0
+                enables[k] = (
+                    _enables(moves, state, part[k])
+                    if state.todo[part[k]] and state.where[part[k]] >= 0
+                    else 0
+                )
             hopped = state.tally[HOPS] < max_hops and _hop(moves, state, part, enables)
-            if not hopped and (state.tally[STOPS] >= max_stops or not _stop(moves, state, part, enables)):
+            if not hopped and (
+                state.tally[STOPS] >= max_stops or not _stop(moves, state, part, enables)
+            ):
                 return False
         _close(moves, state)
     return True
@@ -377,12 +420,19 @@ def order(moves, load, limit, max_hops, max_stops, noise, seed):
     for k in range(len(cuts) - 1):
         if cuts[k] < cuts[k + 1]:
             small = cuts[k + 1] - cuts[k] <= min(limit, _LARGE)
-            found = _search(moves, state, todo[cuts[k] : cuts[k + 1]], limit, noise) if small else UNKNOWN
+            found = (
+                _search(moves, state, todo[cuts[k] : cuts[k + 1]], limit, noise)
+                if small
+                else UNKNOWN
+            )
             late[k] = found != FOUND
             direct = NONE if NONE in (found, direct) else min(direct, found)
     for k in range(len(cuts) - 1):
         if late[k]:
-            complete = _force(moves, state, todo[cuts[k] : cuts[k + 1]], max_hops, max_stops, noise) and complete
+            complete = (
+                _force(moves, state, todo[cuts[k] : cuts[k + 1]], max_hops, max_stops, noise)
+                and complete
+            )
     if complete and state.tally[HOPS] + state.tally[STOPS] == 0:
         direct = FOUND
     return state, direct, complete

@@ -66,20 +66,38 @@ def reach(
     """
     a = problem.arrays
     todo = moves(problem, target)
-    work = kernels.grouped(a.capacity, ~a.drain, a.home[todo], a.old[todo], a.new[todo], target[todo], a.pinned[todo])
+    work = kernels.grouped(
+        a.capacity, ~a.drain, a.home[todo], a.old[todo], a.new[todo], target[todo], a.pinned[todo]
+    )
     hops, stops = (_UNLIMITED if x is None else x for x in (max_hops, max_stops))
     best: Reach | None = None
-    for k in range(max(1, tries)):  # the first try searches for a direct order, the others vary the hops and stops
-        state, direct, complete = kernels.order(work, a.initial_load, states, hops, stops, 0.5 * (k > 0), seed + k)
+    for k in range(
+        max(1, tries)
+    ):  # the first try searches for a direct order, the others vary the hops and stops
+        state, direct, complete = kernels.order(
+            work, a.initial_load, states, hops, stops, 0.5 * (k > 0), seed + k
+        )
         count = state.tally.tolist()
         steps = state.steps[: count[0]]
         proven = {1: True, 0: False, -1: None}[direct]
         if best is not None and proven is None:
             proven = best.direct
-        found = Reach(list(zip(todo[steps[:, 0]].tolist(), steps[:, 1].tolist(), strict=True)), proven, count[2], count[3], bool(complete))
-        if best is None or (not found.complete, found.stops, found.hops) < (not best.complete, best.stops, best.hops):
+        found = Reach(
+            list(zip(todo[steps[:, 0]].tolist(), steps[:, 1].tolist(), strict=True)),
+            proven,
+            count[2],
+            count[3],
+            bool(complete),
+        )
+        if best is None or (not found.complete, found.stops, found.hops) < (
+            not best.complete,
+            best.stops,
+            best.hops,
+        ):
             best = found
-        if best.direct or (best.direct is False and best.complete and best.stops == 0 and best.hops == 1):
+        if best.direct or (
+            best.direct is False and best.complete and best.stops == 0 and best.hops == 1
+        ):
             break
         states = 0
     assert best is not None

@@ -76,7 +76,10 @@ def _away(child, load, t, i, state):
     for _ in range(12):
         rank = _rank(child, t, _below(state, len(child)))
         gene = _gene(t, i, rank)
-        fits = load[rank, 0] + t.size[i, 0] <= t.capacity[rank, 0] and load[rank, 1] + t.size[i, 1] <= t.capacity[rank, 1]
+        fits = (
+            load[rank, 0] + t.size[i, 0] <= t.capacity[rank, 0]
+            and load[rank, 1] + t.size[i, 1] <= t.capacity[rank, 1]
+        )
         if rank != here and gene >= 0 and fits:
             _put(child, load, t, i, gene)
             return
@@ -142,8 +145,15 @@ def _vary(children, fathers, t, seed):
             _mutate(child, load, t, state)
 
 
-def vary(rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: Tables) -> np.ndarray:
+def vary(
+    rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: Tables
+) -> np.ndarray:
     """Return one child of each pair of rows."""
     children = np.array(mothers, dtype=np.int64, order="C")
-    _vary(children, np.ascontiguousarray(fathers, dtype=np.int64), tables, np.uint64(rng.integers(2**63)))
+    _vary(
+        children,
+        np.ascontiguousarray(fathers, dtype=np.int64),
+        tables,
+        np.uint64(rng.integers(2**63)),
+    )
     return children

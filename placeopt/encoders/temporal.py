@@ -74,7 +74,11 @@ def tables(problem: Temporal) -> Tables:
     latency = problem.latencies[:, offer]
     legal = []
     for k in range(len(duration)):
-        fits = np.flatnonzero(problem.usable[k, offer]) if duration[k] <= horizon else np.empty(0, dtype=int)
+        fits = (
+            np.flatnonzero(problem.usable[k, offer])
+            if duration[k] <= horizon
+            else np.empty(0, dtype=int)
+        )
         rate = np.minimum(price[fits, 0], price[fits, 1] / horizon)
         legal.append(fits[np.lexsort((fits, rate, latency[k, fits]))])
     share = problem.demands / problem.capacities.max(axis=0)
@@ -89,7 +93,9 @@ def tables(problem: Temporal) -> Tables:
         np.concatenate(legal).astype(np.int64),
         problem.capacities[offer],
         price,
-        np.where(spot, [o.spot_interruption or 0.0 for o in (problem.offers[j] for j in offer)], 0.0),
+        np.where(
+            spot, [o.spot_interruption or 0.0 for o in (problem.offers[j] for j in offer)], 0.0
+        ),
         np.where(np.isfinite(latency), latency, 0.0),
         offer,
         np.unique([problem.offers[j].location for j in offer], return_inverse=True)[1],
@@ -101,7 +107,10 @@ def tables(problem: Temporal) -> Tables:
 def _pool_prices(problem: Temporal, pool: Pool) -> tuple[float, float]:
     if pool.spot:
         return problem.slot_price(pool.offer, "spot"), NO_PRICE
-    on_demand, reserved = problem.slot_price(pool.offer, "on-demand"), problem.slot_price(pool.offer, "reserved")
+    on_demand, reserved = (
+        problem.slot_price(pool.offer, "on-demand"),
+        problem.slot_price(pool.offer, "reserved"),
+    )
     return min(on_demand, NO_PRICE), min(reserved * problem.horizon_slots, NO_PRICE)
 
 
@@ -121,21 +130,35 @@ class TemporalEncoder:
         self.served = choices > 0
         self._unserved = float(1 - self.served.mean())
         latest = np.where(self.served, t.horizon - t.duration, 0)
-        self.upper = np.concatenate((latest, np.maximum(choices - 1, 0)[t.request])).astype(np.int64)
+        self.upper = np.concatenate((latest, np.maximum(choices - 1, 0)[t.request])).astype(
+            np.int64
+        )
         self.lower = np.zeros_like(self.upper)
         self.num_genes = len(self.upper)
         # A vector can break something only where machines are limited or a request fits nowhere.
         self.num_constraints = 2 if (t.most >= 0).any() or not self.served.all() else 0
-        self._scratch, self._memory = temporal_packing.new_scratch(t), temporal_packing.new_memory(t)
+        self._scratch, self._memory = (
+            temporal_packing.new_scratch(t),
+            temporal_packing.new_memory(t),
+        )
         # What is left out of plans, because it cannot be served, is None.
-        self._names = [r.name if ok else None for r, ok in zip(problem.requests, self.served, strict=True)]
-        self._replica_names = [[self._names[i], int(r - t.first[i])] if self.served[i] else None for r, i in enumerate(t.request)]
+        self._names = [
+            r.name if ok else None for r, ok in zip(problem.requests, self.served, strict=True)
+        ]
+        self._replica_names = [
+            [self._names[i], int(r - t.first[i])] if self.served[i] else None
+            for r, i in enumerate(t.request)
+        ]
         offers = [(problem.offers[p.offer], p.spot) for p in self.pools]
-        self._machines = [(o.location, o.size, "spot" if spot else "on-demand") for o, spot in offers]
+        self._machines = [
+            (o.location, o.size, "spot" if spot else "on-demand") for o, spot in offers
+        ]
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 2): excess machines, and the share of requests that cannot be served; (n, 0) if neither can be."""
-        F, excess = temporal_packing.evaluate(np.ascontiguousarray(X, dtype=np.int64), self.tables, self._scratch, self._memory)
+        F, excess = temporal_packing.evaluate(
+            np.ascontiguousarray(X, dtype=np.int64), self.tables, self._scratch, self._memory
+        )
         G = np.empty((len(F), self.num_constraints))
         if self.num_constraints:
             G[:, 0], G[:, 1] = excess, self._unserved
@@ -158,20 +181,36 @@ class TemporalEncoder:
             if name is not None:
                 hosted.setdefault(b, []).append(name)
         machines = []
-        for (first, count, _), (hourly, whole), (location, size, paid) in zip(s.pool.tolist(), t.price.tolist(), self._machines, strict=True):
+        for (first, count, _), (hourly, whole), (location, size, paid) in zip(
+            s.pool.tolist(), t.price.tolist(), self._machines, strict=True
+        ):
             for b, slots in enumerate(s.bins[first : first + count, 3].tolist(), start=first):
                 pricing = paid if hourly * slots <= whole else "reserved"
-                machines.append({"location": location, "size": size, "pricing": pricing, "replicas": hosted[b]})
-        return {"starts": {name: start for name, start in zip(self._names, genes.tolist(), strict=False) if name is not None}, "instances": machines}
+                machines.append(
+                    {"location": location, "size": size, "pricing": pricing, "replicas": hosted[b]}
+                )
+        return {
+            "starts": {
+                name: start
+                for name, start in zip(self._names, genes.tolist(), strict=False)
+                if name is not None
+            },
+            "instances": machines,
+        }
 
     def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
         """Return the vector of a plan: its starts and pools; what the encoding cannot say becomes gene 0."""
         t, genes = self.tables, np.zeros(self.num_genes, dtype=np.int64)
         position = {(*name,): r for r, name in enumerate(self._replica_names) if name is not None}
-        number = {(self.problem.offers[p.offer].location, self.problem.offers[p.offer].size, p.spot): k for k, p in enumerate(self.pools)}
+        number = {
+            (self.problem.offers[p.offer].location, self.problem.offers[p.offer].size, p.spot): k
+            for k, p in enumerate(self.pools)
+        }
         genes[: len(t.duration)] = [plan["starts"].get(r.name, 0) for r in self.problem.requests]
         for machine in plan["instances"]:
-            pool = number.get((machine["location"], machine["size"], machine["pricing"] == "spot"), -1)
+            pool = number.get(
+                (machine["location"], machine["size"], machine["pricing"] == "spot"), -1
+            )
             for replica in machine["replicas"]:
                 r = position.get((*replica,), -1)
                 if r < 0:
@@ -185,7 +224,9 @@ class TemporalEncoder:
         """Return vectors drawn uniformly within the bounds."""
         return rng.integers(0, self.upper + 1, size=(count, self.num_genes))
 
-    def vary(self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray) -> np.ndarray:
+    def vary(
+        self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
+    ) -> np.ndarray:
         """Return children by request-level crossover and one request move."""
         return temporal_variation.vary(rng, mothers, fathers, self.tables)
 

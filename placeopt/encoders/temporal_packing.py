@@ -28,7 +28,9 @@ class Packing(NamedTuple):
     runs: np.ndarray  # (n + 1,) first run of each request
     run: np.ndarray  # (R, 3) pool, first replica, number of replicas
     bin_of: np.ndarray  # (R,) of each replica
-    bins: np.ndarray  # (R, 5) free cpu and memory, end of the last busy slot, busy slots, position in the order
+    bins: (
+        np.ndarray
+    )  # (R, 5) free cpu and memory, end of the last busy slot, busy slots, position in the order
     order: np.ndarray  # (R,) bins of each pool in the order in which they are looked at
     pool: np.ndarray  # (P, 3) first bin, number of bins, position in the order at which the next bin with room is put
     wanted: np.ndarray  # (P,) whether to pack it
@@ -65,19 +67,35 @@ def new_scratch(t: Any) -> Packing:
         return np.zeros(shape, dtype=np.int64)
 
     return Packing(
-        zeros(n + 1), zeros(replicas, 3), zeros(replicas), zeros(replicas, 5), zeros(replicas), zeros(num_pools, 3),
-        np.ones(num_pools, dtype=np.bool_), zeros(slots), zeros(n), zeros(slots), zeros(replicas, 5), zeros(MOST_LOOKS), np.zeros(MOST_LOOKS),
+        zeros(n + 1),
+        zeros(replicas, 3),
+        zeros(replicas),
+        zeros(replicas, 5),
+        zeros(replicas),
+        zeros(num_pools, 3),
+        np.ones(num_pools, dtype=np.bool_),
+        zeros(slots),
+        zeros(n),
+        zeros(slots),
+        zeros(replicas, 5),
+        zeros(MOST_LOOKS),
+        np.zeros(MOST_LOOKS),
         zeros(len(t.most)),
-    )  # fmt: skip
+    )
 
 
 def new_memory(t: Any) -> Memory:
     """Return an empty memory for an instance's tables."""
     num_pools = len(t.offer)
     return Memory(
-        np.zeros(REMEMBERED, dtype=np.uint64), np.zeros(REMEMBERED), np.zeros(REMEMBERED, dtype=np.int64), np.zeros(num_pools, dtype=np.uint64),
-        np.zeros(num_pools, dtype=np.int64), np.zeros(num_pools), np.zeros(num_pools, dtype=np.int64),
-    )  # fmt: skip
+        np.zeros(REMEMBERED, dtype=np.uint64),
+        np.zeros(REMEMBERED),
+        np.zeros(REMEMBERED, dtype=np.int64),
+        np.zeros(num_pools, dtype=np.uint64),
+        np.zeros(num_pools, dtype=np.int64),
+        np.zeros(num_pools),
+        np.zeros(num_pools, dtype=np.int64),
+    )
 
 
 @kernel
@@ -117,8 +135,23 @@ def _pack(genes, t, s):
     load is a test of all later slots. One long function: handing the arrays on to helpers costs more than the work.
     """
     duration, demand, rank, capacity, price = t.duration, t.demand, t.rank, t.capacity, t.price
-    runs, run, bin_of, bins, order, pool, wanted = s.runs, s.run, s.bin_of, s.bins, s.order, s.pool, s.wanted
-    arrive, arrive_next, leave, exits, candidate, added = s.arrive, s.arrive_next, s.leave, s.exits, s.candidate, s.added
+    runs, run, bin_of, bins, order, pool, wanted = (
+        s.runs,
+        s.run,
+        s.bin_of,
+        s.bins,
+        s.order,
+        s.pool,
+        s.wanted,
+    )
+    arrive, arrive_next, leave, exits, candidate, added = (
+        s.arrive,
+        s.arrive_next,
+        s.leave,
+        s.exits,
+        s.candidate,
+        s.added,
+    )
     arrive[:] = -1
     leave[:] = -1
     for k in range(len(rank) - 1, -1, -1):
@@ -159,7 +192,9 @@ def _pack(genes, t, s):
                             else:
                                 longer = bins[c, 3] + end - max(slot, bins[c, 2])
                                 candidate[found] = c
-                                added[found] = min(hourly * longer, whole) - min(hourly * bins[c, 3], whole)
+                                added[found] = min(hourly * longer, whole) - min(
+                                    hourly * bins[c, 3], whole
+                                )
                                 found += 1
                     if b < 0 and taken < found:
                         b = candidate[_least(added, found)]
@@ -167,7 +202,13 @@ def _pack(genes, t, s):
                     if b < 0:
                         b = pool[p, 0] + pool[p, 1]
                         pool[p, 1] += 1
-                        bins[b, 0], bins[b, 1], bins[b, 2], bins[b, 3], bins[b, 4] = capacity[p, 0], capacity[p, 1], 0, 0, b
+                        bins[b, 0], bins[b, 1], bins[b, 2], bins[b, 3], bins[b, 4] = (
+                            capacity[p, 0],
+                            capacity[p, 1],
+                            0,
+                            0,
+                            b,
+                        )
                         order[b] = b
                         if pool[p, 1] > MOST_LOOKS:
                             _bring_forward(p, b, pool, bins, order)
@@ -191,7 +232,14 @@ def _pack(genes, t, s):
 @kernel
 def _send(genes, t, s, sent, held, f):
     """Write the runs of a vector, hashes of what pools get, and (6) and (8) into f."""
-    first, legal_first, legal, latencies, frequency, horizon = t.first, t.legal_first, t.legal, t.latency, t.frequency, t.horizon
+    first, legal_first, legal, latencies, frequency, horizon = (
+        t.first,
+        t.legal_first,
+        t.legal,
+        t.latency,
+        t.frequency,
+        t.horizon,
+    )
     runs, run = s.runs, s.run
     n = len(t.duration)
     sent[:] = 0
@@ -227,7 +275,15 @@ def _send(genes, t, s, sent, held, f):
 @kernel
 def _recall(m, wanted):
     """Look up the pools of the vector at hand; mark as wanted those that are not known, and return how many."""
-    key, cost, bins, sent, held, price, machines = m.key, m.cost, m.bins, m.sent, m.held, m.price, m.machines
+    key, cost, bins, sent, held, price, machines = (
+        m.key,
+        m.cost,
+        m.bins,
+        m.sent,
+        m.held,
+        m.price,
+        m.machines,
+    )
     missing = 0
     for p in range(len(held)):
         wanted[p] = False

@@ -30,7 +30,9 @@ def _join(genes, t, joined):
         for r in range(n + first[i] + 1, n + first[i + 1]):
             if genes[r] != gene and genes[r] != last:
                 last = genes[r]
-                joined[_root(joined, where[legal[low + last]])] = _root(joined, where[legal[low + gene]])
+                joined[_root(joined, where[legal[low + last]])] = _root(
+                    joined, where[legal[low + gene]]
+                )
 
 
 @kernel

@@ -68,7 +68,11 @@ def _evaluate(X, t):
     """Return F (len(X), 3) and G (len(X), 3): excess of cpu, memory, machines."""
     n, replicas = len(t.duration), len(t.request)
     F, G = np.zeros((len(X), 3)), np.zeros((len(X), 3))
-    bin_of, kind, free = np.empty(replicas, dtype=np.int64), np.empty(replicas, dtype=np.int64), np.empty((replicas, 2), dtype=np.int64)
+    bin_of, kind, free = (
+        np.empty(replicas, dtype=np.int64),
+        np.empty(replicas, dtype=np.int64),
+        np.empty((replicas, 2), dtype=np.int64),
+    )
     for k in range(len(X)):
         genes = X[k]
         bins = _pack(genes, t, bin_of, kind, free, G[k])
@@ -106,13 +110,18 @@ class PublishedEncoder:
     def __init__(self, problem: Temporal, objectives: Sequence[Objective], *, masked: bool = True):
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
-        self.types = [(k, p) for k, o in enumerate(problem.offers) for p in PRICINGS if o.price(p) is not None]
+        self.types = [
+            (k, p) for k, o in enumerate(problem.offers) for p in PRICINGS if o.price(p) is not None
+        ]
         offer = np.array([k for k, _ in self.types])
         duration = np.array([r.duration_slots for r in problem.requests])
         replicas = np.array([r.replicas for r in problem.requests])
         allowed = problem.usable[:, offer] if masked else np.isfinite(problem.latencies[:, offer])
         if not allowed.any(axis=1).all() or (duration > problem.horizon_slots).any():
-            raise UnsupportedError("the published encoding cannot leave a request out; " + "; ".join(problem.infeasibility()))
+            raise UnsupportedError(
+                "the published encoding cannot leave a request out; "
+                + "; ".join(problem.infeasibility())
+            )
         latency = problem.latencies[:, offer]
         self.arrays = Types(
             problem.horizon_slots,
@@ -125,13 +134,20 @@ class PublishedEncoder:
             problem.capacities[offer],
             np.array([problem.slot_price(k, p) for k, p in self.types]),
             np.array([p == "reserved" for _, p in self.types]),
-            np.array([(problem.offers[k].spot_interruption or 0.0) if p == "spot" else 0.0 for k, p in self.types]),
+            np.array(
+                [
+                    (problem.offers[k].spot_interruption or 0.0) if p == "spot" else 0.0
+                    for k, p in self.types
+                ]
+            ),
             np.where(np.isfinite(latency), latency, 0.0),
             offer,
             np.array([-1 if o.max_instances is None else o.max_instances for o in problem.offers]),
         )
         choices = np.diff(self.arrays.legal_first)
-        self.upper = np.concatenate((problem.horizon_slots - duration, choices[self.arrays.request] - 1)).astype(np.int64)
+        self.upper = np.concatenate(
+            (problem.horizon_slots - duration, choices[self.arrays.request] - 1)
+        ).astype(np.int64)
         self.lower = np.zeros_like(self.upper)
         self.num_genes = len(self.upper)
 
@@ -144,16 +160,35 @@ class PublishedEncoder:
         """Return the plan of one vector."""
         t, replicas = self.arrays, len(self.arrays.request)
         bin_of, kind = np.empty(replicas, dtype=np.int64), np.empty(replicas, dtype=np.int64)
-        bins = _pack(np.ascontiguousarray(genes, dtype=np.int64), t, bin_of, kind, np.empty((replicas, 2), dtype=np.int64), np.zeros(3))
+        bins = _pack(
+            np.ascontiguousarray(genes, dtype=np.int64),
+            t,
+            bin_of,
+            kind,
+            np.empty((replicas, 2), dtype=np.int64),
+            np.zeros(3),
+        )
         machines: list[dict[str, Any]] = []
         for y in kind[:bins]:
             k, pricing = self.types[y]
-            machines.append({"location": self.problem.offers[k].location, "size": self.problem.offers[k].size, "pricing": pricing, "replicas": []})
+            machines.append(
+                {
+                    "location": self.problem.offers[k].location,
+                    "size": self.problem.offers[k].size,
+                    "pricing": pricing,
+                    "replicas": [],
+                }
+            )
         counts = [0] * len(t.duration)
         for i, b in zip(t.request.tolist(), bin_of.tolist(), strict=True):
             machines[b]["replicas"].append([self.problem.requests[i].name, counts[i]])
             counts[i] += 1
-        return {"starts": {r.name: int(start) for r, start in zip(self.problem.requests, genes, strict=False)}, "instances": machines}
+        return {
+            "starts": {
+                r.name: int(start) for r, start in zip(self.problem.requests, genes, strict=False)
+            },
+            "instances": machines,
+        }
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return vectors drawn uniformly within the bounds."""

@@ -77,7 +77,9 @@ def _cross(child, father, t, state):
             return
         place = _home(father, t, j)
         for i in range(n):
-            if t.legal_first[i + 1] > t.legal_first[i] and (_home(father, t, i) == place or _home(child, t, i) == place):
+            if t.legal_first[i + 1] > t.legal_first[i] and (
+                _home(father, t, i) == place or _home(child, t, i) == place
+            ):
                 _inherit(child, father, t, i)
 
 
@@ -85,7 +87,9 @@ def _cross(child, father, t, state):
 def _companion(child, t, i, state):
     """Return a random request, if it can be found one that shares a pool with request i."""
     n = len(t.duration)
-    mine = t.legal[t.legal_first[i] + child[n + t.first[i] + _below(state, t.first[i + 1] - t.first[i])]]
+    mine = t.legal[
+        t.legal_first[i] + child[n + t.first[i] + _below(state, t.first[i + 1] - t.first[i])]
+    ]
     j = i
     for _ in range(12):
         j = _below(state, n)
@@ -177,7 +181,15 @@ def _vary(mothers, fathers, t, states, crossing):
     return children
 
 
-def vary(rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: Any) -> np.ndarray:
+def vary(
+    rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: Any
+) -> np.ndarray:
     """Return one child a pair of rows; where both are one array, the children are only mutated, all of them."""
     states = rng.integers(0, 2**64, size=len(mothers), dtype=np.uint64)
-    return _vary(np.ascontiguousarray(mothers), np.ascontiguousarray(fathers), tables, states, mothers is not fathers)
+    return _vary(
+        np.ascontiguousarray(mothers),
+        np.ascontiguousarray(fathers),
+        tables,
+        states,
+        mothers is not fathers,
+    )

@@ -78,7 +78,10 @@ class Archive:
             size = len(self._store)
             grown = np.empty((size + max(lacking, size), self._store.shape[1]), dtype=np.int64)
             grown[:size] = self._store
-            self._store, self._unused = grown, np.concatenate((self._unused, np.arange(size, len(grown))))
+            self._store, self._unused = (
+                grown,
+                np.concatenate((self._unused, np.arange(size, len(grown)))),
+            )
         rows, self._unused = np.split(self._unused, [int(new.sum())])
         done = begin = 0
         for X, _ in self._waiting:

@@ -60,7 +60,12 @@ class EncodedIntegerProblem(IntegerProblem):
 
     def create_solution(self) -> IntegerSolution:
         """Return a random vector."""
-        solution = IntegerSolution(self.lower_bound, self.upper_bound, self.number_of_objectives(), self.number_of_constraints())
+        solution = IntegerSolution(
+            self.lower_bound,
+            self.upper_bound,
+            self.number_of_objectives(),
+            self.number_of_constraints(),
+        )
         solution.variables = self.encoder.sample(self._rng, 1)[0].tolist()
         return solution
 

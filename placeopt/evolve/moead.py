@@ -41,7 +41,10 @@ def _choose(block, neighbours, F, state, parents, candidates):
     width = neighbours.shape[1]
     for k in range(len(block)):
         candidates[k] = neighbours[block[k]]
-        parents[0, k], parents[1, k] = candidates[k, _below(state, width)], candidates[k, _below(state, width)]
+        parents[0, k], parents[1, k] = (
+            candidates[k, _below(state, width)],
+            candidates[k, _below(state, width)],
+        )
         for _ in range(10):  # many subproblems share a vector
             if (F[parents[0, k]] != F[parents[1, k]]).any():
                 break
@@ -91,12 +94,16 @@ def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, 
 
 
 @lru_cache(maxsize=16)
-def _subproblems(dimensions: int, neighbours: int, fineness: float) -> tuple[np.ndarray, np.ndarray]:
+def _subproblems(
+    dimensions: int, neighbours: int, fineness: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return weights, shape (k, dimensions), and the numbers of each one's nearest, shape (k, neighbours)."""
     weights = np.maximum(lattice(dimensions, fineness), 1e-3)
     if len(weights) < 20:  # one objective: many copies of the one weight
         weights = np.repeat(weights, 50, axis=0)
-    steps = np.rint(weights / weights[weights > 1e-3].min()).astype(np.float32)  # whole numbers: nothing is rounded
+    steps = np.rint(weights / weights[weights > 1e-3].min()).astype(
+        np.float32
+    )  # whole numbers: nothing is rounded
     squares = (steps**2).sum(axis=1)
     distance = squares[:, None] + squares[None] - 2 * steps @ steps.T
     width = min(neighbours, len(distance)) - 1
@@ -117,12 +124,18 @@ class _Population:
         """Change to a finer lattice, filled from the archive, where that has a vector for each weight."""
         search.archive.settle()
         if len(search.archive) >= len(lattice(len(search.objectives), fineness)):
-            self.lattice, self.neighbours = _subproblems(len(search.objectives), neighbours, fineness)
+            self.lattice, self.neighbours = _subproblems(
+                len(search.objectives), neighbours, fineness
+            )
             self._fill(search.archive.result(), search.archive.F, np.zeros(len(search.archive)))
 
     def offer(self, X: np.ndarray, F: np.ndarray, G: np.ndarray) -> None:
         """Let vectors replace those of all weights that they better."""
-        self._fill(np.concatenate((self.X, X)), np.concatenate((self.F, F)), np.concatenate((self.excess, G.sum(axis=1))))
+        self._fill(
+            np.concatenate((self.X, X)),
+            np.concatenate((self.F, F)),
+            np.concatenate((self.excess, G.sum(axis=1))),
+        )
 
     def _fill(self, X: np.ndarray, F: np.ndarray, excess: np.ndarray) -> None:
         """Choose for every weight the best of some vectors."""
@@ -176,15 +189,26 @@ def run(
             order = search.rng.permutation(len(population.X))
         _generation(search, population, order[:block], replacements)
         order = order[block:]
-    parameters = {"neighbours": neighbours, "block": block, "replacements": replacements, "fineness": fineness or "staged"}
+    parameters = {
+        "neighbours": neighbours,
+        "block": block,
+        "replacements": replacements,
+        "fineness": fineness or "staged",
+    }
     return search.conclude("moead", parameters)
 
 
-def _generation(search: Search, population: _Population, block: np.ndarray, replacements: int) -> None:
+def _generation(
+    search: Search, population: _Population, block: np.ndarray, replacements: int
+) -> None:
     """Make, evaluate and place one child for each subproblem of a block."""
     p = population
     parents = np.empty((2, len(block)), dtype=np.int64)
     candidates = np.empty((len(block), p.neighbours.shape[1]), dtype=np.int64)
     _choose(block, p.neighbours, p.F, p.state, parents, candidates)
-    children, F, G = search.evaluate(search.encoder.vary(search.rng, p.X[parents[0]], p.X[parents[1]]))
-    _replace(children, F, G.sum(axis=1), candidates, p.weights, p.ideal, p.X, p.F, p.excess, replacements)
+    children, F, G = search.evaluate(
+        search.encoder.vary(search.rng, p.X[parents[0]], p.X[parents[1]])
+    )
+    _replace(
+        children, F, G.sum(axis=1), candidates, p.weights, p.ideal, p.X, p.F, p.excess, replacements
+    )

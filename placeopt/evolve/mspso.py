@@ -32,7 +32,11 @@ class _Leaders:
     def add(self, X: np.ndarray, F: np.ndarray, excess: np.ndarray) -> None:
         """Offer vectors; infeasible ones only count while nothing feasible is known."""
         if len(self.X):
-            X, F, excess = np.concatenate((self.X, X)), np.concatenate((self.F, F)), np.concatenate((self.excess, excess))
+            X, F, excess = (
+                np.concatenate((self.X, X)),
+                np.concatenate((self.F, F)),
+                np.concatenate((self.excess, excess)),
+            )
         least = excess <= max(0.0, excess.min())
         X, F, excess = X[least], F[least], excess[least]
         keep = np.flatnonzero(nondominated(F))
@@ -84,10 +88,17 @@ class _Swarms:
         rng, encoder = self.search.rng, self.search.encoder
         swarms, particles, genes = self.X.shape
         inertia = rng.uniform(*INERTIA, size=(swarms, particles, 1))
-        factors = [ACCELERATION * rng.uniform(0, most, size=(swarms, particles, 1)) for most in PULLS]
-        swarm_best = np.take_along_axis(self.best, self.best_F.argmin(axis=1)[:, None, None], axis=1)
+        factors = [
+            ACCELERATION * rng.uniform(0, most, size=(swarms, particles, 1)) for most in PULLS
+        ]
+        swarm_best = np.take_along_axis(
+            self.best, self.best_F.argmin(axis=1)[:, None, None], axis=1
+        )
         leader = self.leaders.X[rng.integers(0, len(self.leaders.X), size=(swarms, particles))]
-        pulls = sum(factor * (target - self.X) for factor, target in zip(factors, (self.best, swarm_best, leader), strict=True))
+        pulls = sum(
+            factor * (target - self.X)
+            for factor, target in zip(factors, (self.best, swarm_best, leader), strict=True)
+        )
         self.speed = np.rint(inertia * self.speed + pulls).astype(np.int64)
         moved = self.X + self.speed
         self.X = np.clip(moved, encoder.lower, encoder.upper)

@@ -43,8 +43,20 @@ def nsga2(
 
     from placeopt.evolve.pymoo_adapter import ScreenedVariation
 
-    algorithm = NSGA2(pop_size=population, n_offsprings=offspring, mating=ScreenedVariation(), eliminate_duplicates=False)
-    return _run("nsga2", algorithm, Search(problem, objectives, budget, seed, start), population, offspring, points)
+    algorithm = NSGA2(
+        pop_size=population,
+        n_offsprings=offspring,
+        mating=ScreenedVariation(),
+        eliminate_duplicates=False,
+    )
+    return _run(
+        "nsga2",
+        algorithm,
+        Search(problem, objectives, budget, seed, start),
+        population,
+        offspring,
+        points,
+    )
 
 
 def nsga3(
@@ -72,11 +84,26 @@ def nsga3(
 
     directions = lattice(len(objectives))
     population = max(100, len(directions))
-    algorithm = NSGA3(directions, pop_size=population, n_offsprings=offspring, mating=ScreenedVariation(), eliminate_duplicates=False)
-    return _run("nsga3", algorithm, Search(problem, objectives, budget, seed, start), population, offspring, points)
+    algorithm = NSGA3(
+        directions,
+        pop_size=population,
+        n_offsprings=offspring,
+        mating=ScreenedVariation(),
+        eliminate_duplicates=False,
+    )
+    return _run(
+        "nsga3",
+        algorithm,
+        Search(problem, objectives, budget, seed, start),
+        population,
+        offspring,
+        points,
+    )
 
 
-def _run(name: str, algorithm: Any, search: Search, population: int, offspring: int, points: int | None) -> Front:
+def _run(
+    name: str, algorithm: Any, search: Search, population: int, offspring: int, points: int | None
+) -> Front:
     """Let a pymoo algorithm make generation after generation until the budget ends."""
     from pymoo.core.termination import NoTermination
 
@@ -89,9 +116,16 @@ def _run(name: str, algorithm: Any, search: Search, population: int, offspring: 
     first = search.first(population)
     algorithm = lean(algorithm, search.encoder)
     algorithm.initialization.sampling = first[: search.budget.allow(len(first))]
-    algorithm.setup(EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=search.seed)
+    algorithm.setup(
+        EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=search.seed
+    )
     algorithm.next()
     while not search.finished:
         algorithm.n_offsprings = search.budget.allow(offspring)
         algorithm.next()
-    return search.conclude(name, {"population": population, "offspring": offspring, "points": points}, ("pymoo", "numpy", "numba", "moocore"), points)
+    return search.conclude(
+        name,
+        {"population": population, "offspring": offspring, "points": points},
+        ("pymoo", "numpy", "numba", "moocore"),
+        points,
+    )

@@ -68,7 +68,14 @@ class EncodedProblem(Problem):
 class Sample(Sampling):
     """Random vectors of the encoder."""
 
-    def _do(self, problem: EncodedProblem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any) -> np.ndarray:
+    def _do(
+        self,
+        problem: EncodedProblem,
+        n_samples: int,
+        *args: Any,
+        random_state: Any = None,
+        **kwargs: Any,
+    ) -> np.ndarray:
         return problem.encoder.sample(random_state, n_samples)
 
 
@@ -82,16 +89,28 @@ class Variation(InfillCriterion):
     def __init__(self) -> None:
         super().__init__(eliminate_duplicates=None, n_max_iterations=1)
 
-    def _do(self, problem: EncodedProblem, pop: Population, n_offsprings: int, *args: Any, random_state: Any = None, **kwargs: Any) -> Population:
+    def _do(
+        self,
+        problem: EncodedProblem,
+        pop: Population,
+        n_offsprings: int,
+        *args: Any,
+        random_state: Any = None,
+        **kwargs: Any,
+    ) -> Population:
         return Population.new("X", self.children(problem, pop, n_offsprings, random_state))
 
-    def children(self, problem: EncodedProblem, pop: Population, n_offsprings: int, random_state: Any) -> np.ndarray:
+    def children(
+        self, problem: EncodedProblem, pop: Population, n_offsprings: int, random_state: Any
+    ) -> np.ndarray:
         """Return the vectors of children, shape (n_offsprings, num_genes)."""
         X = pop.get("X").astype(np.int64, copy=False)
         order = _standing(problem, pop, random_state)
         pairs = random_state.integers(0, len(pop), size=(2 * n_offsprings, 2))
         winners = np.where(order[pairs[:, 0]] <= order[pairs[:, 1]], pairs[:, 0], pairs[:, 1])
-        return problem.encoder.vary(random_state, X[winners[:n_offsprings]], X[winners[n_offsprings:]])
+        return problem.encoder.vary(
+            random_state, X[winners[:n_offsprings]], X[winners[n_offsprings:]]
+        )
 
 
 class ScreenedVariation(Variation):
@@ -101,7 +120,15 @@ class ScreenedVariation(Variation):
     of both NSGAs and is cut. Leaving it out spares pymoo an object; that is most of the time of a run.
     """
 
-    def _do(self, problem: EncodedProblem, pop: Population, n_offsprings: int, *args: Any, random_state: Any = None, **kwargs: Any) -> Population:
+    def _do(
+        self,
+        problem: EncodedProblem,
+        pop: Population,
+        n_offsprings: int,
+        *args: Any,
+        random_state: Any = None,
+        **kwargs: Any,
+    ) -> Population:
         X = self.children(problem, pop, n_offsprings, random_state)
         values = problem.values(X)
         F, old = values["F"], pop.get("F")
@@ -113,7 +140,9 @@ class ScreenedVariation(Variation):
             keep = merged[len(old) :] & feasible
         else:
             keep = np.ones(len(X), dtype=bool)
-        children = Population.new(X=X[keep], F=F[keep], G=values["G"][keep], H=np.empty((int(keep.sum()), 0)))
+        children = Population.new(
+            X=X[keep], F=F[keep], G=values["G"][keep], H=np.empty((int(keep.sum()), 0))
+        )
         for child in children:
             child.evaluated = {"F", "G", "H"}
         return children

@@ -102,7 +102,11 @@ def _sums(rows, group, first, kept, values, grid, low, scale, most):
     """
     parts, last = group.shape[1], (grid.shape[0] - 1, grid.shape[1] - 1)
     F, made_of, found = np.empty((MOST_KEPT, 3)), np.empty((MOST_KEPT, parts), dtype=np.int64), 0
-    chosen, at, partial = np.zeros(parts, dtype=np.int64), np.zeros(parts, dtype=np.int64), np.zeros((parts + 1, 3))
+    chosen, at, partial = (
+        np.zeros(parts, dtype=np.int64),
+        np.zeros(parts, dtype=np.int64),
+        np.zeros((parts + 1, 3)),
+    )
     for row in rows:
         count, sums = _choices(row, group, first, chosen)
         depth, tried, at[0] = 0 if sums > 1 else -1, 0, first[chosen[0]]
@@ -113,7 +117,11 @@ def _sums(rows, group, first, kept, values, grid, low, scale, most):
                     at[depth] += 1
                 continue
             part = kept[at[depth]]
-            x, y, z = partial[depth, 0] + values[part, 0], partial[depth, 1] + values[part, 1], partial[depth, 2] + values[part, 2]
+            x, y, z = (
+                partial[depth, 0] + values[part, 0],
+                partial[depth, 1] + values[part, 1],
+                partial[depth, 2] + values[part, 2],
+            )
             if depth + 1 < count:
                 depth += 1
                 at[depth] = first[chosen[depth]]
@@ -121,7 +129,10 @@ def _sums(rows, group, first, kept, values, grid, low, scale, most):
                 continue
             tried += 1
             at[depth] += 1
-            a, b = min(last[0], int((x - low[0]) * scale[0])), min(last[1], int((z - low[2]) * scale[2]))
+            a, b = (
+                min(last[0], int((x - low[0]) * scale[0])),
+                min(last[1], int((z - low[2]) * scale[2])),
+            )
             if grid[a, b] <= y:
                 continue
             F[found, 0], F[found, 1], F[found, 2] = x, y, z
@@ -162,7 +173,9 @@ def _grid(F: np.ndarray, low: np.ndarray, flat: bool) -> tuple[np.ndarray, np.nd
     return np.minimum.accumulate(np.minimum.accumulate(grid, axis=0), axis=1), scale
 
 
-def _least(group: np.ndarray, first: np.ndarray, kept: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _least(
+    group: np.ndarray, first: np.ndarray, kept: np.ndarray, values: np.ndarray
+) -> np.ndarray:
     """Return what no sum can be below, in each goal."""
     least = np.minimum.reduceat(values[kept], first[:-1])
     return np.where(group[:, :, None] >= 0, least[group], 0.0).sum(axis=1).min(axis=0) - NEAR
@@ -191,7 +204,9 @@ def recombine(parts: Parts, X: np.ndarray, F: np.ndarray, most: int) -> np.ndarr
     group = group.reshape(parts.key.shape)
     rows, low = _one_of_each_division(parts.key), _least(group, first, kept, values)
     grid, scale = _grid(_padded(F), low, flat=F.shape[1] < 3)
-    sums, made_of = _sums(rows, group, first, kept, values, grid, low, scale, min(MOST_OF_ONE, MOST_SUMS // len(rows)))
+    sums, made_of = _sums(
+        rows, group, first, kept, values, grid, low, scale, min(MOST_OF_ONE, MOST_SUMS // len(rows))
+    )
     every = np.round(np.concatenate((F, sums[:, : F.shape[1]])), DECIMALS)
     front = np.flatnonzero(nondominated(every))
     new = front >= len(F)

@@ -50,7 +50,14 @@ class Search:
         Every non-dominated vector that was evaluated.
     """
 
-    def __init__(self, problem: Problem, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None):
+    def __init__(
+        self,
+        problem: Problem,
+        objectives: tuple[Objective, ...],
+        budget: Budget,
+        seed: int,
+        start: Front | None,
+    ):
         self.problem, self.objectives, self.budget, self.seed = problem, objectives, budget, seed
         self.encoder = build(problem, objectives)
         self.rng = np.random.default_rng(seed)
@@ -80,21 +87,35 @@ class Search:
         """Seconds that remain for the search: to judge is left what it takes, or half of the time."""
         if self.budget.seconds_limit is None:
             return math.inf
-        return self.budget.seconds_left - min(self._judging * len(self.archive), self.budget.seconds_limit / 2)
+        return self.budget.seconds_left - min(
+            self._judging * len(self.archive), self.budget.seconds_limit / 2
+        )
 
     @property
     def progress(self) -> float:
         """The part of the search that is over, 0 to 1; time that judging will take is no part of it."""
         evaluations = self.budget.evaluations / (self.budget.evaluations_limit or math.inf)
-        return max(evaluations, self.budget.seconds / (self.budget.seconds + max(0.0, self._seconds_left)))
+        return max(
+            evaluations, self.budget.seconds / (self.budget.seconds + max(0.0, self._seconds_left))
+        )
 
     def first(self, size: int) -> np.ndarray:
         """Return the plans to start from, the seeds of heuristics/, and random vectors up to `size` of them all."""
         encode = getattr(self.encoder, "encode", None)
-        given = [] if self._start is None or encode is None else [encode(p.plan) for p in self._start.points]
+        given = (
+            []
+            if self._start is None or encode is None
+            else [encode(p.plan) for p in self._start.points]
+        )
         seeds = heuristics.seeds(self.encoder, self.rng)
-        X = np.concatenate((np.array(given, dtype=np.int64).reshape(-1, self.encoder.num_genes), seeds))
-        return X if len(X) >= size else np.concatenate((X, self.encoder.sample(self.rng, size - len(X))))
+        X = np.concatenate(
+            (np.array(given, dtype=np.int64).reshape(-1, self.encoder.num_genes), seeds)
+        )
+        return (
+            X
+            if len(X) >= size
+            else np.concatenate((X, self.encoder.sample(self.rng, size - len(X))))
+        )
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Evaluate as many of the rows as the budget allows.
@@ -131,13 +152,23 @@ class Search:
         return self.evaluate(X)
 
     def conclude(
-        self, method: str, parameters: dict[str, Any], libraries: Sequence[str] = ("numpy", "numba", "moocore"), points: int | None = None
+        self,
+        method: str,
+        parameters: dict[str, Any],
+        libraries: Sequence[str] = ("numpy", "numba", "moocore"),
+        points: int | None = None,
     ) -> Front:
         """Return the judged front of the archive, of at most `points` of it, or of as many as a time limit leaves room to judge."""
-        completed = not self.budget.cancelled and (self.budget.seconds_limit is None or self.budget.evaluations_left == 0)
+        completed = not self.budget.cancelled and (
+            self.budget.seconds_limit is None or self.budget.evaluations_left == 0
+        )
         vectors = self.archive.result()
-        most = min(len(vectors), points or len(vectors), max(50, MOST_GENES // self.encoder.num_genes))
-        if self.budget.cancelled:  # whoever pressed Ctrl-C does not wait for thousands of plans to be judged
+        most = min(
+            len(vectors), points or len(vectors), max(50, MOST_GENES // self.encoder.num_genes)
+        )
+        if (
+            self.budget.cancelled
+        ):  # whoever pressed Ctrl-C does not wait for thousands of plans to be judged
             most = min(most, MOST_AFTER_CANCELLING)
         F = self.archive.F
         if most < len(vectors):
@@ -145,16 +176,29 @@ class Search:
             vectors, F = vectors[chosen], F[chosen]
         candidates = (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors, F))
         return judged(
-            self.problem, self.objectives, candidates, method=method, seed=self.seed, budget=self.budget,
-            completed=completed, parameters=parameters, libraries=libraries,
-        )  # fmt: skip
+            self.problem,
+            self.objectives,
+            candidates,
+            method=method,
+            seed=self.seed,
+            budget=self.budget,
+            completed=completed,
+            parameters=parameters,
+            libraries=libraries,
+        )
 
     def _until_time(self, vectors: np.ndarray, F: np.ndarray) -> Iterator[np.ndarray]:
         """Hand on vectors until the time limit; some in any case."""
-        order = self._by_worth(F) if self._judging and len(vectors) > LEAST_JUDGED else range(len(vectors))
+        order = (
+            self._by_worth(F)
+            if self._judging and len(vectors) > LEAST_JUDGED
+            else range(len(vectors))
+        )
         began = self.budget.seconds
         for position, k in enumerate(order):
-            if position >= LEAST_JUDGED and self.budget.seconds_left <= SORTING * (self.budget.seconds - began):
+            if position >= LEAST_JUDGED and self.budget.seconds_left <= SORTING * (
+                self.budget.seconds - began
+            ):
                 return
             yield vectors[k]
 
@@ -162,5 +206,13 @@ class Search:
         """Return the numbers of the extremes, of what lies far apart if few can be judged, then of what adds most hypervolume."""
         room = max(LEAST_JUDGED, int(self.budget.seconds_left / self._judging))
         few = 10 * room <= len(F) and room * len(F) <= MOST_DISTANCES
-        others = np.argsort(-contributions(F), kind="stable") if F.shape[1] in (2, 3) else self.rng.permutation(len(F))
-        return list(dict.fromkeys([*F.argmin(axis=0).tolist(), *(farthest(F, room) if few else []), *others.tolist()]))
+        others = (
+            np.argsort(-contributions(F), kind="stable")
+            if F.shape[1] in (2, 3)
+            else self.rng.permutation(len(F))
+        )
+        return list(
+            dict.fromkeys(
+                [*F.argmin(axis=0).tolist(), *(farthest(F, room) if few else []), *others.tolist()]
+            )
+        )

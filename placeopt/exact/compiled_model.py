@@ -60,23 +60,39 @@ class CompiledModel:
         rows = _compile(model, [o.name for o in objectives])
         self.columns = list(rows.columns)
         self._column = {id(variable): k for k, variable in enumerate(self.columns)}
-        lower = np.array([-math.inf if (b := v.lb) is None else b for v in self.columns], dtype=float)
-        upper = np.array([math.inf if (b := v.ub) is None else b for v in self.columns], dtype=float)
-        senses = np.array([sense for _, sense in rows.rows], dtype=int)  # 1 at most, -1 at least, 0 equal
+        lower = np.array(
+            [-math.inf if (b := v.lb) is None else b for v in self.columns], dtype=float
+        )
+        upper = np.array(
+            [math.inf if (b := v.ub) is None else b for v in self.columns], dtype=float
+        )
+        senses = np.array(
+            [sense for _, sense in rows.rows], dtype=int
+        )  # 1 at most, -1 at least, 0 equal
         rhs = np.asarray(rows.rhs, dtype=float)
         costs = sp.csr_matrix(rows.c)
         objectives = tuple(_resolvable(o, costs[k]) for k, o in enumerate(objectives))
-        scaled = [_in_units(costs[k], float(rows.c_offset[k]), o.step or 1.0) for k, o in enumerate(objectives)]
+        scaled = [
+            _in_units(costs[k], float(rows.c_offset[k]), o.step or 1.0)
+            for k, o in enumerate(objectives)
+        ]
         self.offsets = [offset for _, offset in scaled]
         self.objectives = objectives
         self.costs = [row.toarray().ravel() for row, _ in scaled]
-        self.floors = [_floor(cost, lower, upper) + offset for cost, offset in zip(self.costs, self.offsets, strict=True)]
+        self.floors = [
+            _floor(cost, lower, upper) + offset
+            for cost, offset in zip(self.costs, self.offsets, strict=True)
+        ]
         self._first = len(rhs)  # the objectives' rows come after the model's
         self.program = Program(
             np.zeros(len(self.columns)),
             sp.vstack([sp.csr_matrix(rows.A), *(row for row, _ in scaled)], format="csc"),
-            np.concatenate((np.where(senses > 0, -math.inf, rhs), np.full(len(objectives), -math.inf))),
-            np.concatenate((np.where(senses < 0, math.inf, rhs), np.full(len(objectives), math.inf))),
+            np.concatenate(
+                (np.where(senses > 0, -math.inf, rhs), np.full(len(objectives), -math.inf))
+            ),
+            np.concatenate(
+                (np.where(senses < 0, math.inf, rhs), np.full(len(objectives), math.inf))
+            ),
             lower,
             upper,
             np.array([not v.is_continuous() for v in self.columns], dtype=bool),
@@ -85,15 +101,21 @@ class CompiledModel:
     def within(self, objective: int, limits: Sequence[float]) -> Program:
         """Return the program that minimises one objective within limits on the others, all in units, inclusive."""
         upper = self.program.row_upper.copy()
-        for k, (limit, offset, what) in enumerate(zip(limits, self.offsets, self.objectives, strict=True)):
+        for k, (limit, offset, what) in enumerate(
+            zip(limits, self.offsets, self.objectives, strict=True)
+        ):
             # Half a unit more is the same to whole numbers, and keeps rounding from cutting a point off.
             slack = 0.5 if what.step is not None else 1e-7 * max(1.0, abs(limit))
             upper[self._first + k] = limit - offset + slack if limit < math.inf else math.inf
-        return replace(self.program, c=self.costs[objective], offset=self.offsets[objective], row_upper=upper)
+        return replace(
+            self.program, c=self.costs[objective], offset=self.offsets[objective], row_upper=upper
+        )
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         """Return the objectives of a solution as the model sees them, in units."""
-        return tuple(float(cost @ x) + offset for cost, offset in zip(self.costs, self.offsets, strict=True))
+        return tuple(
+            float(cost @ x) + offset for cost, offset in zip(self.costs, self.offsets, strict=True)
+        )
 
     def load(self, x: np.ndarray) -> None:
         """Give the model's variables the values of a solution."""
@@ -127,7 +149,10 @@ def _compile(model: pyo.ConcreteModel, names: Sequence[str]) -> Any:
         epsilon.deactivate()
     for component in aside:
         component.deactivate()
-    model.add_component("compiled_objectives", costs := pyo.Objective(range(len(names)), rule=lambda _, k: getattr(model, names[k])))
+    model.add_component(
+        "compiled_objectives",
+        costs := pyo.Objective(range(len(names)), rule=lambda _, k: getattr(model, names[k])),
+    )
     try:
         return LinearStandardFormCompiler().write(model, mixed_form=True)
     except Exception as error:
@@ -141,7 +166,9 @@ def _compile(model: pyo.ConcreteModel, names: Sequence[str]) -> Any:
 
 
 def _resolvable(objective: Objective, row: sp.csr_matrix) -> Objective:
-    too_fine = objective.step is not None and abs(row.data).max(initial=0.0) > _MOST_UNITS * objective.step
+    too_fine = (
+        objective.step is not None and abs(row.data).max(initial=0.0) > _MOST_UNITS * objective.step
+    )
     return replace(objective, step=None) if too_fine else objective
 
 
@@ -154,7 +181,7 @@ def _in_units(row: sp.csr_matrix, offset: float, step: float) -> tuple[sp.csr_ma
 
 def _cleaned(values: np.ndarray) -> np.ndarray:
     whole = np.round(values)
-    near = (np.abs(values - whole) <= _NEARLY_WHOLE * np.maximum(1.0, np.abs(values)))
+    near = np.abs(values - whole) <= _NEARLY_WHOLE * np.maximum(1.0, np.abs(values))
     return np.where(near, whole, values)
 
 

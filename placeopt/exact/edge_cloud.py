@@ -42,7 +42,17 @@ def bound(
         Weights of the spread.
     """
     weights = spread(problem, objectives, weight, parts)
-    return by_weights(problem, objectives, budget, seed, weights, start, method="bound", parameters={}, steps=(_FIRST_STEPS, _NEXT_STEPS))
+    return by_weights(
+        problem,
+        objectives,
+        budget,
+        seed,
+        weights,
+        start,
+        method="bound",
+        parameters={},
+        steps=(_FIRST_STEPS, _NEXT_STEPS),
+    )
 
 
 def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
@@ -57,8 +67,21 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
         if proofs and own.exhausted:
             break
         share = Share(own, 1 / (len(weights) - k))
-        proofs.append(relaxation.ascend(weight, share, _NEXT_STEPS if proofs else _FIRST_STEPS, proofs[-1].price if proofs else None))
+        proofs.append(
+            relaxation.ascend(
+                weight,
+                share,
+                _NEXT_STEPS if proofs else _FIRST_STEPS,
+                proofs[-1].price if proofs else None,
+            )
+        )
         own.report(points=len(front), note=f"bound at weight {weight:.3g}: {proofs[-1].bound:.6g}")
     bounds = tuple(map(tuple, staircase(proofs, problem, front.objectives)))
-    proof = Front(front.instance, front.objectives, (), bounds, (Run("bound", None, own.seconds, own.evaluations),))
+    proof = Front(
+        front.instance,
+        front.objectives,
+        (),
+        bounds,
+        (Run("bound", None, own.seconds, own.evaluations),),
+    )
     return replace(merge([front, proof]), rejected=front.rejected, reasons=front.reasons)

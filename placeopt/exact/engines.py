@@ -131,11 +131,19 @@ class HighsEngine:
 
     def _listen(self) -> None:
         kinds = self._api.cb.HighsCallbackType
-        self._kinds = (kinds.kCallbackMipInterrupt, kinds.kCallbackSimplexInterrupt, kinds.kCallbackIpmInterrupt, kinds.kCallbackMipImprovingSolution)
+        self._kinds = (
+            kinds.kCallbackMipInterrupt,
+            kinds.kCallbackSimplexInterrupt,
+            kinds.kCallbackIpmInterrupt,
+            kinds.kCallbackMipImprovingSolution,
+        )
 
         def hear(kind: Any, message: str, said: Any, answer: Any, data: Any) -> None:
             if kind == kinds.kCallbackMipImprovingSolution:
-                self._best = (said.objective_function_value, np.array(said.mip_solution, dtype=float))
+                self._best = (
+                    said.objective_function_value,
+                    np.array(said.mip_solution, dtype=float),
+                )
                 return
             if kind == kinds.kCallbackMipInterrupt:
                 self._bound = max(self._bound, said.mip_dual_bound)
@@ -153,10 +161,14 @@ class HighsEngine:
         self._option("random_seed", settings.seed % 2**31)
         self._option("mip_rel_gap", settings.relative_gap)
         self._option("mip_abs_gap", settings.absolute_gap)
-        limit = self.highs.getRunTime() + settings.seconds  # its clock runs on from one solve to the next
+        limit = (
+            self.highs.getRunTime() + settings.seconds
+        )  # its clock runs on from one solve to the next
         self._option("time_limit", limit if math.isfinite(limit) else self._api.kHighsInf)
         if start is not None and self._integer:
-            self.highs.setSolution(len(start), np.arange(len(start), dtype=np.int32), np.asarray(start, dtype=float))
+            self.highs.setSolution(
+                len(start), np.arange(len(start), dtype=np.int32), np.asarray(start, dtype=float)
+            )
 
     def change(self, old: Program, program: Program, names: Iterable[str]) -> None:
         """Take over the named arrays of a program of the same shape."""
@@ -165,25 +177,37 @@ class HighsEngine:
         if "c" in names:
             self.highs.changeColsCost(columns, np.arange(columns, dtype=np.int32), program.c)
         if names & {"row_lower", "row_upper"}:
-            for row in np.flatnonzero((old.row_lower != program.row_lower) | (old.row_upper != program.row_upper)).tolist():
+            for row in np.flatnonzero(
+                (old.row_lower != program.row_lower) | (old.row_upper != program.row_upper)
+            ).tolist():
                 self.highs.changeRowBounds(row, program.row_lower[row], program.row_upper[row])
         if names & {"col_lower", "col_upper"}:
-            self.highs.changeColsBounds(columns, np.arange(columns, dtype=np.int32), program.col_lower, program.col_upper)
+            self.highs.changeColsBounds(
+                columns, np.arange(columns, dtype=np.int32), program.col_lower, program.col_upper
+            )
 
     def add_columns(self, more: Program) -> None:
         """Add the columns of another program with the same rows."""
         A, first = more.A, self.highs.getNumCol()
         starts, indices = A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32)
-        self.highs.addCols(A.shape[1], more.c, more.col_lower, more.col_upper, A.nnz, starts, indices, A.data)
+        self.highs.addCols(
+            A.shape[1], more.c, more.col_lower, more.col_upper, A.nnz, starts, indices, A.data
+        )
         if more.integrality.any():
             self._integer = True
-            self.highs.changeColsIntegrality(A.shape[1], np.arange(first, first + A.shape[1], dtype=np.int32), more.integrality.astype(np.uint8))
+            self.highs.changeColsIntegrality(
+                A.shape[1],
+                np.arange(first, first + A.shape[1], dtype=np.int32),
+                more.integrality.astype(np.uint8),
+            )
 
     def add_rows(self, more: Program) -> None:
         """Add the rows of another program with the same columns."""
         A = more.A.tocsr()
         starts, indices = A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32)
-        self.highs.addRows(A.shape[0], more.row_lower, more.row_upper, A.nnz, starts, indices, A.data)
+        self.highs.addRows(
+            A.shape[0], more.row_lower, more.row_upper, A.nnz, starts, indices, A.data
+        )
 
     def run(self) -> None:
         """Solve."""
@@ -202,7 +226,9 @@ class HighsEngine:
     def overheard(self) -> Reply:
         """Return the best that the callbacks have brought."""
         x = None if self._best is None else self._best[1]
-        return Reply("unknown" if x is None else "feasible", x, self._bound if self._integer else -math.inf)
+        return Reply(
+            "unknown" if x is None else "feasible", x, self._bound if self._integer else -math.inf
+        )
 
     def reply(self) -> Reply:
         """Return the answer."""
@@ -217,9 +243,17 @@ class HighsEngine:
             return self._unbounded_or_infeasible()
         if status in (api.kOptimal, api.kModelEmpty):
             return self._solution("optimal")
-        if status in (api.kTimeLimit, api.kInterrupt, api.kIterationLimit, api.kSolutionLimit, api.kMemoryLimit):
+        if status in (
+            api.kTimeLimit,
+            api.kInterrupt,
+            api.kIterationLimit,
+            api.kSolutionLimit,
+            api.kMemoryLimit,
+        ):
             return self._solution("feasible")
-        return Reply("error", message=f"HiGHS ended with {self.highs.modelStatusToString(status)!r}")
+        return Reply(
+            "error", message=f"HiGHS ended with {self.highs.modelStatusToString(status)!r}"
+        )
 
     def _unbounded_or_infeasible(self) -> Reply:
         """Find out which: without costs nothing is unbounded."""
@@ -239,16 +273,33 @@ class HighsEngine:
             x = self._best[1]
         if status == "feasible" and x is None:
             status = "unknown"
-        bound = info.mip_dual_bound if self._integer else (info.objective_function_value if status == "optimal" else -math.inf)
+        bound = (
+            info.mip_dual_bound
+            if self._integer
+            else (info.objective_function_value if status == "optimal" else -math.inf)
+        )
         duals: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
         if self._settings.want_duals and not self._integer and status == "optimal":
-            duals = np.array(solution.row_dual, dtype=float), np.array(solution.col_dual, dtype=float)
+            duals = (
+                np.array(solution.row_dual, dtype=float),
+                np.array(solution.col_dual, dtype=float),
+            )
         return Reply(status, x, bound if bound < math.inf else -math.inf, "", *duals)
 
 
 # -- SCIP ----------------------------------------------------------------------------------------------------------
 
-_SCIP_LIMITS = {"timelimit", "userinterrupt", "nodelimit", "totalnodelimit", "stallnodelimit", "memlimit", "sollimit", "bestsollimit", "restartlimit"}
+_SCIP_LIMITS = {
+    "timelimit",
+    "userinterrupt",
+    "nodelimit",
+    "totalnodelimit",
+    "stallnodelimit",
+    "memlimit",
+    "sollimit",
+    "bestsollimit",
+    "restartlimit",
+}
 
 
 class ScipEngine:
@@ -259,8 +310,17 @@ class ScipEngine:
 
         self.model = model = pyscipopt.Model()
         model.hideOutput()
-        columns = zip(program.c.tolist(), _open(program.col_lower), _open(program.col_upper), program.integrality.tolist(), strict=True)
-        self.variables = [model.addVar(lb=lower, ub=upper, obj=cost, vtype="I" if whole else "C") for cost, lower, upper, whole in columns]
+        columns = zip(
+            program.c.tolist(),
+            _open(program.col_lower),
+            _open(program.col_upper),
+            program.integrality.tolist(),
+            strict=True,
+        )
+        self.variables = [
+            model.addVar(lb=lower, ub=upper, obj=cost, vtype="I" if whole else "C")
+            for cost, lower, upper, whole in columns
+        ]
         model.addObjoffset(program.offset)
         self._add_rows(program, pyscipopt)
         model.setParams(
@@ -278,20 +338,26 @@ class ScipEngine:
             model.setPresolve(pyscipopt.SCIP_PARAMSETTING.OFF)
         if start is not None:
             solution = model.createSol()
-            for variable, value in zip(self.variables, np.asarray(start, dtype=float).tolist(), strict=True):
+            for variable, value in zip(
+                self.variables, np.asarray(start, dtype=float).tolist(), strict=True
+            ):
                 model.setSolVal(solution, variable, value)
             model.addSol(solution)
 
     def _add_rows(self, program: Program, api: Any) -> None:
         A = program.A.tocsr()
         lower, upper = _open(program.row_lower), _open(program.row_upper)
-        keys = [next(iter((1.0 * variable).terms)) for variable in self.variables]  # a row is a mapping from these to its coefficients
+        keys = [
+            next(iter((1.0 * variable).terms)) for variable in self.variables
+        ]  # a row is a mapping from these to its coefficients
         indices, data, ends = A.indices.tolist(), A.data.tolist(), A.indptr.tolist()
         for row in range(A.shape[0]):
             mine = slice(ends[row], ends[row + 1])
             if lower[row] is None and upper[row] is None:
                 continue
-            expression = api.Expr({keys[j]: value for j, value in zip(indices[mine], data[mine], strict=True)})
+            expression = api.Expr(
+                {keys[j]: value for j, value in zip(indices[mine], data[mine], strict=True)}
+            )
             self.model.addCons(api.ExprCons(expression, lower[row], upper[row]))
 
     def run(self) -> None:
@@ -319,7 +385,9 @@ class ScipEngine:
         x = None
         if self.model.getNSols() > 0:
             best = self.model.getBestSol()
-            x = np.array([self.model.getSolVal(best, variable) for variable in self.variables], dtype=float)
+            x = np.array(
+                [self.model.getSolVal(best, variable) for variable in self.variables], dtype=float
+            )
         bound = self.model.getDualbound()
         bound = bound if abs(bound) < self.model.infinity() else -math.inf
         if status in ("optimal", "gaplimit"):

@@ -62,7 +62,9 @@ class Oracle(Protocol):
 
     floors: Sequence[float]
 
-    def minimise(self, objective: int, limits: Sequence[float], *, seconds: float, start: Any, careful: bool) -> Answer:
+    def minimise(
+        self, objective: int, limits: Sequence[float], *, seconds: float, start: Any, careful: bool
+    ) -> Answer:
         """Minimise one objective.
 
         Parameters
@@ -160,7 +162,14 @@ class _ContradictionError(Exception):
 
 
 class _Search:
-    def __init__(self, oracle: Oracle, objectives: tuple[Objective, ...], budget: Budget, grid: int | None, known: Sequence[Found]):
+    def __init__(
+        self,
+        oracle: Oracle,
+        objectives: tuple[Objective, ...],
+        budget: Budget,
+        grid: int | None,
+        known: Sequence[Found],
+    ):
         self.oracle, self.objectives, self.budget, self.grid = oracle, objectives, budget, grid
         self.whole = np.array([o.step is not None for o in objectives])
         self.units = np.array([o.step or 1.0 for o in objectives])
@@ -182,11 +191,22 @@ class _Search:
             self.zones = np.full((int(feasible), self.size), math.inf)
             while (len(self.zones) or self.later) and not self.budget.out_of_time:
                 self._step()
-        except _ContradictionError:  # the points are the referee's, and stay; nothing that was proven is
+        except (
+            _ContradictionError
+        ):  # the points are the referee's, and stay; nothing that was proven is
             self.memory.open, self.given_up = Rows(self.size), 1
         complete = not (len(self.zones) or self.later or self.given_up)
         bounds = self.memory.bounds(self.oracle.floors)
-        found = self.memory.points, bounds, complete, self.main, self.ideal, self.nadir, self.solves, self.failures
+        found = (
+            self.memory.points,
+            bounds,
+            complete,
+            self.main,
+            self.ideal,
+            self.nadir,
+            self.solves,
+            self.failures,
+        )
         return Enumeration(*found, self.objectives)
 
     # -- payoff table ------------------------------------------------------------------------------------------
@@ -199,17 +219,23 @@ class _Search:
             for objective in (first, *(k for k in range(self.size) if k != first)):
                 if self.budget.out_of_time:
                     break
-                lower, point = self._ask(objective, limits, self.budget.seconds_left / (2 * self.size))
+                lower, point = self._ask(
+                    objective, limits, self.budget.seconds_left / (2 * self.size)
+                )
                 if lower == math.inf and objective == first:
                     return False
                 if point is None or point[objective] > self._reach(lower, objective):
                     break  # not solved; what was found is kept
                 limits[objective] = point[objective]
             rows.append(np.where(limits == math.inf, math.nan, limits))
-        self.ideal = np.array([self.memory.lower(k, np.full(self.size, math.inf)) for k in range(self.size)])
+        self.ideal = np.array(
+            [self.memory.lower(k, np.full(self.size, math.inf)) for k in range(self.size)]
+        )
         met = self.memory.values.all
         self.nadir = np.fmax.reduce(rows)
-        self.nadir = np.where(np.isnan(self.nadir), met.max(axis=0) if len(met) else math.nan, self.nadir)
+        self.nadir = np.where(
+            np.isnan(self.nadir), met.max(axis=0) if len(met) else math.nan, self.nadir
+        )
         return True
 
     def _choose(self) -> int:
@@ -247,7 +273,11 @@ class _Search:
         for k in range(self.size):
             smaller = zone.copy()
             smaller[k] = -math.inf if k == self.main else self._below(k, point[k])
-            if smaller[k] == -math.inf or (smaller <= self.zones).all(axis=1).any() or any((smaller == z).all() for z in self.later):
+            if (
+                smaller[k] == -math.inf
+                or (smaller <= self.zones).all(axis=1).any()
+                or any((smaller == z).all() for z in self.later)
+            ):
                 continue
             kept = self.zones[~(self.zones <= smaller).all(axis=1)]
             self.zones = np.concatenate((kept, smaller[None]))
@@ -269,16 +299,22 @@ class _Search:
     def _volumes(self) -> np.ndarray:
         """Return how much each zone may hold: the search takes the largest first, so that it covers the front evenly."""
         spread = self._spread(1.0)
-        share = (np.fmin(self.zones, self.nadir) - self.ideal + self.whole) / np.where(spread > 0, spread, 1.0)
+        share = (np.fmin(self.zones, self.nadir) - self.ideal + self.whole) / np.where(
+            spread > 0, spread, 1.0
+        )
         share = np.clip(np.nan_to_num(share, nan=1.0, posinf=1.0), 0.0, None)
         return np.delete(share, self.main, axis=1).prod(axis=1)
 
     # -- questions ---------------------------------------------------------------------------------------------
 
-    def _ask(self, objective: int, limits: np.ndarray, seconds: float) -> tuple[float, np.ndarray | None]:
+    def _ask(
+        self, objective: int, limits: np.ndarray, seconds: float
+    ) -> tuple[float, np.ndarray | None]:
         """Return a lower bound of an objective within limits, and a vector there to go on from; from memory if it can be."""
         lower, best = self.memory.lower(objective, limits), self.memory.best(objective, limits)
-        if lower == math.inf or (best is not None and best.values[objective] <= self._reach(lower, objective)):
+        if lower == math.inf or (
+            best is not None and best.values[objective] <= self._reach(lower, objective)
+        ):
             return lower, None if best is None else np.array(best.values)
         answer, proven = self._solve(objective, limits, seconds, best)
         best = self.memory.best(objective, limits)
@@ -290,16 +326,31 @@ class _Search:
         self.memory.refute(objective, limits, proven)
         lower = self.memory.lower(objective, limits)
         solved = best is not None and best.values[objective] <= self._reach(lower, objective)
-        if answer.claimed is not None and not solved and (answer.status == "optimal" or best is None):
-            return lower, np.where(self.whole, np.floor(np.array(answer.claimed) + 1e-4), answer.claimed)
+        if (
+            answer.claimed is not None
+            and not solved
+            and (answer.status == "optimal" or best is None)
+        ):
+            return lower, np.where(
+                self.whole, np.floor(np.array(answer.claimed) + 1e-4), answer.claimed
+            )
         return lower, None if best is None else np.array(best.values)
 
-    def _solve(self, objective: int, limits: np.ndarray, seconds: float, start: Found | None, careful: bool = False) -> tuple[Answer, float]:
+    def _solve(
+        self,
+        objective: int,
+        limits: np.ndarray,
+        seconds: float,
+        start: Found | None,
+        careful: bool = False,
+    ) -> tuple[Answer, float]:
         """Put a question to the oracle; return its answer and what it proves."""
         self.solves += 1
         try:
             payload = None if start is None else start.payload
-            answer = self.oracle.minimise(objective, limits.tolist(), seconds=seconds, start=payload, careful=careful)
+            answer = self.oracle.minimise(
+                objective, limits.tolist(), seconds=seconds, start=payload, careful=careful
+            )
         except SolverError:
             self.failures += 1
             answer = Answer("unknown")
@@ -312,7 +363,11 @@ class _Search:
         values = self.memory.values.all
         if len(values) and self.budget.seconds >= self._reported + 0.1:
             self._reported = self.budget.seconds
-            self.budget.report((values.min(axis=0) * self.units).tolist(), len(minimal(values)), f"{self.solves} solves")
+            self.budget.report(
+                (values.min(axis=0) * self.units).tolist(),
+                len(minimal(values)),
+                f"{self.solves} solves",
+            )
 
     def _round(self, bound: float, objective: int) -> float:
         """Return a solver's bound as what it proves: the next whole unit, or a little less."""
@@ -324,4 +379,8 @@ class _Search:
 
     def _reach(self, lower: float, objective: int) -> float:
         """Return the largest value that counts as equal to a bound."""
-        return lower if self.whole[objective] or not math.isfinite(lower) else lower + 3 * TOLERANCE * max(1.0, abs(lower))
+        return (
+            lower
+            if self.whole[objective] or not math.isfinite(lower)
+            else lower + 3 * TOLERANCE * max(1.0, abs(lower))
+        )

@@ -71,13 +71,29 @@ class Solution:
 class ModelOracle:
     """Answers from a compiled Pyomo model, by a solver; every plan is judged by the referee."""
 
-    def __init__(self, problem: Problem, compiled: CompiledModel, hooks: Hooks, budget: Budget, solver: str, seed: int):
+    def __init__(
+        self,
+        problem: Problem,
+        compiled: CompiledModel,
+        hooks: Hooks,
+        budget: Budget,
+        solver: str,
+        seed: int,
+    ):
         self.problem, self.compiled, self.hooks = problem, compiled, hooks
         self.budget, self.solver, self.seed = budget, solver, seed
         self.floors: Sequence[float] = compiled.floors
         self._columns = problem.columns(compiled.objectives)
 
-    def minimise(self, objective: int, limits: Sequence[float], *, seconds: float, start: Solution | None, careful: bool) -> Answer:
+    def minimise(
+        self,
+        objective: int,
+        limits: Sequence[float],
+        *,
+        seconds: float,
+        start: Solution | None,
+        careful: bool,
+    ) -> Answer:
         """Minimise one objective within limits on the others, in units."""
         deadline = time.perf_counter() + seconds
         first = None if start is None else start.x
@@ -87,7 +103,11 @@ class ModelOracle:
                 return Answer(outcome.status, outcome.bound)
             self.compiled.load(outcome.x)
             plan = self.hooks.extract(self.compiled.model)
-            cuts = self.hooks.cuts(self.compiled.model, self.problem, plan) if self.hooks.cuts is not None else ()
+            cuts = (
+                self.hooks.cuts(self.compiled.model, self.problem, plan)
+                if self.hooks.cuts is not None
+                else ()
+            )
             if not cuts:
                 return self._judge(outcome, plan)
             self.compiled.add(cuts)
@@ -95,7 +115,14 @@ class ModelOracle:
             if self.budget.out_of_time or time.perf_counter() >= deadline:
                 return Answer("unknown", outcome.bound)
 
-    def _solve(self, objective: int, limits: Sequence[float], seconds: float, start: np.ndarray | None, careful: bool) -> Outcome:
+    def _solve(
+        self,
+        objective: int,
+        limits: Sequence[float],
+        seconds: float,
+        start: np.ndarray | None,
+        careful: bool,
+    ) -> Outcome:
         whole = self.compiled.objectives[objective].step is not None
         return solve(
             self.compiled.within(objective, limits),
@@ -112,10 +139,16 @@ class ModelOracle:
     def _judge(self, outcome: Outcome, plan: dict[str, Any]) -> Answer:
         assert outcome.x is not None
         verdict = self.problem.evaluate(plan)
-        values = in_units([verdict.values[c] for c in self._columns], self.compiled.objectives) if verdict.feasible else None
+        values = (
+            in_units([verdict.values[c] for c in self._columns], self.compiled.objectives)
+            if verdict.feasible
+            else None
+        )
         valid = self.hooks.validate is None or self.hooks.validate(self.problem, plan)
         claimed = self.compiled.values(outcome.x)
-        return Answer(outcome.status, outcome.bound, values, claimed, Solution(plan, outcome.x, valid))
+        return Answer(
+            outcome.status, outcome.bound, values, claimed, Solution(plan, outcome.x, valid)
+        )
 
     def known(self, start: Front) -> list[Found]:
         """Return the points of a front, as vectors of the model where it can express them."""
@@ -123,10 +156,16 @@ class ModelOracle:
         for point in start.points:
             verdict = self.problem.evaluate(point.plan)
             if verdict.feasible:
-                values = in_units([verdict.values[c] for c in self._columns], self.compiled.objectives)
-                fits = self.hooks.assign is not None and self.hooks.assign(self.compiled.model, point.plan)
+                values = in_units(
+                    [verdict.values[c] for c in self._columns], self.compiled.objectives
+                )
+                fits = self.hooks.assign is not None and self.hooks.assign(
+                    self.compiled.model, point.plan
+                )
                 if fits or self.hooks.lossless:
-                    found.append(Found(values, Solution(point.plan, self.compiled.read() if fits else None)))
+                    found.append(
+                        Found(values, Solution(point.plan, self.compiled.read() if fits else None))
+                    )
         return found
 
 
@@ -152,7 +191,14 @@ def solve_model(
     oracle = ModelOracle(problem, compiled, hooks, budget, solver, seed or 0)
     known = [] if start is None else oracle.known(start)
     names = [o.name for o in objectives]
-    search = enumerate_front(oracle, compiled.objectives, budget, main=None if main is None else names.index(main), grid=grid, known=known)
+    search = enumerate_front(
+        oracle,
+        compiled.objectives,
+        budget,
+        main=None if main is None else names.index(main),
+        grid=grid,
+        known=known,
+    )
     front = front_of(
         problem,
         objectives,
@@ -202,15 +248,47 @@ def run(
     parameters = {**options, **({} if grid is None else {"grid": grid})}
     if reason := _reason_not_to_build(face, problem, budget, options):
         note = {**parameters, "solver": solver, "note": reason}
-        none = judged(problem, objectives, (), method="epsilon-constraint", seed=seed, budget=budget, completed=False, parameters=note)
+        none = judged(
+            problem,
+            objectives,
+            (),
+            method="epsilon-constraint",
+            seed=seed,
+            budget=budget,
+            completed=False,
+            parameters=note,
+        )
         return with_fallback(none, problem, objectives, seed, start)
     lossless = face.lossless(problem, **options) if hasattr(face, "lossless") else True
-    hooks = Hooks(face.extract, lossless=lossless, **{name: getattr(face, name, None) for name in ("assign", "validate", "cuts")})
+    hooks = Hooks(
+        face.extract,
+        lossless=lossless,
+        **{name: getattr(face, name, None) for name in ("assign", "validate", "cuts")},
+    )
     model = face.build(problem, **options)
-    return solve_model(problem, model, hooks, objectives, budget, seed, start, solver=solver, grid=grid, main=main, parameters=parameters)
+    return solve_model(
+        problem,
+        model,
+        hooks,
+        objectives,
+        budget,
+        seed,
+        start,
+        solver=solver,
+        grid=grid,
+        main=main,
+        parameters=parameters,
+    )
 
 
-def _check(face: ModuleType, objectives: Sequence[Objective], solver: str, grid: int | None, main: str | None, options: dict[str, Any]) -> None:
+def _check(
+    face: ModuleType,
+    objectives: Sequence[Objective],
+    solver: str,
+    grid: int | None,
+    main: str | None,
+    options: dict[str, Any],
+) -> None:
     if solver not in ENGINES:
         raise UsageError(f"unknown solver {solver!r}; {did_you_mean(str(solver), ENGINES)}")
     if grid is not None and (not isinstance(grid, int) or grid < 2):
@@ -221,10 +299,14 @@ def _check(face: ModuleType, objectives: Sequence[Objective], solver: str, grid:
     legal = ["solver", "grid", "main", *list(inspect.signature(face.build).parameters)[1:]]
     for name in options:
         if name not in legal:
-            raise UsageError(f"epsilon-constraint has no parameter {name!r}; {did_you_mean(name, legal)}")
+            raise UsageError(
+                f"epsilon-constraint has no parameter {name!r}; {did_you_mean(name, legal)}"
+            )
 
 
-def _reason_not_to_build(face: ModuleType, problem: Problem, budget: Budget, options: dict[str, Any]) -> str:
+def _reason_not_to_build(
+    face: ModuleType, problem: Problem, budget: Budget, options: dict[str, Any]
+) -> str:
     """Say why the model cannot be of use, if so."""
     if reasons := problem.infeasibility():
         return "; ".join(reasons)

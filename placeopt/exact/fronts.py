@@ -19,7 +19,10 @@ from placeopt.problems.judge import Candidate, judged
 
 def in_units(values: Sequence[float], objectives: Sequence[Objective]) -> tuple[float, ...]:
     """Return the referee's values as multiples of the objectives' steps, whole numbers; as they are where there is no step."""
-    return tuple(float(v) if o.step is None else float(round(v / o.step)) for v, o in zip(values, objectives, strict=True))
+    return tuple(
+        float(v) if o.step is None else float(round(v / o.step))
+        for v, o in zip(values, objectives, strict=True)
+    )
 
 
 def in_values(units: np.ndarray, objectives: Sequence[Objective]) -> np.ndarray:
@@ -61,7 +64,12 @@ def front_of(
         False where the oracle does not see all plans: nothing is proven then.
     """
     searched = search.objectives or objectives
-    candidates = [Candidate(plan_of(point.payload), *(_proof(search, point, searched, proven) if bounded else ())) for point in search.points]
+    candidates = [
+        Candidate(
+            plan_of(point.payload), *(_proof(search, point, searched, proven) if bounded else ())
+        )
+        for point in search.points
+    ]
     return judged(
         problem,
         objectives,
@@ -77,19 +85,35 @@ def front_of(
     )
 
 
-def _proof(search: Enumeration, point: Found, objectives: Sequence[Objective], proven: Callable[[Any], bool]) -> tuple[str, float | None]:
+def _proof(
+    search: Enumeration,
+    point: Found,
+    objectives: Sequence[Objective],
+    proven: Callable[[Any], bool],
+) -> tuple[str, float | None]:
     """Return status and gap of a point."""
     gap = search.gap(point.values, [o.step is not None for o in objectives])
     return ("optimal", None) if gap is None and proven(point.payload) else ("bounded", gap or 0.0)
 
 
-def with_fallback(front: Front, problem: Problem, objectives: Sequence[Objective], seed: int | None, start: Front | None = None) -> Front:
+def with_fallback(
+    front: Front,
+    problem: Problem,
+    objectives: Sequence[Objective],
+    seed: int | None,
+    start: Front | None = None,
+) -> Front:
     """Return a front that is not empty-handed: where it has no points, with those of `start` or of the greedy heuristic.
 
     Where these have none either, the front carries their least-violating plan.
     """
     others = []
-    if not front.points and start is not None and start.points and [o.name for o in start.objectives] == [o.name for o in objectives]:
+    if (
+        not front.points
+        and start is not None
+        and start.points
+        and [o.name for o in start.objectives] == [o.name for o in objectives]
+    ):
         others.append(start)
     elif not front.points:
         try:

@@ -68,7 +68,9 @@ class Memory:
             return
         inclusive, open_ = limits.copy(), np.where(self.whole, limits + 1, limits)
         open_[objective] = lower
-        inclusive[objective] = lower - 1 if self.whole[objective] else np.nextafter(lower, -math.inf)
+        inclusive[objective] = (
+            lower - 1 if self.whole[objective] else np.nextafter(lower, -math.inf)
+        )
         self._inclusive.add(inclusive)
         self.open.add(open_)
 
@@ -80,7 +82,9 @@ class Memory:
 
     def best(self, objective: int, limits: np.ndarray) -> Found | None:
         """Return the known point of least value within limits; of equals the one of least sum."""
-        slack = np.where(self.whole | np.isinf(limits), 0.0, TOLERANCE * np.maximum(1.0, np.abs(limits)))
+        slack = np.where(
+            self.whole | np.isinf(limits), 0.0, TOLERANCE * np.maximum(1.0, np.abs(limits))
+        )
         inside = np.flatnonzero((self.values.all <= limits + slack).all(axis=1))
         if not len(inside):
             return None

@@ -67,12 +67,18 @@ def optimistic(problem: MultiCluster, weights: np.ndarray) -> np.ndarray:
         most = weights @ np.array([1 + 1 / 999, 1 + t.scale[0] / spread, 1.0])
         return np.full(len(t.replicas), max(most, 1.0))
     latency = np.minimum(1000.0, t.base * (1 + (t.increase / t.replicas)[:, None]))
-    worth = weights[0] * (1 - (latency - 1) / 999) + weights[1] * (1 - (t.price - t.scale[0]) / spread) + weights[2]
+    worth = (
+        weights[0] * (1 - (latency - 1) / 999)
+        + weights[1] * (1 - (t.price - t.scale[0]) / spread)
+        + weights[2]
+    )
     hosts = (t.used + t.demand[:, None] <= t.capacity).all(axis=2)
     return np.maximum(0.0, np.where(hosts, worth, -np.inf).max(axis=1))
 
 
-def optimum(problem: MultiCluster, weights: np.ndarray, states: int, budget: Budget | None = None) -> Hindsight:
+def optimum(
+    problem: MultiCluster, weights: np.ndarray, states: int, budget: Budget | None = None
+) -> Hindsight:
     """Return the plan of highest reward that keeping `states` histories per request finds.
 
     A hasty search first: the better the plan that is known, the more histories cannot beat it.
@@ -86,7 +92,12 @@ def optimum(problem: MultiCluster, weights: np.ndarray, states: int, budget: Bud
         reward, plan = first.reward, first.plan
     else:
         known = stream.fork([0])
-        reward = float((policies.play(known, policies.of("myopic", weights), np.random.default_rng(0)) @ weights)[0])
+        reward = float(
+            (
+                policies.play(known, policies.of("myopic", weights), np.random.default_rng(0))
+                @ weights
+            )[0]
+        )
         plan = problem.plan(known.placements(0))
     rest = np.concatenate((optimistic(problem, weights)[::-1].cumsum()[::-1], [0.0]))
     value, bound = np.zeros(1), reward
@@ -109,10 +120,14 @@ def optimum(problem: MultiCluster, weights: np.ndarray, states: int, budget: Bud
         if len(keep) == 0 or len(still) == 0:  # nothing can beat the plan that is known
             return Hindsight(reward, bound, plan)
     best = int(value.argmax())
-    return Hindsight(float(value[best]), max(bound, float(value[best])), problem.plan(stream.placements(best)))
+    return Hindsight(
+        float(value[best]), max(bound, float(value[best])), problem.plan(stream.placements(best))
+    )
 
 
-def _best(worth: np.ndarray, ahead: np.ndarray | float, which: np.ndarray, most: int, bound: float) -> tuple[np.ndarray, float]:
+def _best(
+    worth: np.ndarray, ahead: np.ndarray | float, which: np.ndarray, most: int, bound: float
+) -> tuple[np.ndarray, float]:
     """Return the `most` of highest reward so far and ahead, and the bound that holds for the others too."""
     if len(which) <= most:
         return which, bound
@@ -121,7 +136,9 @@ def _best(worth: np.ndarray, ahead: np.ndarray | float, which: np.ndarray, most:
     return which[order[:most]], max(bound, float(total[order[most]]))
 
 
-def _ahead(problem: MultiCluster, stream: Stream, weights: np.ndarray, rest: np.ndarray, t: int) -> np.ndarray:
+def _ahead(
+    problem: MultiCluster, stream: Stream, weights: np.ndarray, rest: np.ndarray, t: int
+) -> np.ndarray:
     """Return what no history can exceed from request t on, shape (N,): of what runs now, what still runs then takes its room.
 
     The next `AHEAD` requests are looked at with the latencies and the room that the running placements leave, their replicas on the
@@ -139,16 +156,27 @@ def _ahead(problem: MultiCluster, stream: Stream, weights: np.ndarray, rest: np.
         room = ((a.capacity - used) // a.demand[k]).min(axis=2)
         factor = np.prod(1 + placed * (a.increase[alive] / a.replicas[alive])[:, None], axis=1)
         latency = np.minimum(1000.0, a.base * factor * (1 + a.increase[k] / a.replicas[k]))
-        worth = weights[0] * (1 - (latency - 1) / 999) + weights[1] * (1 - (a.price - a.scale[0]) / spread)
+        worth = weights[0] * (1 - (latency - 1) / 999) + weights[1] * (
+            1 - (a.price - a.scale[0]) / spread
+        )
         order = np.argsort(-worth, axis=1)
         filled = np.minimum(np.take_along_axis(room, order, axis=1).cumsum(axis=1), a.replicas[k])
         counts = np.diff(filled, axis=1, prepend=0)
-        mean = (np.take_along_axis(worth, order, axis=1) * counts).sum(axis=1) / a.replicas[k] + weights[2]
+        mean = (np.take_along_axis(worth, order, axis=1) * counts).sum(axis=1) / a.replicas[
+            k
+        ] + weights[2]
         total += np.where(filled[:, -1] == a.replicas[k], np.maximum(mean, 0.0), 0.0)
     return total
 
 
-def _best_of_equals(problem: MultiCluster, stream: Stream, envs: np.ndarray, actions: np.ndarray, worth: np.ndarray, t: int) -> np.ndarray:
+def _best_of_equals(
+    problem: MultiCluster,
+    stream: Stream,
+    envs: np.ndarray,
+    actions: np.ndarray,
+    worth: np.ndarray,
+    t: int,
+) -> np.ndarray:
     """Return which continuations to keep: of those with the same running placements at the next request, the one that earned most."""
     if problem.semantics == "published" or len(envs) == 0:
         return np.arange(len(envs))
@@ -199,9 +227,22 @@ def hindsight(
         if found and budget.out_of_time:
             break
         found[name] = optimum(problem, np.array(row), states, budget)
-        budget.report(points=len(found), note=f"{name}: {found[name].reward:.4g} of at most {found[name].bound:.4g}")
-    facts = {name: {"reward": h.reward, "bound": h.bound, "proven": h.proven} for name, h in found.items()}
+        budget.report(
+            points=len(found),
+            note=f"{name}: {found[name].reward:.4g} of at most {found[name].bound:.4g}",
+        )
+    facts = {
+        name: {"reward": h.reward, "bound": h.bound, "proven": h.proven}
+        for name, h in found.items()
+    }
     return judged(
-        problem, objectives, (Candidate(h.plan) for h in found.values()), method="hindsight", seed=seed, budget=budget,
-        completed=len(found) == len(named), parameters={"states": states, **facts}, libraries=("numpy", "numba"),
-    )  # fmt: skip
+        problem,
+        objectives,
+        (Candidate(h.plan) for h in found.values()),
+        method="hindsight",
+        seed=seed,
+        budget=budget,
+        completed=len(found) == len(named),
+        parameters={"states": states, **facts},
+        libraries=("numpy", "numba"),
+    )

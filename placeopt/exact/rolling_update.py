@@ -70,13 +70,28 @@ def decomposition(
     limited = max_moves is not None or min_saving_per_move > 0
     search = _Search(problem, objectives, budget, seed, solver, max_hops, limited)
     search.run(restarts, start, most_coefficients)
-    kept = worthwhile(problem, [Candidate(plan) for plan in search.choice()], max_moves, min_saving_per_move)
+    kept = worthwhile(
+        problem, [Candidate(plan) for plan in search.choice()], max_moves, min_saving_per_move
+    )
     found = search.result([c.plan for c in kept])
-    parameters = {"solver": solver, "max_hops": max_hops, "max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "cuts": search.cuts}
+    parameters = {
+        "solver": solver,
+        "max_hops": max_hops,
+        "max_moves": max_moves,
+        "min_saving_per_move": min_saving_per_move,
+        "cuts": search.cuts,
+    }
     return front_of(
-        problem, objectives, found, lambda plan: plan, method="decomposition", seed=seed, budget=budget,
-        parameters=parameters, libraries=("highspy" if solver == "highs" else "pyscipopt", "pyomo", "numba"),
-    )  # fmt: skip
+        problem,
+        objectives,
+        found,
+        lambda plan: plan,
+        method="decomposition",
+        seed=seed,
+        budget=budget,
+        parameters=parameters,
+        libraries=("highspy" if solver == "highs" else "pyscipopt", "pyomo", "numba"),
+    )
 
 
 def certify(problem: RollingUpdate, front: Front, budget: Budget) -> Front:
@@ -89,7 +104,16 @@ def certify(problem: RollingUpdate, front: Front, budget: Budget) -> Front:
     for point in front.points:
         gap = proof.gap(in_units(point.values, front.objectives), whole)
         points.append(replace(point, status="optimal" if gap is None else "bounded", gap=gap))
-    run = Run("certificate", None, budget.seconds, 0, proof.solves, proof.complete, {}, versions(("highspy", "pyomo")))
+    run = Run(
+        "certificate",
+        None,
+        budget.seconds,
+        0,
+        proof.solves,
+        proof.complete,
+        {},
+        versions(("highspy", "pyomo")),
+    )
     bounds = tuple(map(tuple, in_values(proof.bounds, front.objectives).tolist()))
     return replace(front, points=tuple(points), bounds=bounds, runs=(*front.runs, run))
 
@@ -108,16 +132,25 @@ class _Search:
     plans: list[dict[str, Any]] = field(default_factory=list)
     settled: bool = False
     cuts: int = 0
-    excluded: list[tuple[float, float, bool]] = field(default_factory=list)  # cost, starts, whether no direct order is proven
+    excluded: list[tuple[float, float, bool]] = field(
+        default_factory=list
+    )  # cost, starts, whether no direct order is proven
     search: Enumeration | None = None
     _reached: dict[bytes, Reach] = field(default_factory=dict)
-    _direct: list[tuple[float, float, dict[str, Any]]] = field(default_factory=list)  # cost, starts, plan
+    _direct: list[tuple[float, float, dict[str, Any]]] = field(
+        default_factory=list
+    )  # cost, starts, plan
 
     def run(self, restarts: int | None, start: Front | None, most_coefficients: int) -> None:
         """Make plans and proofs, as far as size and time allow."""
         self.quick(restarts, start)
         small = models.static_size(self.problem) <= most_coefficients
-        if small and not self.settled and not self.problem.infeasibility() and not self.budget.out_of_time:
+        if (
+            small
+            and not self.settled
+            and not self.problem.infeasibility()
+            and not self.budget.out_of_time
+        ):
             self.enumerate()
 
     def quick(self, restarts: int | None, start: Front | None) -> None:
@@ -125,10 +158,16 @@ class _Search:
         trade = self.limited or [o.name for o in self.objectives] != ["node_cost"]
         enough = None if trade else lower_bound(self.problem) / self.problem.arrays.price_scale
         self.plans = [p.plan for p in start.points] if start is not None else []
-        for plan in plans(self.problem, self.budget, self.seed, restarts, self.max_hops, trade=trade):
+        for plan in plans(
+            self.problem, self.budget, self.seed, restarts, self.max_hops, trade=trade
+        ):
             self.plans.append(plan)
             values = self._values(plan)
-            if enough is not None and values is not None and (values[0], values[2]) == (enough, 0.0):
+            if (
+                enough is not None
+                and values is not None
+                and (values[0], values[2]) == (enough, 0.0)
+            ):
                 self.settled = True
                 if self._is_direct(plan):
                     return
@@ -144,16 +183,31 @@ class _Search:
         from placeopt.exact.compiled_model import CompiledModel
 
         wanted = {o.name for o in self.objectives} | ({"starts"} if self.limited else set())
-        pair = tuple(o for o in self.problem.objectives[:2] if o.name in wanted) or self.problem.objectives[:1]
+        pair = (
+            tuple(o for o in self.problem.objectives[:2] if o.name in wanted)
+            or self.problem.objectives[:1]
+        )
         model = models.build_static(self.problem)
         compiled = CompiledModel(model, pair)
-        oracle = ModelOracle(self.problem, compiled, Hooks(self._extract, cuts=self._cut), self.budget, self.solver, self.seed)
+        oracle = ModelOracle(
+            self.problem,
+            compiled,
+            Hooks(self._extract, cuts=self._cut),
+            self.budget,
+            self.solver,
+            self.seed,
+        )
         columns, known = self.problem.columns(pair), []
         for plan in self.plans:
             if (values := self._values(plan)) is not None and self._is_direct(plan):
                 self._direct.append((values[0], values[1], plan))
                 models.assign_target(model, self._end(plan))
-                known.append(Found(in_units([values[c] for c in columns], pair), Solution(plan, compiled.read())))
+                known.append(
+                    Found(
+                        in_units([values[c] for c in columns], pair),
+                        Solution(plan, compiled.read()),
+                    )
+                )
         self.search = enumerate_front(oracle, pair, self.budget, known=known)
         self.pair = pair
         self.plans += [point.payload.plan for point in self.search.points]
@@ -167,7 +221,9 @@ class _Search:
     def _is_direct(self, plan: dict[str, Any]) -> bool:
         """Whether a plan makes every move once and stops nothing, and makes no move that it need not make."""
         a, steps = self.problem.arrays, self.problem.steps(plan)
-        return len({m for m, _ in steps}) == len(steps) and all(n >= 0 and (a.mandatory[m] or n != a.home[m]) for m, n in steps)
+        return len({m for m, _ in steps}) == len(steps) and all(
+            n >= 0 and (a.mandatory[m] or n != a.home[m]) for m, n in steps
+        )
 
     def _reach(self, target: np.ndarray) -> Reach:
         key = target.tobytes()
@@ -181,7 +237,9 @@ class _Search:
     def _claim(self, target: np.ndarray) -> tuple[float, float]:
         """Return cost and starts of a deployment that has a direct order."""
         a = self.problem.arrays
-        return int(a.price[np.unique(target)].sum()) / a.price_scale, float((a.mandatory | (a.movable & (target != a.home))).sum())
+        return int(a.price[np.unique(target)].sum()) / a.price_scale, float(
+            (a.mandatory | (a.movable & (target != a.home))).sum()
+        )
 
     def _as_good(self, target: np.ndarray) -> dict[str, Any] | None:
         """Return a direct plan that is no worse than a direct order of `target` would be, if one is known."""
@@ -218,7 +276,9 @@ class _Search:
         if not feasible:
             return unique
         # Of plans that look the same a direct one comes first, then that of fewest starts.
-        feasible.sort(key=lambda item: (item[1][0], item[1][2], not self._is_direct(item[0]), item[1][1]))
+        feasible.sort(
+            key=lambda item: (item[1][0], item[1][2], not self._is_direct(item[0]), item[1][1])
+        )
         if "disruptions" in {o.name for o in self.objectives}:
             return [plan for plan, _ in feasible]
         least = min(values[2] for _, values in feasible)
@@ -231,7 +291,9 @@ class _Search:
         for plan in kept:
             values = self.problem.evaluate(plan).values
             points.append(Found(in_units([values[c] for c in columns], self.objectives), plan))
-        bounds = np.array([in_units(b, self.objectives) for b in self._bounds()]).reshape(-1, len(self.objectives))
+        bounds = np.array([in_units(b, self.objectives) for b in self._bounds()]).reshape(
+            -1, len(self.objectives)
+        )
         main = next((k for k, o in enumerate(self.objectives) if o.name == "node_cost"), 0)
         complete = self.settled or (self.search is not None and self.search.complete)
         nothing = np.full(len(self.objectives), math.nan)
@@ -251,6 +313,8 @@ class _Search:
                 values[self.problem.columns([objective])[0]] = unit * (objective.step or 1.0)
             every.append(tuple(values))
         for cost, starts, proven in self.excluded:
-            every += [(cost, starts + 1, 0.0), (cost, starts, 1.0)] if proven else [(cost, starts, 0.0)]
+            every += (
+                [(cost, starts + 1, 0.0), (cost, starts, 1.0)] if proven else [(cost, starts, 0.0)]
+            )
         floor = np.array(trivial[0]) if trivial else np.zeros(len(columns))
         return [np.maximum(np.array(v)[columns], floor).tolist() for v in every]

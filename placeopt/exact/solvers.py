@@ -66,11 +66,17 @@ class Program:
             ("col_upper", columns, float),
             ("integrality", columns, bool),
         ):
-            array = np.ascontiguousarray(np.broadcast_to(np.asarray(getattr(self, name), dtype=kind), (size,)))
+            array = np.ascontiguousarray(
+                np.broadcast_to(np.asarray(getattr(self, name), dtype=kind), (size,))
+            )
             if kind is float and np.isnan(array).any():
                 raise ValueError(f"{name} has values that are not a number")
             object.__setattr__(self, name, array)
-        if not (np.isfinite(matrix.data).all() and np.isfinite(self.c).all() and math.isfinite(self.offset)):
+        if not (
+            np.isfinite(matrix.data).all()
+            and np.isfinite(self.c).all()
+            and math.isfinite(self.offset)
+        ):
             raise ValueError("coefficients must be finite")
 
     @property
@@ -167,10 +173,19 @@ def solve(
     return _until_believed(program, solver, settings, budget, start, careful)
 
 
-def _until_believed(program: Program, solver: str, settings: Settings, budget: Budget | None, start: np.ndarray | None, careful: bool) -> Outcome:
+def _until_believed(
+    program: Program,
+    solver: str,
+    settings: Settings,
+    budget: Budget | None,
+    start: np.ndarray | None,
+    careful: bool,
+) -> Outcome:
     """Attempt a program with one setting after another until an answer can be believed."""
     begun = time.perf_counter()
-    if (program.row_lower > program.row_upper).any() or (program.col_lower > program.col_upper).any():
+    if (program.row_lower > program.row_upper).any() or (
+        program.col_lower > program.col_upper
+    ).any():
         return Outcome("infeasible", bound=math.inf, attempts=0)
     if start is not None and not _is_solution(program, start):
         start = None
@@ -184,7 +199,9 @@ def _until_believed(program: Program, solver: str, settings: Settings, budget: B
         outcome, message = _believe(program, _attempt(solver, program, setting, start, budget))
         if outcome is not None:
             return replace(outcome, seconds=time.perf_counter() - begun, attempts=attempt)
-    raise SolverError(f"{solver} failed {len(plans)} times, with and without presolve; the last time: {message}")
+    raise SolverError(
+        f"{solver} failed {len(plans)} times, with and without presolve; the last time: {message}"
+    )
 
 
 def _seconds_left(begun: float, seconds: float, budget: Budget | None) -> float:
@@ -194,10 +211,18 @@ def _seconds_left(begun: float, seconds: float, budget: Budget | None) -> float:
     return left
 
 
-def _attempt(solver: str, program: Program, settings: Settings, start: np.ndarray | None, budget: Budget | None) -> Reply:
+def _attempt(
+    solver: str,
+    program: Program,
+    settings: Settings,
+    start: np.ndarray | None,
+    budget: Budget | None,
+) -> Reply:
     try:
         engine = ENGINES[solver](program, settings, start)
-    except Exception as error:  # whatever a solver's own interface raises is a failure of this attempt
+    except (
+        Exception
+    ) as error:  # whatever a solver's own interface raises is a failure of this attempt
         return Reply("error", message=f"{type(error).__name__}: {error}")
     return _run(engine, settings.seconds, budget)
 
@@ -245,10 +270,21 @@ def _believe(program: Program, reply: Reply) -> tuple[Outcome | None, str]:
             return None, "the solution breaks a row of the program"
         x = None
     if x is None:
-        return (None, "optimal without a solution") if reply.status == "optimal" else (Outcome("unknown", bound=reply.bound), "")
+        return (
+            (None, "optimal without a solution")
+            if reply.status == "optimal"
+            else (Outcome("unknown", bound=reply.bound), "")
+        )
     objective = program.value(x)
     bound = min(reply.bound, objective)
-    return Outcome(reply.status, x, objective, bound, row_duals=reply.row_duals, reduced_costs=reply.reduced_costs), ""
+    return Outcome(
+        reply.status,
+        x,
+        objective,
+        bound,
+        row_duals=reply.row_duals,
+        reduced_costs=reply.reduced_costs,
+    ), ""
 
 
 def _whole(program: Program, x: np.ndarray) -> np.ndarray | None:
@@ -295,10 +331,19 @@ class Session:
         if self._engine is not None:
             self._engine.change(old, self.program, arrays.keys())
 
-    def add_columns(self, c: np.ndarray, A: sp.csc_matrix, lower: float = 0.0, upper: float = math.inf, integrality: bool = False) -> None:
+    def add_columns(
+        self,
+        c: np.ndarray,
+        A: sp.csc_matrix,
+        lower: float = 0.0,
+        upper: float = math.inf,
+        integrality: bool = False,
+    ) -> None:
         """Add columns with costs `c` and coefficients `A`, shape (rows, new columns)."""
         free = np.full(A.shape[0], math.inf)
-        more = Program(c, A, -free, free, np.asarray(lower), np.asarray(upper), np.asarray(integrality))
+        more = Program(
+            c, A, -free, free, np.asarray(lower), np.asarray(upper), np.asarray(integrality)
+        )
         old = self.program
         self.program = Program(
             np.concatenate((old.c, more.c)),
@@ -313,7 +358,9 @@ class Session:
         if self._engine is not None:
             self._engine.add_columns(more)
 
-    def add_rows(self, A: sp.csr_matrix, lower: np.ndarray | float, upper: np.ndarray | float) -> None:
+    def add_rows(
+        self, A: sp.csr_matrix, lower: np.ndarray | float, upper: np.ndarray | float
+    ) -> None:
         """Add rows ``lower <= A @ x <= upper``, `A` of shape (new rows, columns)."""
         zeros = np.zeros(self.program.shape[1])
         more = Program(zeros, A, np.asarray(lower), np.asarray(upper), zeros, zeros, zeros)

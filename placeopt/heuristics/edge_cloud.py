@@ -28,7 +28,9 @@ _ENDS = (1e-3, 1 - 1e-3)
 _FIRST_STEPS, _NEXT_STEPS = 300, 50
 
 
-def spread(problem: EdgeCloud, objectives: Sequence[Objective], weight: float | None, parts: int) -> list[float]:
+def spread(
+    problem: EdgeCloud, objectives: Sequence[Objective], weight: float | None, parts: int
+) -> list[float]:
     """Return weights of the cost: the one asked for, the only one that a single objective needs, or `parts` from latency to cost.
 
     They are even in units of what a node makes a difference to either objective.
@@ -78,10 +80,20 @@ def greedy(
     """
     plans = _greedy_plans(problem, budget, spread(problem, objectives, weight, parts), order)
     candidates = [Candidate(problem.plan(hosts)) for hosts in plans]
-    return judged(problem, objectives, candidates, method="greedy", seed=seed, budget=budget, parameters=_facts(weight, order=order))
+    return judged(
+        problem,
+        objectives,
+        candidates,
+        method="greedy",
+        seed=seed,
+        budget=budget,
+        parameters=_facts(weight, order=order),
+    )
 
 
-def _greedy_plans(problem: EdgeCloud, budget: Budget, weights: Sequence[float], order: str) -> list[np.ndarray]:
+def _greedy_plans(
+    problem: EdgeCloud, budget: Budget, weights: Sequence[float], order: str
+) -> list[np.ndarray]:
     """Return a greedy plan for each weight, at least one."""
     face = EdgeCloudSequence(problem, problem.objectives, order)
     plans: list[np.ndarray] = []
@@ -92,7 +104,9 @@ def _greedy_plans(problem: EdgeCloud, budget: Budget, weights: Sequence[float], 
         face.play_greedy(state, np.array([w, 1 - w]), face.decisions)
         if face.remaining(state):  # an application has no place: the others still may
             builder = Builder(Relaxation(problem), np.random.default_rng(0))
-            plans.append(builder.build(Prices(w, np.zeros(problem.arrays.capacity.shape), 0.0), (0.0,)))
+            plans.append(
+                builder.build(Prices(w, np.zeros(problem.arrays.capacity.shape), 0.0), (0.0,))
+            )
         else:
             plans.append(state.hosts)
         budget.spend(1)
@@ -114,7 +128,9 @@ def price_guided(
     Every step of the prices counts as an evaluation. The front carries the bounds, and each point its gap. `start` changes nothing.
     """
     weights = spread(problem, objectives, weight, parts)
-    return by_weights(problem, objectives, budget, seed, weights, method="price-guided", parameters=_facts(weight))
+    return by_weights(
+        problem, objectives, budget, seed, weights, method="price-guided", parameters=_facts(weight)
+    )
 
 
 def lns(
@@ -153,7 +169,17 @@ def lns(
     if len(weights) > 1 and (count := _affordable(problem, budget, len(weights))) < len(weights):
         weights = spread(problem, objectives, weight, count)
     facts = _facts(weight, most=most, strength=strength)
-    return by_weights(problem, objectives, budget, seed, weights, start, method="lns", parameters=facts, search=(most, strength))
+    return by_weights(
+        problem,
+        objectives,
+        budget,
+        seed,
+        weights,
+        start,
+        method="lns",
+        parameters=facts,
+        search=(most, strength),
+    )
 
 
 def _affordable(problem: EdgeCloud, budget: Budget, most: int) -> int:
@@ -164,7 +190,11 @@ def _affordable(problem: EdgeCloud, budget: Budget, most: int) -> int:
             begun = time.perf_counter()
             relaxation.bound(0.5, np.zeros(relaxation.table.capacity.shape))
     step = time.perf_counter() - begun
-    by_time = budget.seconds_left / max(1e-9, 2 * _NEXT_STEPS * step) if budget.seconds_limit is not None else most
+    by_time = (
+        budget.seconds_left / max(1e-9, 2 * _NEXT_STEPS * step)
+        if budget.seconds_limit is not None
+        else most
+    )
     return int(max(3, min(most, by_time, budget.evaluations_left / (10 * _NEXT_STEPS))))
 
 
@@ -194,28 +224,51 @@ def by_weights(
     builder = Builder(relaxation, np.random.default_rng(seed), *(search or ()))
     known = [problem.hosts(point.plan) for point in start.points] if start is not None else []
     if search is not None and len(weights) > 1:
-        known += _greedy_plans(problem, budget, spread(problem, objectives, None, 32), "small-first")
+        known += _greedy_plans(
+            problem, budget, spread(problem, objectives, None, 32), "small-first"
+        )
     candidates = [Candidate(problem.plan(hosts)) for hosts in known]
     proofs: list[Prices] = []
     for k, weight in enumerate(weights):
         if budget.exhausted and candidates:
             break
         share = Share(budget, 1 / (len(weights) - k))
-        proofs.append(relaxation.ascend(weight, share.part(0.45 if search else 0.7), steps[k > 0], proofs[-1].price if proofs else None))
+        proofs.append(
+            relaxation.ascend(
+                weight,
+                share.part(0.45 if search else 0.7),
+                steps[k > 0],
+                proofs[-1].price if proofs else None,
+            )
+        )
         if budget.exhausted and candidates:
             break
         plans = _plans(builder, proofs[-1], known, share, search is not None)
         known += plans
         candidates += [_candidate(problem, builder, proofs[-1], hosts) for hosts in plans]
-        budget.report(points=len(candidates), note=f"weight {weight:.3g}, proven {proofs[-1].bound:.6g}")
+        budget.report(
+            points=len(candidates), note=f"weight {weight:.3g}, proven {proofs[-1].bound:.6g}"
+        )
     return judged(
-        problem, objectives, candidates, method=method, seed=seed, budget=budget, completed=len(proofs) == len(weights),
+        problem,
+        objectives,
+        candidates,
+        method=method,
+        seed=seed,
+        budget=budget,
+        completed=len(proofs) == len(weights),
         bounds=staircase(proofs, problem, objectives),
-        parameters={**parameters, "weights": [p.weight for p in proofs], "weighted_bounds": [p.bound for p in proofs]},
-    )  # fmt: skip
+        parameters={
+            **parameters,
+            "weights": [p.weight for p in proofs],
+            "weighted_bounds": [p.bound for p in proofs],
+        },
+    )
 
 
-def _plans(builder: Builder, prices: Prices, known: list[np.ndarray], share: Share, improve: bool) -> list[np.ndarray]:
+def _plans(
+    builder: Builder, prices: Prices, known: list[np.ndarray], share: Share, improve: bool
+) -> list[np.ndarray]:
     """Return a plan built under prices and, if asked for, the best plan known improved."""
     plans = [builder.build(prices, (1.0,) if improve or share.exhausted else (1.0, 0.8))]
     if improve:
@@ -223,11 +276,17 @@ def _plans(builder: Builder, prices: Prices, known: list[np.ndarray], share: Sha
     return plans
 
 
-def _candidate(problem: EdgeCloud, builder: Builder, prices: Prices, hosts: np.ndarray) -> Candidate:
+def _candidate(
+    problem: EdgeCloud, builder: Builder, prices: Prices, hosts: np.ndarray
+) -> Candidate:
     """Return a plan with its gap: the share of its weighted sum that might still be saved at this weight."""
     value = builder.value(prices.weight, hosts)
     gap = float(max(0.0, value - prices.bound) / value) if value > 0 else 0.0
-    return Candidate(problem.plan(hosts), "bounded", gap) if np.isfinite(gap) else Candidate(problem.plan(hosts))
+    return (
+        Candidate(problem.plan(hosts), "bounded", gap)
+        if np.isfinite(gap)
+        else Candidate(problem.plan(hosts))
+    )
 
 
 def _facts(weight: float | None, **more: Any) -> dict[str, Any]:
@@ -237,11 +296,15 @@ def _facts(weight: float | None, **more: Any) -> dict[str, Any]:
 def seeds(encoder: Any, rng: np.random.Generator) -> np.ndarray:
     """Return the vectors of greedy plans, and of plans built under prices, spread over the weights, shape (k, num_genes)."""
     problem = encoder.problem
-    plans = _greedy_plans(problem, Budget(), spread(problem, encoder.objectives, None, 24), "small-first")
+    plans = _greedy_plans(
+        problem, Budget(), spread(problem, encoder.objectives, None, 24), "small-first"
+    )
     relaxation = Relaxation(problem)
     builder, start = Builder(relaxation, rng), None
     for weight in spread(problem, encoder.objectives, None, 8):
-        prices = relaxation.ascend(weight, Share(Budget(evaluations=_NEXT_STEPS)), _NEXT_STEPS, start)
+        prices = relaxation.ascend(
+            weight, Share(Budget(evaluations=_NEXT_STEPS)), _NEXT_STEPS, start
+        )
         plans.append(builder.build(prices, (0.8,)))
         start = prices.price
     return np.unique([encoder.vector(hosts) for hosts in plans], axis=0)

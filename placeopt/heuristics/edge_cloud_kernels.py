@@ -23,7 +23,10 @@ def _allowed(table, room, work, base, depth, node):
     for e in range(table.flow_first[i], table.flow_first[i + 1]):
         other = table.flow_other[e] - base
         for q in range(depth):
-            if work.sequence[q] == other and table.delay[work.chosen[other], node] > table.flow_limit[e]:
+            if (
+                work.sequence[q] == other
+                and table.delay[work.chosen[other], node] > table.flow_limit[e]
+            ):
                 return False
     cpu, memory = table.demand[i, 0], table.demand[i, 1]
     for q in range(depth):
@@ -81,7 +84,10 @@ def _search(table, room, nodes, work, base, count, k, forced, best, limit):
     while depth > 0:
         j = work.sequence[depth]
         at = work.pointer[depth]
-        if at == work.candidates[j] or work.value[depth] + work.cost[j, work.order[j, at]] + work.rest[depth + 1] >= best:
+        if (
+            at == work.candidates[j]
+            or work.value[depth] + work.cost[j, work.order[j, at]] + work.rest[depth + 1] >= best
+        ):
             depth -= 1
             continue
         work.pointer[depth] = at + 1
@@ -148,7 +154,9 @@ def _best_placement(table, weight, nodes, floor, price, room, work, application,
         for j in range(count):
             lower = total - work.least[j, k] + work.cost[j, k]
             if lower < best and work.cost[j, k] < BIG:
-                cost, used = _search(table, room, nodes, work, base, count, k, j, best - latency, limit)
+                cost, used = _search(
+                    table, room, nodes, work, base, count, k, j, best - latency, limit
+                )
                 if used > limit:
                     proven = min(proven, lower)
                 best = min(best, cost + latency)
@@ -195,7 +203,18 @@ def relax(table, weight, near, floor, price, work, hosts, chosen, worth, limit):
         before = BIG
         if hosts[table.first[a]] >= 0:
             before = value(table, weight, hosts, a) + _paid(table, price, hosts, a)
-        worth[a], proven = _best_placement(table, weight, near[table.source[a]], floor, price, table.capacity, work, a, before, limit)
+        worth[a], proven = _best_placement(
+            table,
+            weight,
+            near[table.source[a]],
+            floor,
+            price,
+            table.capacity,
+            work,
+            a,
+            before,
+            limit,
+        )
         total += proven
         if worth[a] < before:
             for j in range(table.first[a + 1] - table.first[a]):
@@ -208,7 +227,18 @@ def construct(table, weight, near, floor, price, work, order, room, hosts, limit
     """Place applications one by one, each best in the room that is left; returns how many found no place."""
     failed = 0
     for a in order:
-        best, _ = _best_placement(table, weight, work.nodes[: _open(table, near, room, work, a)], floor, price, room, work, a, BIG, limit)
+        best, _ = _best_placement(
+            table,
+            weight,
+            work.nodes[: _open(table, near, room, work, a)],
+            floor,
+            price,
+            room,
+            work,
+            a,
+            BIG,
+            limit,
+        )
         failed += best >= BIG
         for i in range(table.first[a], table.first[a + 1]):
             v = work.found[i - table.first[a]] if best < BIG else -1
@@ -300,7 +330,11 @@ def _regret(table, price, search, application):
     """What an application costs under prices above what it would if all nodes were empty: the gap is mostly made of these."""
     if search.hosts[table.first[application]] < 0:
         return search.totals[2]
-    return search.values[application] + _paid(table, price, search.hosts, application) - search.target[application]
+    return (
+        search.values[application]
+        + _paid(table, price, search.hosts, application)
+        - search.target[application]
+    )
 
 
 @kernel
@@ -327,9 +361,13 @@ def _choose(table, near, price, search, most):
     if kind < 0.4:
         low, high = search.source_first[source], search.source_first[source + 1]
         for _ in range(wanted - 1):
-            count = _add(search, count, search.by_source[low + int(_uniform(random) * (high - low))])
+            count = _add(
+                search, count, search.by_source[low + int(_uniform(random) * (high - low))]
+            )
         return count
-    node = search.hosts[table.first[first] + int(_uniform(random) * (table.first[first + 1] - table.first[first]))]
+    node = search.hosts[
+        table.first[first] + int(_uniform(random) * (table.first[first + 1] - table.first[first]))
+    ]
     if kind >= 0.7 or node < 0:
         node = near[source, int(_uniform(random) ** 2 * min(len(table.operating), 12))]
     length, i = 0, search.head[node]
@@ -351,7 +389,9 @@ def _rebuild(table, weight, near, floor, search, work, count, gate, limit):
     for k in range(count):
         a = search.removed[k]
         nodes = work.nodes[: _open(table, near, search.room, work, a)]
-        best, _ = _best_placement(table, weight, nodes, floor, search.price, search.room, work, a, BIG, limit)
+        best, _ = _best_placement(
+            table, weight, nodes, floor, search.price, search.room, work, a, BIG, limit
+        )
         for i in range(table.first[a], table.first[a + 1]):
             _put(table, search, i, work.found[i - table.first[a]] if best < BIG else -1)
         total += _worth(table, weight, search, a)
@@ -361,7 +401,9 @@ def _rebuild(table, weight, near, floor, search, work, count, gate, limit):
 
 
 @kernel
-def improve(table, weight, near, floor, price, search, work, rounds, hot, cold, most, strength, limit):
+def improve(
+    table, weight, near, floor, price, search, work, rounds, hot, cold, most, strength, limit
+):
     """Take out related applications and rebuild them, `rounds` times, accepting by annealing from `hot` to `cold`."""
     for step in range(rounds):
         count = _choose(table, near, price, search, most)
@@ -373,11 +415,16 @@ def improve(table, weight, near, floor, price, search, work, rounds, hot, cold, 
             before += search.values[a]
             for i in range(table.first[a], table.first[a + 1]):
                 search.old[k, i - table.first[a]] = _take(table, search, i)
-        offset, factor = int(_uniform(search.random) * (len(search.noise) - len(price))), strength * _uniform(search.random)
+        offset, factor = (
+            int(_uniform(search.random) * (len(search.noise) - len(price))),
+            strength * _uniform(search.random),
+        )
         for v in range(len(price)):
             search.price[v, 0] = price[v, 0] * factor * search.noise[offset + v]
             search.price[v, 1] = price[v, 1] * factor * search.noise[offset + v]
-        gate = before - hot * (cold / hot) ** (step / rounds) * np.log(max(1e-300, _uniform(search.random)))
+        gate = before - hot * (cold / hot) ** (step / rounds) * np.log(
+            max(1e-300, _uniform(search.random))
+        )
         placed, after = _rebuild(table, weight, near, floor, search, work, count, gate, limit)
         if after <= gate:
             for k in range(count):

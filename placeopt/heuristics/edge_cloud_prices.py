@@ -85,21 +85,43 @@ class Relaxation:
         """Return how much difference a node typically makes to a microservice."""
         table = self.table
         distance = table.delay[table.source]
-        typical = np.median(distance[np.isfinite(distance) & (distance > 0)]) if (np.isfinite(distance) & (distance > 0)).any() else 0.0
+        typical = (
+            np.median(distance[np.isfinite(distance) & (distance > 0)])
+            if (np.isfinite(distance) & (distance > 0)).any()
+            else 0.0
+        )
         spread = np.ptp(table.operating + table.network * table.data.mean())
         return float(weight * spread + (1 - weight) * typical) or 1.0
 
-    def _relax(self, weight: float, price: np.ndarray, chosen: np.ndarray, limit: int = SEARCH_LIMIT) -> float:
+    def _relax(
+        self, weight: float, price: np.ndarray, chosen: np.ndarray, limit: int = SEARCH_LIMIT
+    ) -> float:
         """Place applications alone under prices, in `hosts`; return what is proven of the sum of their costs."""
-        args = self.table, weight, self.near, self.floor(weight), price, self.work, self.hosts, chosen, self._worth, limit
+        args = (
+            self.table,
+            weight,
+            self.near,
+            self.floor(weight),
+            price,
+            self.work,
+            self.hosts,
+            chosen,
+            self._worth,
+            limit,
+        )
         return float(kernels.relax(*args))
 
     def bound(self, weight: float, price: np.ndarray) -> float:
         """Return the lower bound that prices prove, inf where an application has no place; the placements are left in `hosts`."""
-        proven, capacity = self._relax(weight, price, self._all), float((price * self.table.capacity).sum())
+        proven, capacity = (
+            self._relax(weight, price, self._all),
+            float((price * self.table.capacity).sum()),
+        )
         if proven >= kernels.BIG / 2:
             return np.inf
-        return proven - capacity - 1e-11 * (abs(proven) + 3 * capacity)  # what rounding may have added
+        return (
+            proven - capacity - 1e-11 * (abs(proven) + 3 * capacity)
+        )  # what rounding may have added
 
     def target(self, weight: float, price: np.ndarray) -> np.ndarray:
         """Return what each application costs under prices if it is alone, shape (applications,)."""
@@ -118,15 +140,23 @@ class Relaxation:
     def _begin(self, weight: float, share: Share, scale: float) -> np.ndarray:
         """Return prices to begin with, in mean demands: one for each layer, found on a sample of the applications."""
         layers = self.problem.layers
-        member = np.array([node.layer for node in self.problem.nodes])[:, None] == np.array(layers)  # (nodes, layers)
+        member = np.array([node.layer for node in self.problem.nodes])[:, None] == np.array(
+            layers
+        )  # (nodes, layers)
         chosen = np.arange(0, len(self._all), max(1, len(self._all) // SAMPLE))
         part = len(chosen) / len(self._all)
         capacity = member.T @ self.table.capacity
-        climb, best, proven = _Climb(np.zeros((len(layers), 2))), np.zeros((len(layers), 2)), -np.inf
+        climb, best, proven = (
+            _Climb(np.zeros((len(layers), 2))),
+            np.zeros((len(layers), 2)),
+            -np.inf,
+        )
         self.hosts[:] = -1
         for step in range(LAYER_STEPS):
             price = member @ climb.price / self._unit
-            bound = self._relax(weight, price, chosen, SAMPLE_LIMIT) / part - float((price * self.table.capacity).sum())
+            bound = self._relax(weight, price, chosen, SAMPLE_LIMIT) / part - float(
+                (price * self.table.capacity).sum()
+            )
             if bound > proven:
                 best, proven = climb.price, bound
             if int((step + 1) * part) > int(step * part):
@@ -134,10 +164,17 @@ class Relaxation:
             if share.progress > 0.3:
                 break
             slope = (member.T @ self._load() / part - capacity) / self._unit
-            climb.step(slope, scale * FIRST_LAYER_STEP * (LAST_LAYER_STEP / FIRST_LAYER_STEP) ** (step / LAYER_STEPS))
+            climb.step(
+                slope,
+                scale
+                * FIRST_LAYER_STEP
+                * (LAST_LAYER_STEP / FIRST_LAYER_STEP) ** (step / LAYER_STEPS),
+            )
         return member @ best
 
-    def ascend(self, weight: float, share: Share, steps: int = 200, start: np.ndarray | None = None) -> Prices:
+    def ascend(
+        self, weight: float, share: Share, steps: int = 200, start: np.ndarray | None = None
+    ) -> Prices:
         """Return good prices for a weight of the cost, in at most `steps` and a share of a budget; every step is an evaluation."""
         scale = self.scale(weight)
         climb = _Climb(self._begin(weight, share, scale) if start is None else start * self._unit)
@@ -153,11 +190,18 @@ class Relaxation:
             slope = self.excess()
             if ((slope <= 0) & ((slope == 0) | (climb.price == 0))).all():
                 break  # the placements fit and pay for no room that they leave: they are optimal
-            climb.step(slope, min(1.0, (step + 1) / (RAMP + 1)) * first * (last / first) ** max(step / steps, share.progress))
+            climb.step(
+                slope,
+                min(1.0, (step + 1) / (RAMP + 1))
+                * first
+                * (last / first) ** max(step / steps, share.progress),
+            )
         return best
 
 
-def staircase(proofs: Iterable[Prices], problem: EdgeCloud, objectives: Sequence[Objective], cells: int = 200) -> list[list[float]]:
+def staircase(
+    proofs: Iterable[Prices], problem: EdgeCloud, objectives: Sequence[Objective], cells: int = 200
+) -> list[list[float]]:
     """Return a lower-bound set of the selected objectives from proofs for several weights.
 
     Each proof says that no plan lies below a line. The costs are cut into cells; in each, the corner of its least cost and of the
@@ -166,7 +210,13 @@ def staircase(proofs: Iterable[Prices], problem: EdgeCloud, objectives: Sequence
     table = problem.arrays
     lines = np.array([(p.weight, p.bound) for p in proofs if np.isfinite(p.bound)]).reshape(-1, 2)
     weight, bound = lines.T
-    least_cost = max([float((table.operating + np.outer(table.data, table.network)).min(axis=1).sum()) * (1 - 1e-9), *bound[weight == 1]])
+    least_cost = max(
+        [
+            float((table.operating + np.outer(table.data, table.network)).min(axis=1).sum())
+            * (1 - 1e-9),
+            *bound[weight == 1],
+        ]
+    )
     least_latency = max([0.0, *bound[weight == 0]])
     names = [o.name for o in objectives]
     if len(names) == 1:
@@ -180,8 +230,14 @@ def staircase(proofs: Iterable[Prices], problem: EdgeCloud, objectives: Sequence
 
     use = weight > 0
     levels = np.linspace(least_latency, float(latency(np.array([least_cost]))[0]), cells // 2)
-    costs = ((bound[use] - np.outer(levels, 1 - weight[use])) / weight[use]).max(axis=1, initial=least_cost)
-    edges = np.unique(np.concatenate((np.linspace(least_cost, costs.max(), cells // 2), np.maximum(costs, least_cost))))
+    costs = ((bound[use] - np.outer(levels, 1 - weight[use])) / weight[use]).max(
+        axis=1, initial=least_cost
+    )
+    edges = np.unique(
+        np.concatenate(
+            (np.linspace(least_cost, costs.max(), cells // 2), np.maximum(costs, least_cost))
+        )
+    )
     heights = np.append(latency(edges[1:]), least_latency)
     corners = {"cost": edges, "latency_ms": heights}
     return np.stack([corners[name] for name in names], axis=1).tolist()

@@ -31,20 +31,27 @@ class Builder:
         Largest share of the prices that rebuilding pays.
     """
 
-    def __init__(self, relaxation: Relaxation, rng: np.random.Generator, most: int = 6, strength: float = 0.8):
+    def __init__(
+        self, relaxation: Relaxation, rng: np.random.Generator, most: int = 6, strength: float = 0.8
+    ):
         self.relaxation, self.table, self.rng = relaxation, relaxation.table, rng
         self.most, self.strength = most, strength
         self._orders = [order_of(relaxation.table, name) for name in ORDERS]
         table = relaxation.table
         farthest = table.delay[np.isfinite(table.delay)].max(initial=0.0)
-        dearest = (table.operating.max() + table.network.max() * table.data.max()) * np.diff(table.first).max()
+        dearest = (table.operating.max() + table.network.max() * table.data.max()) * np.diff(
+            table.first
+        ).max()
         self._unplaced = 10.0 * (1 + farthest + dearest)
 
     def value(self, weight: float, hosts: np.ndarray) -> float:
         """Return equation (1) of a plan; an application without a place counts more than any other could."""
         placed = [a for a in range(len(self.table.source)) if hosts[self.table.first[a]] >= 0]
         missing = len(self.table.source) - len(placed)
-        return sum(kernels.value(self.table, weight, hosts, a) for a in placed) + missing * self._unplaced
+        return (
+            sum(kernels.value(self.table, weight, hosts, a) for a in placed)
+            + missing * self._unplaced
+        )
 
     def least(self, weight: float, plans: list[np.ndarray]) -> np.ndarray:
         """Return the plan of least value."""
@@ -57,16 +64,26 @@ class Builder:
             for order in self._orders:
                 hosts, room = np.empty(len(table.demand), dtype=np.int64), table.capacity.copy()
                 kernels.construct(
-                    table, weight, self.relaxation.near, self.relaxation.floor(weight), share * prices.price, self.relaxation.work,
-                    order, room, hosts, SEARCH_LIMIT,
-                )  # fmt: skip
+                    table,
+                    weight,
+                    self.relaxation.near,
+                    self.relaxation.floor(weight),
+                    share * prices.price,
+                    self.relaxation.work,
+                    order,
+                    room,
+                    hosts,
+                    SEARCH_LIMIT,
+                )
                 found.append(hosts)
         return self.least(weight, found)
 
     def improve(self, prices: Prices, hosts: np.ndarray, budget: Share) -> np.ndarray:
         """Return the best plan met in a large neighbourhood search that uses up a share of a budget; every rebuild is an evaluation."""
         table, weight = self.table, prices.weight
-        state = states.search(table, hosts, self.rng, self.relaxation.target(weight, prices.price), self._unplaced)
+        state = states.search(
+            table, hosts, self.rng, self.relaxation.target(weight, prices.price), self._unplaced
+        )
         kernels.enter(table, weight, state)
         scale = prices.bound / len(table.source)
         scale = max(scale, 0.1 * state.totals[0] / len(table.source), 1e-9)
@@ -75,8 +92,19 @@ class Builder:
             rounds = max(1, budget.allow(_CHUNK))
             heat = scale * HOT * (COLD / HOT) ** left.progress
             kernels.improve(
-                table, weight, self.relaxation.near, self.relaxation.floor(weight), prices.price, state, self.relaxation.work,
-                rounds, heat, heat, self.most, self.strength, SEARCH_LIMIT,
-            )  # fmt: skip
+                table,
+                weight,
+                self.relaxation.near,
+                self.relaxation.floor(weight),
+                prices.price,
+                state,
+                self.relaxation.work,
+                rounds,
+                heat,
+                heat,
+                self.most,
+                self.strength,
+                SEARCH_LIMIT,
+            )
             budget.spend(rounds)
         return state.best.copy()

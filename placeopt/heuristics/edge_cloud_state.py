@@ -60,9 +60,19 @@ def work(table: Arrays) -> Work:
     most, nodes = int(np.diff(table.first).max()), len(table.capacity)
     whole = [np.zeros(most + 1, dtype=np.int64) for _ in range(5)]
     return Work(
-        np.zeros(nodes, dtype=np.int64), np.zeros((most, nodes)), np.zeros((most, nodes)), np.zeros((most, nodes), dtype=np.int64),
-        whole[0], _sequences(table, most), whole[1], whole[2], whole[3], np.zeros(most + 1), np.zeros(most + 1), whole[4],
-    )  # fmt: skip
+        np.zeros(nodes, dtype=np.int64),
+        np.zeros((most, nodes)),
+        np.zeros((most, nodes)),
+        np.zeros((most, nodes), dtype=np.int64),
+        whole[0],
+        _sequences(table, most),
+        whole[1],
+        whole[2],
+        whole[3],
+        np.zeros(most + 1),
+        np.zeros(most + 1),
+        whole[4],
+    )
 
 
 class Search(NamedTuple):
@@ -72,7 +82,9 @@ class Search(NamedTuple):
     best: np.ndarray  # (microservices,) the best plan so far
     room: np.ndarray  # (nodes, 2)
     values: np.ndarray  # (applications,)
-    target: np.ndarray  # (applications,) what each would cost, prices included, if all nodes were empty
+    target: (
+        np.ndarray
+    )  # (applications,) what each would cost, prices included, if all nodes were empty
     totals: np.ndarray  # (3,) value of hosts, of best; what an application without a place counts
     head: np.ndarray  # (nodes,)
     after: np.ndarray  # (microservices,)
@@ -87,7 +99,9 @@ class Search(NamedTuple):
     random: np.ndarray  # (1,) uint64 state of the generator
 
 
-def search(table: Arrays, hosts: np.ndarray, rng: np.random.Generator, target: np.ndarray, unplaced: float) -> Search:
+def search(
+    table: Arrays, hosts: np.ndarray, rng: np.random.Generator, target: np.ndarray, unplaced: float
+) -> Search:
     """Return the state of a search from a plan; ``enter`` has yet to fill the lists.
 
     Parameters

@@ -34,34 +34,74 @@ def _played(problem: MultiCluster, policy: policies.Policy, seed: int, count: in
     return batch
 
 
-def _baseline(name: str, problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int) -> Front:
+def _baseline(
+    name: str, problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int
+) -> Front:
     batch = _played(problem, policies.BASELINES[name], seed)
     budget.spend(1)
-    return judged(problem, objectives, _candidates(problem, batch), method=name, seed=seed, budget=budget, libraries=("numpy", "numba"))
+    return judged(
+        problem,
+        objectives,
+        _candidates(problem, batch),
+        method=name,
+        seed=seed,
+        budget=budget,
+        libraries=("numpy", "numba"),
+    )
 
 
-def cpu_greedy(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+def cpu_greedy(
+    problem: MultiCluster,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    seed: int = 0,
+    start: Front | None = None,
+) -> Front:
     """All replicas of a request on the feasible cluster with the least share of cpu in use."""
     return _baseline("cpu-greedy", problem, objectives, budget, seed)
 
 
-def binpack(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+def binpack(
+    problem: MultiCluster,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    seed: int = 0,
+    start: Front | None = None,
+) -> Front:
     """All replicas of a request on the feasible cluster with the greatest share of cpu in use."""
     return _baseline("binpack", problem, objectives, budget, seed)
 
 
-def latency_greedy(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+def latency_greedy(
+    problem: MultiCluster,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    seed: int = 0,
+    start: Front | None = None,
+) -> Front:
     """All replicas of a request on a random feasible cluster within its latency threshold, else refuse it."""
     return _baseline("latency-greedy", problem, objectives, budget, seed)
 
 
-def karmada_greedy(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+def karmada_greedy(
+    problem: MultiCluster,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    seed: int = 0,
+    start: Front | None = None,
+) -> Front:
     """All replicas of a request on the feasible cluster that could hold the most of them: Karmada's default."""
     return _baseline("karmada-greedy", problem, objectives, budget, seed)
 
 
 def _by_weights(
-    method: str, problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int, weights: np.ndarray, least: np.ndarray
+    method: str,
+    problem: MultiCluster,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    seed: int,
+    weights: np.ndarray,
+    least: np.ndarray,
 ) -> Front:
     """Return the front of one-step look-ahead, a plan for every row of weights, as many as the budget allows."""
     count = max(1, budget.allow(len(weights)))
@@ -74,7 +114,14 @@ def _by_weights(
     budget.spend(count)
     parameters = {"plans": count}
     return judged(
-        problem, objectives, _candidates(problem, batch), method=method, seed=seed, budget=budget, parameters=parameters, libraries=("numpy", "numba")
+        problem,
+        objectives,
+        _candidates(problem, batch),
+        method=method,
+        seed=seed,
+        budget=budget,
+        parameters=parameters,
+        libraries=("numpy", "numba"),
     )
 
 
@@ -89,8 +136,14 @@ def read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
     except (TypeError, ValueError):
         row = np.empty(0)
     if row.shape != (3,) or not (np.isfinite(row).all() and (row >= 0).all() and row.any()):
-        hint = f" or a strategy: {did_you_mean(weights, STRATEGIES)}" if isinstance(weights, str) else ""
-        raise UsageError(f"weights is {weights!r}; give three numbers of at least 0, such as 0.4,0.3,0.3{hint}")
+        hint = (
+            f" or a strategy: {did_you_mean(weights, STRATEGIES)}"
+            if isinstance(weights, str)
+            else ""
+        )
+        raise UsageError(
+            f"weights is {weights!r}; give three numbers of at least 0, such as 0.4,0.3,0.3{hint}"
+        )
     return row[None] / row.sum()
 
 
@@ -111,7 +164,9 @@ def myopic(
         Of latency, cost and inequality, or the name of a strategy of the paper: a single plan, instead of a spread.
     """
     rows = read_weights(weights)
-    return _by_weights("myopic", problem, objectives, budget, seed, rows, np.full(len(rows), -np.inf))
+    return _by_weights(
+        "myopic", problem, objectives, budget, seed, rows, np.full(len(rows), -np.inf)
+    )
 
 
 def _grid() -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +174,13 @@ def _grid() -> tuple[np.ndarray, np.ndarray]:
     return np.tile(rows, (len(LEAST), 1)), np.repeat(LEAST, len(rows))
 
 
-def greedy(problem: MultiCluster, objectives: Sequence[Objective], budget: Budget, seed: int = 0, start: Front | None = None) -> Front:
+def greedy(
+    problem: MultiCluster,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    seed: int = 0,
+    start: Front | None = None,
+) -> Front:
     """Return the plans of `myopic`, and of the same that refuses requests which would earn too little: milliseconds."""
     return _by_weights("greedy", problem, objectives, budget, seed, *_grid())
 

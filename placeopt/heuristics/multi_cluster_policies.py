@@ -41,7 +41,9 @@ def latency_greedy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
     drawn = rng.random(batch.world.latency.shape)
     within = batch.world.latency <= batch.world.threshold[_rows(batch), _now(batch)][:, None]
     feasible = batch.world.accepts[:, : batch.clusters] & within
-    return np.where(feasible.any(axis=1), np.where(feasible, drawn, -1.0).argmax(axis=1), batch.num_actions - 1)
+    return np.where(
+        feasible.any(axis=1), np.where(feasible, drawn, -1.0).argmax(axis=1), batch.num_actions - 1
+    )
 
 
 def karmada_greedy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
@@ -60,10 +62,20 @@ def _now(batch: Stream) -> np.ndarray:
 
 
 #: The baselines by name.
-BASELINES: dict[str, Policy] = {"cpu-greedy": cpu_greedy, "binpack": binpack, "latency-greedy": latency_greedy, "karmada-greedy": karmada_greedy}
+BASELINES: dict[str, Policy] = {
+    "cpu-greedy": cpu_greedy,
+    "binpack": binpack,
+    "latency-greedy": latency_greedy,
+    "karmada-greedy": karmada_greedy,
+}
 
 
-def myopic(batch: Stream, rng: np.random.Generator, weights: np.ndarray, least: np.ndarray | float = -np.inf) -> np.ndarray:
+def myopic(
+    batch: Stream,
+    rng: np.random.Generator,
+    weights: np.ndarray,
+    least: np.ndarray | float = -np.inf,
+) -> np.ndarray:
     """Take the action of the highest reward now.
 
     Parameters
@@ -79,7 +91,13 @@ def myopic(batch: Stream, rng: np.random.Generator, weights: np.ndarray, least: 
     return np.where(worth[_rows(batch), best] >= least, best, batch.num_actions - 1)
 
 
-def rollout(batch: Stream, rng: np.random.Generator, weights: np.ndarray, horizon: int = 40, samples: int = 2) -> np.ndarray:
+def rollout(
+    batch: Stream,
+    rng: np.random.Generator,
+    weights: np.ndarray,
+    horizon: int = 40,
+    samples: int = 2,
+) -> np.ndarray:
     """Take the action after which `myopic` earns most in the next `horizon` steps, over `samples` drawn futures; knows no request to come.
 
     The same futures are drawn for all actions of an environment.
@@ -101,7 +119,9 @@ def of(name: str, weights: Sequence[float] | np.ndarray) -> Policy:
     if name in BASELINES:
         return BASELINES[name]
     wanted = np.asarray(weights, dtype=float)
-    return partial(rollout, weights=wanted) if name == "rollout" else partial(myopic, weights=wanted)
+    return (
+        partial(rollout, weights=wanted) if name == "rollout" else partial(myopic, weights=wanted)
+    )
 
 
 def play(batch: Stream, policy: Policy, rng: np.random.Generator) -> np.ndarray:

@@ -36,7 +36,10 @@ class Search:
         self.problem, self.table = problem, problem.arrays
         t = self.table
         self.pods = int(t.replicas.sum())
-        self.work, self.archive = work(t), archive(self.pods + 4 if most_moves is None else most_moves)
+        self.work, self.archive = (
+            work(t),
+            archive(self.pods + 4 if most_moves is None else most_moves),
+        )
         kernels.load(t, self.work, t.home)
         kernels.offer(t, self.work, t.home, self.archive, kernels.total(t, self.work))
         self.zones = zones(t)
@@ -45,7 +48,9 @@ class Search:
     def improve(self) -> float:
         """Best improvement from the running deployment; return the latency."""
         kernels.load(self.table, self.work, self.table.home)
-        return float(kernels.descend(self.table, self.work, self.table.home, self.archive, True, False))
+        return float(
+            kernels.descend(self.table, self.work, self.table.home, self.archive, True, False)
+        )
 
     def blocks(self, budget: Budget) -> bool:
         """Search from blocks of services; return whether it came to its end."""
@@ -66,7 +71,12 @@ class Search:
 
     def _polish(self, starts: np.ndarray, budget: Budget) -> bool:
         """Descend from deployments; make room for what gains more in the best of them, or in the best plan; take moves back."""
-        t, w, least, best = self.table, self.work, float(self.archive.latency.min()), self.ends(int(self.archive.latency.argmin()))
+        t, w, least, best = (
+            self.table,
+            self.work,
+            float(self.archive.latency.min()),
+            self.ends(int(self.archive.latency.argmin())),
+        )
         for counts in starts:
             if not self._go_on(budget):
                 return False
@@ -105,7 +115,15 @@ class Search:
             for k in changed.tolist():
                 outer = k == 0 or latency[k] == latency.min()
                 triples = cells <= _FEW_CELLS[0] or (outer and cells <= _FEW_CELLS[1])
-                kernels.couples(t, self.work, t.home, self.archive, k, triples, not outer and cells > _FEW_CELLS[1])
+                kernels.couples(
+                    t,
+                    self.work,
+                    t.home,
+                    self.archive,
+                    k,
+                    triples,
+                    not outer and cells > _FEW_CELLS[1],
+                )
                 if not self._go_on(budget):
                     return False
             if not len(changed):
@@ -158,15 +176,26 @@ def block_search(
         raise UsageError(f"min_gain_ms is {min_gain_ms!r}; give a number of at least 0")
     search = Search(problem, max_moves)
     completed = search.blocks(budget)
-    candidates = [Candidate(problem.plan(moves)) for moves in _paying(problem, search.plans(), min_gain_ms)]
+    candidates = [
+        Candidate(problem.plan(moves)) for moves in _paying(problem, search.plans(), min_gain_ms)
+    ]
     parameters = {"max_moves": max_moves, "min_gain_ms": min_gain_ms}
     return judged(
-        problem, objectives, candidates, method="block-search", seed=seed, budget=budget, completed=completed, parameters=parameters,
+        problem,
+        objectives,
+        candidates,
+        method="block-search",
+        seed=seed,
+        budget=budget,
+        completed=completed,
+        parameters=parameters,
         libraries=("numba", "numpy"),
-    )  # fmt: skip
+    )
 
 
-def _paying(problem: Rescheduling, plans: dict[int, tuple[float, np.ndarray]], gain: float) -> list[Moves]:
+def _paying(
+    problem: Rescheduling, plans: dict[int, tuple[float, np.ndarray]], gain: float
+) -> list[Moves]:
     """Return the plans of which every move pays, against every plan with fewer and against what is left if some are left out."""
     if gain == 0:
         return [moves.tolist() for _, moves in plans.values()]
@@ -183,16 +212,34 @@ def _paying(problem: Rescheduling, plans: dict[int, tuple[float, np.ndarray]], g
 
 def worthwhile(latency: dict[int, float], gain: float) -> set[int]:
     """Return the numbers of moves that gain at least `gain` ms a move over every smaller one."""
-    return {k for k, ms in latency.items() if all(latency[fewer] - ms >= gain * (k - fewer) - 1e-9 for fewer in latency if fewer < k)}
+    return {
+        k
+        for k, ms in latency.items()
+        if all(latency[fewer] - ms >= gain * (k - fewer) - 1e-9 for fewer in latency if fewer < k)
+    }
 
 
-def greedy(problem: Rescheduling, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+def greedy(
+    problem: Rescheduling,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+) -> Front:
     """Make the move that makes requests fastest, again and again; every plan on the way is kept."""
     search = Search(problem)
     search.improve()
     budget.spend(int(search.archive.tries[0]))
     candidates = [Candidate(problem.plan(moves.tolist())) for _, moves in search.plans().values()]
-    return judged(problem, objectives, candidates, method="greedy", seed=seed, budget=budget, libraries=("numba", "numpy"))
+    return judged(
+        problem,
+        objectives,
+        candidates,
+        method="greedy",
+        seed=seed,
+        budget=budget,
+        libraries=("numba", "numpy"),
+    )
 
 
 def seeds(encoder: ReschedulingEncoder, rng: np.random.Generator) -> np.ndarray:
@@ -221,7 +268,14 @@ def _nearest(t: Arrays, service: int, room: np.ndarray) -> np.ndarray:
     return t.user
 
 
-def _scheduled(problem: Rescheduling, objectives: tuple[Objective, ...], budget: Budget, seed: int, method: str, score: Score) -> Front:
+def _scheduled(
+    problem: Rescheduling,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    method: str,
+    score: Score,
+) -> Front:
     t = problem.arrays
     free = t.capacity - np.tensordot(t.home, t.demand, axes=(0, 0))
     moves = []
@@ -236,19 +290,45 @@ def _scheduled(problem: Rescheduling, objectives: tuple[Objective, ...], budget:
                 free[u] += t.demand[i]
                 free[v] -= t.demand[i]
     budget.spend(1)
-    return judged(problem, objectives, [Candidate(problem.plan(moves))], method=method, seed=seed, budget=budget, libraries=("numpy",))
+    return judged(
+        problem,
+        objectives,
+        [Candidate(problem.plan(moves))],
+        method=method,
+        seed=seed,
+        budget=budget,
+        libraries=("numpy",),
+    )
 
 
-def kubernetes(problem: Rescheduling, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+def kubernetes(
+    problem: Rescheduling,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+) -> Front:
     """Place every replica anew on the node whose cpu and memory are least in use: the default scheduler's spreading."""
     return _scheduled(problem, objectives, budget, seed, "kubernetes", _least_allocated)
 
 
-def cloud_first(problem: Rescheduling, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+def cloud_first(
+    problem: Rescheduling,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+) -> Front:
     """Place every replica anew where it runs fastest: the paper's Cloud-First."""
     return _scheduled(problem, objectives, budget, seed, "cloud-first", _fastest)
 
 
-def latency_greedy(problem: Rescheduling, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+def latency_greedy(
+    problem: Rescheduling,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+) -> Front:
     """Place every replica anew where users are nearest: the paper's Latency-Greedy."""
     return _scheduled(problem, objectives, budget, seed, "latency-greedy", _nearest)

@@ -24,7 +24,9 @@ class Beam(NamedTuple):
     counts: np.ndarray  # int64 (2 W, S, N)
     free: np.ndarray  # int64 (2 W, N, 2)
     te: np.ndarray  # (2 W, S) mean execution
-    cost: np.ndarray  # (2 W, calls) mean latency of a call; with the processing time of what is not placed yet
+    cost: (
+        np.ndarray
+    )  # (2 W, calls) mean latency of a call; with the processing time of what is not placed yet
     moves: np.ndarray  # (2 W,)
     value: np.ndarray  # (2 W,)
     placed: np.ndarray  # bool (S,)
@@ -47,15 +49,28 @@ def prepare(t: Arrays, zone_of: np.ndarray, score: np.ndarray, width: int) -> Be
         groups = [0.0 * rest[i]]
         for g in range(t.group_first[i], t.group_first[i + 1]):
             members = t.member[t.member_first[g] : t.member_first[g + 1]]
-            groups.append(np.sum([(between + rest[j]).min(axis=1) for j in members], axis=0) if len(members) else 0.0 * rest[i])
+            groups.append(
+                np.sum([(between + rest[j]).min(axis=1) for j in members], axis=0)
+                if len(members)
+                else 0.0 * rest[i]
+            )
         rest[i] = share @ score[i] + np.max(groups, axis=0)
     rest[:, share.sum(axis=1) == 0] = np.inf  # a zone without nodes
     zeros, whole, calls = np.zeros, (2 * width, services, nodes), t.member.size
     return Beam(
-        zeros(whole, dtype=np.int64), np.repeat(t.capacity[None], 2 * width, axis=0), zeros((2 * width, services)), zeros((2 * width, calls)),
-        zeros(2 * width), np.full(2 * width, np.inf), zeros(services, dtype=bool), zeros(services), zeros((3 * width, nodes), dtype=np.int64),
-        zeros(3 * width), near, rest,
-    )  # fmt: skip
+        zeros(whole, dtype=np.int64),
+        np.repeat(t.capacity[None], 2 * width, axis=0),
+        zeros((2 * width, services)),
+        zeros((2 * width, calls)),
+        zeros(2 * width),
+        np.full(2 * width, np.inf),
+        zeros(services, dtype=bool),
+        zeros(services),
+        zeros((3 * width, nodes), dtype=np.int64),
+        zeros(3 * width),
+        near,
+        rest,
+    )
 
 
 @kernel
@@ -72,7 +87,11 @@ def _fill(demand, free, home, count, zone_of, zone, score, row):
         best, value = -1, np.inf
         for v in range(row.size):
             if free[v, 0] >= demand[0] * (row[v] + 1) and free[v, 1] >= demand[1] * (row[v] + 1):
-                here = score[v] + (0.0 if zone == 2 or zone_of[v] == zone else 1e9) - (1e-6 if row[v] < home[v] else 0.0)
+                here = (
+                    score[v]
+                    + (0.0 if zone == 2 or zone_of[v] == zone else 1e9)
+                    - (1e-6 if row[v] < home[v] else 0.0)
+                )
                 if here < value:
                     best, value = v, here
         if best < 0:
@@ -123,7 +142,12 @@ def _latency(order, group_first, member_first, member, placed, te, cost, took):
 
 @kernel
 def _copy(b, source, target):
-    b.counts[target], b.free[target], b.te[target], b.cost[target] = b.counts[source], b.free[source], b.te[source], b.cost[source]
+    b.counts[target], b.free[target], b.te[target], b.cost[target] = (
+        b.counts[source],
+        b.free[source],
+        b.te[source],
+        b.cost[source],
+    )
     b.moves[target], b.value[target] = b.moves[source], b.value[source]
 
 
@@ -174,7 +198,9 @@ def _expand(t, owner, b, s, i, zone_of, score):
         x = 3 * s + option
         b.values[x] = np.inf
         row = b.rows[x]
-        if not _fill(t.demand[i], b.free[s], t.home[i], t.replicas[i], zone_of, 2 - option, score[i], row):
+        if not _fill(
+            t.demand[i], b.free[s], t.home[i], t.replicas[i], zone_of, 2 - option, score[i], row
+        ):
             continue
         twice = False
         for y in range(3 * s, x):
@@ -182,12 +208,16 @@ def _expand(t, owner, b, s, i, zone_of, score):
         if twice:
             continue
         _costs(t, owner, b, s, i, row)
-        value = _latency(t.order, t.group_first, t.member_first, t.member, b.placed, b.te[s], b.cost[s], b.took)
+        value = _latency(
+            t.order, t.group_first, t.member_first, t.member, b.placed, b.te[s], b.cost[s], b.took
+        )
         b.values[x] = value + _MOVE * (b.moves[s] + np.maximum(0, row - t.home[i]).sum())
         b.te[s, i], b.cost[s] = kept, calls
 
 
-def deployments(t: Arrays, work: Work, zone_of: np.ndarray, score: np.ndarray, width: int) -> np.ndarray:
+def deployments(
+    t: Arrays, work: Work, zone_of: np.ndarray, score: np.ndarray, width: int
+) -> np.ndarray:
     """Return up to `width` deployments, shape (deployments, S, N), the fastest first."""
     beam = prepare(t, zone_of, score, width)
     found = search(t, work.owner, beam, zone_of, score)

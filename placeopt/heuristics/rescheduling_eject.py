@@ -45,7 +45,9 @@ def _make_room(t: Arrays, w: Work, i: int, v: int) -> list[tuple[int, int, int]]
     while (w.free[v] < t.demand[i]).any():
         others = np.flatnonzero(w.counts[:, v])
         others = others[(others != i) & (t.demand[others] > 0).any(axis=1)]
-        cost = np.where((w.free[None] >= t.demand[others][:, None]).all(axis=2), w.pot[others], np.inf)
+        cost = np.where(
+            (w.free[None] >= t.demand[others][:, None]).all(axis=2), w.pot[others], np.inf
+        )
         cost[:, v] = np.inf
         if len(moves) == _LEAVE or not np.isfinite(cost).any():
             for j, x, y in reversed(moves):

@@ -66,7 +66,14 @@ def _slowest(group_first, member_first, member, ds, took, i):
 @kernel
 def total(t, w):
     """Return the latency from calls and executions: (5) to (9)."""
-    group_first, member_first, member, ds, took, te = t.group_first, t.member_first, t.member, w.ds, w.took, w.te
+    group_first, member_first, member, ds, took, te = (
+        t.group_first,
+        t.member_first,
+        t.member,
+        w.ds,
+        w.took,
+        w.te,
+    )
     for i in t.order:
         took[i] = te[i] + _slowest(group_first, member_first, member, ds, took, i)[1]
     return took[t.order[-1]]
@@ -90,7 +97,11 @@ def _potentials(t, w):
                     crit[e] = weight[i]
     for i in range(t.replicas.size):
         for u in range(n):
-            pot[i, u] = weight[i] * (t.execution[i, u] + (t.user[u] if i == gateway else 0.0)) / t.replicas[i]
+            pot[i, u] = (
+                weight[i]
+                * (t.execution[i, u] + (t.user[u] if i == gateway else 0.0))
+                / t.replicas[i]
+            )
     for e in range(t.member.size):
         if crit[e] > 0.0:
             a, b = w.owner[e], t.member[e]
@@ -109,7 +120,9 @@ def _potentials(t, w):
 def _trial(t, w, i, u, v):
     """Return the latency if a replica of `i` went from `u` to `v`; nothing changes. `total` comes before."""
     te, ds, took, member, owner, dirty = w.te[i], w.ds, w.took, t.member, w.owner, w.dirty
-    step = t.execution[i, v] - t.execution[i, u] + (t.user[v] - t.user[u] if i == t.order[-1] else 0.0)
+    step = (
+        t.execution[i, v] - t.execution[i, u] + (t.user[v] - t.user[u] if i == t.order[-1] else 0.0)
+    )
     w.te[i] += step / t.replicas[i]
     for k in range(w.touch_first[i], w.touch_first[i + 1]):
         e = w.touch[k]
@@ -166,9 +179,18 @@ def _best(t, w, home, archive, now, most, back):
     Moves that cannot, as the potentials have it, are not tried; with `back`, moves only undo what differs from `home`.
     """
     _potentials(t, w)
-    counts, free, demand, pot, n, services = w.counts, w.free, t.demand, w.pot, t.user.size, t.replicas.size
+    counts, free, demand, pot, n, services = (
+        w.counts,
+        w.free,
+        t.demand,
+        w.pot,
+        t.user.size,
+        t.replicas.size,
+    )
     least, best = most, (-1, -1, -1)
-    for sweep in range(1 if w.linear else 2):  # the second begins with the service of the best bound: then few others are tried
+    for sweep in range(
+        1 if w.linear else 2
+    ):  # the second begins with the service of the best bound: then few others are tried
         begin = max(0, best[0])
         least, best = most, (-1, -1, -1)
         for k in range(services):
@@ -236,7 +258,11 @@ def arrange(t, home, target, moves):
     Of the moves that there is room for the one is made that leaves most cpu; where there is none, a replica that must leave steps aside.
     """
     free, pods, services, nodes = t.capacity.copy(), t.replicas.sum(), t.replicas.size, t.user.size
-    leave, come, owner = np.empty(pods, np.int64), np.empty(pods, np.int64), np.empty(pods, np.int64)
+    leave, come, owner = (
+        np.empty(pods, np.int64),
+        np.empty(pods, np.int64),
+        np.empty(pods, np.int64),
+    )
     left, pending, hops, count = np.zeros(services, np.int64), 0, 0, 0
     for i in range(services):
         left[i], gone = pending, pending
@@ -260,7 +286,9 @@ def arrange(t, home, target, moves):
             pending -= 1
         else:
             hops += 1
-            i, u, v = _aside(t.demand, free, leave, left, owner, done, end) if hops <= 4 else (-1, -1, -1)
+            i, u, v = (
+                _aside(t.demand, free, leave, left, owner, done, end) if hops <= 4 else (-1, -1, -1)
+            )
         if i < 0 or count == moves.shape[0]:
             return -1
         moves[count, 0], moves[count, 1], moves[count, 2] = i, u, v
@@ -384,7 +412,12 @@ def _couple(t, w, home, archive, back, first):
         if w.counts[i, u] == 0 or (back and w.counts[i, u] <= home[i, u]):
             continue
         for v in range(n):
-            if v == u or (back and w.counts[i, v] >= home[i, v]) or w.free[v, 0] < t.demand[i, 0] or w.free[v, 1] < t.demand[i, 1]:
+            if (
+                v == u
+                or (back and w.counts[i, v] >= home[i, v])
+                or w.free[v, 0] < t.demand[i, 0]
+                or w.free[v, 1] < t.demand[i, 1]
+            ):
                 continue
             now = move(t, w, i, u, v)
             change, j, x, y = _best(t, w, home, archive, now, np.inf, False)

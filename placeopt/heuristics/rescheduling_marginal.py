@@ -46,9 +46,13 @@ class Marginal:
         """Return the plan that remains, and whether all combinations of its moves were compared."""
         if not len(moves):
             return [], True
-        kinds, counts = np.unique(np.array(moves, dtype=np.int64).reshape(-1, 3), axis=0, return_counts=True)
+        kinds, counts = np.unique(
+            np.array(moves, dtype=np.int64).reshape(-1, 3), axis=0, return_counts=True
+        )
         if float(np.prod(counts + 1.0)) <= EXHAUSTIVE:
-            return self._exhaustive([(int(i), int(u), int(v)) for i, u, v in moves], kinds, counts), True
+            return self._exhaustive(
+                [(int(i), int(u), int(v)) for i, u, v in moves], kinds, counts
+            ), True
         return self._stepwise([(int(i), int(u), int(v)) for i, u, v in moves]), False
 
     # -- all combinations ----------------------------------------------------------------------------------------
@@ -65,15 +69,21 @@ class Marginal:
             code = np.arange(first, min(first + _CHUNK, total))
             digits = np.stack(np.unravel_index(code, counts + 1), axis=1)
             targets = self.table.home + np.tensordot(digits, change, axes=1)
-            fits = (targets >= 0).all(axis=(1, 2)) & (np.tensordot(targets, self.table.demand, axes=(1, 0)) <= self.table.capacity).all(axis=(1, 2))
-            costs.append(self._encoder._latency(targets[fits]) + self.gain * digits[fits].sum(axis=1))
+            fits = (targets >= 0).all(axis=(1, 2)) & (
+                np.tensordot(targets, self.table.demand, axes=(1, 0)) <= self.table.capacity
+            ).all(axis=(1, 2))
+            costs.append(
+                self._encoder._latency(targets[fits]) + self.gain * digits[fits].sum(axis=1)
+            )
             codes.append(code[fits])
         cost, code = np.concatenate(costs), np.concatenate(codes)
         whole = cost[code == total - 1].min(initial=np.inf)
         better = np.flatnonzero(cost < whole - _TINY)
         for k in better[np.argsort(cost[better], kind="stable")]:
             digits = np.array(np.unravel_index(code[k], counts + 1))
-            found = self._order(self.table.home + np.tensordot(digits, change, axes=1), int(digits.sum()))
+            found = self._order(
+                self.table.home + np.tensordot(digits, change, axes=1), int(digits.sum())
+            )
             if found is not None:
                 return found
         return moves
@@ -105,7 +115,9 @@ class Marginal:
                 other = counts.copy()
                 other[services] = t.home[services]
                 kernels.load(t, w, other)
-                if (w.free >= 0).all() and kernels.total(t, w) + self.gain * _count(other, t.home) < cost - _TINY:
+                if (w.free >= 0).all() and kernels.total(t, w) + self.gain * _count(
+                    other, t.home
+                ) < cost - _TINY:
                     found = other
                     break
             if found is None:
@@ -117,7 +129,9 @@ class Marginal:
         """Take back the move that is missed least while it is missed by less than it has to save."""
         t, w = self.table, self._work
         while True:
-            _, i, u, v = kernels._best(t, w, t.home, self._archive, kernels.total(t, w), self.gain - _TINY, True)
+            _, i, u, v = kernels._best(
+                t, w, t.home, self._archive, kernels.total(t, w), self.gain - _TINY, True
+            )
             if i < 0:
                 return
             kernels.move(t, w, i, u, v)

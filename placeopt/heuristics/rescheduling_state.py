@@ -71,19 +71,36 @@ def work(t: Arrays) -> Work:
     """Return room for a deployment; `load` takes one up."""
     services, nodes = t.home.shape
     calls, zeros = t.member.size, np.zeros
-    owner = np.repeat(np.repeat(np.arange(services), np.diff(t.group_first)), np.diff(t.member_first)).astype(np.int64)
+    owner = np.repeat(
+        np.repeat(np.arange(services), np.diff(t.group_first)), np.diff(t.member_first)
+    ).astype(np.int64)
     ends = np.concatenate((owner, t.member))
     return Work(
-        np.zeros_like(t.home), t.capacity.copy(), zeros(calls), zeros(calls), zeros(calls), zeros(services), zeros(services), zeros(services),
-        zeros(services), np.ones(services, dtype=bool), zeros((services, nodes)), owner,
+        np.zeros_like(t.home),
+        t.capacity.copy(),
+        zeros(calls),
+        zeros(calls),
+        zeros(calls),
+        zeros(services),
+        zeros(services),
+        zeros(services),
+        zeros(services),
+        np.ones(services, dtype=bool),
+        zeros((services, nodes)),
+        owner,
         np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=services)))).astype(np.int64),
-        (np.argsort(ends, kind="stable") % max(1, calls)).astype(np.int64), bool(np.diff(t.group_first).max() <= 1),
-    )  # fmt: skip
+        (np.argsort(ends, kind="stable") % max(1, calls)).astype(np.int64),
+        bool(np.diff(t.group_first).max() <= 1),
+    )
 
 
 def archive(most: int) -> Archive:
     """Return room for the plans of up to `most` moves."""
-    return Archive(np.full(most + 1, np.inf), np.zeros((most + 1, most, 3), dtype=np.int32), np.zeros(1, dtype=np.int64))
+    return Archive(
+        np.full(most + 1, np.inf),
+        np.zeros((most + 1, most, 3), dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+    )
 
 
 def zones(t: Arrays) -> np.ndarray:

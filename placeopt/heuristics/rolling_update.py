@@ -55,25 +55,52 @@ def repack(
         What every move must save, in units of price, against plans with fewer.
     """
     check_trade(max_moves, min_saving_per_move)
-    trade = [o.name for o in objectives] != ["node_cost"] or max_moves is not None or min_saving_per_move > 0
-    candidates = [Candidate(plan) for plan in plans(problem, budget, seed, restarts, max_hops, trade=trade)]
+    trade = (
+        [o.name for o in objectives] != ["node_cost"]
+        or max_moves is not None
+        or min_saving_per_move > 0
+    )
+    candidates = [
+        Candidate(plan) for plan in plans(problem, budget, seed, restarts, max_hops, trade=trade)
+    ]
     kept = worthwhile(problem, candidates, max_moves, min_saving_per_move)
-    parameters = {"restarts": restarts, "max_hops": max_hops, "max_moves": max_moves, "min_saving_per_move": min_saving_per_move}
+    parameters = {
+        "restarts": restarts,
+        "max_hops": max_hops,
+        "max_moves": max_moves,
+        "min_saving_per_move": min_saving_per_move,
+    }
     return judged(
-        problem, objectives, kept, method="repack", seed=seed, budget=budget, bounds=trivial_bounds(problem, objectives),
-        completed=not budget.out_of_time, parameters=parameters, libraries=("numba", "numpy"),
-    )  # fmt: skip
+        problem,
+        objectives,
+        kept,
+        method="repack",
+        seed=seed,
+        budget=budget,
+        bounds=trivial_bounds(problem, objectives),
+        completed=not budget.out_of_time,
+        parameters=parameters,
+        libraries=("numba", "numpy"),
+    )
 
 
 def plans(
-    problem: RollingUpdate, budget: Budget, seed: int, restarts: int | None = None, max_hops: int | None = None, *, trade: bool = True
+    problem: RollingUpdate,
+    budget: Budget,
+    seed: int,
+    restarts: int | None = None,
+    max_hops: int | None = None,
+    *,
+    trade: bool = True,
 ) -> Iterator[dict[str, Any]]:
     """Yield doing nothing, then plans of several descents, the cheapest of each first; parameters as of `repack`.
 
     Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a last resort only.
     """
     yield {"steps": []}
-    restarts = max(1, min(25, _WORK // max(1, len(problem.arrays.home)))) if restarts is None else restarts
+    restarts = (
+        max(1, min(25, _WORK // max(1, len(problem.arrays.home)))) if restarts is None else restarts
+    )
     least = math.inf
     for k in range(restarts):
         packer = Packer(problem, seed + 1000 * k)
@@ -82,7 +109,9 @@ def plans(
                 budget.spend(1)
                 yield problem.plan(found.steps)
             least = min(least, target.price)
-            budget.report((least / problem.arrays.price_scale,), k + 1, f"descent {k + 1} of {restarts}")
+            budget.report(
+                (least / problem.arrays.price_scale,), k + 1, f"descent {k + 1} of {restarts}"
+            )
             if budget.exhausted:
                 return
 
@@ -95,7 +124,9 @@ def chosen(targets: Sequence[Target], count: int) -> list[Target]:
     return [targets[k] for k in picks.tolist()]
 
 
-def orders(problem: RollingUpdate, target: np.ndarray, max_hops: int | None, seed: int, trade: bool = True) -> list[Reach]:
+def orders(
+    problem: RollingUpdate, target: np.ndarray, max_hops: int | None, seed: int, trade: bool = True
+) -> list[Reach]:
     """Return how a target is reached: directly, or with hops, and then, to trade, also with stops in their place."""
     tries = max(1, min(8, 1000 // max(1, len(target))))
     found = reach(problem, target, max_hops=max_hops, tries=tries, seed=seed)
@@ -109,7 +140,11 @@ def trivial_bounds(problem: RollingUpdate, objectives: Sequence[Objective]) -> l
     a = problem.arrays
     if problem.infeasibility():
         return []
-    least = (lower_bound(problem) / a.price_scale, float((a.mandatory | (a.movable & a.drain[a.home])).sum()), 0.0)
+    least = (
+        lower_bound(problem) / a.price_scale,
+        float((a.mandatory | (a.movable & a.drain[a.home])).sum()),
+        0.0,
+    )
     return [[least[c] for c in problem.columns(objectives)]]
 
 
@@ -118,7 +153,10 @@ def seeds(encoder: RollingUpdateEncoder, rng: np.random.Generator) -> np.ndarray
     found = []
     for _ in range(3):
         packer = Packer(encoder.problem, int(rng.integers(2**31)))
-        found += [encoder.encode_target(t.node) for t in chosen(list(packer.targets(Budget())), 3 * _ORDERED)]
+        found += [
+            encoder.encode_target(t.node)
+            for t in chosen(list(packer.targets(Budget())), 3 * _ORDERED)
+        ]
     return np.unique(np.array(found, dtype=np.int64).reshape(-1, encoder.num_genes), axis=0)
 
 
@@ -134,15 +172,31 @@ def two_phase(
 ) -> Front:
     """Run the paper's two-phase heuristic; see `placeopt.heuristics.rolling_update_schemes.two_phase` for the parameters."""
     plan = schemes.two_phase(problem, np.random.default_rng(seed), reading, order)
-    return _one(problem, objectives, budget, seed, "two-phase", plan, {"reading": reading, "order": order})
+    return _one(
+        problem, objectives, budget, seed, "two-phase", plan, {"reading": reading, "order": order}
+    )
 
 
-def rolling_update(problem: RollingUpdate, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+def rolling_update(
+    problem: RollingUpdate,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+) -> Front:
     """Replace every microservice in turn, where a Kubernetes scheduler would put it."""
-    return _one(problem, objectives, budget, seed, "rolling-update", schemes.rolling_update(problem), {})
+    return _one(
+        problem, objectives, budget, seed, "rolling-update", schemes.rolling_update(problem), {}
+    )
 
 
-def recreate(problem: RollingUpdate, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+def recreate(
+    problem: RollingUpdate,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+) -> Front:
     """Stop every microservice, then start the new copies where a Kubernetes scheduler would put them."""
     return _one(problem, objectives, budget, seed, "recreate", schemes.recreate(problem), {})
 
@@ -157,4 +211,13 @@ def _one(
     parameters: dict[str, Any],
 ) -> Front:
     budget.spend(1)
-    return judged(problem, objectives, [Candidate(plan)], method=method, seed=seed, budget=budget, parameters=parameters, libraries=("numpy",))
+    return judged(
+        problem,
+        objectives,
+        [Candidate(plan)],
+        method=method,
+        seed=seed,
+        budget=budget,
+        parameters=parameters,
+        libraries=("numpy",),
+    )

@@ -83,7 +83,9 @@ def room(problem: RollingUpdate) -> tuple[kernels.Room, np.ndarray]:
         legal = a.latency <= limit
         for m, p, table in ((one, other, legal), (other, one, legal.T)):
             if number[m] >= 0:
-                peers[number[m]].append((int(number[p]) if number[p] >= 0 else -1 - int(a.cluster[a.home[p]]), table))
+                peers[number[m]].append(
+                    (int(number[p]) if number[p] >= 0 else -1 - int(a.cluster[a.home[p]]), table)
+                )
         if number[one] >= 0 and number[other] >= 0:
             root[find(int(number[one]))] = find(int(number[other]))
     labels = np.array([find(i) for i in range(len(mine))], dtype=np.int64)
@@ -92,15 +94,28 @@ def room(problem: RollingUpdate) -> tuple[kernels.Room, np.ndarray]:
     clusters = len(a.clusters)
     tables = np.array([t for _, t in flat], dtype=bool).reshape(len(flat), clusters, clusters)
     return kernels.Room(
-        a.new[mine], a.home[mine], a.old[mine], a.initial_load, *_by(a.home[mine], len(a.price)), ~a.mandatory[mine], base, a.capacity, a.cluster,
-        np.concatenate(([0], np.cumsum([len(row) for row in peers]))).astype(np.int64), np.array([p for p, _ in flat], dtype=np.int64), tables,
-        group.astype(np.int64), *_by(group, len(mine)),
-    ), mine  # fmt: skip
+        a.new[mine],
+        a.home[mine],
+        a.old[mine],
+        a.initial_load,
+        *_by(a.home[mine], len(a.price)),
+        ~a.mandatory[mine],
+        base,
+        a.capacity,
+        a.cluster,
+        np.concatenate(([0], np.cumsum([len(row) for row in peers]))).astype(np.int64),
+        np.array([p for p, _ in flat], dtype=np.int64),
+        tables,
+        group.astype(np.int64),
+        *_by(group, len(mine)),
+    ), mine
 
 
 def _by(labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (first, members): where each label of ``range(count)`` begins in the numbers sorted by label."""
-    return np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=count)))).astype(np.int64), np.argsort(labels, kind="stable").astype(np.int64)
+    return np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=count)))).astype(
+        np.int64
+    ), np.argsort(labels, kind="stable").astype(np.int64)
 
 
 class Packer:
@@ -115,7 +130,9 @@ class Packer:
         Nodes in a row that may resist before the search ends.
     """
 
-    def __init__(self, problem: RollingUpdate, seed: int = 0, rounds: int = 20_000, patience: int = 6):
+    def __init__(
+        self, problem: RollingUpdate, seed: int = 0, rounds: int = 20_000, patience: int = 6
+    ):
         a = problem.arrays
         self.problem, self.rounds, self.patience = problem, rounds, patience
         self.room, self.mine = room(problem)
@@ -142,7 +159,9 @@ class Packer:
                 return
             yield self._target(state)
 
-    def _descend(self, state: kernels.State, patience: int, budget: Budget, keep: int | None = None) -> Iterator[int]:
+    def _descend(
+        self, state: kernels.State, patience: int, budget: Budget, keep: int | None = None
+    ) -> Iterator[int]:
         """Close node after node in place, `keep` excepted, yielding the price after each, until `patience` in a row resist."""
         resisting = set() if keep is None else {keep}
         failures = 0
@@ -164,7 +183,10 @@ class Packer:
         """
         a = self.problem.arrays
         kinds = np.column_stack((a.price, a.capacity))
-        if self._price(state) <= self.lowest or len(np.unique(kinds[(a.price > 0) & ~a.drain], axis=0)) < 2:
+        if (
+            self._price(state) <= self.lowest
+            or len(np.unique(kinds[(a.price > 0) & ~a.drain], axis=0)) < 2
+        ):
             return False
         closed = np.flatnonzero(~state.open & ~a.drain)
         _, first = np.unique(np.column_stack((kinds, a.cluster))[closed], axis=0, return_index=True)
@@ -189,7 +211,10 @@ class Packer:
         for n in np.flatnonzero(a.drain).tolist():
             if not kernels.evacuate(self.room, state, n):
                 return None
-        spare = sorted(np.flatnonzero(~is_open & ~a.drain).tolist(), key=lambda n: (a.price[n] / max(1, a.capacity[n, 0]), n))
+        spare = sorted(
+            np.flatnonzero(~is_open & ~a.drain).tolist(),
+            key=lambda n: (a.price[n] / max(1, a.capacity[n, 0]), n),
+        )
         while not kernels.repair(self.room, state, self.rounds, _HOT, _COLD):
             if not spare or budget.out_of_time:
                 return None
@@ -230,7 +255,9 @@ class Packer:
         node, is_open = state.node.copy(), state.open.copy()
         state.open[n] = False
         kernels.list_open(self.room, state)
-        if kernels.evacuate(self.room, state, n) and kernels.repair(self.room, state, rounds, _HOT, _COLD):
+        if kernels.evacuate(self.room, state, n) and kernels.repair(
+            self.room, state, rounds, _HOT, _COLD
+        ):
             return True
         self._restore(state, node, is_open)
         return False

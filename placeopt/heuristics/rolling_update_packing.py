@@ -27,7 +27,9 @@ class Room(NamedTuple):
     capacity: np.ndarray  # (N, 2)
     cluster: np.ndarray  # (N,)
     first: np.ndarray  # (Q + 1,) into peer
-    peer: np.ndarray  # microservice at the other end of a tight flow, or -1 - cluster of one that cannot move
+    peer: (
+        np.ndarray
+    )  # microservice at the other end of a tight flow, or -1 - cluster of one that cannot move
     legal: np.ndarray  # (flows, R, R) own cluster, cluster of the peer
     group: np.ndarray  # (Q,) of microservices that tight flows connect
     group_first: np.ndarray
@@ -130,10 +132,19 @@ def start(room, node, is_open, seed):
     """Return the state in which microservice i is on ``node[i]``."""
     num, nodes = len(node), len(room.capacity)
     s = State(
-        node.copy(), room.base.copy(), is_open.copy(), np.empty(nodes, np.int64), np.zeros(room.legal.shape[1] + 1, np.int64),
-        np.full(nodes, -1), np.full(num, -1), np.full(num, -1), np.empty(nodes, np.int64), np.full(nodes, -1), np.zeros(1, np.int64),
+        node.copy(),
+        room.base.copy(),
+        is_open.copy(),
+        np.empty(nodes, np.int64),
+        np.zeros(room.legal.shape[1] + 1, np.int64),
+        np.full(nodes, -1),
+        np.full(num, -1),
+        np.full(num, -1),
+        np.empty(nodes, np.int64),
+        np.full(nodes, -1),
+        np.zeros(1, np.int64),
         np.full(1, np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1), np.uint64),
-    )  # fmt: skip
+    )
     for i in range(num):
         n = node[i]
         s.after[i] = s.head[n]
@@ -191,11 +202,15 @@ def _best_fit(room, s, i, low, high):
         if n == s.node[i]:
             continue
         cpu, memory = s.load[n, 0] + room.size[i, 0], s.load[n, 1] + room.size[i, 1]
-        over = _over(room.capacity, n, cpu, memory) - _over(room.capacity, n, s.load[n, 0], s.load[n, 1])
+        over = _over(room.capacity, n, cpu, memory) - _over(
+            room.capacity, n, s.load[n, 0], s.load[n, 1]
+        )
         if over > 0:
             score = 10.0 + over
         else:
-            score = 1.0 - max(cpu / max(1, room.capacity[n, 0]), memory / max(1, room.capacity[n, 1]))
+            score = 1.0 - max(
+                cpu / max(1, room.capacity[n, 0]), memory / max(1, room.capacity[n, 1])
+            )
         if score < best and _legal(room, s, i, room.cluster[n]):
             best, best_n = score, n
     return best_n, best
@@ -207,7 +222,10 @@ def evacuate(room, s, n):
     while s.head[n] >= 0:
         largest, share, i = s.head[n], -1.0, s.head[n]
         while i >= 0:
-            here = max(room.size[i, 0] / max(1, room.capacity[n, 0]), room.size[i, 1] / max(1, room.capacity[n, 1]))
+            here = max(
+                room.size[i, 0] / max(1, room.capacity[n, 0]),
+                room.size[i, 1] / max(1, room.capacity[n, 1]),
+            )
             if here > share:
                 largest, share = i, here
             i = s.after[i]
@@ -241,7 +259,9 @@ def _move_group(room, s, i, c, most):
     if low == high:
         return False
     before, was = _total(room, s), np.empty(len(members), np.int64)
-    for k in range(len(members)):  # anywhere in the cluster first, so that they are legal for each other
+    for k in range(
+        len(members)
+    ):  # anywhere in the cluster first, so that they are legal for each other
         was[k] = s.node[members[k]]
         _put(room, s, members[k], _pick(s, low, high))
     fine = True
@@ -271,16 +291,24 @@ def _swap_legal(room, s, i, j):
 def _try(room, s, i, n, limit):
     """Shift microservice i to node n, or swap it with the one there for which overflow changes least, if by at most `limit`."""
     o = s.node[i]
-    here = _over(room.capacity, o, s.load[o, 0], s.load[o, 1]) + _over(room.capacity, n, s.load[n, 0], s.load[n, 1])
+    here = _over(room.capacity, o, s.load[o, 0], s.load[o, 1]) + _over(
+        room.capacity, n, s.load[n, 0], s.load[n, 1]
+    )
     best, best_j = np.inf, np.int64(-2)
     if _legal(room, s, i, room.cluster[n]):
         best_j = np.int64(-1)
-        best = _over(room.capacity, o, s.load[o, 0] - room.size[i, 0], s.load[o, 1] - room.size[i, 1])
-        best += _over(room.capacity, n, s.load[n, 0] + room.size[i, 0], s.load[n, 1] + room.size[i, 1])
+        best = _over(
+            room.capacity, o, s.load[o, 0] - room.size[i, 0], s.load[o, 1] - room.size[i, 1]
+        )
+        best += _over(
+            room.capacity, n, s.load[n, 0] + room.size[i, 0], s.load[n, 1] + room.size[i, 1]
+        )
     j = s.head[n]
     while j >= 0:
         cpu, memory = room.size[i, 0] - room.size[j, 0], room.size[i, 1] - room.size[j, 1]
-        over = _over(room.capacity, o, s.load[o, 0] - cpu, s.load[o, 1] - memory) + _over(room.capacity, n, s.load[n, 0] + cpu, s.load[n, 1] + memory)
+        over = _over(room.capacity, o, s.load[o, 0] - cpu, s.load[o, 1] - memory) + _over(
+            room.capacity, n, s.load[n, 0] + cpu, s.load[n, 1] + memory
+        )
         over += 1e-4 * _uniform(s.random)
         if over < best and _swap_legal(room, s, i, j):
             best, best_j = over, j
@@ -314,7 +342,11 @@ def repair(room, s, rounds, hottest, coldest):
                 _move_group(room, s, i, c, limit)
         else:
             c = room.cluster[o]
-            near = room.first[i] < room.first[i + 1] and _uniform(s.random) < 0.7 and s.bounds[c] < s.bounds[c + 1]
+            near = (
+                room.first[i] < room.first[i + 1]
+                and _uniform(s.random) < 0.7
+                and s.bounds[c] < s.bounds[c + 1]
+            )
             n = _pick(s, s.bounds[c], s.bounds[c + 1]) if near else _pick(s, np.int64(0), nodes)
             if n != o:
                 _try(room, s, i, n, limit)
@@ -345,7 +377,13 @@ def settle(room, s):
             h = room.home[i]
             if not room.rests[i] or s.node[i] == h or not s.open[h]:
                 continue
-            if _legal(room, s, i, room.cluster[h]) and _over(room.capacity, h, s.load[h, 0] + room.size[i, 0], s.load[h, 1] + room.size[i, 1]) == 0:
+            if (
+                _legal(room, s, i, room.cluster[h])
+                and _over(
+                    room.capacity, h, s.load[h, 0] + room.size[i, 0], s.load[h, 1] + room.size[i, 1]
+                )
+                == 0
+            ):
                 _put(room, s, i, h)
                 again = True
                 continue
@@ -382,8 +420,15 @@ def ease(room, s):
         best, best_n = np.inf, h
         for k in range(s.bounds[-1]):
             n = s.choice[k]
-            if _over(room.capacity, n, s.load[n, 0] + room.size[i, 0], s.load[n, 1] + room.size[i, 1]) == 0 and _legal(room, s, i, room.cluster[n]):
-                score = _over(room.capacity, n, room.now[n, 0] + room.size[i, 0], room.now[n, 1] + room.size[i, 1])
+            if _over(
+                room.capacity, n, s.load[n, 0] + room.size[i, 0], s.load[n, 1] + room.size[i, 1]
+            ) == 0 and _legal(room, s, i, room.cluster[n]):
+                score = _over(
+                    room.capacity,
+                    n,
+                    room.now[n, 0] + room.size[i, 0],
+                    room.now[n, 1] + room.size[i, 1],
+                )
                 if n != h and score < best:
                     best, best_n = score, n
         _put(room, s, i, best_n)

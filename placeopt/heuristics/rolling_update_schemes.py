@@ -22,7 +22,9 @@ ORDERS = ("paper", "random")
 FIT, PRICE, PEERS = 1.0, 2.0, 4.0
 
 
-def two_phase(problem: RollingUpdate, rng: np.random.Generator, reading: str = "text", order: str = "paper") -> dict[str, Any]:
+def two_phase(
+    problem: RollingUpdate, rng: np.random.Generator, reading: str = "text", order: str = "paper"
+) -> dict[str, Any]:
     """Return the plan of the paper's two-phase heuristic.
 
     Parameters
@@ -41,7 +43,9 @@ def two_phase(problem: RollingUpdate, rng: np.random.Generator, reading: str = "
     for value, legal, what in ((reading, READINGS, "reading"), (order, ORDERS, "order")):
         if value not in legal:
             raise UsageError(f"unknown {what} {value!r}; {did_you_mean(value, legal)}")
-    return problem.plan(_ordered(problem, _allocate(problem, reading), rng if order == "random" else None))
+    return problem.plan(
+        _ordered(problem, _allocate(problem, reading), rng if order == "random" else None)
+    )
 
 
 class _Nodes:
@@ -81,7 +85,10 @@ def _allocate(problem: RollingUpdate, reading: str) -> np.ndarray:
     for name in dict.fromkeys(applications):
         mine = [int(m) for m, other in zip(todo, applications, strict=True) if other == name]
         left += [m for m in mine if not tight[m]]
-        free, size = (np.array([x[a.cluster == c].sum(axis=0) for c in range(len(a.clusters))]) for x in (nodes.free, nodes.scale))
+        free, size = (
+            np.array([x[a.cluster == c].sum(axis=0) for c in range(len(a.clusters))])
+            for x in (nodes.free, nodes.scale)
+        )
         score = (free / size).min(axis=1)
         cluster = int(score.argmax() if reading == "text" else score.argmin())
         for m in (m for m in mine if tight[m]):
@@ -104,7 +111,9 @@ def _settle(nodes: _Nodes, m: int, choice: np.ndarray, target: np.ndarray) -> bo
     return True
 
 
-def _ordered(problem: RollingUpdate, target: np.ndarray, rng: np.random.Generator | None) -> list[tuple[int, int]]:
+def _ordered(
+    problem: RollingUpdate, target: np.ndarray, rng: np.random.Generator | None
+) -> list[tuple[int, int]]:
     """Algorithm 2: of what fits the move that takes the least share of the room; if none does, stop the largest.
 
     What was stopped is started when all else is done, or has room. With `rng`, what fits is taken at random.
@@ -118,7 +127,11 @@ def _ordered(problem: RollingUpdate, target: np.ndarray, rng: np.random.Generato
         room = free[target[waiting]]
         fits = (room >= a.new[waiting]).all(axis=1)
         if fits.any():
-            score = (a.new[waiting] / np.maximum(room, 1)).max(axis=1) if rng is None else rng.random(len(waiting))
+            score = (
+                (a.new[waiting] / np.maximum(room, 1)).max(axis=1)
+                if rng is None
+                else rng.random(len(waiting))
+            )
             m = int(waiting[np.where(fits, score, np.inf).argmin()])
             free[target[m]] -= a.new[m]
             todo.remove(m)
@@ -194,6 +207,8 @@ def _scheduled(problem: RollingUpdate, nodes: _Nodes, where: np.ndarray, m: int)
         return -1
     allocated = 1 - ((nodes.free[choice] - a.new[m]) / nodes.scale[choice]).mean(axis=1)
     cheap = 1 - a.price[choice] / max(1, a.price.max())
-    peers = np.bincount(a.cluster[[where[p] for p in a.tight_peers[m] if where[p] >= 0]], minlength=len(a.clusters))
+    peers = np.bincount(
+        a.cluster[[where[p] for p in a.tight_peers[m] if where[p] >= 0]], minlength=len(a.clusters)
+    )
     near = (peers / max(1, peers.max()))[a.cluster[choice]]
     return int(choice[(FIT * allocated + PRICE * cheap + PEERS * near).argmax()])

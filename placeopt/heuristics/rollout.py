@@ -51,7 +51,13 @@ def _weighted(costs: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def follow(
-    face: Sequential, state: Any, weights: np.ndarray, policy: Policy = greedy, *, stages: float = math.inf, most: float = math.inf
+    face: Sequential,
+    state: Any,
+    weights: np.ndarray,
+    policy: Policy = greedy,
+    *,
+    stages: float = math.inf,
+    most: float = math.inf,
 ) -> float:
     """Follow a policy, in place, until `stages` more groups of decisions than the present one are complete.
 
@@ -72,7 +78,13 @@ def follow(
 
 
 def choose(
-    face: Sequential, state: Any, weights: np.ndarray, beta: float = 1.0, gamma: float = 1.0, horizon: float = math.inf, policy: Policy = greedy
+    face: Sequential,
+    state: Any,
+    weights: np.ndarray,
+    beta: float = 1.0,
+    gamma: float = 1.0,
+    horizon: float = math.inf,
+    policy: Policy = greedy,
 ) -> int:
     """Return the action that rollout takes in a state that has a legal one; arguments as of `run`.
 
@@ -80,7 +92,9 @@ def choose(
     is a function of the state, the plan that results is never worse than the policy's own.
     """
     own = _weighted(face.costs(state), weights)
-    order = np.argsort(own, kind="stable")[: max(1, math.ceil(beta * np.isfinite(own).sum()))].tolist()
+    order = np.argsort(own, kind="stable")[
+        : max(1, math.ceil(beta * np.isfinite(own).sum()))
+    ].tolist()
     base = policy(face, state, weights)
     best, chosen = math.inf, base
     stage = face.stage(state)
@@ -90,21 +104,36 @@ def choose(
             break
         after = face.copy(state)
         face.step(after, action)
-        most = (best - own[action]) / gamma if face.costs_never_fall and gamma > 0 and best < math.inf else math.inf
+        most = (
+            (best - own[action]) / gamma
+            if face.costs_never_fall and gamma > 0 and best < math.inf
+            else math.inf
+        )
         future = 0.0
         if gamma > 0:
-            future = _future(face, after, weights, policy, horizon - (face.stage(after) - stage), most)
+            future = _future(
+                face, after, weights, policy, horizon - (face.stage(after) - stage), most
+            )
         value = own[action] + gamma * future
         if value < best:
             best, chosen = value, action
     return chosen
 
 
-def _future(face: Sequential, state: Any, weights: np.ndarray, policy: Policy, stages: float, most: float) -> float:
+def _future(
+    face: Sequential, state: Any, weights: np.ndarray, policy: Policy, stages: float, most: float
+) -> float:
     """Return what the policy would spend on the present stage and the next ones; 0 where the horizon is over."""
     if stages < 0:
         return 0.0
-    return follow(face, state, weights, policy, stages=stages if math.isfinite(stages) else face.decisions, most=most)
+    return follow(
+        face,
+        state,
+        weights,
+        policy,
+        stages=stages if math.isfinite(stages) else face.decisions,
+        most=most,
+    )
 
 
 def play(
@@ -122,7 +151,10 @@ def play(
     compiled = getattr(face, "play_rollout", None) if policy is greedy else None
     while face.remaining(state) and not budget.out_of_time:
         if compiled is not None:
-            if compiled(state, weights, beta, gamma, int(min(horizon, face.decisions)), _CHUNK) == 0:
+            if (
+                compiled(state, weights, beta, gamma, int(min(horizon, face.decisions)), _CHUNK)
+                == 0
+            ):
                 break
         elif face.mask(state).any():
             face.step(state, choose(face, state, weights, beta, gamma, horizon, policy))
@@ -138,7 +170,12 @@ def scales(face: Sequential, policy: Policy = greedy) -> np.ndarray:
     for weights in np.eye(len(face.objectives)) + 1e-6:
         state = face.reset()
         follow(face, state, weights, policy)
-        values.append([face.problem.evaluate(face.plan(state)).values[c] for c in face.problem.columns(face.objectives)])
+        values.append(
+            [
+                face.problem.evaluate(face.plan(state)).values[c]
+                for c in face.problem.columns(face.objectives)
+            ]
+        )
     spread = np.ptp(np.array(values), axis=0)
     largest = np.abs(values).max(axis=0)
     return np.where(spread > 1e-9 * largest, spread, np.where(largest > 0, largest, 1.0))
@@ -183,14 +220,35 @@ def run(
     policy = _policy(base)
     _check(beta, gamma, horizon, parts)
     face = sequential.build(problem, objectives, **({} if order is None else {"order": order}))
-    spread = _spread(face, policy, parts) if weights is None else _read_weights(weights, len(objectives))[None, :]
-    candidates = _candidates(face, spread, budget, {"beta": beta, "gamma": gamma, "horizon": horizon, "policy": policy})
+    spread = (
+        _spread(face, policy, parts)
+        if weights is None
+        else _read_weights(weights, len(objectives))[None, :]
+    )
+    candidates = _candidates(
+        face, spread, budget, {"beta": beta, "gamma": gamma, "horizon": horizon, "policy": policy}
+    )
     reach = horizon if math.isfinite(horizon) else "all"
-    parameters = {"beta": beta, "gamma": gamma, "horizon": reach, "base": getattr(policy, "__name__", "custom")}
-    return judged(problem, objectives, candidates, method="rollout", seed=seed, budget=budget, parameters=parameters)
+    parameters = {
+        "beta": beta,
+        "gamma": gamma,
+        "horizon": reach,
+        "base": getattr(policy, "__name__", "custom"),
+    }
+    return judged(
+        problem,
+        objectives,
+        candidates,
+        method="rollout",
+        seed=seed,
+        budget=budget,
+        parameters=parameters,
+    )
 
 
-def _candidates(face: Sequential, spread: np.ndarray, budget: Budget, arguments: dict[str, Any]) -> list[Candidate]:
+def _candidates(
+    face: Sequential, spread: np.ndarray, budget: Budget, arguments: dict[str, Any]
+) -> list[Candidate]:
     """Return the plan of rollout and the base policy's own for each row of weights that the budget reaches, at least one."""
     candidates: list[Candidate] = []
     for row in spread:
@@ -240,5 +298,8 @@ def _read_weights(weights: str | Sequence[float], count: int) -> np.ndarray:
     except (TypeError, ValueError):
         row = np.empty(0)
     if row.shape != (count,) or not (np.isfinite(row).all() and (row >= 0).all() and row.any()):
-        raise UsageError(f"weights is {weights!r}; give {count} numbers of at least 0, not all 0, such as " + ",".join(["1"] * count))
+        raise UsageError(
+            f"weights is {weights!r}; give {count} numbers of at least 0, not all 0, such as "
+            + ",".join(["1"] * count)
+        )
     return row

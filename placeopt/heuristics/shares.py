@@ -33,8 +33,16 @@ class Share:
     def part(self, share: float) -> Share:
         """Return a part of what is left of this share."""
         left = Share(self.budget, 1.0)
-        left._most_evaluations = max(1.0, (1 - self._used_evaluations) * self._most_evaluations * share) if self._limited else math.inf
-        left._most_seconds = max(1e-9, (1 - self._used_seconds) * self._most_seconds * share) if self._timed else math.inf
+        left._most_evaluations = (
+            max(1.0, (1 - self._used_evaluations) * self._most_evaluations * share)
+            if self._limited
+            else math.inf
+        )
+        left._most_seconds = (
+            max(1e-9, (1 - self._used_seconds) * self._most_seconds * share)
+            if self._timed
+            else math.inf
+        )
         return left
 
     @property
@@ -65,7 +73,11 @@ class Share:
 
     def allow(self, wanted: int) -> int:
         """Return how many of `wanted` evaluations may still be made."""
-        left = math.ceil((1 - self._used_evaluations) * self._most_evaluations - 1e-9) if self._limited else wanted
+        left = (
+            math.ceil((1 - self._used_evaluations) * self._most_evaluations - 1e-9)
+            if self._limited
+            else wanted
+        )
         return max(0, min(self.budget.allow(wanted), left))
 
     def spend(self, evaluations: int) -> None:

@@ -65,7 +65,9 @@ def _build(weights, blend, t, genes):
             best, best_index, best_bin = np.inf, -1, -1
             for index in range(len(choices)):
                 p = choices[index]
-                score = weights[0] * max(0.0, t.latency[i, p] - worst) / n + weights[2] * t.frequency[p] / (n * count)
+                score = weights[0] * max(0.0, t.latency[i, p] - worst) / n + weights[
+                    2
+                ] * t.frequency[p] / (n * count)
                 if score >= best:
                     continue
                 whole = min(t.price[p, 0] * duration, t.price[p, 1])
@@ -100,15 +102,28 @@ def seeds(encoder: Any, rng: np.random.Generator) -> np.ndarray:
     columns = encoder.problem.columns(encoder.objectives)
     most = max(6, WORK // (len(t.request) * len(t.offer)))
     blends = BLENDS if most >= 100 else BLENDS[1:2]
-    fineness = min(1.0, (most / len(blends) / len(lattice(len(columns)))) ** (1 / max(1, len(columns) - 1)))
+    fineness = min(
+        1.0, (most / len(blends) / len(lattice(len(columns)))) ** (1 / max(1, len(columns) - 1))
+    )
     weights = _weights(lattice(len(columns), fineness), columns)
     rough = _greedy(encoder, np.eye(3), np.full(3, BLENDS[1]))
     F = _all_values(encoder, rough)
     scale = np.maximum(F.max(axis=0) - F.min(axis=0), 1e-9)
-    X = np.concatenate([_greedy(encoder, weights / scale, np.full(len(weights), blend)) for blend in blends])
+    X = np.concatenate(
+        [_greedy(encoder, weights / scale, np.full(len(weights), blend)) for blend in blends]
+    )
     if len(t.duration) * len(t.request) * t.horizon <= TIMED_WORK:
-        X = np.concatenate((X, temporal_timed.solutions(_weights(lattice(len(columns), TIMED_FINENESS), columns) / scale, t)))
-    names = X @ (2 * np.random.default_rng(0).integers(0, 2**62, size=X.shape[1], dtype=np.int64) + 1)  # wraps around: a hash
+        X = np.concatenate(
+            (
+                X,
+                temporal_timed.solutions(
+                    _weights(lattice(len(columns), TIMED_FINENESS), columns) / scale, t
+                ),
+            )
+        )
+    names = X @ (
+        2 * np.random.default_rng(0).integers(0, 2**62, size=X.shape[1], dtype=np.int64) + 1
+    )  # wraps around: a hash
     return X[np.sort(np.unique(names, return_index=True)[1])]
 
 
@@ -130,7 +145,9 @@ def _all_values(encoder: Any, X: np.ndarray) -> np.ndarray:
     return every.evaluate(X)[0]
 
 
-def plans_at(problem: Temporal, objectives: tuple[Objective, ...], prices: np.ndarray) -> Iterator[Candidate]:
+def plans_at(
+    problem: Temporal, objectives: tuple[Objective, ...], prices: np.ndarray
+) -> Iterator[Candidate]:
     """Hand on the best plans that are built greedily at given prices, an extreme one for each objective first.
 
     Parameters
@@ -143,7 +160,9 @@ def plans_at(problem: Temporal, objectives: tuple[Objective, ...], prices: np.nd
     extremes = np.full((3, 3), 1e-6) + np.eye(3)
     weights = np.concatenate((extremes, np.insert(np.maximum(prices, 1e-6), 1, 1.0, axis=1)))
     weights = weights[: max(6, WORK // (len(t.request) * len(t.offer)) // len(BLENDS))]
-    X = np.concatenate([_greedy(encoder, weights, np.full(len(weights), blend)) for blend in BLENDS])
+    X = np.concatenate(
+        [_greedy(encoder, weights, np.full(len(weights), blend)) for blend in BLENDS]
+    )
     if len(t.duration) * len(t.request) * t.horizon <= TIMED_WORK:
         X = np.concatenate((X, temporal_timed.solutions(weights[:MOST_TIMED], t)))
     return _best(encoder, X)
@@ -160,7 +179,13 @@ def _best(encoder: Encoder, X: np.ndarray) -> Iterator[Candidate]:
     return (Candidate(encoder.decode(X[k])) for k in order)
 
 
-def greedy(problem: Temporal, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None) -> Front:
+def greedy(
+    problem: Temporal,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+) -> Front:
     """Return the front of the greedy solutions, one per weight vector and blend; `seed` and `start` change nothing."""
     encoder: Encoder = build(problem, objectives)
     X = seeds(encoder, np.random.default_rng(seed))

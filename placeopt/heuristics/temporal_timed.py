@@ -45,7 +45,9 @@ def _try(i, begin, weights, blend, t, bins, pool, used, busy, room, fresh, choic
         best, choice[r], bin_of[r] = np.inf, 0, bins
         for index in range(len(legal)):
             p = legal[index]
-            score = weights[0] * max(0.0, t.latency[i, p] - worst) / n + weights[2] * t.frequency[p] / (n * count)
+            score = weights[0] * max(0.0, t.latency[i, p] - worst) / n + weights[2] * t.frequency[
+                p
+            ] / (n * count)
             if score >= best:
                 continue
             share = max(demand[0] / t.capacity[p, 0], demand[1] / t.capacity[p, 1])
@@ -101,7 +103,9 @@ def _build(weights, blend, t, genes):
         _starts(i, placed, genes, t, mark)
         best = np.inf
         for begin in np.flatnonzero(mark):
-            total = _try(i, begin, weights, blend, t, bins, pool, used, busy, room, fresh, choice, bin_of)
+            total = _try(
+                i, begin, weights, blend, t, bins, pool, used, busy, room, fresh, choice, bin_of
+            )
             if total < best - 1e-12:
                 best, genes[i] = total, begin
         _try(i, genes[i], weights, blend, t, bins, pool, used, busy, room, fresh, choice, bin_of)

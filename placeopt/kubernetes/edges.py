@@ -21,7 +21,9 @@ Key = tuple[str, str]
 #: The labels and the spec of a workload's pods, by its key.
 Workloads = dict[Key, tuple[dict[str, str], PodSpec]]
 
-_NAMES = re.compile(r"(_|^)(ADDR|ADDRESS|URL|URI|HOST|HOSTNAME|SERVICE|SERVER|ENDPOINT|ENDPOINTS|UPSTREAM|BROKER|BROKERS|BACKEND)(S)?$")
+_NAMES = re.compile(
+    r"(_|^)(ADDR|ADDRESS|URL|URI|HOST|HOSTNAME|SERVICE|SERVER|ENDPOINT|ENDPOINTS|UPSTREAM|BROKER|BROKERS|BACKEND)(S)?$"
+)
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,30}://")
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _MOST_VALUE = 2000
@@ -73,7 +75,9 @@ def graph(cluster: Cluster, workloads: Workloads, notes: Notes) -> Graph:
     return found
 
 
-def _service_targets(cluster: Cluster, workloads: Workloads, notes: Notes) -> dict[tuple[str, str], list[Key]]:
+def _service_targets(
+    cluster: Cluster, workloads: Workloads, notes: Notes
+) -> dict[tuple[str, str], list[Key]]:
     """Return (namespace, service) -> the workloads behind it."""
     behind: dict[str, list[tuple[Key, dict[str, str]]]] = defaultdict(list)
     for key, (labels, _) in workloads.items():
@@ -81,16 +85,33 @@ def _service_targets(cluster: Cluster, workloads: Workloads, notes: Notes) -> di
     found = {}
     for service in cluster.services:
         space, selector = service.meta.namespace, service.selector
-        hits = [key for key, labels in behind[space] if selector and selector.items() <= labels.items()]
+        hits = [
+            key for key, labels in behind[space] if selector and selector.items() <= labels.items()
+        ]
         if not hits and selector:
-            notes.add("assumption", "services that select no workload of the files are called by nobody", service.meta.label)
+            notes.add(
+                "assumption",
+                "services that select no workload of the files are called by nobody",
+                service.meta.label,
+            )
         found[space, service.meta.name] = hits
     return found
 
 
-def _follow(found: Graph, key: Key, name: str, value: str, targets: dict[tuple[str, str], list[Key]], notes: Notes) -> None:
+def _follow(
+    found: Graph,
+    key: Key,
+    name: str,
+    value: str,
+    targets: dict[tuple[str, str], list[Key]],
+    notes: Notes,
+) -> None:
     """Add the edges that an environment variable names."""
-    addressed = bool(_NAMES.search(name.upper()[:200])) or bool(_SCHEME.match(value)) or bool(re.search(r":\d{1,5}(/|,|$)", value[:_MOST_VALUE]))
+    addressed = (
+        bool(_NAMES.search(name.upper()[:200]))
+        or bool(_SCHEME.match(value))
+        or bool(re.search(r":\d{1,5}(/|,|$)", value[:_MOST_VALUE]))
+    )
     if not addressed or len(value) > _MOST_VALUE:
         return
     for part in value.split(","):
@@ -101,7 +122,11 @@ def _follow(found: Graph, key: Key, name: str, value: str, targets: dict[tuple[s
         if service is None:
             if host not in ("localhost", "0.0.0.0") and not host.replace(".", "").isdigit():
                 where = f"{key[0]}/{key[1]} {name[:60]}={host[:80]}"
-                notes.add("assumption", "addresses that name no Service of the files are outside: no call", where)
+                notes.add(
+                    "assumption",
+                    "addresses that name no Service of the files are outside: no call",
+                    where,
+                )
             continue
         for target in targets[service]:
             if target != key:
@@ -116,11 +141,16 @@ def _host(text: str) -> str | None:
     return host if host and len(host) <= 253 and _HOST.fullmatch(host) else None
 
 
-def _service(host: str, space: str, targets: dict[tuple[str, str], list[Key]]) -> tuple[str, str] | None:
+def _service(
+    host: str, space: str, targets: dict[tuple[str, str], list[Key]]
+) -> tuple[str, str] | None:
     """Return the service that a host names: ``name``, ``name.namespace``, ``name.namespace.svc...``, ``pod.name.namespace.svc...``."""
     parts = host.split(".")
-    for candidate in ((space, parts[0]) if len(parts) == 1 else None, (parts[1], parts[0]) if len(parts) >= 2 else None,
-                      (parts[2], parts[1]) if len(parts) >= 4 and parts[3] == "svc" else None):  # fmt: skip
+    for candidate in (
+        (space, parts[0]) if len(parts) == 1 else None,
+        (parts[1], parts[0]) if len(parts) >= 2 else None,
+        (parts[2], parts[1]) if len(parts) >= 4 and parts[3] == "svc" else None,
+    ):
         if candidate is not None and candidate in targets and (len(parts) <= 2 or "svc" in parts):
             return candidate
     return None
@@ -138,7 +168,9 @@ def _dependencies(found: Graph, view: View, workloads: Workloads, notes: Notes) 
             if dependency["minBandwidth"]:
                 quantity(dependency["minBandwidth"], whole_bytes)
                 notes.add("not-expressed", "AppGroup: minBandwidth", group)
-            limit = dependency["maxNetworkCost"].number(0.0) if dependency["maxNetworkCost"] else None
+            limit = (
+                dependency["maxNetworkCost"].number(0.0) if dependency["maxNetworkCost"] else None
+            )
             if caller is not None and callee is not None and caller != callee:
                 found.add(Edge(caller, callee, f"AppGroup {group}", limit))
 
@@ -146,11 +178,25 @@ def _dependencies(found: Graph, view: View, workloads: Workloads, notes: Notes) 
 def _reference(view: View, workloads: Workloads, notes: Notes, group: str) -> Key | None:
     """Return the workload that an AppGroup names."""
     view.mapping()
-    space, name, selector = view["namespace"].text("default"), view["name"].text(), view["selector"].text()
+    space, name, selector = (
+        view["namespace"].text("default"),
+        view["name"].text(),
+        view["selector"].text(),
+    )
     if (space, name) in workloads:
         return space, name
     for key, (labels, _) in workloads.items():
-        if key[0] == space and selector and (key[1] == selector or labels.get("app") == selector or labels.get("app.kubernetes.io/name") == selector):
+        if (
+            key[0] == space
+            and selector
+            and (
+                key[1] == selector
+                or labels.get("app") == selector
+                or labels.get("app.kubernetes.io/name") == selector
+            )
+        ):
             return key
-    notes.add("ignored", f"AppGroup {group}: workloads that are not in the files", f"{space}/{name}"[:300])
+    notes.add(
+        "ignored", f"AppGroup {group}: workloads that are not in the files", f"{space}/{name}"[:300]
+    )
     return None

@@ -112,7 +112,9 @@ def node_prices(g: Gathered) -> dict[str, float]:
     for node in nodes:
         price = (g.book or Book()).price(node, g.options.region, g.notes)
         if price is None:
-            price = _missing_price(g, node.name, node.instance_type, node.region or g.options.region)
+            price = _missing_price(
+                g, node.name, node.instance_type, node.region or g.options.region
+            )
         found[node.name] = price
     return found
 
@@ -121,14 +123,23 @@ def _missing_price(g: Gathered, name: str, kind: str | None, region: str | None)
     policy = g.options.missing_prices
     if policy == "error":
         node = g.site.nodes[name]
-        what = f"machine type {kind!r} in {region or 'any region'}" if kind else "no label node.kubernetes.io/instance-type"
-        raise node.meta.view.fault(f"no price for node {name!r}: {what}", "give a table that has it, or --missing-prices default=0.10")
+        what = (
+            f"machine type {kind!r} in {region or 'any region'}"
+            if kind
+            else "no label node.kubernetes.io/instance-type"
+        )
+        raise node.meta.view.fault(
+            f"no price for node {name!r}: {what}",
+            "give a table that has it, or --missing-prices default=0.10",
+        )
     try:
         price = float(policy.removeprefix("default="))
     except ValueError:
         price = -1.0
     if not policy.startswith("default=") or not 0 <= price <= 1e6:
-        raise UsageError(f"--missing-prices {policy!r}; legal: error, default=USD such as default=0.10")
+        raise UsageError(
+            f"--missing-prices {policy!r}; legal: error, default=USD such as default=0.10"
+        )
     g.notes.add("assumption", f"nodes without a price cost {price:g} (--missing-prices)", name)
     return price
 
@@ -141,7 +152,15 @@ def item(unit: Unit, replicas: Iterable[Unit] = ()) -> Item:
         for c in (*unit.spec.containers, *(i for i in unit.spec.inits if i.sidecar))
     )
     own = {} if listed else {"pod": unit.pod, "node": unit.node if unit.pod else None}
-    return Item(namespace=unit.namespace, kind=unit.kind, name=unit.workload, containers=containers, labels=unit.labels, replicas=listed, **own)
+    return Item(
+        namespace=unit.namespace,
+        kind=unit.kind,
+        name=unit.workload,
+        containers=containers,
+        labels=unit.labels,
+        replicas=listed,
+        **own,
+    )
 
 
 def node_origins(site: Site) -> dict[str, NodeOrigin]:
@@ -161,7 +180,9 @@ def short_names(keys: Iterable[Key]) -> dict[Key, str]:
     """Return a unique name for every workload: its own, with the namespace before it where two share it."""
     listed = list(keys)
     count = Counter(name for _, name in listed)
-    return {(space, name): name if count[name] == 1 else f"{space}.{name}" for space, name in listed}
+    return {
+        (space, name): name if count[name] == 1 else f"{space}.{name}" for space, name in listed
+    }
 
 
 def gib(amount: int, *, capacity: bool = False) -> float:
@@ -193,5 +214,12 @@ def require_nodes(g: Gathered, files: list[str]) -> None:
     if not g.site.nodes:
         if g.cluster.nodes:
             first = next(iter(g.cluster.nodes.values()))
-            raise first.meta.view.fault("every node is left out (not ready, or cordoned), this one first", "see --cordoned")
-        raise nothing(g.cluster, files, "nodes", "give kubectl get nodes -o json as well, or --nodes nodes.csv")
+            raise first.meta.view.fault(
+                "every node is left out (not ready, or cordoned), this one first", "see --cordoned"
+            )
+        raise nothing(
+            g.cluster,
+            files,
+            "nodes",
+            "give kubectl get nodes -o json as well, or --nodes nodes.csv",
+        )

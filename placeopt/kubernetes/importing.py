@@ -87,7 +87,12 @@ def import_files(
         try:
             return _import(files, target, options, nodes, prices, overlays, latency)
         except RecursionError:
-            raise DocumentError("nested too deeply", file=", ".join(map(str, files)), path="line 1", remedy="mend the file") from None
+            raise DocumentError(
+                "nested too deeply",
+                file=", ".join(map(str, files)),
+                path="line 1",
+                remedy="mend the file",
+            ) from None
 
 
 @contextlib.contextmanager
@@ -114,7 +119,9 @@ def _import(
     gathered = _gather(files, target, options, notes, nodes, prices, overlays, latency)
     if target in _NEEDS_NODES:
         require_nodes(gathered, names)
-    instance: Instance = importlib.import_module(f"placeopt.kubernetes.{TARGETS[target]}").build(gathered)
+    instance: Instance = importlib.import_module(f"placeopt.kubernetes.{TARGETS[target]}").build(
+        gathered
+    )
     try:
         problem = from_document(instance.document)
     except DocumentError as error:
@@ -125,8 +132,12 @@ def _import(
     reference = InstanceRef(problem=about.problem, name=about.name, sha256=about.sha256)
     origin = Origin(format=FORMAT, instance=reference, items=instance.items, nodes=instance.nodes)
     workloads = {(u.namespace, u.kind, u.workload) for u in gathered.units}
-    notes.counts = {"nodes": len(gathered.site.nodes), "workloads": len(workloads), "replicas": len(gathered.units),
-                    "calls": len(gathered.graph.edges)}  # fmt: skip
+    notes.counts = {
+        "nodes": len(gathered.site.nodes),
+        "workloads": len(workloads),
+        "replicas": len(gathered.units),
+        "calls": len(gathered.graph.edges),
+    }
     return Imported(instance.document, problem, origin, notes)
 
 
@@ -144,26 +155,52 @@ def _gather(
     if nodes is not None:
         _add_nodes(cluster, nodes)
     if not cluster.pods and not cluster.workloads:
-        raise manifests.nothing(cluster, [str(f) for f in files], "workloads or pods", "give manifests, or kubectl get pods -A -o json")
-    found = units(cluster, options.rules, notes, pin=target not in _ANEW or (target == "edge-cloud" and bool(cluster.pods)))
+        raise manifests.nothing(
+            cluster,
+            [str(f) for f in files],
+            "workloads or pods",
+            "give manifests, or kubectl get pods -A -o json",
+        )
+    found = units(
+        cluster,
+        options.rules,
+        notes,
+        pin=target not in _ANEW or (target == "edge-cloud" and bool(cluster.pods)),
+    )
     if not any(not u.bound for u in found):
-        raise manifests.nothing(cluster, [str(f) for f in files], "replicas that run or shall run", "see the namespaces and the state of the pods")
+        raise manifests.nothing(
+            cluster,
+            [str(f) for f in files],
+            "replicas that run or shall run",
+            "see the namespaces and the state of the pods",
+        )
     workloads = {u.key: (u.labels, u.spec) for u in found if not u.bound}
     graph = edges.graph(cluster, workloads, notes)
     book = read_prices(prices, notes, overlays) if prices else None
     delays = latencies(latency, cluster.topologies, notes)
     for view in cluster.policies:
-        notes.add("ignored", "PropagationPolicy: placements are what the plan decides", view["metadata"]["name"].name("?"))
+        notes.add(
+            "ignored",
+            "PropagationPolicy: placements are what the plan decides",
+            view["metadata"]["name"].name("?"),
+        )
     here = Site({}, {})
     if target in _NEEDS_NODES:
-        here = site(cluster, found, notes, drain=options.drain, drain_cordoned=options.drain_cordoned)
+        here = site(
+            cluster, found, notes, drain=options.drain, drain_cordoned=options.drain_cordoned
+        )
     return Gathered(cluster, found, graph, here, book, delays, options, notes)
 
 
 def _add_nodes(cluster: manifests.Cluster, path: FilePath) -> None:
     for node in read_nodes(path):
         if node.name in cluster.nodes:
-            raise DocumentError(f"node {node.name!r} stands twice", file=str(path), path="name", remedy="give every node once")
+            raise DocumentError(
+                f"node {node.name!r} stands twice",
+                file=str(path),
+                path="name",
+                remedy="give every node once",
+            )
         cluster.nodes[node.name] = node
 
 

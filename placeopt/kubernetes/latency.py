@@ -44,7 +44,9 @@ class Latencies:
         return None
 
 
-def latencies(path: str | os.PathLike[str] | None, topologies: Iterable[View], notes: Notes) -> Latencies:
+def latencies(
+    path: str | os.PathLike[str] | None, topologies: Iterable[View], notes: Notes
+) -> Latencies:
     """Read a table of latencies, and the costs of NetworkTopology objects where the table does not know better.
 
     Raises
@@ -66,11 +68,21 @@ def latencies(path: str | os.PathLike[str] | None, topologies: Iterable[View], n
 def _read_table(path: str | os.PathLike[str], found: Latencies) -> None:
     table = rows(path, ())
     if not table:
-        raise DocumentError("no rows below the header", file=str(path), path="line 1", remedy="row = origin, column = destination, cells in ms")
+        raise DocumentError(
+            "no rows below the header",
+            file=str(path),
+            path="line 1",
+            remedy="row = origin, column = destination, cells in ms",
+        )
     first, *places = table[0].cells
     for place in places:
         if not NAME.fullmatch(place) and not LABEL.fullmatch(place):
-            raise DocumentError(f"{place[:60]!a} is no place", file=table[0].file, path="line 1", remedy="name nodes, zones or regions")
+            raise DocumentError(
+                f"{place[:60]!a} is no place",
+                file=table[0].file,
+                path="line 1",
+                remedy="name nodes, zones or regions",
+            )
     for row in table:
         origin = row.cells[first]
         if not origin or not (NAME.fullmatch(origin) or LABEL.fullmatch(origin)):
@@ -84,14 +96,26 @@ def _read_table(path: str | os.PathLike[str], found: Latencies) -> None:
 def _read_topology(view: View, found: Latencies, notes: Notes) -> None:
     for weights in view["spec"]["weights"].items():
         if weights["name"].text("UserDefined") != "UserDefined":
-            notes.add("ignored", "NetworkTopology: weights other than UserDefined", weights["name"].text()[:60])
+            notes.add(
+                "ignored",
+                "NetworkTopology: weights other than UserDefined",
+                weights["name"].text()[:60],
+            )
             continue
         lists = list(weights["costList"].items()) or list(weights["topologyList"].items())
         for costs in lists:
             if costs["topologyKey"].text() not in (_ZONE, _REGION):
-                notes.add("ignored", "NetworkTopology: costs by other keys than zone and region", costs["topologyKey"].text()[:100])
+                notes.add(
+                    "ignored",
+                    "NetworkTopology: costs by other keys than zone and region",
+                    costs["topologyKey"].text()[:100],
+                )
                 continue
-            for origin in costs["originCosts"].items() if costs["originCosts"] else costs["originList"].items():
+            for origin in (
+                costs["originCosts"].items()
+                if costs["originCosts"]
+                else costs["originList"].items()
+            ):
                 _read_costs(origin, found)
     notes.add("assumption", "the networkCost of a NetworkTopology is taken as ms")
 
@@ -99,9 +123,13 @@ def _read_topology(view: View, found: Latencies, notes: Notes) -> None:
 def _read_costs(origin: View, found: Latencies) -> None:
     here = origin["origin"].text()
     if not here or not LABEL.fullmatch(here):
-        raise origin.fault(f"{here[:60]!a} is no zone or region", "give origin: the value of a label")
+        raise origin.fault(
+            f"{here[:60]!a} is no zone or region", "give origin: the value of a label"
+        )
     for cost in origin["costs"].items() if origin["costs"] else origin["costList"].items():
         there = cost["destination"].text()
         if not there or not LABEL.fullmatch(there):
-            raise cost.fault(f"{there[:60]!a} is no zone or region", "give destination: the value of a label")
+            raise cost.fault(
+                f"{there[:60]!a} is no zone or region", "give destination: the value of a label"
+            )
         found.table.setdefault(here, {})[there] = cost["networkCost"].number(0.0)

@@ -19,16 +19,37 @@ from placeopt.kubernetes.objects import Budget, Meta, Node, Pod, Service, Worklo
 from placeopt.kubernetes.reading import View, read
 
 #: Kinds that make pods.
-WORKLOADS = {"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
+WORKLOADS = {
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicaSet",
+    "ReplicationController",
+    "Job",
+    "CronJob",
+}
 _GROUPS = {
-    "Deployment": ("apps", "extensions"), "StatefulSet": ("apps",), "DaemonSet": ("apps", "extensions"), "ReplicaSet": ("apps", "extensions"),
-    "ReplicationController": ("",), "Job": ("batch",), "CronJob": ("batch",), "Pod": ("",), "Node": ("",), "Service": ("",),
-    "PodDisruptionBudget": ("policy",), "PersistentVolumeClaim": ("",), "Ingress": ("networking.k8s.io", "extensions"),
-    "HorizontalPodAutoscaler": ("autoscaling",), "VerticalPodAutoscaler": ("autoscaling.k8s.io",),
+    "Deployment": ("apps", "extensions"),
+    "StatefulSet": ("apps",),
+    "DaemonSet": ("apps", "extensions"),
+    "ReplicaSet": ("apps", "extensions"),
+    "ReplicationController": ("",),
+    "Job": ("batch",),
+    "CronJob": ("batch",),
+    "Pod": ("",),
+    "Node": ("",),
+    "Service": ("",),
+    "PodDisruptionBudget": ("policy",),
+    "PersistentVolumeClaim": ("",),
+    "Ingress": ("networking.k8s.io", "extensions"),
+    "HorizontalPodAutoscaler": ("autoscaling",),
+    "VerticalPodAutoscaler": ("autoscaling.k8s.io",),
     "AppGroup": ("appgroup.diktyo.x-k8s.io", "scheduling.sigs.k8s.io"),
     "NetworkTopology": ("networktopology.diktyo.x-k8s.io", "scheduling.sigs.k8s.io"),
-    "Cluster": ("cluster.karmada.io",), "PropagationPolicy": ("policy.karmada.io",), "ClusterPropagationPolicy": ("policy.karmada.io",),
-}  # fmt: skip
+    "Cluster": ("cluster.karmada.io",),
+    "PropagationPolicy": ("policy.karmada.io",),
+    "ClusterPropagationPolicy": ("policy.karmada.io",),
+}
 _MOST_NESTED_LISTS = 5
 
 
@@ -41,13 +62,17 @@ class Cluster:
     workloads: dict[tuple[str, str, str], Workload] = field(default_factory=dict)
     services: list[Service] = field(default_factory=list)
     budgets: list[Budget] = field(default_factory=list)
-    claims: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # (namespace, name) -> access modes
+    claims: dict[tuple[str, str], tuple[str, ...]] = field(
+        default_factory=dict
+    )  # (namespace, name) -> access modes
     entries: set[tuple[str, str]] = field(default_factory=set)  # services that an Ingress names
     app_groups: list[View] = field(default_factory=list)
     topologies: list[View] = field(default_factory=list)
     policies: list[View] = field(default_factory=list)
     recommendations: list[View] = field(default_factory=list)
-    owners: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)  # a ReplicaSet's or Job's own controller
+    owners: dict[tuple[str, str, str], tuple[str, str]] = field(
+        default_factory=dict
+    )  # a ReplicaSet's or Job's own controller
     documents: list[View] = field(default_factory=list)
 
     def owner(self, pod: Pod) -> tuple[str, str]:
@@ -71,12 +96,19 @@ class Cluster:
 def _named_after(pod: Meta, kind: str, name: str) -> tuple[str, str]:
     """Return the Deployment of a ReplicaSet that is not in the files: its name is that of the set without the hash of the template."""
     digest = pod.labels.get("pod-template-hash")
-    if kind == "ReplicaSet" and digest and name.endswith(f"-{digest}") and len(name) > len(digest) + 1:
+    if (
+        kind == "ReplicaSet"
+        and digest
+        and name.endswith(f"-{digest}")
+        and len(name) > len(digest) + 1
+    ):
         return "Deployment", name[: -len(digest) - 1]
     return kind, name
 
 
-def load(paths: Iterable[str | os.PathLike[str]], notes: Notes, namespaces: Sequence[str] = ()) -> Cluster:
+def load(
+    paths: Iterable[str | os.PathLike[str]], notes: Notes, namespaces: Sequence[str] = ()
+) -> Cluster:
     """Read files into one cluster.
 
     Parameters
@@ -108,7 +140,9 @@ def load(paths: Iterable[str | os.PathLike[str]], notes: Notes, namespaces: Sequ
 def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
     """Yield the objects of a document, the members of lists one by one; those of a PodList need not say that they are pods."""
     if not isinstance(view.value, dict):
-        raise view.fault("not an object of Kubernetes", "give objects with apiVersion, kind and metadata")
+        raise view.fault(
+            "not an object of Kubernetes", "give objects with apiVersion, kind and metadata"
+        )
     own = view["kind"].text(kind)
     if not own:
         remedy = "give objects with apiVersion, kind and metadata"
@@ -117,7 +151,9 @@ def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
         raise view.fault("not an object of Kubernetes: no kind", remedy)
     if own.endswith("List") and isinstance(view.value.get("items"), list):
         if depth >= _MOST_NESTED_LISTS:
-            raise view.fault("lists within lists within lists", f"legal: {_MOST_NESTED_LISTS} levels")
+            raise view.fault(
+                "lists within lists within lists", f"legal: {_MOST_NESTED_LISTS} levels"
+            )
         for item in view["items"].items():
             yield from _flat(item, depth + 1, own.removesuffix("List"))
     else:
@@ -126,7 +162,13 @@ def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
         yield view
 
 
-def _take(cluster: Cluster, view: View, seen: set[tuple[str, ...]], notes: Notes, namespaces: Sequence[str]) -> str:
+def _take(
+    cluster: Cluster,
+    view: View,
+    seen: set[tuple[str, ...]],
+    notes: Notes,
+    namespaces: Sequence[str],
+) -> str:
     """Add an object to the cluster; return its kind."""
     kind = view["kind"].text()
     group = view["apiVersion"].text("").rpartition("/")[0]
@@ -135,13 +177,22 @@ def _take(cluster: Cluster, view: View, seen: set[tuple[str, ...]], notes: Notes
         shown = kind if re.fullmatch(r"[A-Za-z]{1,80}", kind) else "objects of an odd kind"
         notes.add("ignored", f"{shown}: of no use to placement")
         return shown
-    if kind in ("AppGroup", "NetworkTopology", "PropagationPolicy", "ClusterPropagationPolicy", "VerticalPodAutoscaler"):
+    if kind in (
+        "AppGroup",
+        "NetworkTopology",
+        "PropagationPolicy",
+        "ClusterPropagationPolicy",
+        "VerticalPodAutoscaler",
+    ):
         _keep_view(cluster, kind, view, notes)
         return kind
     about = objects.meta(view, namespaced=kind not in ("Node", "Cluster"))
     identity = (kind, about.namespace, about.name)
     if identity in seen:
-        raise view.fault(f"{kind} {about.namespace}/{about.name} stands twice".replace(" /", " "), "give every object once")
+        raise view.fault(
+            f"{kind} {about.namespace}/{about.name} stands twice".replace(" /", " "),
+            "give every object once",
+        )
     seen.add(identity)
     if namespaces and about.namespace and about.namespace not in namespaces:
         elsewhere = f"{kind} of other namespaces than {', '.join(namespaces)}"
@@ -159,13 +210,19 @@ def _keep_view(cluster: Cluster, kind: str, view: View, notes: Notes) -> None:
         cluster.topologies.append(view)
     elif kind == "VerticalPodAutoscaler":
         cluster.recommendations.append(view)
-        notes.add("ignored", "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests", objects.meta(view).label)
+        notes.add(
+            "ignored",
+            "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests",
+            objects.meta(view).label,
+        )
     else:
         cluster.policies.append(view)
 
 
 def _node(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
-    found = objects.node(view, about) if view["kind"].value == "Node" else objects.member(view, about)
+    found = (
+        objects.node(view, about) if view["kind"].value == "Node" else objects.member(view, about)
+    )
     cluster.nodes[found.name] = found
 
 
@@ -186,13 +243,17 @@ def _workload(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
 
 
 def _claim(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
-    cluster.claims[about.namespace, about.name] = tuple(mode.text() for mode in view["spec"]["accessModes"].items())
+    cluster.claims[about.namespace, about.name] = tuple(
+        mode.text() for mode in view["spec"]["accessModes"].items()
+    )
 
 
 def _ingress(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
     space, spec = about.namespace, view["spec"]
     backends = [spec["defaultBackend"]]
-    backends += [path["backend"] for rule in spec["rules"].items() for path in rule["http"]["paths"].items()]
+    backends += [
+        path["backend"] for rule in spec["rules"].items() for path in rule["http"]["paths"].items()
+    ]
     names = [b["service"]["name"].text() or b["serviceName"].text() for b in backends]
     cluster.entries.update((space, name) for name in names if name)
 
@@ -200,7 +261,11 @@ def _ingress(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
 def _autoscaler(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
     target = view["spec"]["scaleTargetRef"]
     text = "HorizontalPodAutoscaler: the number of replicas is taken as it is now"
-    notes.add("not-expressed", text, f"{about.label} of {target['kind'].text('?')[:60]} {target['name'].text('?')[:60]}")
+    notes.add(
+        "not-expressed",
+        text,
+        f"{about.label} of {target['kind'].text('?')[:60]} {target['name'].text('?')[:60]}",
+    )
 
 
 _READERS: dict[str, Callable[[Cluster, View, Notes, Meta], Any]] = {
@@ -208,8 +273,12 @@ _READERS: dict[str, Callable[[Cluster, View, Notes, Meta], Any]] = {
     "Node": _node,
     "Cluster": _node,
     "Pod": _pod,
-    "Service": lambda cluster, view, notes, about: cluster.services.append(objects.service(view, about)),
-    "PodDisruptionBudget": lambda cluster, view, notes, about: cluster.budgets.append(objects.budget(view, about)),
+    "Service": lambda cluster, view, notes, about: cluster.services.append(
+        objects.service(view, about)
+    ),
+    "PodDisruptionBudget": lambda cluster, view, notes, about: cluster.budgets.append(
+        objects.budget(view, about)
+    ),
     "PersistentVolumeClaim": _claim,
     "Ingress": _ingress,
     "HorizontalPodAutoscaler": _autoscaler,
@@ -220,6 +289,11 @@ def nothing(cluster: Cluster, files: Sequence[str], what: str, remedy: str) -> D
     """Return the error for files that lack something: it names the first document and its line."""
     view = cluster.documents[0] if cluster.documents else None
     if view is None:
-        return DocumentError(f"no {what}", file=", ".join(files) or None, path="line 1", remedy=remedy)
+        return DocumentError(
+            f"no {what}", file=", ".join(files) or None, path="line 1", remedy=remedy
+        )
     kinds = Counter(v["kind"].text("?")[:60] for v in cluster.documents)
-    return view.fault(f"no {what} here, only " + ", ".join(f"{n} {kind}" for kind, n in list(kinds.items())[:8]), remedy)
+    return view.fault(
+        f"no {what} here, only " + ", ".join(f"{n} {kind}" for kind, n in list(kinds.items())[:8]),
+        remedy,
+    )

@@ -31,25 +31,38 @@ def new_sizes(path: str | os.PathLike[str], policy: Policy) -> dict[Key, Size]:
         return _from_csv(path)
     notes = Notes()
     cluster = load([path], notes)
-    found = {(space, name): effective(w.spec, policy, notes, f"{space}/{name}") for (space, _, name), w in cluster.workloads.items()}
+    found = {
+        (space, name): effective(w.spec, policy, notes, f"{space}/{name}")
+        for (space, _, name), w in cluster.workloads.items()
+    }
     for view in cluster.recommendations:
-        space, name = view["metadata"]["namespace"].name("default"), view["spec"]["targetRef"]["name"].name()
+        space, name = (
+            view["metadata"]["namespace"].name("default"),
+            view["spec"]["targetRef"]["name"].name(),
+        )
         found[space, name] = _recommended(view)
     if not found:
         remedy = "give manifests, VerticalPodAutoscalers or CSV"
-        raise DocumentError("neither workloads nor recommendations", file=str(path), path="line 1", remedy=remedy)
+        raise DocumentError(
+            "neither workloads nor recommendations", file=str(path), path="line 1", remedy=remedy
+        )
     return found
 
 
 def _recommended(view: View) -> Size:
     containers = list(view["status"]["recommendation"]["containerRecommendations"].items())
     if not containers:
-        raise view.fault("a VerticalPodAutoscaler without a recommendation", "wait until it has one, or leave it out")
+        raise view.fault(
+            "a VerticalPodAutoscaler without a recommendation",
+            "wait until it has one, or leave it out",
+        )
     cpu = memory = 0
     for container in containers:
         one, other = amounts(container["target"])
         if one is None or other is None:
-            raise container.fault("a recommendation without cpu and memory", "give target.cpu and target.memory")
+            raise container.fault(
+                "a recommendation without cpu and memory", "give target.cpu and target.memory"
+            )
         cpu, memory = cpu + one, memory + other
     return Size(cpu, memory)
 
@@ -79,7 +92,9 @@ def execution_times(text: str) -> tuple[float, dict[tuple[str, str], float]]:
     if number is None:
         return 10.0, _times(text)
     if not 0 <= number <= 10**6:
-        raise UsageError(f"--execution {text}; legal: ms from 0 to 1,000,000, or the path of a CSV file")
+        raise UsageError(
+            f"--execution {text}; legal: ms from 0 to 1,000,000, or the path of a CSV file"
+        )
     return float(number), {}
 
 

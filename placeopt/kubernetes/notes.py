@@ -53,21 +53,43 @@ class Notes:
     def document(self, problem: str) -> dict[str, Any]:
         """Return the report as a JSON document."""
         notes = [
-            {"topic": topic, "text": text, "count": max(1, len(subjects)), "subjects": subjects[:MOST_SUBJECTS]}
+            {
+                "topic": topic,
+                "text": text,
+                "count": max(1, len(subjects)),
+                "subjects": subjects[:MOST_SUBJECTS],
+            }
             for topic in TOPICS
             for text, subjects in self.of(topic)
         ]
-        return {"format": "placeopt/import@1", "problem": problem, "files": self.files, "counts": self.counts, "notes": notes}
+        return {
+            "format": "placeopt/import@1",
+            "problem": problem,
+            "files": self.files,
+            "counts": self.counts,
+            "notes": notes,
+        }
 
     def markdown(self, problem: str) -> str:
         """Return the report as markdown; what the files say is set as code, so that it cannot become markup."""
         lines = [f"# Import to {problem}", ""]
         for entry in self.files:
-            lines.append(f"* {code(entry['file'])}: " + (", ".join(f"{n} {code(kind)}" for kind, n in entry["objects"].items()) or "nothing"))
+            lines.append(
+                f"* {code(entry['file'])}: "
+                + (
+                    ", ".join(f"{n} {code(kind)}" for kind, n in entry["objects"].items())
+                    or "nothing"
+                )
+            )
         lines += ["", ", ".join(f"{n} {what}" for what, n in self.counts.items()), ""]
         for topic, heading in TOPICS.items():
             if rows := self.of(topic):
-                lines += [f"## {heading}", "", *(f"* {escape(text)}{_listed(subjects, 50)}" for text, subjects in rows), ""]
+                lines += [
+                    f"## {heading}",
+                    "",
+                    *(f"* {escape(text)}{_listed(subjects, 50)}" for text, subjects in rows),
+                    "",
+                ]
         return "\n".join(lines)
 
     def summary(self) -> list[str]:
@@ -95,7 +117,9 @@ def _listed(subjects: list[str], most: int) -> str:
 
 def printable(text: str) -> str:
     """Return text in which nothing can move a terminal's cursor."""
-    return "".join(c if c.isprintable() else c.encode("ascii", "backslashreplace").decode() for c in text)
+    return "".join(
+        c if c.isprintable() else c.encode("ascii", "backslashreplace").decode() for c in text
+    )
 
 
 def escape(text: str) -> str:

@@ -129,7 +129,9 @@ class Node:
     @property
     def region(self) -> str | None:
         """Its region."""
-        return self.label("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+        return self.label(
+            "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"
+        )
 
     @property
     def instance_type(self) -> str | None:
@@ -180,7 +182,9 @@ def amounts(view: View, *, capacity: bool = False) -> Amounts:
     """Return (milli-CPU, bytes) of a list of resources."""
     if view.value is None:
         return None, None
-    return quantity(view["cpu"], millicores, capacity=capacity), quantity(view["memory"], whole_bytes, capacity=capacity)
+    return quantity(view["cpu"], millicores, capacity=capacity), quantity(
+        view["memory"], whole_bytes, capacity=capacity
+    )
 
 
 def meta(view: View, *, namespaced: bool = True) -> Meta:
@@ -196,11 +200,23 @@ def meta(view: View, *, namespaced: bool = True) -> Meta:
     if not name:
         generated = about["generateName"].text()
         raise (about if about else view).fault(
-            "an object without a name", "give metadata.name" + (", not generateName" if generated else "")
+            "an object without a name",
+            "give metadata.name" + (", not generateName" if generated else ""),
         )
-    owners = [(o["kind"].text(), o["name"].text()) for o in about["ownerReferences"].items() if o["controller"].flag() or o["kind"].value == "Node"]
+    owners = [
+        (o["kind"].text(), o["name"].text())
+        for o in about["ownerReferences"].items()
+        if o["controller"].flag() or o["kind"].value == "Node"
+    ]
     namespace = (about["namespace"].name() or "default") if namespaced else ""
-    return Meta(view, namespace, name, about["labels"].labels(), about["annotations"].mapping(), owners[0] if owners else None)
+    return Meta(
+        view,
+        namespace,
+        name,
+        about["labels"].labels(),
+        about["annotations"].mapping(),
+        owners[0] if owners else None,
+    )
 
 
 def container(view: View) -> Container:
@@ -212,11 +228,24 @@ def container(view: View) -> Container:
         value = entry["value"].value
         if isinstance(value, str) and value:
             environment.append((entry["name"].text(), value))
-    ports = tuple(port["hostPort"].whole(0, most=65535) for port in view["ports"].items() if port["hostPort"])
+    ports = tuple(
+        port["hostPort"].whole(0, most=65535) for port in view["ports"].items() if port["hostPort"]
+    )
     asked = {**resources["limits"].mapping(), **requests.mapping()}
-    extended = tuple(sorted(key for key in asked if LABEL_KEY.fullmatch(key) and key not in _ORDINARY))
+    extended = tuple(
+        sorted(key for key in asked if LABEL_KEY.fullmatch(key) and key not in _ORDINARY)
+    )
     name, sidecar = view["name"].text("?"), view["restartPolicy"].value == "Always"
-    return Container(view, name, amounts(requests), amounts(resources["limits"]), sidecar, environment, ports, extended)
+    return Container(
+        view,
+        name,
+        amounts(requests),
+        amounts(resources["limits"]),
+        sidecar,
+        environment,
+        ports,
+        extended,
+    )
 
 
 _ORDINARY = {"cpu", "memory", "ephemeral-storage"}
@@ -230,11 +259,23 @@ def pod_spec(view: View) -> PodSpec:
     inits = [container(c) for c in view["initContainers"].items()]
     volumes = [_volume(v) for v in view["volumes"].items()]
     own, overhead = amounts(view["resources"]["requests"]), amounts(view["overhead"])
-    return PodSpec(view, containers, inits, own, overhead, view["nodeName"].name(), view["nodeSelector"].labels(), volumes)
+    return PodSpec(
+        view,
+        containers,
+        inits,
+        own,
+        overhead,
+        view["nodeName"].name(),
+        view["nodeSelector"].labels(),
+        volumes,
+    )
 
 
 def _volume(view: View) -> tuple[str, str, str]:
-    kind = next((key for key, value in view.mapping().items() if key != "name" and value is not None), "emptyDir")
+    kind = next(
+        (key for key, value in view.mapping().items() if key != "name" and value is not None),
+        "emptyDir",
+    )
     claim = view[kind]["claimName"].text() if kind == "persistentVolumeClaim" else ""
     return view["name"].text("?"), kind, claim
 
@@ -242,7 +283,9 @@ def _volume(view: View) -> tuple[str, str, str]:
 def pod(view: View, about: Meta) -> Pod:
     """Read a pod."""
     phase = view["status"]["phase"].text("Running" if view["spec"]["nodeName"] else "Pending")
-    return Pod(about, pod_spec(view["spec"]), phase, bool(about.view["metadata"]["deletionTimestamp"]))
+    return Pod(
+        about, pod_spec(view["spec"]), phase, bool(about.view["metadata"]["deletionTimestamp"])
+    )
 
 
 def workload(view: View, about: Meta) -> Workload:
@@ -262,8 +305,13 @@ def workload(view: View, about: Meta) -> Workload:
     if not template:
         raise spec.fault("no template of pods", "give spec.template")
     annotations = template["metadata"]["annotations"].mapping()
-    labels, recreates = template["metadata"]["labels"].labels(), spec["strategy"]["type"].value == "Recreate"
-    return Workload(kind, about, pod_spec(template["spec"]), replicas, labels, annotations, deadline, recreates)
+    labels, recreates = (
+        template["metadata"]["labels"].labels(),
+        spec["strategy"]["type"].value == "Recreate",
+    )
+    return Workload(
+        kind, about, pod_spec(template["spec"]), replicas, labels, annotations, deadline, recreates
+    )
 
 
 def node(view: View, about: Meta) -> Node:
@@ -271,9 +319,18 @@ def node(view: View, about: Meta) -> Node:
     status, spec = view["status"], view["spec"]
     cpu, memory = amounts(status["allocatable"], capacity=True)
     if cpu is None or memory is None:
-        raise (status if status else view).fault("a node without allocatable cpu and memory", "give the output of kubectl get nodes -o json")
-    ready = all(c["status"].text() == "True" for c in status["conditions"].items() if c["type"].value == "Ready")
-    taints = [(t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()]
+        raise (status if status else view).fault(
+            "a node without allocatable cpu and memory",
+            "give the output of kubectl get nodes -o json",
+        )
+    ready = all(
+        c["status"].text() == "True"
+        for c in status["conditions"].items()
+        if c["type"].value == "Ready"
+    )
+    taints = [
+        (t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()
+    ]
     pods = quantity(status["allocatable"]["pods"], _count)
     return Node("Node", about, cpu, memory, pods, ready, spec["unschedulable"].flag(), taints)
 
@@ -287,20 +344,43 @@ def member(view: View, about: Meta) -> Node:
     summary, spec = view["status"]["resourceSummary"], view["spec"]
     cpu, memory = amounts(summary["allocatable"], capacity=True)
     if cpu is None or memory is None:
-        raise view.fault("a cluster without status.resourceSummary.allocatable", "give the output of kubectl get clusters -o json of Karmada")
+        raise view.fault(
+            "a cluster without status.resourceSummary.allocatable",
+            "give the output of kubectl get clusters -o json of Karmada",
+        )
     used = amounts(summary["allocated"])
-    for key, text in (("topology.kubernetes.io/region", spec["region"].text()), ("topology.kubernetes.io/zone", spec["zone"].text())):
+    for key, text in (
+        ("topology.kubernetes.io/region", spec["region"].text()),
+        ("topology.kubernetes.io/zone", spec["zone"].text()),
+    ):
         if text:
             about.labels = {**about.labels, key: text}
-    ready = all(c["status"].text() == "True" for c in view["status"]["conditions"].items() if c["type"].value == "Ready")
-    taints = [(t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()]
-    return Node("Cluster", about, max(0, cpu - (used[0] or 0)), max(0, memory - (used[1] or 0)), None, ready, False, taints)
+    ready = all(
+        c["status"].text() == "True"
+        for c in view["status"]["conditions"].items()
+        if c["type"].value == "Ready"
+    )
+    taints = [
+        (t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()
+    ]
+    return Node(
+        "Cluster",
+        about,
+        max(0, cpu - (used[0] or 0)),
+        max(0, memory - (used[1] or 0)),
+        None,
+        ready,
+        False,
+        taints,
+    )
 
 
 def service(view: View, about: Meta) -> Service:
     """Read a service."""
     spec = view["spec"]
-    return Service(about, spec["selector"].labels(), spec["type"].text("ClusterIP"), spec["clusterIP"].text())
+    return Service(
+        about, spec["selector"].labels(), spec["type"].text("ClusterIP"), spec["clusterIP"].text()
+    )
 
 
 def budget(view: View, about: Meta) -> Budget:
@@ -326,14 +406,27 @@ def holds(term: View, labels: dict[str, str]) -> bool:
     DocumentError
         An unknown operator.
     """
-    key, operator, value = term["key"].text(), term["operator"].text(), labels.get(term["key"].text())
+    key, operator, value = (
+        term["key"].text(),
+        term["operator"].text(),
+        labels.get(term["key"].text()),
+    )
     values = [v.text() for v in term["values"].items()]
     if operator in ("In", "NotIn"):
         return (value is not None and value in values) == (operator == "In")
     if operator in ("Exists", "DoesNotExist"):
         return (value is not None) == (operator == "Exists")
     if operator in ("Gt", "Lt") and len(values) == 1:
-        if value is None or not value.isdecimal() or not values[0].lstrip("-").isdecimal() or len(value) > 20 or len(values[0]) > 20:
+        if (
+            value is None
+            or not value.isdecimal()
+            or not values[0].lstrip("-").isdecimal()
+            or len(value) > 20
+            or len(values[0]) > 20
+        ):
             return False
         return int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
-    raise term.fault(f"the operator {operator[:40]!r} of {key[:60]!r} is not legal", "legal: In, NotIn, Exists, DoesNotExist, Gt, Lt")
+    raise term.fault(
+        f"the operator {operator[:40]!r} of {key[:60]!r} is not legal",
+        "legal: In, NotIn, Exists, DoesNotExist, Gt, Lt",
+    )

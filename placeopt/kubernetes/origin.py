@@ -108,7 +108,11 @@ class Origin(Record):
         """
         wanted = key(name, application)
         if wanted not in self.items:
-            raise DocumentError(f"no origin of {wanted!r}", path="items", remedy=did_you_mean(wanted, list(self.items)[:50]))
+            raise DocumentError(
+                f"no origin of {wanted!r}",
+                path="items",
+                remedy=did_you_mean(wanted, list(self.items)[:50]),
+            )
         return self.items[wanted]
 
     def check(self, problem: Problem, file: str | None = None) -> None:
@@ -122,7 +126,12 @@ class Origin(Record):
         mine = problem.instance_name
         if mine.sha256 != self.instance.sha256:
             text = f"this origin belongs to {self.instance.name!r} ({self.instance.sha256[:12]}), not to {mine.name!r} ({mine.sha256[:12]})"
-            raise DocumentError(text, file=file, path="instance", remedy="import again, or give the origin file of this instance")
+            raise DocumentError(
+                text,
+                file=file,
+                path="instance",
+                remedy="import again, or give the origin file of this instance",
+            )
 
 
 def key(name: str, application: str | None = None) -> str:
@@ -159,7 +168,11 @@ def read(path: str | os.PathLike[str]) -> Origin:
     document = read_json(path)
     what = what_is(document)
     if what not in (None, "an origin"):
-        raise DocumentError(f"this is {what}, not an origin", file=str(path), remedy="`placeopt import kubernetes` writes it beside the instance")
+        raise DocumentError(
+            f"this is {what}, not an origin",
+            file=str(path),
+            remedy="`placeopt import kubernetes` writes it beside the instance",
+        )
     origin: Origin = validate(Origin, document, file=str(path))
     return origin
 

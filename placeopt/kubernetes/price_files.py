@@ -25,13 +25,26 @@ from placeopt.kubernetes.reading import LABEL, STDIN, View, read, read_text
 from placeopt.kubernetes.tables import Row, decimal, rows
 
 _OPENCOST = ("InstanceID", "AssetClass", "MarketPriceHourly")
-_OPENCOST_MORE = ("EndTimestamp", "EndTimeStamp", "Region", "InstanceIDField", "InstanceType", "Version")
+_OPENCOST_MORE = (
+    "EndTimestamp",
+    "EndTimeStamp",
+    "Region",
+    "InstanceIDField",
+    "InstanceType",
+    "Version",
+)
 _TYPE_KEYS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _MOST_OFFERS = 200_000
 _REMEDY = "legal: an on-demand table, the spot advisor of AWS, CSV of OpenCost or with location,size, or NodeOverlays"
 
 
-def read_prices(paths: Iterable[str | os.PathLike[str]], notes: Notes, overlays: Sequence[Overlay] = (), *, system: str = "Linux") -> Book:
+def read_prices(
+    paths: Iterable[str | os.PathLike[str]],
+    notes: Notes,
+    overlays: Sequence[Overlay] = (),
+    *,
+    system: str = "Linux",
+) -> Book:
     """Return the book that files describe together, after their overlays and `overlays`.
 
     Raises
@@ -48,7 +61,9 @@ def read_prices(paths: Iterable[str | os.PathLike[str]], notes: Notes, overlays:
             _read_object(view, book, theirs, notes, system)
     book.settle(notes)
     if not book.offers and not book.nodes:
-        raise DocumentError("no prices", file=", ".join(map(str, paths)), path="line 1", remedy=_REMEDY)
+        raise DocumentError(
+            "no prices", file=", ".join(map(str, paths)), path="line 1", remedy=_REMEDY
+        )
     apply(book, _winning(theirs), notes)
     apply(book, overlays, notes)
     return book
@@ -62,7 +77,9 @@ def _is_table(path: str | os.PathLike[str]) -> bool:
     return "," in first and not first.startswith(("{", "[", "-", "#")) and ": " not in first
 
 
-def _read_object(view: View, book: Book, overlays: list[tuple[float, str, Overlay]], notes: Notes, system: str) -> None:
+def _read_object(
+    view: View, book: Book, overlays: list[tuple[float, str, Overlay]], notes: Notes, system: str
+) -> None:
     found = view.value if isinstance(view.value, dict) else {}
     if "usd_per_hour" in found:
         for location, sizes in _each(view["usd_per_hour"]):
@@ -84,7 +101,10 @@ def _each(view: View) -> Iterable[tuple[str, View]]:
         raise view.fault(f"more than {_MOST_OFFERS:,} entries", "give a shorter table")
     for key in keys:
         if not key or not LABEL.fullmatch(key):
-            raise view[key].fault(f"{key[:60]!a} is no name of a place or a machine", "legal: letters, digits, -, _ and ., up to 63")
+            raise view[key].fault(
+                f"{key[:60]!a} is no name of a place or a machine",
+                "legal: letters, digits, -, _ and ., up to 63",
+            )
         yield key, view[key]
 
 
@@ -99,7 +119,9 @@ def _read_own(view: View, book: Book, notes: Notes) -> None:
         location, size = (offer[key].text() for key in ("location", "size"))
         for key, name in (("location", location), ("size", size)):
             if not name or not LABEL.fullmatch(name):
-                raise offer[key].fault(f"{name[:60]!a} is no {key}", "legal: letters, digits, -, _ and ., up to 63")
+                raise offer[key].fault(
+                    f"{name[:60]!a} is no {key}", "legal: letters, digits, -, _ and ., up to 63"
+                )
         book.put(location, size, {key: _number(offer[key]) for key in NUMBERS if offer[key]}, notes)
     for name, price in _each(view["nodes"]):
         book.nodes[name] = _number(price)
@@ -107,15 +129,26 @@ def _read_own(view: View, book: Book, notes: Notes) -> None:
 
 def _read_advisor(view: View, book: Book, notes: Notes, system: str) -> None:
     shares = _shares(view, notes)
-    sizes = {size: {"cpu_cores": _number(entry["cores"]), "memory_gib": _number(entry["ram_gb"])} for size, entry in _each(view["instance_types"])}
+    sizes = {
+        size: {"cpu_cores": _number(entry["cores"]), "memory_gib": _number(entry["ram_gb"])}
+        for size, entry in _each(view["instance_types"])
+    }
     for location, systems in _each(view["spot_advisor"]):
         for size, entry in _each(systems[system]):
             kind = entry["r"].whole(0, most=100)
             if kind not in shares:
-                raise entry["r"].fault(f"the range {kind} is not one of the file", f"legal: {', '.join(map(str, shares))}")
-            book.put(location, size, {**sizes.get(size, {}), "spot_interruption": shares[kind]}, notes)
+                raise entry["r"].fault(
+                    f"the range {kind} is not one of the file",
+                    f"legal: {', '.join(map(str, shares))}",
+                )
+            book.put(
+                location, size, {**sizes.get(size, {}), "spot_interruption": shares[kind]}, notes
+            )
             book.savings[location, size] = _number(entry["s"], most=100)
-    notes.add("assumption", f"spot prices: on demand less the savings of the advisor ({system}); interruption: the upper end of its class")
+    notes.add(
+        "assumption",
+        f"spot prices: on demand less the savings of the advisor ({system}); interruption: the upper end of its class",
+    )
 
 
 def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
@@ -125,10 +158,15 @@ def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
         label, index = entry["label"].text(), entry["index"].whole(0, most=100)
         value = decimal(label.strip("<>% ").rpartition("-")[2])
         if value is None or not 0 <= value <= 95:
-            raise entry.fault(f"the range {label[:40]!a} cannot be read", "legal: such as <5%, 5-10%, >20%")
+            raise entry.fault(
+                f"the range {label[:40]!a} cannot be read", "legal: such as <5%, 5-10%, >20%"
+            )
         if label.startswith(">"):
             value += 5
-            notes.add("assumption", f"the class of interruption {label} has no upper end: {value} per cent")
+            notes.add(
+                "assumption",
+                f"the class of interruption {label} has no upper end: {value} per cent",
+            )
         found[index] = value / 100
     return found
 
@@ -140,27 +178,49 @@ def _read_csv(path: str | os.PathLike[str], book: Book, notes: Notes) -> None:
             _opencost(row, book, notes)
         return
     for row in rows(path, ("location", "size"), NUMBERS):
-        numbers = {key: value for key in NUMBERS if (value := row.number(key, most="1" if key == "spot_interruption" else "1e6")) is not None}
-        if not set(PRICES.values()) & numbers.keys() and not {"cpu_cores", "memory_gib"} & numbers.keys():
+        numbers = {
+            key: value
+            for key in NUMBERS
+            if (value := row.number(key, most="1" if key == "spot_interruption" else "1e6"))
+            is not None
+        }
+        if (
+            not set(PRICES.values()) & numbers.keys()
+            and not {"cpu_cores", "memory_gib"} & numbers.keys()
+        ):
             raise row.fault("neither a price nor a size", f"fill in one of {', '.join(NUMBERS)}")
         book.put(row.word("location"), row.word("size"), numbers, notes)
 
 
 def _opencost(row: Row, book: Book, notes: Notes) -> None:
-    price, asset, by = row.number("MarketPriceHourly", most="1e6"), row.cells["AssetClass"].lower(), row.cells.get("InstanceIDField", "")
+    price, asset, by = (
+        row.number("MarketPriceHourly", most="1e6"),
+        row.cells["AssetClass"].lower(),
+        row.cells.get("InstanceIDField", ""),
+    )
     if asset != "node":
         notes.add("ignored", f"OpenCost: prices of the class {asset[:20]!a}", f"line {row.line}")
         return
     if price is None:
         raise row.fault("MarketPriceHourly is empty", "fill it in")
-    kind = row.cells.get("InstanceType") or (row.cells["InstanceID"] if by.removeprefix("metadata.labels.") in _TYPE_KEYS else "")
+    kind = row.cells.get("InstanceType") or (
+        row.cells["InstanceID"] if by.removeprefix("metadata.labels.") in _TYPE_KEYS else ""
+    )
     if by == "metadata.name":
         book.nodes[row.cells["InstanceID"]] = price
     elif kind:
-        place = Row(row.file, row.line, {"Region": row.cells.get("Region", ""), "InstanceType": kind})
-        book.put(place.word("Region"), place.word("InstanceType"), {PRICES["on-demand"]: price}, notes)
+        place = Row(
+            row.file, row.line, {"Region": row.cells.get("Region", ""), "InstanceType": kind}
+        )
+        book.put(
+            place.word("Region"), place.word("InstanceType"), {PRICES["on-demand"]: price}, notes
+        )
     else:
-        notes.add("ignored", "OpenCost: prices of nodes by other fields than metadata.name and the instance type", f"line {row.line}")
+        notes.add(
+            "ignored",
+            "OpenCost: prices of nodes by other fields than metadata.name and the instance type",
+            f"line {row.line}",
+        )
 
 
 # -- overlays of Karpenter ---------------------------------------------------------------------------------------------
@@ -180,7 +240,10 @@ def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, Overlay]]:
     for term in spec["requirements"].items():
         key, operator = term["key"].text(), term["operator"].text()
         if key not in _FIELDS or operator not in ("In", "NotIn"):
-            raise term.fault(f"{key[:60]!a} {operator[:20]!a} is not read", f"legal: In or NotIn of {', '.join(_FIELDS)}")
+            raise term.fault(
+                f"{key[:60]!a} {operator[:20]!a} is not read",
+                f"legal: In or NotIn of {', '.join(_FIELDS)}",
+            )
         tests.append((_FIELDS[key], operator, {v.text() for v in term["values"].items()}))
     change = spec["price"] if spec["price"] else spec["priceAdjustment"]
     if not change:
@@ -188,10 +251,16 @@ def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, Overlay]]:
         return []
     found = amount(str(change.value))
     if found is None or (found[0] == "set") != bool(spec["price"]):
-        raise change.fault(f"{str(change.value)[:40]!a} is no change of a price", "legal: price 0.2, priceAdjustment +10% or -0.05")
+        raise change.fault(
+            f"{str(change.value)[:40]!a} is no change of a price",
+            "legal: price 0.2, priceAdjustment +10% or -0.05",
+        )
 
     def matches(location: str, size: str, pricing: str) -> bool:
-        return all((get(location, size, pricing) in values) == (operator == "In") for get, operator, values in tests)
+        return all(
+            (get(location, size, pricing) in values) == (operator == "In")
+            for get, operator, values in tests
+        )
 
     return [(spec["weight"].number(0.0, most=10_000), name, Overlay(matches, *found))]
 
@@ -201,6 +270,8 @@ def _winning(overlays: list[tuple[float, str, Overlay]]) -> list[Overlay]:
     ranked = [o for _, _, o in sorted(overlays, key=lambda entry: (-entry[0], entry[1]))]
 
     def only(k: int) -> Callable[[str, str, str], bool]:
-        return lambda *place: ranked[k].matches(*place) and not any(o.matches(*place) for o in ranked[:k])
+        return lambda *place: (
+            ranked[k].matches(*place) and not any(o.matches(*place) for o in ranked[:k])
+        )
 
     return [Overlay(only(k), o.kind, o.amount) for k, o in enumerate(ranked)]

@@ -25,7 +25,11 @@ from placeopt.kubernetes.objects import Node
 from placeopt.kubernetes.tables import decimal
 
 FORMAT = "placeopt/prices@1"
-PRICES = {"on-demand": "on_demand_usd_per_hour", "reserved": "reserved_usd_per_hour", "spot": "spot_usd_per_hour"}
+PRICES = {
+    "on-demand": "on_demand_usd_per_hour",
+    "reserved": "reserved_usd_per_hour",
+    "spot": "spot_usd_per_hour",
+}
 NUMBERS = ("cpu_cores", "memory_gib", *PRICES.values(), "spot_interruption")
 #: Decimals of a price.
 _DIGITS = Decimal("1e-9")
@@ -46,7 +50,11 @@ class Book:
         offer = self.offers.setdefault((location, size), {})
         for key, value in numbers.items():
             if offer.get(key, value) != value:
-                notes.add("assumption", f"{key} differs between the files: the later counts", f"{location} {size}")
+                notes.add(
+                    "assumption",
+                    f"{key} differs between the files: the later counts",
+                    f"{location} {size}",
+                )
             offer[key] = value
 
     def settle(self, notes: Notes) -> None:
@@ -57,19 +65,30 @@ class Book:
             if "spot_usd_per_hour" in offer:
                 continue
             if base is None:
-                notes.add("left-out", "spot savings without an on-demand price", f"{location} {size}")
+                notes.add(
+                    "left-out", "spot savings without an on-demand price", f"{location} {size}"
+                )
                 offer.pop("spot_interruption", None)
             else:
-                offer["spot_usd_per_hour"] = (base * (100 - saving) / 100).quantize(_DIGITS).normalize()
+                offer["spot_usd_per_hour"] = (
+                    (base * (100 - saving) / 100).quantize(_DIGITS).normalize()
+                )
         for place in list(self.offers):
             if not set(PRICES.values()) & self.offers[place].keys():
                 del self.offers[place]
 
     def document(self) -> dict[str, Any]:
         """Return the book as a JSON document."""
-        offers = [{"location": a, "size": b, **{k: float(o[k]) for k in NUMBERS if k in o}} for (a, b), o in self.offers.items()]
+        offers = [
+            {"location": a, "size": b, **{k: float(o[k]) for k in NUMBERS if k in o}}
+            for (a, b), o in self.offers.items()
+        ]
         found: dict[str, Any] = {"format": FORMAT, "offers": offers}
-        return found | ({"nodes": {name: float(price) for name, price in self.nodes.items()}} if self.nodes else {})
+        return found | (
+            {"nodes": {name: float(price) for name, price in self.nodes.items()}}
+            if self.nodes
+            else {}
+        )
 
     def price(self, node: Node, region: str | None, notes: Notes) -> float | None:
         """Return what a node costs in USD per hour: its own price, else that of its machine type in its region; None where unknown."""
@@ -84,7 +103,14 @@ class Book:
         if place is None and len(places) > 1:
             notes.add("assumption", f"nodes without a region: prices of {places[0]}", node.name)
         offer = self.offers.get((places[0], kind), {})
-        lease = (node.label("karpenter.sh/capacity-type", "eks.amazonaws.com/capacityType") or "on-demand").lower().replace("_", "-")
+        lease = (
+            (
+                node.label("karpenter.sh/capacity-type", "eks.amazonaws.com/capacityType")
+                or "on-demand"
+            )
+            .lower()
+            .replace("_", "-")
+        )
         wanted = PRICES["spot"] if lease == "spot" else PRICES["on-demand"]
         if wanted not in offer and PRICES["on-demand"] in offer:
             notes.add("assumption", f"no {lease} price: that on demand", node.name)
@@ -141,7 +167,9 @@ def overlay(text: str) -> Overlay:
     location, slash, size = place.rpartition("/")
     found = amount(change.strip())
     if not size or found is None or (colon and pricing not in PRICES):
-        raise UsageError(f"--overlay {text!r}; legal: SIZE=CHANGE, LOCATION/SIZE=CHANGE, SIZE:spot=CHANGE with CHANGE such as -20%, +0.05 or 0.2")
+        raise UsageError(
+            f"--overlay {text!r}; legal: SIZE=CHANGE, LOCATION/SIZE=CHANGE, SIZE:spot=CHANGE with CHANGE such as -20%, +0.05 or 0.2"
+        )
     where = location if slash else "*"
 
     def matches(a: str, b: str, p: str) -> bool:
@@ -159,9 +187,15 @@ def apply(book: Book, overlays: Sequence[Overlay], notes: Notes) -> None:
                 continue
             if key not in offer and pricing == "spot" and "spot_interruption" not in offer:
                 continue  # how often spot is taken away is not known: no such offer
-            value = next((o.amount for o in reversed(mine) if o.kind == "set"), offer.get(key, Decimal(0)))
+            value = next(
+                (o.amount for o in reversed(mine) if o.kind == "set"), offer.get(key, Decimal(0))
+            )
             for o in mine:
                 value = value * (100 + o.amount) / 100 if o.kind == "percent" else value
             value += sum((o.amount for o in mine if o.kind == "fixed"), Decimal(0))
             offer[key] = max(Decimal(0), value).quantize(_DIGITS).normalize()
-            notes.add("assumption", "prices changed by overlays: percentages first, then fixed amounts", f"{location} {size} {pricing}")
+            notes.add(
+                "assumption",
+                "prices changed by overlays: percentages first, then fixed amounts",
+                f"{location} {size} {pricing}",
+            )

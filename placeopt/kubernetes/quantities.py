@@ -14,13 +14,29 @@ from typing import Any
 
 from placeopt.errors import DocumentError
 
-_FORM = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?(Ki|Mi|Gi|Ti|Pi|Ei|[numkKMGTPE])?", re.ASCII)
+_FORM = re.compile(
+    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?(Ki|Mi|Gi|Ti|Pi|Ei|[numkKMGTPE])?",
+    re.ASCII,
+)
 _FACTOR = {
-    "": Fraction(1), "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000),
-    "k": Fraction(1000), "K": Fraction(1000), "M": Fraction(10**6), "G": Fraction(10**9), "T": Fraction(10**12),
-    "P": Fraction(10**15), "E": Fraction(10**18),
-    "Ki": Fraction(2**10), "Mi": Fraction(2**20), "Gi": Fraction(2**30), "Ti": Fraction(2**40), "Pi": Fraction(2**50), "Ei": Fraction(2**60),
-}  # fmt: skip
+    "": Fraction(1),
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "k": Fraction(1000),
+    "K": Fraction(1000),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+    "Ki": Fraction(2**10),
+    "Mi": Fraction(2**20),
+    "Gi": Fraction(2**30),
+    "Ti": Fraction(2**40),
+    "Pi": Fraction(2**50),
+    "Ei": Fraction(2**60),
+}
 #: Longer texts and larger exponents are refused before they are computed.
 MOST_CHARACTERS, MOST_EXPONENT = 64, 40
 #: The largest amount that Kubernetes holds.
@@ -64,7 +80,10 @@ def _parse(text: str) -> Fraction:
 
 
 def _long(text: str) -> Fraction:
-    raise DocumentError(f"{text[:20]!r}... is no quantity", remedy=f"legal: at most {MOST_CHARACTERS} characters, such as 100m or 128Mi")
+    raise DocumentError(
+        f"{text[:20]!r}... is no quantity",
+        remedy=f"legal: at most {MOST_CHARACTERS} characters, such as 100m or 128Mi",
+    )
 
 
 def _fault(value: Any) -> DocumentError:
@@ -73,13 +92,17 @@ def _fault(value: Any) -> DocumentError:
 
 
 def _too_large(digits: int) -> DocumentError:
-    return DocumentError(f"a quantity of about {digits} digits is too large", remedy="legal: up to 2^63 - 1")
+    return DocumentError(
+        f"a quantity of about {digits} digits is too large", remedy="legal: up to 2^63 - 1"
+    )
 
 
 def _amount(value: Any) -> Fraction:
     amount = parse(value)
     if amount < 0:
-        raise DocumentError(f"{str(value)[:60]!r} is negative", remedy="legal: an amount of at least 0")
+        raise DocumentError(
+            f"{str(value)[:60]!r} is negative", remedy="legal: an amount of at least 0"
+        )
     return amount
 
 

@@ -29,7 +29,9 @@ _BRACKET = re.compile(r"\s*[\[{]")
 #: Objects: names of machines, pods, services. Labels: values such as a zone.
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
-LABEL_KEY = re.compile(r"([A-Za-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
+LABEL_KEY = re.compile(
+    r"([A-Za-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII
+)
 
 
 class Source:
@@ -50,15 +52,30 @@ class View:
 
     __slots__ = ("document", "key", "parent", "source", "value")
 
-    def __init__(self, value: Any, source: Source, document: int = 0, parent: View | None = None, key: Any = None):
-        self.value, self.source, self.document, self.parent, self.key = value, source, document, parent, key
+    def __init__(
+        self,
+        value: Any,
+        source: Source,
+        document: int = 0,
+        parent: View | None = None,
+        key: Any = None,
+    ):
+        self.value, self.source, self.document, self.parent, self.key = (
+            value,
+            source,
+            document,
+            parent,
+            key,
+        )
 
     def __getitem__(self, key: str) -> View:
         value = self.value
         if value is None:
             return View(None, self.source, self.document, self, key)
         if not isinstance(value, dict):
-            raise self.fault(f"{_shown(value)} where a mapping is expected", f"give a mapping with {key!r}")
+            raise self.fault(
+                f"{_shown(value)} where a mapping is expected", f"give a mapping with {key!r}"
+            )
         return View(value.get(key), self.source, self.document, self, key)
 
     def __bool__(self) -> bool:
@@ -87,14 +104,20 @@ class View:
         if self.value is None:
             return default
         if not isinstance(self.value, str):
-            raise self.fault(f"{_shown(self.value)} where a text is expected", "give a text, in quotes if it looks like a number")
+            raise self.fault(
+                f"{_shown(self.value)} where a text is expected",
+                "give a text, in quotes if it looks like a number",
+            )
         return self.value
 
     def name(self, default: str = "") -> str:
         """Return the name of an object, as Kubernetes allows it."""
         text = self.text(default)
         if text != default and not NAME.fullmatch(text):
-            raise self.fault(f"{_shown(text)} is no name of Kubernetes", "legal: lower-case letters, digits, - and ., up to 253")
+            raise self.fault(
+                f"{_shown(text)} is no name of Kubernetes",
+                "legal: lower-case letters, digits, - and ., up to 253",
+            )
         return text
 
     def labels(self) -> dict[str, str]:
@@ -102,9 +125,14 @@ class View:
         found = self.mapping()
         for key, value in found.items():
             if not isinstance(value, str) or not LABEL.fullmatch(value):
-                raise self[key].fault(f"{_shown(value)} is no value of a label", "legal: letters, digits, -, _ and ., up to 63; numbers in quotes")
+                raise self[key].fault(
+                    f"{_shown(value)} is no value of a label",
+                    "legal: letters, digits, -, _ and ., up to 63; numbers in quotes",
+                )
             if not LABEL_KEY.fullmatch(key):
-                raise self[key].fault(f"{_shown(key)} is no key of a label", "legal: such as app or example.org/app")
+                raise self[key].fault(
+                    f"{_shown(key)} is no key of a label", "legal: such as app or example.org/app"
+                )
         return found
 
     def whole(self, default: int, *, most: int = 10**6) -> int:
@@ -113,7 +141,9 @@ class View:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-            raise self.fault(f"{_shown(value)} is not legal", f"legal: a whole number, 0 to {most:,}")
+            raise self.fault(
+                f"{_shown(value)} is not legal", f"legal: a whole number, 0 to {most:,}"
+            )
         return value
 
     def number(self, default: float, *, most: float = 1e9) -> float:
@@ -130,7 +160,9 @@ class View:
         if self.value is None:
             return default
         if not isinstance(self.value, bool):
-            raise self.fault(f"{_shown(self.value)} where true or false is expected", "give true or false")
+            raise self.fault(
+                f"{_shown(self.value)} where true or false is expected", "give true or false"
+            )
         return self.value
 
     @property
@@ -178,9 +210,15 @@ def read(path: str | os.PathLike[str]) -> list[View]:
         return [View(document, Source(file, text, is_json=True))]
     _no_control(text, file)
     if count > MOST_YAML_BYTES:
-        raise DocumentError(f"more than {MOST_YAML_BYTES // 2**20} MiB of YAML", file=file, remedy="give JSON: kubectl get ... -o json")
+        raise DocumentError(
+            f"more than {MOST_YAML_BYTES // 2**20} MiB of YAML",
+            file=file,
+            remedy="give JSON: kubectl get ... -o json",
+        )
     source = Source(file, text, is_json=False)
-    return [View(value, source, k) for k, (value, _) in enumerate(yaml_reading.documents(text, file))]
+    return [
+        View(value, source, k) for k, (value, _) in enumerate(yaml_reading.documents(text, file))
+    ]
 
 
 def read_text(path: str | os.PathLike[str]) -> tuple[str, str]:
@@ -193,7 +231,12 @@ def read_text(path: str | os.PathLike[str]) -> tuple[str, str]:
     """
     file, text, count = _text(str(path))
     if count > MOST_YAML_BYTES:
-        raise DocumentError(f"more than {MOST_YAML_BYTES // 2**20} MiB", file=file, path="line 1", remedy="give a shorter table")
+        raise DocumentError(
+            f"more than {MOST_YAML_BYTES // 2**20} MiB",
+            file=file,
+            path="line 1",
+            remedy="give a shorter table",
+        )
     _no_control(text, file)
     return file, text
 
@@ -201,7 +244,9 @@ def read_text(path: str | os.PathLike[str]) -> tuple[str, str]:
 def _no_control(text: str, file: str) -> None:
     if control := _CONTROL.search(text):
         line = text.count("\n", 0, control.start()) + 1
-        raise yaml_reading.fault(file, line, f"the control character {control[0]!a}", "give a text file")
+        raise yaml_reading.fault(
+            file, line, f"the control character {control[0]!a}", "give a text file"
+        )
 
 
 def _text(path: str) -> tuple[str, str, int]:
@@ -213,29 +258,48 @@ def _text(path: str) -> tuple[str, str, int]:
             with open(path, "rb") as stream:
                 raw = stream.read(MOST_JSON_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise DocumentError(getattr(error, "strerror", None) or str(error), file=file, remedy="give the path of a readable file") from None
+        raise DocumentError(
+            getattr(error, "strerror", None) or str(error),
+            file=file,
+            remedy="give the path of a readable file",
+        ) from None
     if len(raw) > MOST_JSON_BYTES:
-        raise DocumentError(f"more than {MOST_JSON_BYTES // 2**20} MiB", file=file, remedy="split the file, or name fewer resources")
+        raise DocumentError(
+            f"more than {MOST_JSON_BYTES // 2**20} MiB",
+            file=file,
+            remedy="split the file, or name fewer resources",
+        )
     try:
         return file, raw.decode("utf-8-sig"), len(raw)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise yaml_reading.fault(file, line, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+        raise yaml_reading.fault(
+            file, line, f"byte {error.start} is not UTF-8", "save the file as UTF-8"
+        ) from None
 
 
 def _json(text: str, file: str) -> Any:
     """Return a JSON document; None where the text is rather YAML that begins with a brace."""
     if sum(map(text.count, ",[{")) > MOST_JSON_VALUES:
-        raise yaml_reading.fault(file, 1, f"more than {MOST_JSON_VALUES:,} values", "name fewer resources, or split the file")
+        raise yaml_reading.fault(
+            file,
+            1,
+            f"more than {MOST_JSON_VALUES:,} values",
+            "name fewer resources, or split the file",
+        )
     try:
         return parse_json(text)
     except DocumentError as error:
         if not error.problem.startswith("not JSON"):
-            raise yaml_reading.fault(file, _line_of_fault(text, file, error.problem), error.problem, "mend the file") from None
+            raise yaml_reading.fault(
+                file, _line_of_fault(text, file, error.problem), error.problem, "mend the file"
+            ) from None
         if not re.match(r'\s*[\[{]\s*["\[{]', text):
             return None
         found = re.search(r"line (\d+)", error.problem)
-        raise yaml_reading.fault(file, int(found[1]) if found else 1, error.problem, "give one complete JSON document") from None
+        raise yaml_reading.fault(
+            file, int(found[1]) if found else 1, error.problem, "give one complete JSON document"
+        ) from None
 
 
 def _line_of_fault(text: str, file: str, problem: str) -> int:
@@ -251,12 +315,20 @@ def _line_of_fault(text: str, file: str, problem: str) -> int:
 
 def with_line(error: DocumentError, path: str | os.PathLike[str]) -> DocumentError:
     """Return an error about a value of a JSON file with the line on which the value stands."""
-    steps = tuple(int(part) if part.isdecimal() else part for part in re.findall(r"[^.\[\]]+", error.path or ""))
+    steps = tuple(
+        int(part) if part.isdecimal() else part
+        for part in re.findall(r"[^.\[\]]+", error.path or "")
+    )
     try:
         line = read(path)[0].source.line(0, steps)
     except (DocumentError, IndexError):
         return error.in_file(str(path))
-    return DocumentError(error.problem, file=str(path), path=f"line {line}" + (f", {error.path}" if error.path else ""), remedy=error.remedy)
+    return DocumentError(
+        error.problem,
+        file=str(path),
+        path=f"line {line}" + (f", {error.path}" if error.path else ""),
+        remedy=error.remedy,
+    )
 
 
 _SKIP = JSONDecoder().raw_decode
@@ -298,5 +370,3 @@ def _member(text: str, at: int, step: Any) -> int | None:
             at = _blank(text, at + 1)
         count += 1
     return None
-
-

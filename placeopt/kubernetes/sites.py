@@ -17,7 +17,19 @@ from placeopt.kubernetes.sizes import Size
 from placeopt.kubernetes.tables import Row, rows
 from placeopt.kubernetes.units import Unit
 
-_COLUMNS = ("name", "cpu", "memory", "zone", "region", "layer", "instance_type", "price", "user_latency_ms", "count", "labels")
+_COLUMNS = (
+    "name",
+    "cpu",
+    "memory",
+    "zone",
+    "region",
+    "layer",
+    "instance_type",
+    "price",
+    "user_latency_ms",
+    "count",
+    "labels",
+)
 _LABELS = (
     ("zone", "topology.kubernetes.io/zone"),
     ("region", "topology.kubernetes.io/region"),
@@ -50,7 +62,14 @@ class Site:
     units: list[Unit] = field(default_factory=list)
 
 
-def site(cluster: Cluster, found: Sequence[Unit], notes: Notes, *, drain: Iterable[str] = (), drain_cordoned: bool = False) -> Site:
+def site(
+    cluster: Cluster,
+    found: Sequence[Unit],
+    notes: Notes,
+    *,
+    drain: Iterable[str] = (),
+    drain_cordoned: bool = False,
+) -> Site:
     """Return the nodes that take part and the replicas on them.
 
     Raises
@@ -61,8 +80,12 @@ def site(cluster: Cluster, found: Sequence[Unit], notes: Notes, *, drain: Iterab
     result = Site(_taking_part(cluster.nodes, notes, drain_cordoned), {})
     for name in drain:
         if name not in cluster.nodes:
-            raise UsageError(f"--drain {name!r}: no such node; {did_you_mean(name, list(cluster.nodes)[:50])}")
-    result.drain = {n for n in drain if n in result.nodes} | {n.name for n in result.nodes.values() if n.cordoned}
+            raise UsageError(
+                f"--drain {name!r}: no such node; {did_you_mean(name, list(cluster.nodes)[:50])}"
+            )
+    result.drain = {n for n in drain if n in result.nodes} | {
+        n.name for n in result.nodes.values() if n.cordoned
+    }
     result.room = {n.name: Size(n.cpu, n.memory) for n in result.nodes.values()}
     for unit in found:
         if unit.bound:
@@ -71,7 +94,13 @@ def site(cluster: Cluster, found: Sequence[Unit], notes: Notes, *, drain: Iterab
             result.units.append(unit)
         else:
             known = unit.node in cluster.nodes
-            notes.add("left-out", "pods on nodes that are left out" if known else "pods on nodes that the files do not have", unit.label)
+            notes.add(
+                "left-out",
+                "pods on nodes that are left out"
+                if known
+                else "pods on nodes that the files do not have",
+                unit.label,
+            )
     _pin_overdone(result, notes)
     return result
 
@@ -82,10 +111,16 @@ def _taking_part(nodes: dict[str, Node], notes: Notes, drain_cordoned: bool) -> 
         if not node.ready:
             notes.add("left-out", "nodes that are not ready, with their pods", node.name)
         elif node.cordoned and not drain_cordoned:
-            notes.add("left-out", "cordoned nodes, with their pods (--cordoned drain empties them)", node.name)
+            notes.add(
+                "left-out",
+                "cordoned nodes, with their pods (--cordoned drain empties them)",
+                node.name,
+            )
         else:
             if node.cordoned:
-                notes.add("assumption", "cordoned nodes must end empty (--cordoned drain)", node.name)
+                notes.add(
+                    "assumption", "cordoned nodes must end empty (--cordoned drain)", node.name
+                )
             if node.pods is not None:
                 notes.add("not-expressed", "the largest number of pods of a node")
             taken[node.name] = node
@@ -94,11 +129,17 @@ def _taking_part(nodes: dict[str, Node], notes: Notes, drain_cordoned: bool) -> 
 
 def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
     """Take what comes with a node off its room; without pods, a DaemonSet of a manifest is on every node that it may be on."""
-    everywhere = [n for n, ok in zip(result.nodes, eligible(unit, result.nodes.values()), strict=True) if ok] if unit.node is None else []
+    everywhere = (
+        [n for n, ok in zip(result.nodes, eligible(unit, result.nodes.values()), strict=True) if ok]
+        if unit.node is None
+        else []
+    )
     for name in everywhere if unit.node is None else [unit.node]:
         if name in result.room:
             room = result.room[name]
-            result.room[name] = Size(max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory))
+            result.room[name] = Size(
+                max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
+            )
             notes.add("capacity", unit.bound, f"{unit.label} on {name}")
 
 
@@ -110,7 +151,11 @@ def _pin_overdone(result: Site, notes: Notes) -> None:
             load[unit.node][1] += unit.size.memory
     for name, used in load.items():
         if used[0] > result.room[name].cpu or used[1] > result.room[name].memory:
-            notes.add("assumption", "nodes whose pods ask for more than they can allocate: legal, the plan must mend it", name)
+            notes.add(
+                "assumption",
+                "nodes whose pods ask for more than they can allocate: legal, the plan must mend it",
+                name,
+            )
 
 
 # -- who may go where --------------------------------------------------------------------------------------------------
@@ -119,8 +164,15 @@ def _pin_overdone(result: Site, notes: Notes) -> None:
 def eligible(unit: Unit, nodes: Iterable[Node]) -> list[bool]:
     """Return, node by node, whether its taints, the node selector and the required node affinity let a pod run there."""
     spec = unit.spec
-    terms = list(spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"].items())
-    tolerations = [(t["key"].text(), t["operator"].text("Equal"), t["value"].text(), t["effect"].text()) for t in spec.view["tolerations"].items()]
+    terms = list(
+        spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+            "nodeSelectorTerms"
+        ].items()
+    )
+    tolerations = [
+        (t["key"].text(), t["operator"].text("Equal"), t["value"].text(), t["effect"].text())
+        for t in spec.view["tolerations"].items()
+    ]
     return [
         all(node.meta.labels.get(key) == value for key, value in spec.selector.items())
         and (not terms or any(_term_holds(term, node) for term in terms))
@@ -133,22 +185,30 @@ def rules_of(unit: Unit) -> str:
     """Return a text that is the same for pods with the same rules about nodes."""
     spec = unit.spec
     hard = spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"].value
-    return json.dumps([sorted(spec.selector.items()), hard, spec.view["tolerations"].value], sort_keys=True)
+    return json.dumps(
+        [sorted(spec.selector.items()), hard, spec.view["tolerations"].value], sort_keys=True
+    )
 
 
 def _term_holds(term: View, node: Node) -> bool:
     expressions, fields = list(term["matchExpressions"].items()), list(term["matchFields"].items())
     if not expressions and not fields:
         return False
-    return all(holds(e, node.meta.labels) for e in expressions) and all(holds(f, {"metadata.name": node.name}) for f in fields)
+    return all(holds(e, node.meta.labels) for e in expressions) and all(
+        holds(f, {"metadata.name": node.name}) for f in fields
+    )
 
 
-def _tolerated(taint: tuple[str, str, str], tolerations: Sequence[tuple[str, str, str, str]]) -> bool:
+def _tolerated(
+    taint: tuple[str, str, str], tolerations: Sequence[tuple[str, str, str, str]]
+) -> bool:
     key, value, effect = taint
     if key == "node.kubernetes.io/unschedulable":
         return True  # a cordon, which is dealt with as such
     return any(
-        (not e or e == effect) and (k == key or (not k and operator == "Exists")) and (operator == "Exists" or v == value)
+        (not e or e == effect)
+        and (k == key or (not k and operator == "Exists"))
+        and (operator == "Exists" or v == value)
         for k, operator, v, e in tolerations
     )
 
@@ -160,7 +220,9 @@ def allowed(found: Sequence[Unit], nodes: dict[str, Node]) -> list[frozenset[str
     for unit in found:
         rules = rules_of(unit)
         if rules not in known:
-            known[rules] = frozenset(n for n, ok in zip(nodes, eligible(unit, nodes.values()), strict=True) if ok)
+            known[rules] = frozenset(
+                n for n, ok in zip(nodes, eligible(unit, nodes.values()), strict=True) if ok
+            )
         result.append(known[rules])
     return result
 
@@ -188,8 +250,15 @@ def place(result: Site, notes: Notes) -> None:
         room = [n for n in legal if free[n][0] >= unit.size.cpu and free[n][1] >= unit.size.memory]
         if not room:
             why = "has room for" if legal else "has the labels and tolerated taints that suit"
-            raise InfeasibleInstanceError([f"no node {why} {unit.label} ({unit.size.cpu}m cpu, {unit.size.memory} bytes)"])
-        best = max(room, key=lambda n: sum((free[n][r] - unit.size[r]) / max(1, result.room[n][r]) for r in range(2)))
+            raise InfeasibleInstanceError(
+                [f"no node {why} {unit.label} ({unit.size.cpu}m cpu, {unit.size.memory} bytes)"]
+            )
+        best = max(
+            room,
+            key=lambda n: sum(
+                (free[n][r] - unit.size[r]) / max(1, result.room[n][r]) for r in range(2)
+            ),
+        )
         unit.node = best
         free[best][0] -= unit.size.cpu
         free[best][1] -= unit.size.memory
@@ -221,10 +290,19 @@ def read_nodes(path: str | os.PathLike[str]) -> list[Node]:
 def _csv_nodes(row: Row) -> list[Node]:
     name = row.cells["name"]
     if not NAME.fullmatch(name):
-        raise row.fault(f"{name[:60]!a} is no name of a node", "legal: lower-case letters, digits, - and .")
-    labels = _IMPLIED | {key: row.word(column) for column, key in _LABELS if row.cells.get(column)} | _labels(row)
+        raise row.fault(
+            f"{name[:60]!a} is no name of a node", "legal: lower-case letters, digits, - and ."
+        )
+    labels = (
+        _IMPLIED
+        | {key: row.word(column) for column, key in _LABELS if row.cells.get(column)}
+        | _labels(row)
+    )
     try:
-        cpu, memory = millicores(row.cells["cpu"], capacity=True), whole_bytes(row.cells["memory"], capacity=True)
+        cpu, memory = (
+            millicores(row.cells["cpu"], capacity=True),
+            whole_bytes(row.cells["memory"], capacity=True),
+        )
     except DocumentError as error:
         raise row.fault(error.problem, error.remedy or "") from None
     count = row.number("count", most="10000")
@@ -236,7 +314,18 @@ def _csv_nodes(row: Row) -> list[Node]:
     empty = View({}, Source(row.file, "", is_json=True))
     extra = (None if price is None else float(price), layer, None if user is None else float(user))
     return [
-        Node("Node", Meta(empty, "", n, {"kubernetes.io/hostname": n, **labels}, {}, None), cpu, memory, None, True, False, [], *extra) for n in names
+        Node(
+            "Node",
+            Meta(empty, "", n, {"kubernetes.io/hostname": n, **labels}, {}, None),
+            cpu,
+            memory,
+            None,
+            True,
+            False,
+            [],
+            *extra,
+        )
+        for n in names
     ]
 
 
@@ -245,6 +334,8 @@ def _labels(row: Row) -> dict[str, str]:
     for part in filter(None, (p.strip() for p in row.cells.get("labels", "").split(";"))):
         key, _, value = part.partition("=")
         if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
-            raise row.fault(f"{part[:60]!a} is no label", "legal: key=value, several separated by ;")
+            raise row.fault(
+                f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
+            )
         found[key] = value
     return found

@@ -57,7 +57,9 @@ def _step(text: str) -> tuple[str, Amounts] | None:
     word, _, given = text.partition("=")
     parts = given.split(",")
     if word != "default" or len(parts) != 2:
-        raise UsageError(f"--missing-requests {text!r}; legal: error, limits, default=CPU,MEMORY such as default=100m,128Mi")
+        raise UsageError(
+            f"--missing-requests {text!r}; legal: error, limits, default=CPU,MEMORY such as default=100m,128Mi"
+        )
     try:
         return "default", (millicores(parts[0].strip()), whole_bytes(parts[1].strip()))
     except DocumentError as error:
@@ -72,7 +74,9 @@ def effective(spec: PodSpec, policy: Policy, notes: Notes, label: str) -> Size:
     DocumentError
         A container says nothing of a resource, and the policy neither.
     """
-    return Size(_effective(spec, 0, policy, notes, label), _effective(spec, 1, policy, notes, label))
+    return Size(
+        _effective(spec, 0, policy, notes, label), _effective(spec, 1, policy, notes, label)
+    )
 
 
 def _effective(spec: PodSpec, r: int, policy: Policy, notes: Notes, label: str) -> int:
@@ -94,7 +98,11 @@ def _init_request(init: Container, r: int, notes: Notes, label: str) -> int:
     """Return the request of an init container that ends before the pod serves: without one it adds nothing to the pod."""
     asked = init.requests[r]
     if asked is None:
-        notes.add("assumption", f"init containers without a {_WHAT[r]} request add none: they end before the pod serves", f"{label} {init.name[:63]}")
+        notes.add(
+            "assumption",
+            f"init containers without a {_WHAT[r]} request add none: they end before the pod serves",
+            f"{label} {init.name[:63]}",
+        )
         return 0
     return asked
 
@@ -114,7 +122,9 @@ def _request(c: Container, r: int, policy: Policy, notes: Notes, label: str) -> 
             unit = f"{value}m" if r == 0 else f"{value} bytes"
             notes.add("assumption", f"no {what} request: {unit} (--missing-requests)", subject)
             return value
-    limit = " (it has a limit: --missing-requests limits takes it)" if c.limits[r] is not None else ""
+    limit = (
+        " (it has a limit: --missing-requests limits takes it)" if c.limits[r] is not None else ""
+    )
     remedy = "say what to assume: --missing-requests default=100m,128Mi, or limits"
     view = c.view["resources"]["requests"] if c.view["resources"] else c.view
     raise view.fault(f"container {c.name[:63]!r} of {label} has no {what} request{limit}", remedy)

@@ -38,7 +38,9 @@ class Row:
         if not text:
             raise self.fault(f"{column} is empty", "fill it in")
         if not LABEL.fullmatch(text):
-            raise self.fault(f"{column} is {text[:60]!a}", "legal: letters, digits, -, _ and ., up to 63")
+            raise self.fault(
+                f"{column} is {text[:60]!a}", "legal: letters, digits, -, _ and ., up to 63"
+            )
         return text
 
     def number(self, column: str, *, most: str = "1e9") -> Decimal | None:
@@ -63,7 +65,9 @@ def decimal(text: str) -> Decimal | None:
     return value if value.is_finite() and -50 < value.adjusted() < 50 else None
 
 
-def rows(path: str | os.PathLike[str], required: Sequence[str], optional: Sequence[str] | None = None) -> list[Row]:
+def rows(
+    path: str | os.PathLike[str], required: Sequence[str], optional: Sequence[str] | None = None
+) -> list[Row]:
     """Return the lines below the header; `optional` None lets the table have any other columns.
 
     Raises
@@ -75,23 +79,47 @@ def rows(path: str | os.PathLike[str], required: Sequence[str], optional: Sequen
     try:
         lines = list(csv.reader(text.splitlines(), strict=True))
     except csv.Error as error:
-        raise DocumentError(f"not CSV: {error}", file=file, path="line 1", remedy="separate cells by commas, quote those that contain one") from None
+        raise DocumentError(
+            f"not CSV: {error}",
+            file=file,
+            path="line 1",
+            remedy="separate cells by commas, quote those that contain one",
+        ) from None
     header = [cell.strip() for cell in lines[0]] if lines else []
     legal = [*required, *(optional or ())]
     for column in required:
         if column not in header:
-            raise DocumentError(f"no column {column!r}", file=file, path="line 1", remedy=f"legal columns: {', '.join(legal)}")
+            raise DocumentError(
+                f"no column {column!r}",
+                file=file,
+                path="line 1",
+                remedy=f"legal columns: {', '.join(legal)}",
+            )
     for column in header:
         if header.count(column) > 1 or (optional is not None and column not in legal):
             problem = f"column {column[:60]!a} is unknown or stands twice"
-            raise DocumentError(problem, file=file, path="line 1", remedy=did_you_mean(column[:60], legal))
+            raise DocumentError(
+                problem, file=file, path="line 1", remedy=did_you_mean(column[:60], legal)
+            )
     found: list[Row] = []
     for number, cells in enumerate(lines[1:], start=2):
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
-            raise DocumentError(f"{len(cells)} cells", file=file, path=f"line {number}", remedy=f"give {len(header)}, one per column of the header")
+            raise DocumentError(
+                f"{len(cells)} cells",
+                file=file,
+                path=f"line {number}",
+                remedy=f"give {len(header)}, one per column of the header",
+            )
         if len(found) >= MOST_ROWS:
-            raise DocumentError(f"more than {MOST_ROWS:,} rows", file=file, path=f"line {number}", remedy="give a shorter table")
-        found.append(Row(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True))))
+            raise DocumentError(
+                f"more than {MOST_ROWS:,} rows",
+                file=file,
+                path=f"line {number}",
+                remedy="give a shorter table",
+            )
+        found.append(
+            Row(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
+        )
     return found

@@ -31,15 +31,24 @@ def build(g: Gathered) -> Instance:
         Latencies or a price are missing.
     """
     if len(g.site.nodes) > MOST_NODES:
-        raise UsageError(f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for edge-cloud, whose delays are between all pairs")
+        raise UsageError(
+            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for edge-cloud, whose delays are between all pairs"
+        )
     units = _free(g)
     prices = node_prices(g)
-    g.notes.add("assumption", "operating_cost of a node is its price, for each replica that it hosts")
+    g.notes.add(
+        "assumption", "operating_cost of a node is its price, for each replica that it hosts"
+    )
     costs = f"network_cost is {g.options.network_cost:g} for every node (--network-cost), data {g.options.data:g} for every replica"
     g.notes.add("assumption", costs)
     applications, items = _applications(g, units)
-    document = {"problem": "edge-cloud", "name": g.options.name, "nodes": [_node(g, n, prices[n.name]) for n in g.site.nodes.values()],
-                "delay_ms": _delays(g), "applications": applications}  # fmt: skip
+    document = {
+        "problem": "edge-cloud",
+        "name": g.options.name,
+        "nodes": [_node(g, n, prices[n.name]) for n in g.site.nodes.values()],
+        "delay_ms": _delays(g),
+        "applications": applications,
+    }
     return Instance(document, items, node_origins(g.site))
 
 
@@ -58,10 +67,14 @@ def _free(g: Gathered) -> list[Unit]:
     for unit, where in zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True):
         if unit.stays and unit.node is not None:
             room = g.site.room[unit.node]
-            g.site.room[unit.node] = Size(max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory))
+            g.site.room[unit.node] = Size(
+                max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
+            )
             continue
         if where != everywhere:
-            g.notes.add("not-expressed", "taints, node selectors and required node affinity", unit.label)
+            g.notes.add(
+                "not-expressed", "taints, node selectors and required node affinity", unit.label
+            )
         found.append(unit)
     for name in sorted(g.site.drain):
         g.site.room[name] = Size(0, 0)
@@ -70,8 +83,14 @@ def _free(g: Gathered) -> list[Unit]:
 
 def _node(g: Gathered, node: Node, price: float) -> dict[str, Any]:
     room = g.site.room[node.name]
-    return {"name": node.name, "layer": layer(node), "cpu_cores": room.cpu / 1000, "memory_gib": gib(room.memory, capacity=True),
-            "operating_cost": price, "network_cost": g.options.network_cost}  # fmt: skip
+    return {
+        "name": node.name,
+        "layer": layer(node),
+        "cpu_cores": room.cpu / 1000,
+        "memory_gib": gib(room.memory, capacity=True),
+        "operating_cost": price,
+        "network_cost": g.options.network_cost,
+    }
 
 
 def _delays(g: Gathered) -> dict[str, dict[str, float]]:
@@ -83,11 +102,18 @@ def _delays(g: Gathered) -> dict[str, dict[str, float]]:
             ms = g.latencies.between(one, other)
             if ms is None:
                 missing += 1
-                g.notes.add("not-expressed", "nodes between which no latency is given cannot reach each other", f"{layer(one)} to {layer(other)}")
+                g.notes.add(
+                    "not-expressed",
+                    "nodes between which no latency is given cannot reach each other",
+                    f"{layer(one)} to {layer(other)}",
+                )
             else:
                 found.setdefault(one.name, {})[other.name] = ms
     if missing and not found:
-        raise nodes[0].meta.view.fault("no latency between any two nodes", "give --latency, or a NetworkTopology and nodes with zones and regions")
+        raise nodes[0].meta.view.fault(
+            "no latency between any two nodes",
+            "give --latency, or a NetworkTopology and nodes with zones and regions",
+        )
     return found
 
 
@@ -97,14 +123,22 @@ def _applications(g: Gathered, units: list[Unit]) -> tuple[list[dict[str, Any]],
         grouped.setdefault(g.graph.groups.get(unit.key, unit.namespace), []).append(unit)
     source = g.options.source or next(iter(g.site.nodes))
     if source not in g.site.nodes:
-        raise UsageError(f"--source {source!r}: no such node; {did_you_mean(source, list(g.site.nodes)[:50])}")
+        raise UsageError(
+            f"--source {source!r}: no such node; {did_you_mean(source, list(g.site.nodes)[:50])}"
+        )
     if g.options.source is None:
         g.notes.add("assumption", f"data come from the first node, {source} (--source)")
     applications: list[dict[str, Any]] = []
     items: dict[str, Item] = {}
     for name, mine in grouped.items():
         services = [
-            {"name": u.name, "cpu_cores": u.size.cpu / 1000, "memory_gib": gib(u.size.memory), "data": g.options.data} for u in _unique(mine, name)
+            {
+                "name": u.name,
+                "cpu_cores": u.size.cpu / 1000,
+                "memory_gib": gib(u.size.memory),
+                "data": g.options.data,
+            }
+            for u in _unique(mine, name)
         ]
         application = {"name": name, "source": source, "microservices": services}
         applications.append(application | ({"flows": flows} if (flows := _flows(g, mine)) else {}))
@@ -134,7 +168,14 @@ def _flows(g: Gathered, units: list[Unit]) -> list[dict[str, Any]]:
         if limit is None and len(pairs) > 1:
             continue
         if len(found) + len(pairs) > MOST_FLOWS:
-            g.notes.add("not-expressed", f"calls beyond {MOST_FLOWS:,} pairs of replicas", f"{edge.source[1]} to {edge.target[1]}")
+            g.notes.add(
+                "not-expressed",
+                f"calls beyond {MOST_FLOWS:,} pairs of replicas",
+                f"{edge.source[1]} to {edge.target[1]}",
+            )
             continue
-        found += [{"from": a, "to": b} | ({} if limit is None else {"max_delay_ms": limit}) for a, b in pairs]
+        found += [
+            {"from": a, "to": b} | ({} if limit is None else {"max_delay_ms": limit})
+            for a, b in pairs
+        ]
     return found

@@ -10,7 +10,15 @@ from typing import Any
 
 from placeopt.errors import UsageError, did_you_mean
 from placeopt.kubernetes.edges import Key
-from placeopt.kubernetes.gathered import Gathered, Instance, by_workload, gib, item, node_origins, short_names
+from placeopt.kubernetes.gathered import (
+    Gathered,
+    Instance,
+    by_workload,
+    gib,
+    item,
+    node_origins,
+    short_names,
+)
 from placeopt.kubernetes.objects import Node
 from placeopt.kubernetes.sites import allowed, place
 from placeopt.kubernetes.sizes import Size
@@ -33,7 +41,9 @@ def build(g: Gathered) -> Instance:
         Replicas that do not run yet have no room.
     """
     if len(g.site.nodes) > MOST_NODES:
-        raise UsageError(f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for rescheduling, whose latencies are between all pairs")
+        raise UsageError(
+            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for rescheduling, whose latencies are between all pairs"
+        )
     place(g.site, g.notes)
     workloads = _services(g)
     names = short_names(workloads)
@@ -41,9 +51,18 @@ def build(g: Gathered) -> Instance:
     kinds = _kinds(g, list(where.values()))
     calls = _calls(g, workloads)
     gateway = _gateway(g, workloads, names, calls)
-    services = [_service(g, names, key, units, kinds, where[key], calls[key]) for key, units in workloads.items()]
-    document = {"problem": "rescheduling", "name": g.options.name, "nodes": [_node(g, n, kinds[n.name]) for n in g.site.nodes.values()],
-                "latency_ms": _latencies(g), "services": services, "gateway": names[gateway]}  # fmt: skip
+    services = [
+        _service(g, names, key, units, kinds, where[key], calls[key])
+        for key, units in workloads.items()
+    ]
+    document = {
+        "problem": "rescheduling",
+        "name": g.options.name,
+        "nodes": [_node(g, n, kinds[n.name]) for n in g.site.nodes.values()],
+        "latency_ms": _latencies(g),
+        "services": services,
+        "gateway": names[gateway],
+    }
     items = {names[key]: item(units[0], units) for key, units in workloads.items()}
     return Instance(document, items, node_origins(g.site))
 
@@ -59,10 +78,14 @@ def _services(g: Gathered) -> dict[Key, list[Unit]]:
         for unit in units:
             assert unit.node is not None
             room = g.site.room[unit.node]
-            g.site.room[unit.node] = Size(max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory))
+            g.site.room[unit.node] = Size(
+                max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
+            )
             g.notes.add("capacity", "pods that stay and are in no call", unit.label)
     if not found:
-        raise next(iter(g.site.nodes.values())).meta.view.fault("no workload that may move or is called", "see what stays, in the report")
+        raise next(iter(g.site.nodes.values())).meta.view.fault(
+            "no workload that may move or is called", "see what stays, in the report"
+        )
     return found
 
 
@@ -73,15 +96,27 @@ def _where(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset
     for key, units in workloads.items():
         now = frozenset(u.node for u in units if u.node is not None)
         if any(u.stays for u in units):
-            g.notes.add("kept", f"services that stay take {FORBIDDEN_MS:,.0f} ms on other nodes", f"{key[0]}/{key[1]}")
+            g.notes.add(
+                "kept",
+                f"services that stay take {FORBIDDEN_MS:,.0f} ms on other nodes",
+                f"{key[0]}/{key[1]}",
+            )
             found[key] = now
             continue
         mine = allowed(units[:1], g.site.nodes)[0] - g.site.drain
         if mine != everywhere:
-            g.notes.add("kept", f"taints, node selectors and required node affinity: {FORBIDDEN_MS:,.0f} ms elsewhere", f"{key[0]}/{key[1]}")
+            g.notes.add(
+                "kept",
+                f"taints, node selectors and required node affinity: {FORBIDDEN_MS:,.0f} ms elsewhere",
+                f"{key[0]}/{key[1]}",
+            )
         found[key] = mine | now if not mine >= everywhere else everywhere
     for name in sorted(g.site.drain):
-        g.notes.add("not-expressed", "nodes to drain: every service takes very long there, but nothing makes it leave", name)
+        g.notes.add(
+            "not-expressed",
+            "nodes to drain: every service takes very long there, but nothing makes it leave",
+            name,
+        )
     return found
 
 
@@ -107,8 +142,17 @@ def _node(g: Gathered, node: Node, kind: str) -> dict[str, Any]:
         user = g.options.user_latency_ms
     if user is None:
         user = 0.0
-        g.notes.add("assumption", "users are equally far from every node: 0 ms (--user-latency-ms, or a column of --nodes)")
-    return {"name": node.name, "kind": kind, "cpu_cores": room.cpu / 1000, "memory_gib": gib(room.memory, capacity=True), "user_latency_ms": user}
+        g.notes.add(
+            "assumption",
+            "users are equally far from every node: 0 ms (--user-latency-ms, or a column of --nodes)",
+        )
+    return {
+        "name": node.name,
+        "kind": kind,
+        "cpu_cores": room.cpu / 1000,
+        "memory_gib": gib(room.memory, capacity=True),
+        "user_latency_ms": user,
+    }
 
 
 def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
@@ -119,26 +163,44 @@ def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
             ms = g.latencies.between(one, other)
             if ms is None:
                 raise one.meta.view.fault(
-                    f"no latency between {one.name} and {other.name}", "give --latency, or a NetworkTopology and nodes with zones and regions"
+                    f"no latency between {one.name} and {other.name}",
+                    "give --latency, or a NetworkTopology and nodes with zones and regions",
                 )
             found.setdefault(one.name, {})[other.name] = ms
     return found
 
 
 def _service(
-    g: Gathered, names: dict[Key, str], key: Key, units: list[Unit], kinds: dict[str, str], where: frozenset[str], calls: list[Key]
+    g: Gathered,
+    names: dict[Key, str],
+    key: Key,
+    units: list[Unit],
+    kinds: dict[str, str],
+    where: frozenset[str],
+    calls: list[Key],
 ) -> dict[str, Any]:
     size = Size(max(u.size.cpu for u in units), max(u.size.memory for u in units))
     if any(u.size != size for u in units):
-        g.notes.add("assumption", "replicas of different sizes: all are as large as the largest", names[key])
+        g.notes.add(
+            "assumption", "replicas of different sizes: all are as large as the largest", names[key]
+        )
     times = {}
     for name, kind in kinds.items():
         if kind not in times:
             node = g.site.nodes[name]
-            times[kind] = _time(g, names[key], key[1], node.layer or node.instance_type or "node") if name in where else FORBIDDEN_MS
+            times[kind] = (
+                _time(g, names[key], key[1], node.layer or node.instance_type or "node")
+                if name in where
+                else FORBIDDEN_MS
+            )
     called = [names[c] for c in calls]
-    found: dict[str, Any] = {"name": names[key], "cpu_cores": size.cpu / 1000, "memory_gib": gib(size.memory), "execution_ms": times,
-                             "replicas": [u.node for u in units]}  # fmt: skip
+    found: dict[str, Any] = {
+        "name": names[key],
+        "cpu_cores": size.cpu / 1000,
+        "memory_gib": gib(size.memory),
+        "execution_ms": times,
+        "replicas": [u.node for u in units],
+    }
     groups = [[name] for name in called] if g.options.parallel_calls else [called]
     return found | ({"calls": groups} if called else {})
 
@@ -148,13 +210,21 @@ def _time(g: Gathered, name: str, workload: str, kind: str) -> float:
     for candidate in ((name, kind), (workload, kind), (name, ""), (workload, "")):
         if candidate in given:
             return given[candidate]
-    g.notes.add("assumption", f"services without a measured time take {g.options.execution_ms:g} ms on any machine (--execution)", name)
+    g.notes.add(
+        "assumption",
+        f"services without a measured time take {g.options.execution_ms:g} ms on any machine (--execution)",
+        name,
+    )
     return g.options.execution_ms
 
 
 def _calls(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, list[Key]]:
     """Return whom every service calls, without the calls that close a circle."""
-    callees = {key: [c for c in found if c in workloads] for key, found in g.graph.callees().items() if key in workloads}
+    callees = {
+        key: [c for c in found if c in workloads]
+        for key, found in g.graph.callees().items()
+        if key in workloads
+    }
     kept: dict[Key, list[Key]] = {key: [] for key in workloads}
     state: dict[Key, int] = {}
     called = {c for found in callees.values() for c in found}
@@ -168,31 +238,53 @@ def _calls(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, list[Key]
                 state[here] = 2
                 stack.pop()
             elif state.get(following) == 1:
-                g.notes.add("not-expressed", "calls that close a circle are left out", f"{here[1]} to {following[1]}")
+                g.notes.add(
+                    "not-expressed",
+                    "calls that close a circle are left out",
+                    f"{here[1]} to {following[1]}",
+                )
             else:
                 kept[here].append(following)
                 if following not in state:
                     state[following] = 1
                     stack.append((following, iter(callees.get(following, ()))))
     if any(kept.values()):
-        order = "at the same time (--parallel-calls)" if g.options.parallel_calls else "one after another (--parallel-calls: at the same time)"
+        order = (
+            "at the same time (--parallel-calls)"
+            if g.options.parallel_calls
+            else "one after another (--parallel-calls: at the same time)"
+        )
         g.notes.add("assumption", f"a service calls others {order}, each once per request")
     return kept
 
 
-def _gateway(g: Gathered, workloads: dict[Key, list[Unit]], names: dict[Key, str], calls: dict[Key, list[Key]]) -> Key:
+def _gateway(
+    g: Gathered,
+    workloads: dict[Key, list[Unit]],
+    names: dict[Key, str],
+    calls: dict[Key, list[Key]],
+) -> Key:
     """Return the service that users call: as given, or behind an Ingress or a LoadBalancer, or the one that reaches most."""
     by_name = {name: key for key, name in names.items()}
     if g.options.gateway is not None:
         if g.options.gateway not in by_name:
-            raise UsageError(f"--gateway {g.options.gateway!r}: no such service; {did_you_mean(g.options.gateway, by_name)}")
+            raise UsageError(
+                f"--gateway {g.options.gateway!r}: no such service; {did_you_mean(g.options.gateway, by_name)}"
+            )
         return by_name[g.options.gateway]
     open_to_users = []
     for service in g.cluster.services:
         space = service.meta.namespace
-        if service.type in ("LoadBalancer", "NodePort") or (space, service.meta.name) in g.cluster.entries:
+        if (
+            service.type in ("LoadBalancer", "NodePort")
+            or (space, service.meta.name) in g.cluster.entries
+        ):
             labels = service.selector
-            open_to_users += [k for k, units in workloads.items() if k[0] == space and labels and labels.items() <= units[0].labels.items()]
+            open_to_users += [
+                k
+                for k, units in workloads.items()
+                if k[0] == space and labels and labels.items() <= units[0].labels.items()
+            ]
     candidates = open_to_users or list(workloads)
     best = max(candidates, key=lambda k: (len(_reached(k, calls)), -list(workloads).index(k)))
     g.notes.add("assumption", f"users call {names[best]} (--gateway)")

@@ -10,7 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from placeopt.kubernetes.edges import Edge
-from placeopt.kubernetes.gathered import Gathered, Instance, capacity, item, node_origins, node_prices
+from placeopt.kubernetes.gathered import (
+    Gathered,
+    Instance,
+    capacity,
+    item,
+    node_origins,
+    node_prices,
+)
 from placeopt.kubernetes.objects import Node
 from placeopt.kubernetes.origin import Item, NodeOrigin, key
 from placeopt.kubernetes.quantities import MIB, mebibytes
@@ -40,10 +47,26 @@ def build(g: Gathered) -> Instance:
     nodes = [_node(g, n, clusters[n.name], prices[n.name]) for n in g.site.nodes.values()]
     applications, items = _applications(g, member)
     for number in range(len(classes)):
-        nodes.append({"name": _anchor(number), "cluster": _anchor(number), "cpu_millicores": 0, "memory_mib": 0, "price": 0.0})
-    origins = node_origins(g.site) | {_anchor(k): NodeOrigin(kind="Virtual", virtual=True) for k in range(len(classes))}
-    document = {"problem": "rolling-update", "name": g.options.name, "semantics": "stay", "nodes": nodes,
-                "cluster_latency_ms": _latencies(g, clusters, classes), "applications": applications}  # fmt: skip
+        nodes.append(
+            {
+                "name": _anchor(number),
+                "cluster": _anchor(number),
+                "cpu_millicores": 0,
+                "memory_mib": 0,
+                "price": 0.0,
+            }
+        )
+    origins = node_origins(g.site) | {
+        _anchor(k): NodeOrigin(kind="Virtual", virtual=True) for k in range(len(classes))
+    }
+    document = {
+        "problem": "rolling-update",
+        "name": g.options.name,
+        "semantics": "stay",
+        "nodes": nodes,
+        "cluster_latency_ms": _latencies(g, clusters, classes),
+        "applications": applications,
+    }
     if not document["cluster_latency_ms"]:
         del document["cluster_latency_ms"]
     _note_rounding(g)
@@ -56,7 +79,13 @@ def _anchor(number: int) -> str:
 
 def _node(g: Gathered, node: Node, cluster: str, price: float) -> dict[str, Any]:
     cpu, memory = capacity(g.site.room[node.name])
-    found = {"name": node.name, "cluster": cluster, "cpu_millicores": cpu, "memory_mib": memory, "price": price}
+    found = {
+        "name": node.name,
+        "cluster": cluster,
+        "cpu_millicores": cpu,
+        "memory_mib": memory,
+        "price": price,
+    }
     return found | ({"drain": True} if node.name in g.site.drain else {})
 
 
@@ -65,7 +94,9 @@ def _classes(g: Gathered) -> tuple[list[frozenset[str]], dict[int, int]]:
     everywhere = frozenset(g.site.nodes) - g.site.drain
     classes: dict[frozenset[str], int] = {}
     member: dict[int, int] = {}
-    for k, (unit, where) in enumerate(zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True)):
+    for k, (unit, where) in enumerate(
+        zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True)
+    ):
         if unit.stays or where >= everywhere:
             continue
         if unit.node not in where:
@@ -74,7 +105,11 @@ def _classes(g: Gathered) -> tuple[list[frozenset[str]], dict[int, int]]:
             _stay(g, unit, f"pods with rules about nodes, beyond {MOST_CLASSES} different ones")
         else:
             member[k] = classes.setdefault(where, len(classes))
-            g.notes.add("kept", "taints, node selectors and required node affinity, by flows to anchors (nodes named only-N.placeopt)", unit.label)
+            g.notes.add(
+                "kept",
+                "taints, node selectors and required node affinity, by flows to anchors (nodes named only-N.placeopt)",
+                unit.label,
+            )
     return list(classes), member
 
 
@@ -94,7 +129,9 @@ def _clusters(g: Gathered, classes: list[frozenset[str]]) -> dict[str, str]:
     return found
 
 
-def _latencies(g: Gathered, clusters: dict[str, str], classes: list[frozenset[str]]) -> dict[str, dict[str, float]]:
+def _latencies(
+    g: Gathered, clusters: dict[str, str], classes: list[frozenset[str]]
+) -> dict[str, dict[str, float]]:
     first: dict[str, Node] = {}
     for node in g.site.nodes.values():
         first.setdefault(clusters[node.name], node)
@@ -111,7 +148,9 @@ def _latencies(g: Gathered, clusters: dict[str, str], classes: list[frozenset[st
     return found
 
 
-def _applications(g: Gathered, member: dict[int, int]) -> tuple[list[dict[str, Any]], dict[str, Item]]:
+def _applications(
+    g: Gathered, member: dict[int, int]
+) -> tuple[list[dict[str, Any]], dict[str, Item]]:
     """Return the applications and what their microservices are in the cluster."""
     limits = _limits(g)
     talking = {end for edge in limits for end in (edge.source, edge.target)}
@@ -121,16 +160,30 @@ def _applications(g: Gathered, member: dict[int, int]) -> tuple[list[dict[str, A
         if unit.stays and not fixed:
             text = "pods that stay and whose calls have limits: they never move, but a plan may restart them in place"
             g.notes.add("not-expressed", text, unit.label)
-        grouped.setdefault(f"{unit.namespace} (stays)" if fixed else unit.namespace, []).append((k, unit))
+        grouped.setdefault(f"{unit.namespace} (stays)" if fixed else unit.namespace, []).append(
+            (k, unit)
+        )
     applications, items = [], {}
     for name, mine in grouped.items():
         fixed = name.endswith(" (stays)")
         services = [_microservice(g, unit, fixed) for _, unit in mine]
-        flows = [{"from": u.name, "to": f"anchor-{member[k] + 1}", "max_latency_ms": 0.0} for k, u in mine if k in member]
+        flows = [
+            {"from": u.name, "to": f"anchor-{member[k] + 1}", "max_latency_ms": 0.0}
+            for k, u in mine
+            if k in member
+        ]
         for number in sorted({member[k] for k, _ in mine if k in member}):
-            anchor = {"name": f"anchor-{number + 1}", "node": _anchor(number), "cpu_millicores": 0, "memory_mib": 0, "pinned": True}
+            anchor = {
+                "name": f"anchor-{number + 1}",
+                "node": _anchor(number),
+                "cpu_millicores": 0,
+                "memory_mib": 0,
+                "pinned": True,
+            }
             services.append(anchor)
-            items[key(f"anchor-{number + 1}", name)] = Item(namespace="", kind="Virtual", name=_anchor(number))
+            items[key(f"anchor-{number + 1}", name)] = Item(
+                namespace="", kind="Virtual", name=_anchor(number)
+            )
         items |= {key(u.name, name): item(u) for _, u in mine}
         found: dict[str, Any] = {"name": name, "microservices": services}
         if fixed:
@@ -142,11 +195,23 @@ def _applications(g: Gathered, member: dict[int, int]) -> tuple[list[dict[str, A
 
 
 def _microservice(g: Gathered, unit: Unit, fixed: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": unit.name, "node": unit.node, "cpu_millicores": unit.size.cpu, "memory_mib": mebibytes(unit.size.memory)}
+    found: dict[str, Any] = {
+        "name": unit.name,
+        "node": unit.node,
+        "cpu_millicores": unit.size.cpu,
+        "memory_mib": mebibytes(unit.size.memory),
+    }
     new = g.options.new_sizes.get(unit.key)
-    if new is not None and (new.cpu, mebibytes(new.memory)) != (unit.size.cpu, mebibytes(unit.size.memory)):
+    if new is not None and (new.cpu, mebibytes(new.memory)) != (
+        unit.size.cpu,
+        mebibytes(unit.size.memory),
+    ):
         if fixed or unit.stays:
-            g.notes.add("not-expressed", "new requests of pods that stay where they are: they keep their size", unit.label)
+            g.notes.add(
+                "not-expressed",
+                "new requests of pods that stay where they are: they keep their size",
+                unit.label,
+            )
         else:
             found |= {"new_cpu_millicores": new.cpu, "new_memory_mib": mebibytes(new.memory)}
     return found | ({"pinned": True} if unit.stays and not fixed else {})
@@ -158,9 +223,17 @@ def _limits(g: Gathered) -> list[Edge]:
     for edge in g.graph.edges.values():
         limit = g.options.max_latency_ms if edge.limit is None else edge.limit
         if limit is None:
-            g.notes.add("assumption", "calls without a limit may take any time (--max-latency-ms)", f"{edge.source[1]} to {edge.target[1]}")
+            g.notes.add(
+                "assumption",
+                "calls without a limit may take any time (--max-latency-ms)",
+                f"{edge.source[1]} to {edge.target[1]}",
+            )
         elif edge.source[0] != edge.target[0]:
-            g.notes.add("not-expressed", "limits of calls between namespaces", f"{edge.source[1]} to {edge.target[1]}")
+            g.notes.add(
+                "not-expressed",
+                "limits of calls between namespaces",
+                f"{edge.source[1]} to {edge.target[1]}",
+            )
         else:
             found.append(Edge(edge.source, edge.target, edge.known_by, limit))
     return found
@@ -175,7 +248,11 @@ def _flows(g: Gathered, units: list[Unit], limits: list[Edge]) -> list[dict[str,
     for edge in limits:
         pairs = [(a, b) for a in pods.get(edge.source, ()) for b in pods.get(edge.target, ())]
         if len(found) + len(pairs) > MOST_FLOWS:
-            g.notes.add("not-expressed", f"limits of calls beyond {MOST_FLOWS:,} pairs of replicas", f"{edge.source[1]} to {edge.target[1]}")
+            g.notes.add(
+                "not-expressed",
+                f"limits of calls beyond {MOST_FLOWS:,} pairs of replicas",
+                f"{edge.source[1]} to {edge.target[1]}",
+            )
             continue
         found += [{"from": a, "to": b, "max_latency_ms": edge.limit} for a, b in pairs]
     return found
@@ -184,4 +261,8 @@ def _flows(g: Gathered, units: list[Unit], limits: list[Edge]) -> list[dict[str,
 def _note_rounding(g: Gathered) -> None:
     for unit in g.site.units:
         if unit.size.memory % MIB:
-            g.notes.add("assumption", "memory requests are rounded up to whole MiB, capacities down", unit.label)
+            g.notes.add(
+                "assumption",
+                "memory requests are rounded up to whole MiB, capacities down",
+                unit.label,
+            )

@@ -28,11 +28,17 @@ def build(g: Gathered) -> Instance:
     places = list(dict.fromkeys(o["location"] for o in offers))
     origin = _origin(g, places)
     document = {
-        "problem": "temporal", "name": g.options.name, "horizon_slots": g.options.horizon, "slot_hours": g.options.slot_hours,
-        "latency_ms": _latencies(g, origin, places), "offers": offers,
+        "problem": "temporal",
+        "name": g.options.name,
+        "horizon_slots": g.options.horizon,
+        "slot_hours": g.options.slot_hours,
+        "latency_ms": _latencies(g, origin, places),
+        "offers": offers,
         "requests": [_request(g, names[key], units, origin) for key, units in workloads.items()],
-    }  # fmt: skip
-    g.notes.add("assumption", "machines offer all of their capacity; nothing is kept for the system")
+    }
+    g.notes.add(
+        "assumption", "machines offer all of their capacity; nothing is kept for the system"
+    )
     return Instance(document, {names[key]: item(units[0]) for key, units in workloads.items()})
 
 
@@ -40,7 +46,9 @@ def _daemons(g: Gathered) -> Size:
     """Return what the DaemonSets of the files take of every machine."""
     kinds = {u.key: u for u in g.units if u.bound}
     for unit in kinds.values():
-        g.notes.add("capacity", f"{unit.bound}: on every machine", f"{unit.namespace}/{unit.workload}")
+        g.notes.add(
+            "capacity", f"{unit.bound}: on every machine", f"{unit.namespace}/{unit.workload}"
+        )
     return Size(sum(u.size.cpu for u in kinds.values()), sum(u.size.memory for u in kinds.values()))
 
 
@@ -49,36 +57,71 @@ def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str
     if size is None:
         size = Size(max(u.size.cpu for u in units), max(u.size.memory for u in units))
     if size.cpu == 0 or size.memory == 0:
-        raise unit.spec.view.fault(f"{unit.label} asks for nothing", "the temporal problem needs a request above 0 of cpu and memory")
+        raise unit.spec.view.fault(
+            f"{unit.label} asks for nothing",
+            "the temporal problem needs a request above 0 of cpu and memory",
+        )
     workload = g.cluster.workloads.get((unit.namespace, unit.kind, unit.workload))
     deadline = workload.deadline_seconds if workload else None
     slots = g.options.duration or g.options.horizon
     if deadline is not None:
-        slots = min(g.options.horizon, max(1, -(-deadline // max(1, round(3600 * g.options.slot_hours)))))
+        slots = min(
+            g.options.horizon, max(1, -(-deadline // max(1, round(3600 * g.options.slot_hours))))
+        )
         g.notes.add("assumption", "Jobs run until their deadline", name)
     else:
-        g.notes.add("assumption", f"workloads run for {slots} slots" + ("" if g.options.duration else ", the whole horizon"), name)
+        g.notes.add(
+            "assumption",
+            f"workloads run for {slots} slots"
+            + ("" if g.options.duration else ", the whole horizon"),
+            name,
+        )
     return {
-        "name": name, "cpu_cores": size.cpu / 1000, "memory_gib": gib(size.memory), "duration_slots": slots, "replicas": len(units), "origin": origin,
-    }  # fmt: skip
+        "name": name,
+        "cpu_cores": size.cpu / 1000,
+        "memory_gib": gib(size.memory),
+        "duration_slots": slots,
+        "replicas": len(units),
+        "origin": origin,
+    }
 
 
 def _offers(g: Gathered, daemons: Size) -> list[dict[str, Any]]:
     if g.book is None:
-        raise DocumentError("no prices", path="offers", remedy="give --prices: a table with sizes, such as the spot advisor or CSV")
+        raise DocumentError(
+            "no prices",
+            path="offers",
+            remedy="give --prices: a table with sizes, such as the spot advisor or CSV",
+        )
     known = {n.instance_type: n for n in g.cluster.nodes.values() if n.instance_type}
     found = []
     for (location, size), offer in g.book.offers.items():
         cpu, memory = offer.get("cpu_cores"), offer.get("memory_gib")
         if (cpu is None or memory is None) and size in known:
             cpu, memory = Decimal(known[size].cpu) / 1000, Decimal(known[size].memory) / 2**30
-            g.notes.add("assumption", "machine types without a size: what a node of this type can allocate", size)
+            g.notes.add(
+                "assumption",
+                "machine types without a size: what a node of this type can allocate",
+                size,
+            )
         if cpu is None or memory is None:
-            g.notes.add("left-out", "machine types with a price but no size (cpu_cores, memory_gib)", f"{location} {size}")
+            g.notes.add(
+                "left-out",
+                "machine types with a price but no size (cpu_cores, memory_gib)",
+                f"{location} {size}",
+            )
             continue
         cpu, memory = cpu - Decimal(daemons.cpu) / 1000, memory - Decimal(daemons.memory) / 2**30
         if cpu > 0 and memory > 0:
-            found.append({"location": location, "size": size, "cpu_cores": float(cpu), "memory_gib": float(memory), **_prices(offer, g, size)})
+            found.append(
+                {
+                    "location": location,
+                    "size": size,
+                    "cpu_cores": float(cpu),
+                    "memory_gib": float(memory),
+                    **_prices(offer, g, size),
+                }
+            )
     if not found:
         remedy = "give their sizes: the spot advisor of AWS, or CSV with location,size,cpu_cores,memory_gib"
         raise DocumentError("no machine type with a price and a size", path="offers", remedy=remedy)
@@ -99,11 +142,15 @@ def _origin(g: Gathered, places: list[str]) -> str:
     given = g.options.origin
     if given is None:
         if len(places) > 1:
-            raise UsageError(f"the prices are of {len(places)} places; say where requests come from: --origin {places[0]}")
+            raise UsageError(
+                f"the prices are of {len(places)} places; say where requests come from: --origin {places[0]}"
+            )
         g.notes.add("assumption", f"requests come from {places[0]}, the only place with prices")
         return places[0]
     if given not in places and given not in g.latencies.table:
-        raise UsageError(f"--origin {given!r}: neither prices nor latencies name it; {did_you_mean(given, places)}")
+        raise UsageError(
+            f"--origin {given!r}: neither prices nor latencies name it; {did_you_mean(given, places)}"
+        )
     return given
 
 
@@ -113,9 +160,15 @@ def _latencies(g: Gathered, origin: str, places: list[str]) -> dict[str, dict[st
         ms = g.latencies.between_places(origin, place)
         if ms is None and place == origin:
             ms = 0.0
-            g.notes.add("assumption", "latency inside a place is 0 ms unless --latency says otherwise", place)
+            g.notes.add(
+                "assumption",
+                "latency inside a place is 0 ms unless --latency says otherwise",
+                place,
+            )
         if ms is None:
-            g.notes.add("left-out", f"places that {origin} does not reach: no latency is given", place)
+            g.notes.add(
+                "left-out", f"places that {origin} does not reach: no latency is given", place
+            )
         else:
             found[place] = ms
     return {origin: found}

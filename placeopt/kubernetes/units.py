@@ -17,7 +17,10 @@ from placeopt.kubernetes.objects import Meta, PodSpec, selects
 from placeopt.kubernetes.quantities import parse
 from placeopt.kubernetes.sizes import Policy, Size, effective
 
-_SAFE, _LOCAL = "cluster-autoscaler.kubernetes.io/safe-to-evict", "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+_SAFE, _LOCAL = (
+    "cluster-autoscaler.kubernetes.io/safe-to-evict",
+    "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
+)
 _MIRROR, _KEEP = "kubernetes.io/config.mirror", "karpenter.sh/do-not-disrupt"
 _AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 #: Replicas that manifests may ask for.
@@ -85,7 +88,11 @@ def units(cluster: Cluster, rules: Rules, notes: Notes, *, pin: bool = True) -> 
     DocumentError
         A request is missing and the policy does not fill it in.
     """
-    found = list(_running(cluster, rules, notes)) if cluster.pods else list(_wanted(cluster, rules, notes))
+    found = (
+        list(_running(cluster, rules, notes))
+        if cluster.pods
+        else list(_wanted(cluster, rules, notes))
+    )
     if not pin:
         return [u for u in found if not rules.namespaces or u.namespace in rules.namespaces]
     for unit in found:
@@ -112,7 +119,17 @@ def _running(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
             notes.add("left-out", "pods that no node runs (pending)", label)
         else:
             size = effective(pod.spec, rules.policy, notes, label)
-            unit = Unit(meta.namespace, *owner, meta.name, meta.name, pod.spec.node, meta.labels, meta.annotations, pod.spec, size)
+            unit = Unit(
+                meta.namespace,
+                *owner,
+                meta.name,
+                meta.name,
+                pod.spec.node,
+                meta.labels,
+                meta.annotations,
+                pod.spec,
+                size,
+            )
             unit.bound = _bound(owner[0], meta)
             found.append(unit)
     running = {(u.namespace, u.kind, u.workload) for u in found}
@@ -145,10 +162,23 @@ def _wanted(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
         size = effective(workload.spec, rules.policy, notes, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
         if len(found) + count > MOST_REPLICAS:
-            raise workload.meta.view.fault(f"more than {MOST_REPLICAS:,} replicas in all", "plan fewer at once: --namespace")
+            raise workload.meta.view.fault(
+                f"more than {MOST_REPLICAS:,} replicas in all", "plan fewer at once: --namespace"
+            )
         for k in range(count):
             own = name if count == 1 else f"{name}-{k + 1}"
-            unit = Unit(space, kind, name, own, None, None, workload.labels, workload.annotations, workload.spec, size)
+            unit = Unit(
+                space,
+                kind,
+                name,
+                own,
+                None,
+                None,
+                workload.labels,
+                workload.annotations,
+                workload.spec,
+                size,
+            )
             unit.bound = "pods of a DaemonSet" if kind == "DaemonSet" else ""
             found.append(unit)
     return found
@@ -180,15 +210,23 @@ def _why(unit: Unit, cluster: Cluster, rules: Rules) -> str:
 
 def _why_volumes(unit: Unit, cluster: Cluster, rules: Rules) -> str:
     safe = unit.annotations.get(_SAFE) == "true"
-    spared = {part.strip() for part in unit.annotations.get(_LOCAL, "").split(",")} if isinstance(unit.annotations.get(_LOCAL), str) else set()
+    spared = (
+        {part.strip() for part in unit.annotations.get(_LOCAL, "").split(",")}
+        if isinstance(unit.annotations.get(_LOCAL), str)
+        else set()
+    )
     for name, kind, claim in unit.spec.volumes:
         if kind == "hostPath" and not safe and name not in spared:
             return "pods with a hostPath volume"
         if kind == "local":
             return "pods with a local volume"
-        if kind in ("emptyDir", "ephemeral") and not (safe or rules.move_empty_dir or name in spared or _in_memory(unit, name)):
+        if kind in ("emptyDir", "ephemeral") and not (
+            safe or rules.move_empty_dir or name in spared or _in_memory(unit, name)
+        ):
             return f"pods with an {kind} volume on disk (--empty-dir move lets them move)"
-        if kind == "persistentVolumeClaim" and not _SHARED & set(cluster.claims.get((unit.namespace, claim), ())):
+        if kind == "persistentVolumeClaim" and not _SHARED & set(
+            cluster.claims.get((unit.namespace, claim), ())
+        ):
             return "pods with a volume claim that is not known to be shared between nodes (ReadWriteMany)"
     return ""
 
@@ -199,7 +237,10 @@ def _in_memory(unit: Unit, name: str) -> bool:
 
 
 def _why_ports(unit: Unit) -> str:
-    ports = any(c.host_ports for c in (*unit.spec.containers, *unit.spec.inits)) or unit.spec.view["hostNetwork"].flag()
+    ports = (
+        any(c.host_ports for c in (*unit.spec.containers, *unit.spec.inits))
+        or unit.spec.view["hostNetwork"].flag()
+    )
     return "pods with a port of their node (hostPort, hostNetwork)" if ports else ""
 
 
@@ -207,7 +248,9 @@ def _budgets(cluster: Cluster, found: Sequence[Unit], notes: Notes) -> None:
     """Pin the pods of budgets that allow no disruption; the others hold in every plan without disruptions."""
     spaces = _by_namespace(found)
     for budget in cluster.budgets:
-        mine = [u for u in spaces.get(budget.meta.namespace, ()) if selects(budget.selector, u.labels)]
+        mine = [
+            u for u in spaces.get(budget.meta.namespace, ()) if selects(budget.selector, u.labels)
+        ]
         if not mine:
             notes.add("ignored", "PodDisruptionBudgets that select no pod", budget.meta.label)
         elif _allowed(budget.min_available, budget.max_unavailable, len(mine)) <= 0:
@@ -245,9 +288,14 @@ def _share(value: object, count: int) -> int:
 def _preferences(found: Sequence[Unit], notes: Notes) -> None:
     """Name the pods whose preferences about nodes and other pods no model knows."""
     for unit in found:
-        kinds = [unit.spec.affinity[kind]["preferredDuringSchedulingIgnoredDuringExecution"].value for kind in _AFFINITIES]
+        kinds = [
+            unit.spec.affinity[kind]["preferredDuringSchedulingIgnoredDuringExecution"].value
+            for kind in _AFFINITIES
+        ]
         if not unit.bound and any(kinds):
-            notes.add("not-expressed", "preferences (preferred affinity and anti-affinity)", unit.label)
+            notes.add(
+                "not-expressed", "preferences (preferred affinity and anti-affinity)", unit.label
+            )
 
 
 def _apart(found: Sequence[Unit]) -> None:
@@ -267,7 +315,10 @@ def _apart(found: Sequence[Unit]) -> None:
             if shape not in repelled:
                 repelled[shape] = unit.namespace, None
                 terms.append((unit.namespace, term))
-        spread = Counter(t["whenUnsatisfiable"].text("DoNotSchedule") for t in unit.spec.view["topologySpreadConstraints"].items())
+        spread = Counter(
+            t["whenUnsatisfiable"].text("DoNotSchedule")
+            for t in unit.spec.view["topologySpreadConstraints"].items()
+        )
         if spread["DoNotSchedule"]:
             unit.stays = unit.stays or "pods with a required topology spread"
     members = _by_namespace([u for u in found if not u.bound and not u.stays])

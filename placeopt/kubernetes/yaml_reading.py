@@ -19,13 +19,28 @@ from placeopt.errors import DocumentError
 MOST_DEPTH, MOST_VALUES, MOST_ALIASED = 100, 12_000_000, 10_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "binary")} | {"!"}
-_STRING_TAGS = {"tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:binary", "!"}
+_PLAIN_TAGS = {
+    f"tag:yaml.org,2002:{name}"
+    for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "binary")
+} | {"!"}
+_STRING_TAGS = {
+    "tag:yaml.org,2002:str",
+    "tag:yaml.org,2002:timestamp",
+    "tag:yaml.org,2002:binary",
+    "!",
+}
 _WORDS = {True: ("yes", "true", "on"), False: ("no", "false", "off")}
-_BOOLEANS = {form: value for value, words in _WORDS.items() for word in words for form in (word, word.title(), word.upper())}
+_BOOLEANS = {
+    form: value
+    for value, words in _WORDS.items()
+    for word in words
+    for form in (word, word.title(), word.upper())
+}
 _NULLS = {"", "~", "null", "Null", "NULL"}
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*|0o?[0-7]+|0x[0-9a-fA-F]+)", re.ASCII)
-_FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_FLOAT = re.compile(
+    r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?", re.ASCII
+)
 _STARTS = frozenset("0123456789+-.~ntfyoNTFYO")
 
 
@@ -78,7 +93,12 @@ def events(text: str, file: str) -> Iterator[Any]:
     except yaml.MarkedYAMLError as error:
         raise _syntax(error, text, file) from None
     except (yaml.YAMLError, UnicodeError, RecursionError, MemoryError) as error:
-        raise DocumentError(f"not YAML: {' '.join(str(error).split())[:200]}", file=file, path="line 1", remedy="mend the file") from None
+        raise DocumentError(
+            f"not YAML: {' '.join(str(error).split())[:200]}",
+            file=file,
+            path="line 1",
+            remedy="mend the file",
+        ) from None
 
 
 def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> DocumentError:
@@ -124,14 +144,23 @@ class _Builder:
     def _count(self, event: Any) -> None:
         self.values += 1
         if self.values > MOST_VALUES:
-            raise self._fault(event, f"more than {MOST_VALUES:,} values", "give JSON: kubectl get ... -o json")
+            raise self._fault(
+                event, f"more than {MOST_VALUES:,} values", "give JSON: kubectl get ... -o json"
+            )
 
     def _open(self, event: Any) -> None:
         self._count(event)
         if len(self.stack) >= MOST_DEPTH:
             raise self._fault(event, "nested too deeply", f"legal: up to {MOST_DEPTH} levels")
         self._check_tag(event)
-        self.stack.append(_Open(type(event) is yaml.MappingStartEvent, event.anchor, event.start_mark.line, self.values))
+        self.stack.append(
+            _Open(
+                type(event) is yaml.MappingStartEvent,
+                event.anchor,
+                event.start_mark.line,
+                self.values,
+            )
+        )
 
     def _close(self, event: Any) -> None:
         done = self.stack.pop()
@@ -142,15 +171,25 @@ class _Builder:
 
     def _alias(self, event: Any) -> None:
         if event.anchor not in self.anchors:
-            raise self._fault(event, f"unknown or unfinished anchor {event.anchor[:40]!r}", "an alias names an anchor that is complete before it")
+            raise self._fault(
+                event,
+                f"unknown or unfinished anchor {event.anchor[:40]!r}",
+                "an alias names an anchor that is complete before it",
+            )
         value, size = self.anchors[event.anchor]
         self.aliased += size
         self.values += size
         if self.aliased > MOST_ALIASED:
-            raise self._fault(event, f"aliases expand to more than {MOST_ALIASED:,} values", "write the file without aliases")
+            raise self._fault(
+                event,
+                f"aliases expand to more than {MOST_ALIASED:,} values",
+                "write the file without aliases",
+            )
         self._add(value, event, None, size)
 
-    def _add(self, value: Any, event: Any, anchor: str | None, size: int, line: int | None = None) -> None:
+    def _add(
+        self, value: Any, event: Any, anchor: str | None, size: int, line: int | None = None
+    ) -> None:
         if anchor is not None:
             self.anchors[anchor] = value, size
         if not self.stack:
@@ -171,13 +210,17 @@ class _Builder:
     def _key(self, value: Any, event: Any) -> Any:
         if isinstance(value, (dict, list)):
             raise self._fault(event, "a list or mapping as a key", "keys are texts")
-        return event.value if isinstance(event, yaml.ScalarEvent) else str(value)  # such as the label key `on`
+        return (
+            event.value if isinstance(event, yaml.ScalarEvent) else str(value)
+        )  # such as the label key `on`
 
     def _put(self, into: _Open, key: str, value: Any, event: Any) -> None:
         if key == "<<" and isinstance(value, (dict, list)):
             merged = value if isinstance(value, list) else [value]
             if not all(isinstance(m, dict) for m in merged):
-                raise self._fault(event, "<< merges something that is no mapping", "merge mappings only")
+                raise self._fault(
+                    event, "<< merges something that is no mapping", "merge mappings only"
+                )
             into.merges.extend(merged)
             return
         if key in into.value:
@@ -212,8 +255,12 @@ class _Builder:
         if _FLOAT.fullmatch(text) and "." in text:
             number = float(text)
             if not math.isfinite(number):
-                raise self._fault(event, f"{text[:40]} is not a finite number", "use finite numbers only")
-            return text if len(text) > 17 else number  # the digits of a longer one matter where it is a quantity
+                raise self._fault(
+                    event, f"{text[:40]} is not a finite number", "use finite numbers only"
+                )
+            return (
+                text if len(text) > 17 else number
+            )  # the digits of a longer one matter where it is a quantity
         return text
 
     def _fault(self, event: Any, problem: str, remedy: str) -> DocumentError:
@@ -251,7 +298,9 @@ def line_of(text: str, file: str, document: int, steps: tuple[Any, ...]) -> int:
 def _positions(text: str, file: str) -> Iterator[tuple[int, tuple[Any, ...], bool, int]]:
     """Yield (document, steps to it, whether it is a key, line) of every key and value, documents that are empty not counted."""
     number, line, fresh = -1, 1, True
-    path: list[Any] = []  # for every open list or mapping, the index or the key of the value that is being read
+    path: list[
+        Any
+    ] = []  # for every open list or mapping, the index or the key of the value that is being read
     maps: list[bool] = []
     waiting: list[bool] = []  # whether a mapping has its key and waits for the value
     for event in events(text, file):
@@ -263,7 +312,9 @@ def _positions(text: str, file: str) -> Iterator[tuple[int, tuple[Any, ...], boo
             continue
         line = event.start_mark.line + 1 if event.start_mark else line
         if fresh:
-            number += not (isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value in _NULLS)
+            number += not (
+                isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value in _NULLS
+            )
             fresh = False
         is_key = bool(maps) and maps[-1] and not waiting[-1]
         if is_key:

@@ -25,7 +25,9 @@ FLOWS = ("compact", "printed")
 LATENCIES = ("levels", "printed")
 
 
-def build(problem: EdgeCloud, *, flows: str = "compact", latency: str = "levels") -> pyo.ConcreteModel:
+def build(
+    problem: EdgeCloud, *, flows: str = "compact", latency: str = "levels"
+) -> pyo.ConcreteModel:
     """Return the model of an instance.
 
     Parameters
@@ -58,8 +60,12 @@ def build(problem: EdgeCloud, *, flows: str = "compact", latency: str = "levels"
     (_add_latency_levels if latency == "levels" else _add_latency_printed)(model)
     del model.row_of
     declare(model, {"cost": _cost(model), "latency_ms": _total(model.farthest.values())})
-    model.weight = pyo.Param(mutable=True, initialize=0.5, within=pyo.PercentFraction, doc="w of equation (1)")
-    model.weighted_sum = pyo.Objective(expr=model.weight * model.cost + (1 - model.weight) * model.latency_ms, doc="(1)")
+    model.weight = pyo.Param(
+        mutable=True, initialize=0.5, within=pyo.PercentFraction, doc="w of equation (1)"
+    )
+    model.weighted_sum = pyo.Objective(
+        expr=model.weight * model.cost + (1 - model.weight) * model.latency_ms, doc="(1)"
+    )
     model.weighted_sum.deactivate()
     return model
 
@@ -87,17 +93,31 @@ def _add_placement(model: pyo.ConcreteModel) -> None:
     model.nodes_of = nodes_of = [np.flatnonzero(row).tolist() for row in fits(table)]
     model.NODES = pyo.Set(initialize=range(len(table.capacity)), doc="v in V")
     model.APPLICATIONS = pyo.Set(initialize=range(len(table.source)), doc="a in A")
-    model.MICROSERVICES = pyo.Set(initialize=range(len(table.demand)), doc="i, counted through all applications")
-    fitting = pyo.Set(dimen=2, initialize=[(i, v) for i, nodes in enumerate(nodes_of) for v in nodes], doc="(i, v): fits alone, reachable")
+    model.MICROSERVICES = pyo.Set(
+        initialize=range(len(table.demand)), doc="i, counted through all applications"
+    )
+    fitting = pyo.Set(
+        dimen=2,
+        initialize=[(i, v) for i, nodes in enumerate(nodes_of) for v in nodes],
+        doc="(i, v): fits alone, reachable",
+    )
     model.PLACEMENTS = fitting
-    model.place = pyo.Var(model.PLACEMENTS, domain=pyo.Binary, doc="x: the microservice runs on the node")
+    model.place = pyo.Var(
+        model.PLACEMENTS, domain=pyo.Binary, doc="x: the microservice runs on the node"
+    )
     model.row_of = [{v: model.place[i, v] for v in nodes} for i, nodes in enumerate(nodes_of)]
-    model.assign_once = pyo.Constraint(model.MICROSERVICES, rule=lambda m, i: _total(m.row_of[i].values()) == 1, doc="(2)")
+    model.assign_once = pyo.Constraint(
+        model.MICROSERVICES, rule=lambda m, i: _total(m.row_of[i].values()) == 1, doc="(2)"
+    )
     hosted: list[list[int]] = [[] for _ in model.NODES]
     for i, v in model.PLACEMENTS:
         hosted[v].append(i)
-    model.cpu_capacity = pyo.Constraint(model.NODES, rule=lambda m, v: _capacity(m, v, 0, hosted[v]), doc="(4)")
-    model.memory_capacity = pyo.Constraint(model.NODES, rule=lambda m, v: _capacity(m, v, 1, hosted[v]), doc="(5)")
+    model.cpu_capacity = pyo.Constraint(
+        model.NODES, rule=lambda m, v: _capacity(m, v, 0, hosted[v]), doc="(4)"
+    )
+    model.memory_capacity = pyo.Constraint(
+        model.NODES, rule=lambda m, v: _capacity(m, v, 1, hosted[v]), doc="(5)"
+    )
 
 
 def _capacity(model: pyo.ConcreteModel, node: int, resource: int, hosted: list[int]) -> Any:
@@ -124,13 +144,17 @@ def _add_flows_compact(model: pyo.ConcreteModel) -> None:
         too_far = table.delay[:, others] > limit
         for v in np.flatnonzero(too_far.any(axis=1)).tolist():
             if v in here:
-                model.flow_delay[i, j, v] = _total([here[v], *(there[w] for w in others[too_far[v]].tolist())]) <= 1
+                model.flow_delay[i, j, v] = (
+                    _total([here[v], *(there[w] for w in others[too_far[v]].tolist())]) <= 1
+                )
 
 
 def _pairs(table: Arrays) -> Iterator[tuple[int, int, float]]:
     """Yield the flows that have a limit, each once."""
     end = np.repeat(np.arange(len(table.demand)), np.diff(table.flow_first))
-    for i, j, limit in zip(end.tolist(), table.flow_other.tolist(), table.flow_limit.tolist(), strict=True):
+    for i, j, limit in zip(
+        end.tolist(), table.flow_other.tolist(), table.flow_limit.tolist(), strict=True
+    ):
         if i < j:
             yield i, j, limit
 
@@ -144,14 +168,20 @@ def _add_flows_printed(model: pyo.ConcreteModel) -> None:
             for w in model.nodes_of[j]:
                 delay = float(table.delay[v, w])
                 delay, most = (delay, limit) if delay < math.inf else (1.0, 0.0)
-                model.flow_delay[i, j, v, w] = _linear([delay, delay], [model.place[i, v], model.place[j, w]]) <= most + delay
+                model.flow_delay[i, j, v, w] = (
+                    _linear([delay, delay], [model.place[i, v], model.place[j, w]]) <= most + delay
+                )
 
 
 # -- latency ---------------------------------------------------------------------------------------------------------
 
 
 def _add_farthest(model: pyo.ConcreteModel) -> None:
-    model.farthest = pyo.Var(model.APPLICATIONS, domain=pyo.NonNegativeReals, doc="theta: delay from the source to the farthest node, ms")
+    model.farthest = pyo.Var(
+        model.APPLICATIONS,
+        domain=pyo.NonNegativeReals,
+        doc="theta: delay from the source to the farthest node, ms",
+    )
 
 
 def _members(model: pyo.ConcreteModel, application: int) -> range:
@@ -166,19 +196,28 @@ def _add_latency_printed(model: pyo.ConcreteModel) -> None:
     for a in model.APPLICATIONS:
         for i in _members(model, a):
             for v in model.nodes_of[i]:
-                model.latency_covers[a, i, v] = model.farthest[a] >= float(table.delay[table.source[a], v]) * model.place[i, v]
+                model.latency_covers[a, i, v] = (
+                    model.farthest[a] >= float(table.delay[table.source[a], v]) * model.place[i, v]
+                )
 
 
 def _add_latency_levels(model: pyo.ConcreteModel) -> None:
     """Equation (7) by levels: the latency climbs a step for each distinct delay that some microservice reaches."""
     table: Arrays = model.table
     _add_farthest(model)
-    nodes_of = {a: sorted({v for i in _members(model, a) for v in model.nodes_of[i]}) for a in model.APPLICATIONS}
+    nodes_of = {
+        a: sorted({v for i in _members(model, a) for v in model.nodes_of[i]})
+        for a in model.APPLICATIONS
+    }
     levels = {a: np.unique(table.delay[table.source[a], nodes]) for a, nodes in nodes_of.items()}
     model.levels = levels
     steps = [(a, k) for a, delays in levels.items() for k in range(1, len(delays))]
-    model.STEPS = pyo.Set(dimen=2, initialize=steps, doc="(a, k): the k-th distinct delay from the source of a")
-    model.reaches = pyo.Var(model.STEPS, bounds=(0, 1), doc="tau: some microservice is as far as the k-th delay")
+    model.STEPS = pyo.Set(
+        dimen=2, initialize=steps, doc="(a, k): the k-th distinct delay from the source of a"
+    )
+    model.reaches = pyo.Var(
+        model.STEPS, bounds=(0, 1), doc="tau: some microservice is as far as the k-th delay"
+    )
     model.latency_covers = pyo.Constraint(pyo.Any, doc="(7)")
     for a, delays in levels.items():
         for i in _members(model, a):
@@ -188,13 +227,17 @@ def _add_latency_levels(model: pyo.ConcreteModel) -> None:
             for k in range(1, int(rank.max()) + 1):
                 beyond = farthest_first[: int((rank >= k).sum())]
                 model.latency_covers[a, i, k] = _total(beyond) <= model.reaches[a, k]
-    model.latency_climbs = pyo.Constraint(model.APPLICATIONS, rule=lambda m, a: _climb(m, a, levels[a].tolist()), doc="(7)")
+    model.latency_climbs = pyo.Constraint(
+        model.APPLICATIONS, rule=lambda m, a: _climb(m, a, levels[a].tolist()), doc="(7)"
+    )
 
 
 def _climb(model: pyo.ConcreteModel, application: int, delays: list[float]) -> Any:
     steps = [model.reaches[application, k] for k in range(1, len(delays))]
     heights = [high - low for low, high in itertools.pairwise(delays)]
-    return _linear([1.0, *(-h for h in heights)], [model.farthest[application], *steps]) == delays[0]
+    return (
+        _linear([1.0, *(-h for h in heights)], [model.farthest[application], *steps]) == delays[0]
+    )
 
 
 # -- objectives ------------------------------------------------------------------------------------------------------
@@ -223,7 +266,10 @@ def _total(variables: Iterable[Any]) -> Any:
 
 def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
     """Return the plan that the values of a solved model stand for."""
-    hosts = [max(nodes, key=lambda v, i=i: model.place[i, v].value or 0.0) for i, nodes in enumerate(model.nodes_of)]  # type: ignore[misc]
+    hosts = [
+        max(nodes, key=lambda v, i=i: model.place[i, v].value or 0.0)
+        for i, nodes in enumerate(model.nodes_of)
+    ]  # type: ignore[misc]
     return model.problem.plan(np.array(hosts))
 
 
@@ -244,7 +290,9 @@ def assign(model: pyo.ConcreteModel, plan: Mapping[str, Any]) -> bool:
     for i, v in enumerate(hosts):
         model.place[i, v].set_value(1)
     for a in model.APPLICATIONS:
-        model.farthest[a].set_value(max(float(table.delay[table.source[a], hosts[i]]) for i in _members(model, a)))
+        model.farthest[a].set_value(
+            max(float(table.delay[table.source[a], hosts[i]]) for i in _members(model, a))
+        )
     if hasattr(model, "STEPS"):
         for a, k in model.STEPS:
             model.reaches[a, k].set_value(int(model.levels[a][k] <= model.farthest[a].value))

@@ -19,9 +19,21 @@ def declare(model: pyo.ConcreteModel, expressions: Mapping[str, Any]) -> None:
     for name, expression in expressions.items():
         setattr(model, name, pyo.Expression(expr=expression))
     model.OBJECTIVES = pyo.Set(initialize=list(expressions), doc="names of the objectives")
-    model.minimise = pyo.Objective(model.OBJECTIVES, rule=lambda m, name: getattr(m, name), doc="one of them is active")
-    model.epsilon = pyo.Param(model.OBJECTIVES, mutable=True, default=math.inf, within=pyo.Any, doc="largest value of an objective")
-    model.within_epsilon = pyo.Constraint(model.OBJECTIVES, rule=lambda m, name: getattr(m, name) <= m.epsilon[name], doc="epsilon bounds")
+    model.minimise = pyo.Objective(
+        model.OBJECTIVES, rule=lambda m, name: getattr(m, name), doc="one of them is active"
+    )
+    model.epsilon = pyo.Param(
+        model.OBJECTIVES,
+        mutable=True,
+        default=math.inf,
+        within=pyo.Any,
+        doc="largest value of an objective",
+    )
+    model.within_epsilon = pyo.Constraint(
+        model.OBJECTIVES,
+        rule=lambda m, name: getattr(m, name) <= m.epsilon[name],
+        doc="epsilon bounds",
+    )
     minimise_only(model, next(iter(expressions)))
 
 

@@ -44,7 +44,9 @@ def build(problem: Rescheduling) -> pyo.ConcreteModel:
     _add_pairs(model, problem)
     _add_latency(model, problem)
     g = int(t.order[-1])
-    user = sum(float(t.user[u]) * model.count[g, u] for u in model.NODES) / int(t.replicas[g])  # (8)
+    user = sum(float(t.user[u]) * model.count[g, u] for u in model.NODES) / int(
+        t.replicas[g]
+    )  # (8)
     moves = sum(model.arrives.values()) + model.hops
     declare(model, {"latency_ms": user + model.processing[g], "moves": moves})
     return model
@@ -54,7 +56,9 @@ def size(problem: Rescheduling) -> int:
     """Return about how many coefficients the model has."""
     t = problem.arrays
     nodes = len(t.user)
-    pairs = sum(int(t.replicas[i]) * (5 * nodes**2 + int(t.replicas[j]) * nodes) for i, j in _pairs(problem))
+    pairs = sum(
+        int(t.replicas[i]) * (5 * nodes**2 + int(t.replicas[j]) * nodes) for i, j in _pairs(problem)
+    )
     return pairs + 6 * nodes * int(t.replicas.sum())
 
 
@@ -67,49 +71,88 @@ def _pairs(problem: Rescheduling) -> list[tuple[int, int]]:
 def _add_counts(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
     """Replicas per service and node in unary, within capacity (1)."""
     t = problem.arrays
-    levels = [(i, u, k) for i in model.SERVICES for u in model.NODES for k in range(1, int(t.replicas[i]) + 1)]
+    levels = [
+        (i, u, k)
+        for i in model.SERVICES
+        for u in model.NODES
+        for k in range(1, int(t.replicas[i]) + 1)
+    ]
     model.LEVELS = pyo.Set(dimen=3, initialize=levels, doc="(i, u, k), k = 1 .. replicas of i")
-    model.hosts = pyo.Var(model.LEVELS, domain=pyo.Binary, doc="b: at least k replicas of i run on u")
-    model.count = pyo.Expression(model.SERVICES, model.NODES, rule=lambda m, i, u: sum(m.hosts[i, u, k] for k in range(1, int(t.replicas[i]) + 1)))
-    model.one_by_one = pyo.Constraint(
-        [x for x in levels if x[2] > 1], rule=lambda m, i, u, k: m.hosts[i, u, k] <= m.hosts[i, u, k - 1], doc="unary"
+    model.hosts = pyo.Var(
+        model.LEVELS, domain=pyo.Binary, doc="b: at least k replicas of i run on u"
     )
-    model.all_run = pyo.Constraint(model.SERVICES, rule=lambda m, i: sum(m.count[i, u] for u in m.NODES) == int(t.replicas[i]))
-    model.capacity = pyo.Constraint(model.NODES, (0, 1), rule=lambda m, u, r: _fits(m, problem, u, r), doc="(1)")
+    model.count = pyo.Expression(
+        model.SERVICES,
+        model.NODES,
+        rule=lambda m, i, u: sum(m.hosts[i, u, k] for k in range(1, int(t.replicas[i]) + 1)),
+    )
+    model.one_by_one = pyo.Constraint(
+        [x for x in levels if x[2] > 1],
+        rule=lambda m, i, u, k: m.hosts[i, u, k] <= m.hosts[i, u, k - 1],
+        doc="unary",
+    )
+    model.all_run = pyo.Constraint(
+        model.SERVICES, rule=lambda m, i: sum(m.count[i, u] for u in m.NODES) == int(t.replicas[i])
+    )
+    model.capacity = pyo.Constraint(
+        model.NODES, (0, 1), rule=lambda m, u, r: _fits(m, problem, u, r), doc="(1)"
+    )
 
 
 def _fits(model: pyo.ConcreteModel, problem: Rescheduling, u: int, r: int) -> Any:
     t = problem.arrays
     if int((t.demand[:, r] * t.replicas).sum()) <= int(t.capacity[u, r]):
         return pyo.Constraint.Skip
-    return sum(int(t.demand[i, r]) * model.count[i, u] for i in model.SERVICES) <= int(t.capacity[u, r])
+    return sum(int(t.demand[i, r]) * model.count[i, u] for i in model.SERVICES) <= int(
+        t.capacity[u, r]
+    )
 
 
 def _add_moves(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
     """A replica that arrives is a move; hops are what an order of the moves needs besides."""
     home = problem.arrays.home
-    model.arrives = pyo.Var(model.SERVICES, model.NODES, domain=pyo.NonNegativeReals, doc="replicas of i more than now on u")
+    model.arrives = pyo.Var(
+        model.SERVICES,
+        model.NODES,
+        domain=pyo.NonNegativeReals,
+        doc="replicas of i more than now on u",
+    )
     model.hops = pyo.Var(domain=pyo.NonNegativeReals, doc="moves beyond those, see cuts")
-    model.arrivals = pyo.Constraint(model.SERVICES, model.NODES, rule=lambda m, i, u: m.arrives[i, u] >= m.count[i, u] - int(home[i, u]))
+    model.arrivals = pyo.Constraint(
+        model.SERVICES,
+        model.NODES,
+        rule=lambda m, i, u: m.arrives[i, u] >= m.count[i, u] - int(home[i, u]),
+    )
 
 
 def _add_pairs(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
     """Products of counts: where b is 1, z is the callee's count; where it is 0, z is 0."""
     t, pairs = problem.arrays, _pairs(problem)
     nodes = list(model.NODES)
-    cells = [(i, j, u, k) for i, j in pairs for u in nodes for k in range(1, int(t.replicas[i]) + 1)]
+    cells = [
+        (i, j, u, k) for i, j in pairs for u in nodes for k in range(1, int(t.replicas[i]) + 1)
+    ]
     both = [(*cell, v) for cell in cells for v in nodes]
-    model.pairs = pyo.Var(both, domain=pyo.NonNegativeReals, doc="z: replicas of j on v, if at least k of i are on u")
+    model.pairs = pyo.Var(
+        both, domain=pyo.NonNegativeReals, doc="z: replicas of j on v, if at least k of i are on u"
+    )
     model.pair_counts = pyo.Constraint(
-        both, rule=lambda m, i, j, u, k, v: m.pairs[i, j, u, k, v] >= m.count[j, v] - int(t.replicas[j]) * (1 - m.hosts[i, u, k])
+        both,
+        rule=lambda m, i, j, u, k, v: (
+            m.pairs[i, j, u, k, v] >= m.count[j, v] - int(t.replicas[j]) * (1 - m.hosts[i, u, k])
+        ),
     )
     model.pair_sums = pyo.Constraint(
-        cells, rule=lambda m, i, j, u, k: sum(m.pairs[i, j, u, k, v] for v in nodes) == int(t.replicas[j]) * m.hosts[i, u, k]
+        cells,
+        rule=lambda m, i, j, u, k: (
+            sum(m.pairs[i, j, u, k, v] for v in nodes) == int(t.replicas[j]) * m.hosts[i, u, k]
+        ),
     )
     model.pair_shares = pyo.Constraint(
         [(i, j, v) for i, j in pairs for v in nodes],
         rule=lambda m, i, j, v: (
-            sum(m.pairs[i, j, u, k, v] for u in nodes for k in range(1, int(t.replicas[i]) + 1)) == int(t.replicas[i]) * m.count[j, v]
+            sum(m.pairs[i, j, u, k, v] for u in nodes for k in range(1, int(t.replicas[i]) + 1))
+            == int(t.replicas[i]) * m.count[j, v]
         ),
         doc="implied; sharpens the relaxation",
     )
@@ -121,11 +164,22 @@ def _add_latency(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
     model.processing = pyo.Var(list(graph.order), domain=pyo.NonNegativeReals, doc="T_S, ms")
 
     def own(i: int) -> Any:
-        return sum(float(t.execution[i, u]) * model.count[i, u] for u in model.NODES) / int(t.replicas[i])
+        return sum(float(t.execution[i, u]) * model.count[i, u] for u in model.NODES) / int(
+            t.replicas[i]
+        )
 
     def delay(i: int, j: int) -> Any:
-        cells = ((u, k, v) for u in model.NODES for k in range(1, int(t.replicas[i]) + 1) for v in model.NODES)
-        total = sum(float(t.delay[u, v]) * model.pairs[i, j, u, k, v] for u, k, v in cells if t.delay[u, v] > 0)
+        cells = (
+            (u, k, v)
+            for u in model.NODES
+            for k in range(1, int(t.replicas[i]) + 1)
+            for v in model.NODES
+        )
+        total = sum(
+            float(t.delay[u, v]) * model.pairs[i, j, u, k, v]
+            for u, k, v in cells
+            if t.delay[u, v] > 0
+        )
         return total / int(t.replicas[i] * t.replicas[j])
 
     def rows() -> Iterator[tuple[int, int]]:

@@ -44,17 +44,31 @@ def build(problem: RollingUpdate, *, slots: int | None = None) -> pyo.ConcreteMo
         raise UsageError(f"slots is {slots}; {least} microservices must be restarted")
     model = _begin(problem)
     model.SLOTS = pyo.RangeSet(1, min(slots, most))
-    model.move = pyo.Var(model.PLACEMENTS, model.SLOTS, domain=pyo.Binary, doc="x: the new copy of m starts on n in slot t")
+    model.move = pyo.Var(
+        model.PLACEMENTS,
+        model.SLOTS,
+        domain=pyo.Binary,
+        doc="x: the new copy of m starts on n in slot t",
+    )
     model.rest = pyo.Var(model.MICROSERVICES, domain=pyo.Binary, doc="u: m is left alone")
     for m in model.MICROSERVICES:
         if problem.arrays.mandatory[m] or (m, problem.arrays.home[m]) not in model.PLACEMENTS:
             model.rest[m].fix(0)
     model.at = pyo.Expression(model.PLACEMENTS, rule=_ends_at, doc="X: m ends on n")
     _add_deployment(model)
-    model.one_per_slot = pyo.Constraint(model.SLOTS, rule=lambda m, t: _moves_in(m, t) <= 1, doc="(7), over all applications")
+    model.one_per_slot = pyo.Constraint(
+        model.SLOTS, rule=lambda m, t: _moves_in(m, t) <= 1, doc="(7), over all applications"
+    )
     model.no_gap = pyo.Constraint(model.SLOTS, rule=_no_gap, doc="idle slots come last")
     _add_loads(model)
-    declare(model, {"node_cost": _cost(model), "starts": _total(model.move.values()), "disruptions": _nothing(model)})
+    declare(
+        model,
+        {
+            "node_cost": _cost(model),
+            "starts": _total(model.move.values()),
+            "disruptions": _nothing(model),
+        },
+    )
     return model
 
 
@@ -75,7 +89,11 @@ def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:
     model.at = pyo.Var(model.PLACEMENTS, domain=pyo.Binary, doc="X: m ends on n")
     _add_deployment(model)
     a = problem.arrays
-    stay = [model.at[m, a.home[m]] for m in model.MICROSERVICES if not a.mandatory[m] and (m, a.home[m]) in model.PLACEMENTS]
+    stay = [
+        model.at[m, a.home[m]]
+        for m in model.MICROSERVICES
+        if not a.mandatory[m] and (m, a.home[m]) in model.PLACEMENTS
+    ]
     starts = len(model.MICROSERVICES) - _total(stay)
     declare(model, {"node_cost": _cost(model), "starts": starts, "disruptions": _nothing(model)})
     return model
@@ -101,7 +119,9 @@ def lossless(problem: RollingUpdate, *, slots: int | None = None) -> bool:
 
 def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
     """Return the plan of a solved time-indexed model."""
-    moves = sorted((t, m, n) for (m, n, t), variable in model.move.items() if (variable.value or 0) > 0.5)
+    moves = sorted(
+        (t, m, n) for (m, n, t), variable in model.move.items() if (variable.value or 0) > 0.5
+    )
     return model.problem.plan([(m, n) for _, m, n in moves])
 
 
@@ -128,18 +148,29 @@ def assign(model: pyo.ConcreteModel, plan: dict[str, Any]) -> bool:
     """Give the variables of a time-indexed model the values of a plan; False for plans with stops, hops or too many moves."""
     problem: RollingUpdate = model.problem
     steps = problem.steps(plan)
-    if any(n < 0 for _, n in steps) or len({m for m, _ in steps}) < len(steps) or len(steps) > len(model.SLOTS):
+    if (
+        any(n < 0 for _, n in steps)
+        or len({m for m, _ in steps}) < len(steps)
+        or len(steps) > len(model.SLOTS)
+    ):
         return False
     if any((m, n) not in model.PLACEMENTS for m, n in steps):
         return False
-    for variable in (*model.move.values(), *model.node_load.values(), *model.used.values(), model.stops):
+    for variable in (
+        *model.move.values(),
+        *model.node_load.values(),
+        *model.used.values(),
+        model.stops,
+    ):
         variable.set_value(0)
     for m in model.MICROSERVICES:
         model.rest[m].set_value(int(m not in {k for k, _ in steps}))
     for t, (m, n) in enumerate(steps, start=1):
         model.move[m, n, t].set_value(1)
     for n, variable in model.used.items():
-        variable.set_value(int(any(pyo.value(model.at[m, k]) > 0.5 for m, k in model.PLACEMENTS if k == n)))
+        variable.set_value(
+            int(any(pyo.value(model.at[m, k]) > 0.5 for m, k in model.PLACEMENTS if k == n))
+        )
     for n, r, t in model.node_load:
         model.node_load[n, r, t].set_value(round(pyo.value(_load_after(model, n, r, t))))
     return True
@@ -159,10 +190,20 @@ def _begin(problem: RollingUpdate) -> pyo.ConcreteModel:
     model.MICROSERVICES = pyo.Set(initialize=moving, doc="m in M^: reschedulable")
     model.NODES = pyo.Set(initialize=range(len(a.price)), doc="n in N")
     model.RESOURCES = pyo.Set(initialize=range(2), doc="CPU, memory")
-    model.PLACEMENTS = pyo.Set(dimen=2, initialize=fitting, doc="(m, n): the new copy fits alone, the node is not to be drained")
+    model.PLACEMENTS = pyo.Set(
+        dimen=2,
+        initialize=fitting,
+        doc="(m, n): the new copy fits alone, the node is not to be drained",
+    )
     forced = {int(n) for n in a.home[~a.movable]}
-    model.CLOSABLE = pyo.Set(initialize=[n for n in model.NODES if n not in forced], doc="nodes with F = 0")
-    model.used = pyo.Var(model.CLOSABLE, domain=pyo.Binary, doc="y: n hosts something at the end; 1 for all other nodes, (8)")
+    model.CLOSABLE = pyo.Set(
+        initialize=[n for n in model.NODES if n not in forced], doc="nodes with F = 0"
+    )
+    model.used = pyo.Var(
+        model.CLOSABLE,
+        domain=pyo.Binary,
+        doc="y: n hosts something at the end; 1 for all other nodes, (8)",
+    )
     return model
 
 
@@ -181,7 +222,9 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
     for m, n in model.PLACEMENTS:
         on[n].append(m)
         nodes[m].append(n)
-    model.assign_once = pyo.Constraint(model.MICROSERVICES, rule=lambda k, m: _total(k.at[m, n] for n in nodes[m]) == 1, doc="(6)")
+    model.assign_once = pyo.Constraint(
+        model.MICROSERVICES, rule=lambda k, m: _total(k.at[m, n] for n in nodes[m]) == 1, doc="(6)"
+    )
 
     def final(k: Any, n: int, r: int) -> Any:
         hosted = _total(int(a.new[m, r]) * k.at[m, n] for m in on[n] if a.new[m, r])
@@ -190,9 +233,13 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
         room = int(a.capacity[n, r] - a.fixed_load[n, r])
         return hosted <= (room * k.used[n] if n in k.CLOSABLE else room)
 
-    model.final_load = pyo.Constraint(model.NODES, model.RESOURCES, rule=final, doc="(3), at the end")
+    model.final_load = pyo.Constraint(
+        model.NODES, model.RESOURCES, rule=final, doc="(3), at the end"
+    )
     closable = [(m, n) for m, n in model.PLACEMENTS if n in model.CLOSABLE]
-    model.opens = pyo.Constraint(closable, rule=lambda k, m, n: k.at[m, n] <= k.used[n], doc="sharper than final_load alone")
+    model.opens = pyo.Constraint(
+        closable, rule=lambda k, m, n: k.at[m, n] <= k.used[n], doc="sharper than final_load alone"
+    )
     model.locality = pyo.ConstraintList(doc="(4), by clusters")
     for f in a.tight_flows:
         one, other, limit = a.flows[f]
@@ -200,7 +247,9 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
         _add_locality(model, other, one, (a.latency <= limit).T, nodes)
 
 
-def _add_locality(model: pyo.ConcreteModel, m: int, peer: int, legal: np.ndarray, nodes: dict[int, list[int]]) -> None:
+def _add_locality(
+    model: pyo.ConcreteModel, m: int, peer: int, legal: np.ndarray, nodes: dict[int, list[int]]
+) -> None:
     """Where m is in a cluster, its peer is in one that is near enough."""
     a = model.problem.arrays
     if m not in nodes:
@@ -223,7 +272,9 @@ def _cost(model: pyo.ConcreteModel) -> Any:
     """Return (2): what the nodes cost that host something at the end."""
     a = model.problem.arrays
     paid = sum(int(a.price[n]) for n in model.NODES if n not in model.CLOSABLE)
-    return (paid + _total(int(a.price[n]) * model.used[n] for n in model.CLOSABLE if a.price[n])) / a.price_scale
+    return (
+        paid + _total(int(a.price[n]) * model.used[n] for n in model.CLOSABLE if a.price[n])
+    ) / a.price_scale
 
 
 def _nothing(model: pyo.ConcreteModel) -> Any:
@@ -258,11 +309,21 @@ def _add_loads(model: pyo.ConcreteModel) -> None:
     a = model.problem.arrays
     most = np.maximum(a.initial_load, a.capacity)
     bounds = {(n, r): (0, int(most[n, r])) for n in model.NODES for r in model.RESOURCES}
-    model.node_load = pyo.Var(model.NODES, model.RESOURCES, model.SLOTS, bounds=lambda _, n, r, t: bounds[n, r], doc="L: after slot t")
+    model.node_load = pyo.Var(
+        model.NODES,
+        model.RESOURCES,
+        model.SLOTS,
+        bounds=lambda _, n, r, t: bounds[n, r],
+        doc="L: after slot t",
+    )
     model.arrivals = [[m for m, k in model.PLACEMENTS if k == n] for n in model.NODES]
     model.leavers = [[m for m in model.MICROSERVICES if a.home[m] == n] for n in model.NODES]
     model.carry = pyo.Constraint(
-        model.NODES, model.RESOURCES, model.SLOTS, rule=lambda k, n, r, t: k.node_load[n, r, t] == _load_after(k, n, r, t), doc="(5): loads"
+        model.NODES,
+        model.RESOURCES,
+        model.SLOTS,
+        rule=lambda k, n, r, t: k.node_load[n, r, t] == _load_after(k, n, r, t),
+        doc="(5): loads",
     )
 
     def peak(k: Any, n: int, r: int, t: int) -> Any:
@@ -270,10 +331,18 @@ def _add_loads(model: pyo.ConcreteModel) -> None:
         if not arriving:
             return pyo.Constraint.Skip
         excess = max(0, int(a.initial_load[n, r] - a.capacity[n, r]))
-        peak = _load_before(k, n, r, t) + _total(int(a.new[m, r]) * x for m, x in zip(k.arrivals[n], arriving, strict=True))
+        peak = _load_before(k, n, r, t) + _total(
+            int(a.new[m, r]) * x for m, x in zip(k.arrivals[n], arriving, strict=True)
+        )
         return peak <= int(a.capacity[n, r]) + excess * (1 - _total(arriving))
 
-    model.peak = pyo.Constraint(model.NODES, model.RESOURCES, model.SLOTS, rule=peak, doc="(5): a copy arrives where it fits")
+    model.peak = pyo.Constraint(
+        model.NODES,
+        model.RESOURCES,
+        model.SLOTS,
+        rule=peak,
+        doc="(5): a copy arrives where it fits",
+    )
 
 
 def _load_before(model: pyo.ConcreteModel, n: int, r: int, t: int) -> Any:

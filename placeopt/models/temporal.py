@@ -22,7 +22,12 @@ REPLICAS = ("together", "separate")
 
 
 def build(
-    problem: Temporal, copies: int | None = None, *, replicas: str = "together", ordered: bool = True, tight: bool = True
+    problem: Temporal,
+    copies: int | None = None,
+    *,
+    replicas: str = "together",
+    ordered: bool = True,
+    tight: bool = True,
 ) -> pyo.ConcreteModel:
     """Return the model of an instance.
 
@@ -61,7 +66,14 @@ def build(
     _add_constraints(model)
     if tight:
         model.active_long_enough = pyo.Constraint(model.HOSTS, rule=_active_long_enough)
-    declare(model, {"latency_ms": _latency(model), "cost_usd": _cost(model), "interruption": _interruption(model)})
+    declare(
+        model,
+        {
+            "latency_ms": _latency(model),
+            "cost_usd": _cost(model),
+            "interruption": _interruption(model),
+        },
+    )
     return model
 
 
@@ -70,7 +82,10 @@ def build(
 
 def _add_sets(model: pyo.ConcreteModel) -> None:
     data: Data = model.data
-    requests, locations = list(data.lots_of), list(dict.fromkeys(machine.location for machine in data.machines))
+    requests, locations = (
+        list(data.lots_of),
+        list(dict.fromkeys(machine.location for machine in data.machines)),
+    )
     model.REQUESTS = pyo.Set(initialize=requests, doc="i in D")
     model.LOCATIONS = pyo.Set(initialize=locations, doc="k in DC")
     model.SLOTS = pyo.Set(initialize=list(data.slots), doc="t in T")
@@ -78,15 +93,35 @@ def _add_sets(model: pyo.ConcreteModel) -> None:
     model.MACHINES = pyo.Set(initialize=data.machines, doc="j in I, k in DC")
     for pricing in PRICINGS:
         mine = [machine for machine in data.machines if machine.pricing == pricing]
-        setattr(model, pricing.upper().replace("-", "_"), pyo.Set(initialize=mine, doc=f"machines paid {pricing}"))
+        setattr(
+            model,
+            pricing.upper().replace("-", "_"),
+            pyo.Set(initialize=mine, doc=f"machines paid {pricing}"),
+        )
     model.STARTS = pyo.Set(dimen=2, initialize=[(i, t) for i in requests for t in data.starts(i)])
-    model.HOSTS = pyo.Set(dimen=2, initialize=[(lot, j) for lot in data.lots for j in data.hosts_of[lot]])
-    model.PLACEMENTS = pyo.Set(dimen=3, initialize=[(lot, j, t) for lot, j in model.HOSTS for t in data.starts(lot.request)])
+    model.HOSTS = pyo.Set(
+        dimen=2, initialize=[(lot, j) for lot in data.lots for j in data.hosts_of[lot]]
+    )
+    model.PLACEMENTS = pyo.Set(
+        dimen=3,
+        initialize=[(lot, j, t) for lot, j in model.HOSTS for t in data.starts(lot.request)],
+    )
     reachable = dict.fromkeys((lot.request, j.location) for lot, j in model.HOSTS)
-    model.REACHABLE = pyo.Set(dimen=2, initialize=list(reachable), doc="places that can host a request")
-    hourly = [machine for machine in data.machines if machine.pricing != "reserved" and data.limited(machine.offer)]
-    model.COUNTED = pyo.Set(initialize=hourly, doc="machines paid by the slot of offers with max_instances")
-    model.LIMITED = pyo.Set(initialize=[j for j in range(len(data.problem.offers)) if data.limited(j)], doc="offers with max_instances")
+    model.REACHABLE = pyo.Set(
+        dimen=2, initialize=list(reachable), doc="places that can host a request"
+    )
+    hourly = [
+        machine
+        for machine in data.machines
+        if machine.pricing != "reserved" and data.limited(machine.offer)
+    ]
+    model.COUNTED = pyo.Set(
+        initialize=hourly, doc="machines paid by the slot of offers with max_instances"
+    )
+    model.LIMITED = pyo.Set(
+        initialize=[j for j in range(len(data.problem.offers)) if data.limited(j)],
+        doc="offers with max_instances",
+    )
 
 
 def _add_variables(model: pyo.ConcreteModel) -> None:
@@ -99,11 +134,21 @@ def _add_variables(model: pyo.ConcreteModel) -> None:
         doc="x: replicas of the lot that start in this slot on this machine",
     )
     model.reserved = pyo.Var(model.RESERVED, domain=pyo.Binary, doc="r: the machine is reserved")
-    model.on_demand = pyo.Var(model.ON_DEMAND, model.SLOTS, domain=pyo.Binary, doc="o: the machine is active in this slot")
-    model.spot = pyo.Var(model.SPOT, model.SLOTS, domain=pyo.Binary, doc="s: the machine is active in this slot")
-    model.uses = pyo.Var(model.REACHABLE, domain=pyo.Binary, doc="d: the request has a replica in this place")
-    model.worst_latency = pyo.Var(model.REQUESTS, domain=pyo.NonNegativeReals, doc="L: largest latency of the request, ms")
-    model.leased = pyo.Var(model.COUNTED, domain=pyo.Binary, doc="the machine is active in some slot")
+    model.on_demand = pyo.Var(
+        model.ON_DEMAND, model.SLOTS, domain=pyo.Binary, doc="o: the machine is active in this slot"
+    )
+    model.spot = pyo.Var(
+        model.SPOT, model.SLOTS, domain=pyo.Binary, doc="s: the machine is active in this slot"
+    )
+    model.uses = pyo.Var(
+        model.REACHABLE, domain=pyo.Binary, doc="d: the request has a replica in this place"
+    )
+    model.worst_latency = pyo.Var(
+        model.REQUESTS, domain=pyo.NonNegativeReals, doc="L: largest latency of the request, ms"
+    )
+    model.leased = pyo.Var(
+        model.COUNTED, domain=pyo.Binary, doc="the machine is active in some slot"
+    )
 
 
 def _active(model: pyo.ConcreteModel, machine: Machine, t: int) -> Any:
@@ -121,14 +166,20 @@ def _leased(model: pyo.ConcreteModel, machine: Machine) -> Any:
 
 
 def _add_constraints(model: pyo.ConcreteModel) -> None:
-    model.cpu_fits = pyo.Constraint(model.MACHINES, model.SLOTS, rule=lambda m, j, t: _fits(m, j, t, 0), doc="(10)")
-    model.memory_fits = pyo.Constraint(model.MACHINES, model.SLOTS, rule=lambda m, j, t: _fits(m, j, t, 1), doc="(11)")
+    model.cpu_fits = pyo.Constraint(
+        model.MACHINES, model.SLOTS, rule=lambda m, j, t: _fits(m, j, t, 0), doc="(10)"
+    )
+    model.memory_fits = pyo.Constraint(
+        model.MACHINES, model.SLOTS, rule=lambda m, j, t: _fits(m, j, t, 1), doc="(11)"
+    )
     model.all_placed = pyo.Constraint(model.LOTS, rule=_all_placed, doc="(12)")
     model.start_together = pyo.Constraint(model.LOTS, model.SLOTS, rule=_start_together, doc="(13)")
     model.one_start = pyo.Constraint(model.REQUESTS, rule=_one_start, doc="(14)")
     model.place_used = pyo.Constraint(model.LOTS, model.LOCATIONS, rule=_place_used, doc="(15)")
     model.latency_covers = pyo.Constraint(model.REACHABLE, rule=_latency_covers, doc="(16)")
-    model.leased_while_active = pyo.Constraint(model.COUNTED, model.SLOTS, rule=_leased_while_active, doc="max_instances")
+    model.leased_while_active = pyo.Constraint(
+        model.COUNTED, model.SLOTS, rule=_leased_while_active, doc="max_instances"
+    )
     model.at_most_leased = pyo.Constraint(model.LIMITED, rule=_at_most_leased, doc="max_instances")
 
 
@@ -136,7 +187,9 @@ def _fits(model: pyo.ConcreteModel, machine: Machine, t: int, resource: int) -> 
     """What runs on a machine in a slot fits into it, and only while it is paid: equations (10) and (11)."""
     data: Data = model.data
     load = [
-        data.demand[lot.request][resource] * model.placed[lot, machine, s] for lot in data.hosted_by[machine] for s in data.window(lot.request, t)
+        data.demand[lot.request][resource] * model.placed[lot, machine, s]
+        for lot in data.hosted_by[machine]
+        for s in data.window(lot.request, t)
     ]
     if not load:
         return pyo.Constraint.Skip
@@ -156,7 +209,11 @@ def _start_together(model: pyo.ConcreteModel, lot: Lot, t: int) -> Any:
     if t not in data.starts(lot.request):
         return pyo.Constraint.Skip
     placed = [model.placed[lot, j, t] for j in data.hosts_of[lot]]
-    return pyo.quicksum(placed) <= lot.size * model.start[lot.request, t] if placed else pyo.Constraint.Skip
+    return (
+        pyo.quicksum(placed) <= lot.size * model.start[lot.request, t]
+        if placed
+        else pyo.Constraint.Skip
+    )
 
 
 def _one_start(model: pyo.ConcreteModel, request: str) -> Any:
@@ -169,12 +226,19 @@ def _place_used(model: pyo.ConcreteModel, lot: Lot, location: str) -> Any:
     data: Data = model.data
     hosts = [j for j in data.hosts_of[lot] if j.location == location]
     placed = [model.placed[lot, j, t] for j in hosts for t in data.starts(lot.request)]
-    return pyo.quicksum(placed) <= lot.size * model.uses[lot.request, location] if placed else pyo.Constraint.Skip
+    return (
+        pyo.quicksum(placed) <= lot.size * model.uses[lot.request, location]
+        if placed
+        else pyo.Constraint.Skip
+    )
 
 
 def _latency_covers(model: pyo.ConcreteModel, request: str, location: str) -> Any:
     """The latency of a request is that of the farthest place it uses: equation (16)."""
-    return model.worst_latency[request] >= model.data.latency(request, location) * model.uses[request, location]
+    return (
+        model.worst_latency[request]
+        >= model.data.latency(request, location) * model.uses[request, location]
+    )
 
 
 def _leased_while_active(model: pyo.ConcreteModel, machine: Machine, t: int) -> Any:
@@ -184,7 +248,10 @@ def _leased_while_active(model: pyo.ConcreteModel, machine: Machine, t: int) -> 
 def _at_most_leased(model: pyo.ConcreteModel, offer: int) -> Any:
     """An offer has so many machines, all pricings together."""
     machines = [machine for machine in model.data.machines if machine.offer == offer]
-    return pyo.quicksum(_leased(model, machine) for machine in machines) <= model.data.problem.offers[offer].max_instances
+    return (
+        pyo.quicksum(_leased(model, machine) for machine in machines)
+        <= model.data.problem.offers[offer].max_instances
+    )
 
 
 def _active_long_enough(model: pyo.ConcreteModel, lot: Lot, machine: Machine) -> Any:
@@ -208,9 +275,15 @@ def _latency(model: pyo.ConcreteModel) -> Any:
 def _cost(model: pyo.ConcreteModel) -> Any:
     """Cost over the horizon, USD: equation (7); reserved machines for all of it, the others for the slots they are active."""
     price, slots = model.data.problem.slot_price, model.data.slots
-    reserved = pyo.quicksum(price(j.offer, j.pricing) * len(slots) * model.reserved[j] for j in model.RESERVED)
-    on_demand = pyo.quicksum(price(j.offer, j.pricing) * model.on_demand[j, t] for j in model.ON_DEMAND for t in slots)
-    spot = pyo.quicksum(price(j.offer, j.pricing) * model.spot[j, t] for j in model.SPOT for t in slots)
+    reserved = pyo.quicksum(
+        price(j.offer, j.pricing) * len(slots) * model.reserved[j] for j in model.RESERVED
+    )
+    on_demand = pyo.quicksum(
+        price(j.offer, j.pricing) * model.on_demand[j, t] for j in model.ON_DEMAND for t in slots
+    )
+    spot = pyo.quicksum(
+        price(j.offer, j.pricing) * model.spot[j, t] for j in model.SPOT for t in slots
+    )
     return reserved + on_demand + spot
 
 
@@ -219,7 +292,9 @@ def _interruption(model: pyo.ConcreteModel) -> Any:
     data: Data = model.data
     requests, offers = data.problem.requests, data.problem.offers
     terms = [
-        (offers[j.offer].spot_interruption or 0.0) / (requests[data.index[lot.request]].replicas * len(requests)) * model.placed[lot, j, t]
+        (offers[j.offer].spot_interruption or 0.0)
+        / (requests[data.index[lot.request]].replicas * len(requests))
+        * model.placed[lot, j, t]
         for lot, j, t in model.PLACEMENTS
         if j.pricing == "spot"
     ]
@@ -232,7 +307,10 @@ def _interruption(model: pyo.ConcreteModel) -> Any:
 def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
     """Return the plan that the values of a solved model stand for; machines that host nothing are left out."""
     data: Data = model.data
-    starts = {request: next(t for t in data.starts(request) if _value(model.start[request, t])) for request in data.lots_of}
+    starts = {
+        request: next(t for t in data.starts(request) if _value(model.start[request, t]))
+        for request in data.lots_of
+    }
     hosted: dict[Machine, list[list[Any]]] = {}
     taken = dict.fromkeys(starts, 0)
     for lot, machine, t in model.PLACEMENTS:
@@ -240,7 +318,9 @@ def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
             hosted.setdefault(machine, []).append([lot.request, taken[lot.request]])
             taken[lot.request] += 1
     instances = [
-        {"location": j.location, "size": j.size, "pricing": j.pricing, "replicas": hosted[j]} for j in data.machines if j in hosted
+        {"location": j.location, "size": j.size, "pricing": j.pricing, "replicas": hosted[j]}
+        for j in data.machines
+        if j in hosted
     ]
     return {"starts": starts, "instances": instances}
 
@@ -265,18 +345,27 @@ def assign(model: pyo.ConcreteModel, plan: Mapping[str, Any]) -> bool:
         model.start[request, t].set_value(1)
     leased: dict[tuple[str, str, str], list[Any]] = {}
     rank = {name: k for k, name in enumerate(data.lots_of)}
-    for instance in sorted(plan["instances"], key=lambda j: min(((rank[name], r) for name, r in j["replicas"]), default=(len(rank), 0))):
+    for instance in sorted(
+        plan["instances"],
+        key=lambda j: min(((rank[name], r) for name, r in j["replicas"]), default=(len(rank), 0)),
+    ):
         if instance["replicas"]:
-            leased.setdefault((instance["location"], instance["size"], instance["pricing"]), []).append(instance["replicas"])
+            leased.setdefault(
+                (instance["location"], instance["size"], instance["pricing"]), []
+            ).append(instance["replicas"])
     for machine in data.machines:
         if hosted := leased.get((machine.location, machine.size, machine.pricing)):
             _host(model, machine, starts, hosted.pop(0))
     return not any(leased.values())
 
 
-def _host(model: pyo.ConcreteModel, machine: Machine, starts: Mapping[str, int], replicas: list[Any]) -> None:
+def _host(
+    model: pyo.ConcreteModel, machine: Machine, starts: Mapping[str, int], replicas: list[Any]
+) -> None:
     data: Data = model.data
-    for t in {t for name, _ in replicas for t in range(starts[name], starts[name] + data.duration[name])}:
+    for t in {
+        t for name, _ in replicas for t in range(starts[name], starts[name] + data.duration[name])
+    }:
         _active(model, machine, t).set_value(1)
     if machine in model.COUNTED:
         model.leased[machine].set_value(1)
@@ -289,11 +378,21 @@ def _host(model: pyo.ConcreteModel, machine: Machine, starts: Mapping[str, int],
         model.worst_latency[name].set_value(max(model.worst_latency[name].value, latency))
 
 
-def size(problem: Temporal, copies: int | None = None, *, replicas: str = "together", ordered: bool = True, **_: Any) -> int:
+def size(
+    problem: Temporal,
+    copies: int | None = None,
+    *,
+    replicas: str = "together",
+    ordered: bool = True,
+    **_: Any,
+) -> int:
     """Return about how many coefficients the model has."""
     data = Data(problem, copies, replicas, ordered)
     starts = {name: len(data.starts(name)) for name in data.duration}
-    return sum(len(hosts) * (starts[lot.request] * (2 * data.duration[lot.request] + 5) + len(data.slots)) for lot, hosts in data.hosts_of.items())
+    return sum(
+        len(hosts) * (starts[lot.request] * (2 * data.duration[lot.request] + 5) + len(data.slots))
+        for lot, hosts in data.hosts_of.items()
+    )
 
 
 def lossless(problem: Temporal, copies: int | None = None, **_: Any) -> bool:
@@ -301,4 +400,7 @@ def lossless(problem: Temporal, copies: int | None = None, **_: Any) -> bool:
     if copies is None:
         return True
     most = [offer.max_instances for offer in problem.offers]
-    return all(copies >= enough_copies(problem, j) or (limit is not None and copies >= limit) for j, limit in enumerate(most))
+    return all(
+        copies >= enough_copies(problem, j) or (limit is not None and copies >= limit)
+        for j, limit in enumerate(most)
+    )

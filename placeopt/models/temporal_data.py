@@ -75,13 +75,25 @@ class Data:
             # Equal machines are numbered by the first replica that they host: then replica p is on one of the first p + 1.
             last += lot.size
             able = usable[self.index[lot.request]]
-            self.hosts_of[lot] = [machine for machine in self.machines if able[machine.offer] and (machine.copy <= last or not ordered)]
+            self.hosts_of[lot] = [
+                machine
+                for machine in self.machines
+                if able[machine.offer] and (machine.copy <= last or not ordered)
+            ]
             for machine in self.hosts_of[lot]:
                 self.hosted_by[machine].append(lot)
         # Whole numbers without a common factor: small coefficients, exact capacities.
-        factor = [math.gcd(*problem.demands[:, r].tolist(), *problem.capacities[:, r].tolist()) or 1 for r in range(2)]
-        self.demand = {r.name: [int(d) // f for d, f in zip(problem.demands[k], factor, strict=True)] for k, r in enumerate(problem.requests)}
-        self.capacity = [[int(c) // f for c, f in zip(row, factor, strict=True)] for row in problem.capacities]
+        factor = [
+            math.gcd(*problem.demands[:, r].tolist(), *problem.capacities[:, r].tolist()) or 1
+            for r in range(2)
+        ]
+        self.demand = {
+            r.name: [int(d) // f for d, f in zip(problem.demands[k], factor, strict=True)]
+            for k, r in enumerate(problem.requests)
+        }
+        self.capacity = [
+            [int(c) // f for c, f in zip(row, factor, strict=True)] for row in problem.capacities
+        ]
 
     def starts(self, request: str) -> range:
         """Return the slots in which a request can start."""
@@ -89,7 +101,10 @@ class Data:
 
     def window(self, request: str, slot: int) -> range:
         """Return the starts from which a request still runs in `slot`: the paper's D_t."""
-        return range(max(0, slot - self.duration[request] + 1), min(slot, len(self.slots) - self.duration[request]) + 1)
+        return range(
+            max(0, slot - self.duration[request] + 1),
+            min(slot, len(self.slots) - self.duration[request]) + 1,
+        )
 
     def latency(self, request: str, location: str) -> float:
         """Return the latency in ms from the origin of a request to a place."""
@@ -97,7 +112,14 @@ class Data:
 
     def most(self, lot: Lot, machine: Machine) -> int:
         """Return how many replicas of a lot fit into a machine at once."""
-        return min(lot.size, *(c // d for c, d in zip(self.capacity[machine.offer], self.demand[lot.request], strict=True) if d))
+        return min(
+            lot.size,
+            *(
+                c // d
+                for c, d in zip(self.capacity[machine.offer], self.demand[lot.request], strict=True)
+                if d
+            ),
+        )
 
     def limited(self, offer: int) -> bool:
         """Return whether ``max_instances`` of an offer is below the number of its machines."""
@@ -135,7 +157,10 @@ def enough_copies(problem: Temporal, offer: int) -> int:
     able = problem.usable[:, offer]
     replicas = [r.replicas for r, can in zip(problem.requests, able, strict=True) if can]
     capacity = [int(c) for c in problem.capacities[offer]]
-    load = [sum(n * int(d) for n, d in zip(replicas, problem.demands[able, r], strict=True)) for r in range(2)]
+    load = [
+        sum(n * int(d) for n, d in zip(replicas, problem.demands[able, r], strict=True))
+        for r in range(2)
+    ]
     # ceil(2 W) in whole numbers, W = load/capacity of vCPU plus that of memory
     halves = 2 * (load[0] * capacity[1] + load[1] * capacity[0])
     whole = capacity[0] * capacity[1]

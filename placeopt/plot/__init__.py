@@ -43,7 +43,9 @@ def require(path: str | os.PathLike[str]) -> None:
         raise MissingExtraError(f"drawing {suffix} files", "plot")
 
 
-def plot_front(front: Front, path: str | os.PathLike[str], *, problem: Problem | None = None) -> None:
+def plot_front(
+    front: Front, path: str | os.PathLike[str], *, problem: Problem | None = None
+) -> None:
     """Draw a front.
 
     Parameters
@@ -74,7 +76,9 @@ def plot_front(front: Front, path: str | os.PathLike[str], *, problem: Problem |
         _write(path, front_figure(front))
 
 
-def plot_plan(front: Front, index: int, path: str | os.PathLike[str], *, problem: Problem | None) -> None:
+def plot_plan(
+    front: Front, index: int, path: str | os.PathLike[str], *, problem: Problem | None
+) -> None:
     """Draw the plan of ``front.points[index]``.
 
     Raises
@@ -88,14 +92,21 @@ def plot_plan(front: Front, index: int, path: str | os.PathLike[str], *, problem
     """
     require(path)
     if problem is None:
-        raise UsageError(f"drawing a plan needs the instance {front.instance.name!r}; name its file with --instance, or put it beside the front")
+        raise UsageError(
+            f"drawing a plan needs the instance {front.instance.name!r}; name its file with --instance, or put it beside the front"
+        )
     if problem.problem != front.instance.problem:
-        raise UsageError(f"the front answers a {front.instance.problem} instance; this one is {problem.problem}")
+        raise UsageError(
+            f"the front answers a {front.instance.problem} instance; this one is {problem.problem}"
+        )
     from placeopt.plot.style import bare_name
 
     drawing = _drawing(problem)
     point = front.points[index]
-    values = ", ".join(f"{bare_name(o)} {v:.5g} {o.unit}" for o, v in zip(front.objectives, point.values, strict=True))
+    values = ", ".join(
+        f"{bare_name(o)} {v:.5g} {o.unit}"
+        for o, v in zip(front.objectives, point.values, strict=True)
+    )
     title = f"{front.instance.name}, point {index}: {values}"
     if Path(path).suffix.lower() == ".html":
         from placeopt.plot.html import single
@@ -111,7 +122,9 @@ def _drawing(problem: Problem) -> ModuleType:
     try:
         return row(__name__, problem)
     except UnsupportedError:
-        raise UnsupportedError(f"plans of {problem.problem} have no drawing; draw the front, without --point") from None
+        raise UnsupportedError(
+            f"plans of {problem.problem} have no drawing; draw the front, without --point"
+        ) from None
 
 
 def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
@@ -138,7 +151,9 @@ def _write(path: str | os.PathLike[str], drawing: Any) -> None:
         return
     buffer = io.BytesIO()
     suffix = Path(path).suffix.lower()
-    undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(suffix, {})  # the same front gives the same file
+    undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(
+        suffix, {}
+    )  # the same front gives the same file
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": "placeopt"}):

@@ -40,7 +40,14 @@ def front_figure(front: Front) -> Figure:
         for k, (a, b) in enumerate(panels, start=2):
             _plane(figure.add_subplot(rows, 2, k), front, a, b)
     handles, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=min(6, len(names)), frameon=False, fontsize=8)
+    figure.legend(
+        handles,
+        names,
+        loc="outside upper center",
+        ncols=min(6, len(names)),
+        frameon=False,
+        fontsize=8,
+    )
     return figure
 
 
@@ -50,15 +57,47 @@ def _series(front: Front) -> list[tuple[np.ndarray, dict[str, Any]]]:
 
     series: list[tuple[np.ndarray, dict[str, Any]]] = []
     if front.bounds:
-        series.append((np.array(front.bounds), {"c": BOUND, "marker": "x", "s": 8, "linewidths": 0.5, "label": "lower bound", "zorder": 1}))
+        series.append(
+            (
+                np.array(front.bounds),
+                {
+                    "c": BOUND,
+                    "marker": "x",
+                    "s": 8,
+                    "linewidths": 0.5,
+                    "label": "lower bound",
+                    "zorder": 1,
+                },
+            )
+        )
     for name in methods(front):
         for status, marker in _MARKERS.items():
-            mine = [p.values for p in front.points if (p.method or "unknown") == name and p.status == status]
+            mine = [
+                p.values
+                for p in front.points
+                if (p.method or "unknown") == name and p.status == status
+            ]
             if mine:
                 text = name if status == "heuristic" else f"{name} ({status})"
-                style = {"c": colours(front)[name], "marker": marker, "s": 9, "linewidths": 0, "alpha": 0.85, "label": text, "zorder": 2}
+                style = {
+                    "c": colours(front)[name],
+                    "marker": marker,
+                    "s": 9,
+                    "linewidths": 0,
+                    "alpha": 0.85,
+                    "label": text,
+                    "zorder": 2,
+                }
                 series.append((np.array(mine), style))
-    ring = {"facecolors": "none", "edgecolors": KNEE, "marker": "o", "s": 60, "linewidths": 1.4, "label": "knee", "zorder": 3}
+    ring = {
+        "facecolors": "none",
+        "edgecolors": KNEE,
+        "marker": "o",
+        "s": 60,
+        "linewidths": 1.4,
+        "label": "knee",
+        "zorder": 3,
+    }
     series.append((np.array([front.pick().values]), ring))
     return series
 

@@ -39,9 +39,17 @@ def page(front: Front, problem: Problem | None = None) -> str:
     """Return the page of a front: values, 3-D scatter, projections, parallel coordinates."""
     body = [_head(front), '<div class="grid">']
     for k, (place, figure) in enumerate(drawings(front, problem)):
-        drawn = figure.to_html(full_html=False, include_plotlyjs=(k == 0), div_id=f"drawing-{k}", config={"responsive": True, "displaylogo": False})
+        drawn = figure.to_html(
+            full_html=False,
+            include_plotlyjs=(k == 0),
+            div_id=f"drawing-{k}",
+            config={"responsive": True, "displaylogo": False},
+        )
         body.append(f'<div class="{place}">{drawn}</div>')
-    return _PAGE.format(title=escape(f"{front.instance.name}: {len(front)} points"), body="\n".join([*body, "</div>"]))
+    return _PAGE.format(
+        title=escape(f"{front.instance.name}: {len(front)} points"),
+        body="\n".join([*body, "</div>"]),
+    )
 
 
 def drawings(front: Front, problem: Problem | None = None) -> list[tuple[str, Any]]:
@@ -63,7 +71,12 @@ def drawings(front: Front, problem: Problem | None = None) -> list[tuple[str, An
 
 def single(figure: Any, title: str) -> str:
     """Return the page of one figure."""
-    drawn = figure.to_html(full_html=False, include_plotlyjs=True, div_id="drawing", config={"responsive": True, "displaylogo": False})
+    drawn = figure.to_html(
+        full_html=False,
+        include_plotlyjs=True,
+        div_id="drawing",
+        config={"responsive": True, "displaylogo": False},
+    )
     return _PAGE.format(title=escape(title), body=f"<h1>{escape(title)}</h1>\n{drawn}")
 
 
@@ -73,15 +86,25 @@ def single(figure: Any, title: str) -> str:
 def _head(front: Front) -> str:
     """Return the heading, the facts of the runs, and the table of best, knee and worst values."""
     seeded = [(r, "" if r.seed is None else f", seed {r.seed}") for r in front.runs[:8]]
-    runs = "; ".join(f"{r.method}{seed}: {r.seconds:.2f} s, {r.evaluations:,} evaluations" for r, seed in seeded)
+    runs = "; ".join(
+        f"{r.method}{seed}: {r.seconds:.2f} s, {r.evaluations:,} evaluations" for r, seed in seeded
+    )
     gap = front.gap()
-    proven = "" if gap is None else f"<p>Grey crosses: proven lower bounds; at most {gap:.2%} of the hypervolume that can exist is missing.</p>"
+    proven = (
+        ""
+        if gap is None
+        else f"<p>Grey crosses: proven lower bounds; at most {gap:.2%} of the hypervolume that can exist is missing.</p>"
+    )
     knee = front.pick().values
     rows = "".join(
         f"<tr><td>{escape(label(o))}</td><td>{low:.6g}</td><td>{middle:.6g}</td><td>{high:.6g}</td></tr>"
-        for o, low, middle, high in zip(front.objectives, front.ideal, knee, front.nadir, strict=True)
+        for o, low, middle, high in zip(
+            front.objectives, front.ideal, knee, front.nadir, strict=True
+        )
     )
-    table = f"<table><tr><th>objective</th><th>best</th><th>knee</th><th>worst</th></tr>{rows}</table>"
+    table = (
+        f"<table><tr><th>objective</th><th>best</th><th>knee</th><th>worst</th></tr>{rows}</table>"
+    )
     heading = f"<h1>{escape(front.instance.name)}: {len(front)} points that no other beats</h1>"
     hint = "<p>Hover over a point to see its plan; the red ring is the knee.</p>"
     return f"{heading}<p>{escape(front.instance.problem)}; {escape(runs)}</p>{proven}{table}{hint}"
@@ -90,7 +113,10 @@ def _head(front: Front) -> str:
 def _hover(front: Front, index: int, point: Point, problem: Problem | None) -> str:
     """Return what hovering over a point shows: values with units, status, method, the plan in a few words."""
     lines = [f"<b>point {index}</b>"]
-    lines += [f"{escape(o.name)}: <b>{v:.6g}</b> {escape(o.unit)}" for o, v in zip(front.objectives, point.values, strict=True)]
+    lines += [
+        f"{escape(o.name)}: <b>{v:.6g}</b> {escape(o.unit)}"
+        for o, v in zip(front.objectives, point.values, strict=True)
+    ]
     gap = "" if point.gap is None else f" (gap {point.gap:.2%})"
     seed = "" if point.seed is None else f", seed {point.seed}"
     lines.append(f"{point.status}{gap}, {escape(point.method or 'unknown')}{seed}")
@@ -118,16 +144,47 @@ def _space(front: Front, hover: list[str]) -> Any:
     axes = [label(o) for o in front.objectives[:3]]
     if front.bounds:
         x, y, z = list(zip(*front.bounds, strict=True))[:3]
-        figure.add_scatter3d(x=x, y=y, z=z, mode="markers", name="lower bound", hoverinfo="skip", marker={"symbol": "x", "size": 2, "color": BOUND})
+        figure.add_scatter3d(
+            x=x,
+            y=y,
+            z=z,
+            mode="markers",
+            name="lower bound",
+            hoverinfo="skip",
+            marker={"symbol": "x", "size": 2, "color": BOUND},
+        )
     for name, chosen in _groups(front):
         x, y, z = values[chosen][:, :3].T
-        marker = {"size": 3.5, "color": colours(front)[name], "symbol": [_SYMBOLS[front.points[k].status] for k in chosen]}
+        marker = {
+            "size": 3.5,
+            "color": colours(front)[name],
+            "symbol": [_SYMBOLS[front.points[k].status] for k in chosen],
+        }
         texts = [hover[k] for k in chosen]
-        figure.add_scatter3d(x=x, y=y, z=z, mode="markers", name=escape(name), text=texts, hoverinfo="text", marker=marker)
+        figure.add_scatter3d(
+            x=x,
+            y=y,
+            z=z,
+            mode="markers",
+            name=escape(name),
+            text=texts,
+            hoverinfo="text",
+            marker=marker,
+        )
     knee = front.pick().values
     ring = {"symbol": "circle-open", "size": 11, "color": KNEE, "line": {"width": 3}}
-    figure.add_scatter3d(x=knee[:1], y=knee[1:2], z=knee[2:3], mode="markers", name="knee", hoverinfo="skip", marker=ring)
-    scene = {f"{axis}axis": {"title": {"text": text}} for axis, text in zip("xyz", axes, strict=True)}
+    figure.add_scatter3d(
+        x=knee[:1],
+        y=knee[1:2],
+        z=knee[2:3],
+        mode="markers",
+        name="knee",
+        hoverinfo="skip",
+        marker=ring,
+    )
+    scene = {
+        f"{axis}axis": {"title": {"text": text}} for axis, text in zip("xyz", axes, strict=True)
+    }
     camera = {"eye": {"x": 1.6, "y": 1.6, "z": 1.0}, "center": {"x": 0, "y": 0, "z": -0.2}}
     figure.update_layout(scene=scene | {"camera": camera}, **_layout(height=560))
     return figure
@@ -143,13 +200,30 @@ def _plane(front: Front, a: int, b: int, hover: list[str], *, tall: bool) -> Any
         marker: dict[str, Any] = {"symbol": "x-thin-open", "size": 5, "color": BOUND}
         scatter(x=x, y=y, mode="markers", name="lower bound", hoverinfo="skip", marker=marker)
     for name, chosen in _groups(front):
-        marker = {"size": 7 if tall else 5, "color": colours(front)[name], "symbol": [_SYMBOLS[front.points[k].status] for k in chosen]}
+        marker = {
+            "size": 7 if tall else 5,
+            "color": colours(front)[name],
+            "symbol": [_SYMBOLS[front.points[k].status] for k in chosen],
+        }
         x, y = values[chosen, a].tolist(), values[chosen, b].tolist()
-        scatter(x=x, y=y, mode="markers", name=escape(name), text=[hover[k] for k in chosen], hoverinfo="text", marker=marker)
+        scatter(
+            x=x,
+            y=y,
+            mode="markers",
+            name=escape(name),
+            text=[hover[k] for k in chosen],
+            hoverinfo="text",
+            marker=marker,
+        )
     knee = front.pick().values
     ring = {"symbol": "circle-open", "size": 14, "color": KNEE, "line": {"width": 2.5}}
-    figure.add_scatter(x=[knee[a]], y=[knee[b]], mode="markers", name="knee", hoverinfo="skip", marker=ring)
-    titles = {"xaxis": {"title": {"text": label(front.objectives[a])}}, "yaxis": {"title": {"text": label(front.objectives[b])}}}
+    figure.add_scatter(
+        x=[knee[a]], y=[knee[b]], mode="markers", name="knee", hoverinfo="skip", marker=ring
+    )
+    titles = {
+        "xaxis": {"title": {"text": label(front.objectives[a])}},
+        "yaxis": {"title": {"text": label(front.objectives[b])}},
+    }
     figure.update_layout(**titles, **_layout(height=620 if tall else 400, legend=tall))
     return figure
 
@@ -160,9 +234,22 @@ def _line(front: Front, hover: list[str]) -> Any:
 
     figure = go.Figure()
     for bound in front.bounds:
-        figure.add_vline(bound[0], line={"color": BOUND, "dash": "dot"}, annotation_text="lower bound")
-    figure.add_scatter(x=front.values[:, 0], y=[0] * len(front), mode="markers", text=hover, hoverinfo="text", marker={"size": 10})
-    figure.update_layout(xaxis={"title": {"text": label(front.objectives[0])}}, yaxis={"visible": False}, **_layout(height=260, legend=False))
+        figure.add_vline(
+            bound[0], line={"color": BOUND, "dash": "dot"}, annotation_text="lower bound"
+        )
+    figure.add_scatter(
+        x=front.values[:, 0],
+        y=[0] * len(front),
+        mode="markers",
+        text=hover,
+        hoverinfo="text",
+        marker={"size": 10},
+    )
+    figure.update_layout(
+        xaxis={"title": {"text": label(front.objectives[0])}},
+        yaxis={"visible": False},
+        **_layout(height=260, legend=False),
+    )
     return figure
 
 
@@ -171,15 +258,25 @@ def _parallel(front: Front) -> Any:
     import plotly.graph_objects as go
 
     values = front.values
-    axes = [{"label": label(o), "values": column} for o, column in zip(front.objectives, values.T, strict=True)]
+    axes = [
+        {"label": label(o), "values": column}
+        for o, column in zip(front.objectives, values.T, strict=True)
+    ]
     line = {"color": front.normalised()[:, 0], "colorscale": "Viridis", "showscale": False}
-    figure = go.Figure(go.Parcoords(dimensions=axes, line=line, labelfont={"size": 14}, tickfont={"size": 12}))
-    figure.update_layout(**_layout(height=560, legend=False) | {"margin": {"l": 90, "r": 90, "t": 70, "b": 40}})
+    figure = go.Figure(
+        go.Parcoords(dimensions=axes, line=line, labelfont={"size": 14}, tickfont={"size": 12})
+    )
+    figure.update_layout(
+        **_layout(height=560, legend=False) | {"margin": {"l": 90, "r": 90, "t": 70, "b": 40}}
+    )
     return figure
 
 
 def _groups(front: Front) -> list[tuple[str, list[int]]]:
-    return [(name, [k for k, p in enumerate(front.points) if (p.method or "unknown") == name]) for name in methods(front)]
+    return [
+        (name, [k for k, p in enumerate(front.points) if (p.method or "unknown") == name])
+        for name in methods(front)
+    ]
 
 
 def _layout(height: int, *, legend: bool = True) -> dict[str, Any]:

@@ -56,10 +56,19 @@ def course(problem: MultiCluster, plan: Mapping[str, Any]) -> Course:
     need = change[:, :, None] * np.concatenate((t.demand, t.demand))[:, None, :]
     used = t.used[None] + need[order].cumsum(axis=0)
     times, keep = ends[order], np.append(np.diff(ends[order]) > 0, True)
-    refused = [k for k, decision in enumerate(decisions) if not decision or (problem.semantics == "fixed" and not any(decision.values()))]
+    refused = [
+        k
+        for k, decision in enumerate(decisions)
+        if not decision or (problem.semantics == "fixed" and not any(decision.values()))
+    ]
     first = np.concatenate(([0.0], times[keep]))
     shares = np.concatenate((t.used[None], used[keep])) / t.capacity
-    return Course(first, shares, np.concatenate((np.zeros((1, clusters), int), change[order].cumsum(axis=0)[keep])), refused)
+    return Course(
+        first,
+        shares,
+        np.concatenate((np.zeros((1, clusters), int), change[order].cumsum(axis=0)[keep])),
+        refused,
+    )
 
 
 def _drawn(problem: MultiCluster, told: Course) -> list[int]:
@@ -82,8 +91,23 @@ def figure(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Figure
     panels = np.atleast_1d(drawing.subplots(len(drawn), 1, sharex=True))
     gone = [problem.requests[k].arrival for k in told.refused]
     for axes, c in zip(panels, drawn, strict=True):
-        axes.fill_between(told.times, told.shares[:, c, 0], step="post", color=_CPU, alpha=0.35, linewidth=0, label="cpu")
-        axes.step(told.times, told.shares[:, c, 1], where="post", color=_MEMORY, linewidth=1.0, label="memory")
+        axes.fill_between(
+            told.times,
+            told.shares[:, c, 0],
+            step="post",
+            color=_CPU,
+            alpha=0.35,
+            linewidth=0,
+            label="cpu",
+        )
+        axes.step(
+            told.times,
+            told.shares[:, c, 1],
+            where="post",
+            color=_MEMORY,
+            linewidth=1.0,
+            label="memory",
+        )
         axes.vlines(gone, -0.08, 0.0, color=KNEE, linewidth=0.6, label="refused")
         axes.set_ylim(-0.08, 1.05)
         axes.set_yticks([0, 0.5, 1], ["0", "50%", "100%"], fontsize=6)
@@ -106,21 +130,58 @@ def interactive(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> A
     told = course(problem, plan)
     drawn = _drawn(problem, told)
     names = [escape(_title(problem, c)) for c in drawn]
-    drawing = make_subplots(len(drawn), 1, shared_xaxes=True, subplot_titles=names, vertical_spacing=min(0.05, 0.3 / len(drawn)))
+    drawing = make_subplots(
+        len(drawn),
+        1,
+        shared_xaxes=True,
+        subplot_titles=names,
+        vertical_spacing=min(0.05, 0.3 / len(drawn)),
+    )
     gone = [problem.requests[k].arrival for k in told.refused]
-    texts = [f"{escape(problem.requests[k].deployment)} x {problem.requests[k].replicas} refused" for k in told.refused]
+    texts = [
+        f"{escape(problem.requests[k].deployment)} x {problem.requests[k].replicas} refused"
+        for k in told.refused
+    ]
     for row, c in enumerate(drawn, start=1):
         hover = [f"{n} replicas" for n in told.replicas[:, c].tolist()]
         line = {"shape": "hv", "color": _CPU}
         shown = {"showlegend": row == 1, "row": row, "col": 1}
-        drawing.add_scatter(x=told.times, y=told.shares[:, c, 0], text=hover, name="cpu", legendgroup="cpu", line=line, fill="tozeroy", **shown)
+        drawing.add_scatter(
+            x=told.times,
+            y=told.shares[:, c, 0],
+            text=hover,
+            name="cpu",
+            legendgroup="cpu",
+            line=line,
+            fill="tozeroy",
+            **shown,
+        )
         memory = {"shape": "hv", "color": _MEMORY}
-        drawing.add_scatter(x=told.times, y=told.shares[:, c, 1], text=hover, name="memory", legendgroup="memory", line=memory, **shown)
+        drawing.add_scatter(
+            x=told.times,
+            y=told.shares[:, c, 1],
+            text=hover,
+            name="memory",
+            legendgroup="memory",
+            line=memory,
+            **shown,
+        )
         marker = {"symbol": "line-ns-open", "color": KNEE, "size": 7}
-        ticks = {"x": gone, "y": [0.0] * len(gone), "text": texts, "hoverinfo": "x+text", "mode": "markers", "marker": marker}
+        ticks = {
+            "x": gone,
+            "y": [0.0] * len(gone),
+            "text": texts,
+            "hoverinfo": "x+text",
+            "mode": "markers",
+            "marker": marker,
+        }
         drawing.add_scatter(**ticks, name="refused", legendgroup="refused", **shown)
     drawing.update_yaxes(range=[-0.05, 1.05], tickformat=".0%")
     drawing.update_xaxes(title_text="time", row=len(drawn), col=1)
     drawing.update_annotations(font_size=11)
-    drawing.update_layout(template="plotly_white", height=160 + 130 * len(drawn), margin={"l": 50, "r": 20, "t": 60, "b": 40})
+    drawing.update_layout(
+        template="plotly_white",
+        height=160 + 130 * len(drawn),
+        margin={"l": 50, "r": 20, "t": 60, "b": 40},
+    )
     return drawing

@@ -44,7 +44,11 @@ class _Lane:
     @cached_property
     def load(self) -> np.ndarray:
         """Share of the vCPU in use, shape (horizon,)."""
-        return np.sum(list(self.blocks.values()), axis=0) if self.blocks else np.zeros_like(self.memory)
+        return (
+            np.sum(list(self.blocks.values()), axis=0)
+            if self.blocks
+            else np.zeros_like(self.memory)
+        )
 
 
 def _lanes(problem: Temporal, plan: Mapping[str, Any]) -> list[_Lane]:
@@ -59,11 +63,16 @@ def _lanes(problem: Temporal, plan: Mapping[str, Any]) -> list[_Lane]:
         for name, _ in instance["replicas"]:
             begin = plan["starts"][name]
             slots = slice(max(begin, 0), begin + requests[name].duration_slots)
-            blocks.setdefault(name, np.zeros(problem.horizon_slots))[slots] += requests[name].cpu_cores / offer.cpu_cores
+            blocks.setdefault(name, np.zeros(problem.horizon_slots))[slots] += (
+                requests[name].cpu_cores / offer.cpu_cores
+            )
             memory[slots] += requests[name].memory_gib / offer.memory_gib
         found.append(_Lane(f"{offer.location} {offer.size}", instance["pricing"], blocks, memory))
     order = list(PRICING)
-    return sorted(found, key=lambda lane: (lane.label, order.index(lane.pricing), int(np.argmax(lane.memory > 0))))
+    return sorted(
+        found,
+        key=lambda lane: (lane.label, order.index(lane.pricing), int(np.argmax(lane.memory > 0))),
+    )
 
 
 def figure(problem: Temporal, plan: Mapping[str, Any], title: str) -> Figure:
@@ -71,7 +80,9 @@ def figure(problem: Temporal, plan: Mapping[str, Any], title: str) -> Figure:
     from matplotlib.patches import Patch
 
     lanes = _lanes(problem, plan)
-    height = min(max(8.0 / max(1, len(lanes)), 0.09), 0.45)  # inches: a plan of up to 90 machines fits a page
+    height = min(
+        max(8.0 / max(1, len(lanes)), 0.09), 0.45
+    )  # inches: a plan of up to 90 machines fits a page
     drawing = new_figure(7.2, min(1.1 + height * len(lanes), 40))
     axes = drawing.add_subplot()
     for k, lane in enumerate(lanes):
@@ -89,7 +100,13 @@ def figure(problem: Temporal, plan: Mapping[str, Any], title: str) -> Figure:
     handles = [Patch(color=PRICING[p], label=p) for p in used]
     if "reserved" in used:
         handles.append(Patch(color=PRICING["reserved"], alpha=0.15, label="reserved, idle"))
-    drawing.legend(handles=handles, loc="outside lower center", ncols=max(1, len(handles)), frameon=False, fontsize=8)
+    drawing.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=max(1, len(handles)),
+        frameon=False,
+        fontsize=8,
+    )
     return drawing
 
 
@@ -99,15 +116,33 @@ def _draw(axes: Any, k: int, lane: _Lane, *, least_label: float) -> None:
     if lane.pricing == "reserved":
         axes.fill_between(slots[[0, -1]], k, k + 0.86, color=colour, alpha=0.15, linewidth=0)
     floor = np.zeros(len(lane.memory))
-    for name, share in sorted(lane.blocks.items(), key=lambda item: (int(np.argmax(item[1] > 0)), item[0])):
+    for name, share in sorted(
+        lane.blocks.items(), key=lambda item: (int(np.argmax(item[1] > 0)), item[0])
+    ):
         top = floor + share
         begin, end = (int(x) for x in np.flatnonzero(share > 0)[[0, -1]])
         span = slice(begin, end + 1)
         low, high = np.append(floor[span], floor[end]), np.append(top[span], top[end])
         bottom, drawn = k + 0.86, slots[begin : end + 2]  # the axis points down
-        axes.fill_between(drawn, bottom - 0.86 * low, bottom - 0.86 * high, step="post", color=colour, edgecolor="white", linewidth=0.5)
+        axes.fill_between(
+            drawn,
+            bottom - 0.86 * low,
+            bottom - 0.86 * high,
+            step="post",
+            color=colour,
+            edgecolor="white",
+            linewidth=0.5,
+        )
         if share[begin] * 0.86 >= least_label:
-            axes.text(begin + 0.4, bottom - 0.43 * (floor[begin] + top[begin]), name, fontsize=5, color="white", va="center", clip_on=True)
+            axes.text(
+                begin + 0.4,
+                bottom - 0.43 * (floor[begin] + top[begin]),
+                name,
+                fontsize=5,
+                color="white",
+                va="center",
+                clip_on=True,
+            )
         floor = top
 
 
@@ -124,7 +159,11 @@ def _groups(lanes: list[_Lane]) -> list[tuple[str, int, int]]:
 def _name_groups(axes: Any, lanes: list[_Lane]) -> None:
     """Name every place and size once, with the number of its machines."""
     groups = _groups(lanes)
-    axes.set_yticks([first + count / 2 - 0.07 for _, first, count in groups], [f"{label} ({count})" for label, _, count in groups], fontsize=6.5)
+    axes.set_yticks(
+        [first + count / 2 - 0.07 for _, first, count in groups],
+        [f"{label} ({count})" for label, _, count in groups],
+        fontsize=6.5,
+    )
     axes.tick_params(axis="y", length=0)
     for _, first, _ in groups[1:]:
         axes.axhline(first - 0.07, color="#BBBBBB", linewidth=0.5, zorder=0)
@@ -139,17 +178,54 @@ def interactive(problem: Temporal, plan: Mapping[str, Any], title: str) -> Any:
     for pricing, colour in PRICING.items():
         if not any(lane.pricing == pricing for lane in lanes):
             continue
-        load = [[_shade(lane, slot) if lane.pricing == pricing else None for slot in range(problem.horizon_slots)] for lane in lanes]
-        texts = [[_cell(lane, slot) for slot in range(problem.horizon_slots)] if lane.pricing == pricing else [] for lane in lanes]
+        load = [
+            [
+                _shade(lane, slot) if lane.pricing == pricing else None
+                for slot in range(problem.horizon_slots)
+            ]
+            for lane in lanes
+        ]
+        texts = [
+            [_cell(lane, slot) for slot in range(problem.horizon_slots)]
+            if lane.pricing == pricing
+            else []
+            for lane in lanes
+        ]
         scale = [[0, _faded(colour, 0.12)], [1, colour]]
-        cells = {"z": load, "x0": 0.5, "dx": 1, "y": rows, "zmin": 0, "zmax": 1, "colorscale": scale, "showscale": False, "hoverongaps": False}
+        cells = {
+            "z": load,
+            "x0": 0.5,
+            "dx": 1,
+            "y": rows,
+            "zmin": 0,
+            "zmax": 1,
+            "colorscale": scale,
+            "showscale": False,
+            "hoverongaps": False,
+        }
         drawing.add_heatmap(**cells, text=texts, hoverinfo="text", ygap=2)
-        drawing.add_scatter(x=[None], y=[None], mode="markers", marker={"symbol": "square", "size": 12, "color": colour}, name=pricing)
+        drawing.add_scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            marker={"symbol": "square", "size": 12, "color": colour},
+            name=pricing,
+        )
     groups = _groups(lanes)
     height, margin = 160 + 18 * max(4, len(lanes)), {"l": 220, "r": 20, "t": 50, "b": 50}
-    drawing.update_layout(template="plotly_white", height=height, margin=margin, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"})
-    drawing.update_xaxes(title_text=f"slot ({problem.slot_hours:g} h each)", range=[0, problem.horizon_slots])
-    ticks = {"tickvals": [first + (count - 1) / 2 for _, first, count in groups], "ticktext": [f"{escape(name)} ({n})" for name, _, n in groups]}
+    drawing.update_layout(
+        template="plotly_white",
+        height=height,
+        margin=margin,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
+    )
+    drawing.update_xaxes(
+        title_text=f"slot ({problem.slot_hours:g} h each)", range=[0, problem.horizon_slots]
+    )
+    ticks = {
+        "tickvals": [first + (count - 1) / 2 for _, first, count in groups],
+        "ticktext": [f"{escape(name)} ({n})" for name, _, n in groups],
+    }
     drawing.update_yaxes(range=[len(lanes) - 0.5, -0.5], showgrid=False, zeroline=False, **ticks)
     for _, first, _ in groups[1:]:
         drawing.add_hline(first - 0.5, line={"width": 1, "color": "#BBBBBB"})

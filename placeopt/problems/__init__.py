@@ -56,14 +56,25 @@ def read(path: str | os.PathLike[str]) -> Problem:
 def from_document(document: Any) -> Problem:
     """Return the problem that a JSON document describes."""
     if not isinstance(document, dict):
-        raise DocumentError(f"an instance is a JSON object, not {type(document).__name__}", remedy='start with {"problem": ...}')
+        raise DocumentError(
+            f"an instance is a JSON object, not {type(document).__name__}",
+            remedy='start with {"problem": ...}',
+        )
     kind = document.get("problem")
     if kind is None and (what := what_is(document)) is not None:
-        raise DocumentError(f"this is {what}, not an instance", remedy='an instance starts with {"problem": ...}')
+        raise DocumentError(
+            f"this is {what}, not an instance", remedy='an instance starts with {"problem": ...}'
+        )
     if kind is None:
-        raise DocumentError("this field is missing", path="problem", remedy="legal: " + ", ".join(KINDS))
+        raise DocumentError(
+            "this field is missing", path="problem", remedy="legal: " + ", ".join(KINDS)
+        )
     if not isinstance(kind, str) or kind not in KINDS:
-        raise DocumentError(f"unknown problem {str(kind)[:60]!r}", path="problem", remedy=did_you_mean(str(kind)[:60], KINDS))
+        raise DocumentError(
+            f"unknown problem {str(kind)[:60]!r}",
+            path="problem",
+            remedy=did_you_mean(str(kind)[:60], KINDS),
+        )
     return kind_class(kind).from_document(document)
 
 
@@ -82,4 +93,6 @@ def row(layer: str, problem: Problem) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise UnsupportedError(f"{problem.problem} has no {layer.rpartition('.')[2]} face, which this method needs") from None
+        raise UnsupportedError(
+            f"{problem.problem} has no {layer.rpartition('.')[2]} face, which this method needs"
+        ) from None

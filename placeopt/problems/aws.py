@@ -54,11 +54,23 @@ CORRECTIONS = {
 
 def offers(*, corrected: bool = False) -> list[dict[str, Any]]:
     """Return Table III as offers; `corrected` mends the two impossible prices."""
-    fields = ("on_demand_usd_per_hour", "reserved_usd_per_hour", "spot_usd_per_hour", "cpu_cores", "memory_gib", "spot_interruption")
+    fields = (
+        "on_demand_usd_per_hour",
+        "reserved_usd_per_hour",
+        "spot_usd_per_hour",
+        "cpu_cores",
+        "memory_gib",
+        "spot_interruption",
+    )
     rows: list[dict[str, Any]] = []
     for line in _OFFERS.split("\n")[1:-1]:
         location, size, *numbers = line.split()
-        row: dict[str, Any] = {"location": location, "size": size, **dict(zip(fields, map(float, numbers), strict=True)), "max_instances": None}
+        row: dict[str, Any] = {
+            "location": location,
+            "size": size,
+            **dict(zip(fields, map(float, numbers), strict=True)),
+            "max_instances": None,
+        }
         rows.append(row | (CORRECTIONS.get((location, size), {}) if corrected else {}))
     return rows
 
@@ -66,11 +78,20 @@ def offers(*, corrected: bool = False) -> list[dict[str, Any]]:
 def latencies() -> dict[str, dict[str, float]]:
     """Return Table IV: origin -> data centre -> ms."""
     rows = [list(map(float, line.split())) for line in _LATENCY_MS.split("\n")[1:-1]]
-    return {place: dict(zip(_PLACES, row, strict=True)) for place, row in zip(_PLACES, rows, strict=True)}
+    return {
+        place: dict(zip(_PLACES, row, strict=True))
+        for place, row in zip(_PLACES, rows, strict=True)
+    }
 
 
 def generate(
-    seed: int = 0, *, requests: int = 50, horizon: int = 100, places: int = 6, most_replicas: int = 6, corrected: bool = False
+    seed: int = 0,
+    *,
+    requests: int = 50,
+    horizon: int = 100,
+    places: int = 6,
+    most_replicas: int = 6,
+    corrected: bool = False,
 ) -> dict[str, Any]:
     """Draw an instance document with the paper's distributions.
 
@@ -90,7 +111,9 @@ def generate(
         Mend the two impossible prices of Table III.
     """
     largest = {"requests": 10**6, "horizon": 10**6, "places": len(_PLACES), "most_replicas": 1000}
-    for (label, most), value in zip(largest.items(), (requests, horizon, places, most_replicas), strict=True):
+    for (label, most), value in zip(
+        largest.items(), (requests, horizon, places, most_replicas), strict=True
+    ):
         if not 1 <= value <= most:
             raise UsageError(f"{label} is {value}; legal: 1 to {most}")
     rng = np.random.default_rng(seed)
@@ -99,9 +122,22 @@ def generate(
     def draw(low: int, high: int) -> list[int]:
         return rng.integers(low, high + 1, size=requests).tolist()
 
-    columns = draw(1, 6), draw(2, 16), draw(min(10, horizon), min(50, horizon)), draw(1, most_replicas), draw(0, places - 1)
+    columns = (
+        draw(1, 6),
+        draw(2, 16),
+        draw(min(10, horizon), min(50, horizon)),
+        draw(1, most_replicas),
+        draw(0, places - 1),
+    )
     drawn = [
-        {"name": f"r{k + 1}", "cpu_cores": cpu, "memory_gib": memory, "duration_slots": duration, "replicas": replicas, "origin": names[origin]}
+        {
+            "name": f"r{k + 1}",
+            "cpu_cores": cpu,
+            "memory_gib": memory,
+            "duration_slots": duration,
+            "replicas": replicas,
+            "origin": names[origin],
+        }
         for k, (cpu, memory, duration, replicas, origin) in enumerate(zip(*columns, strict=True))
     ]
     return {
@@ -109,7 +145,11 @@ def generate(
         "name": f"generated-{requests}-seed{seed}",
         "horizon_slots": horizon,
         "slot_hours": 1.0,
-        "latency_ms": {a: {b: ms for b, ms in row.items() if b in names} for a, row in latencies().items() if a in names},
+        "latency_ms": {
+            a: {b: ms for b, ms in row.items() if b in names}
+            for a, row in latencies().items()
+            if a in names
+        },
         "offers": [offer for offer in offers(corrected=corrected) if offer["location"] in names],
         "requests": drawn,
     }

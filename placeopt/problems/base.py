@@ -17,7 +17,18 @@ from placeopt import documents
 from placeopt.errors import DocumentError, UsageError, did_you_mean
 from placeopt.front import Evaluation, InstanceName, Objective, Violation
 
-__all__ = ["Amount", "Count", "Evaluation", "Name", "Objective", "Positive", "PositiveCount", "Problem", "Record", "Violation"]
+__all__ = [
+    "Amount",
+    "Count",
+    "Evaluation",
+    "Name",
+    "Objective",
+    "Positive",
+    "PositiveCount",
+    "Problem",
+    "Record",
+    "Violation",
+]
 
 #: More decimals than these are rounded, and the objective has no `step`.
 MOST_DECIMALS = 9
@@ -115,9 +126,13 @@ class Problem(Record):
         known = {o.name: o for o in self.objectives}
         for name in names:
             if name not in known:
-                raise UsageError(f"unknown objective {name!r} of {self.problem}; {did_you_mean(name, known)}")
+                raise UsageError(
+                    f"unknown objective {name!r} of {self.problem}; {did_you_mean(name, known)}"
+                )
         if len(set(names)) < len(names) or not names:
-            raise UsageError(f"objectives {', '.join(names)!r}: name each objective once, and at least one")
+            raise UsageError(
+                f"objectives {', '.join(names)!r}: name each objective once, and at least one"
+            )
         return tuple(known[name] for name in names)
 
     def columns(self, objectives: Sequence[Objective]) -> list[int]:
@@ -150,7 +165,11 @@ class Problem(Record):
 
 def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the keyword-only arguments of a function with their defaults."""
-    return {name: p.default for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
+    return {
+        name: p.default
+        for name, p in inspect.signature(function).parameters.items()
+        if p.kind is p.KEYWORD_ONLY
+    }
 
 
 def require_unique(items: Iterable[Any], what: str, path: str | None = None) -> None:
@@ -160,11 +179,17 @@ def require_unique(items: Iterable[Any], what: str, path: str | None = None) -> 
     for k, item in enumerate(items):
         if item in seen:
             shown = item if isinstance(item, str) else " ".join(map(str, item))
-            raise DocumentError(f"{what} {shown!r} stands twice", path=where and f"{where}[{k}]", remedy="names must be unique")
+            raise DocumentError(
+                f"{what} {shown!r} stands twice",
+                path=where and f"{where}[{k}]",
+                remedy="names must be unique",
+            )
         seen.add(item)
 
 
-def latency_rows(names: Sequence[str], given: Mapping[str, Mapping[str, float]]) -> list[list[float]]:
+def latency_rows(
+    names: Sequence[str], given: Mapping[str, Mapping[str, float]]
+) -> list[list[float]]:
     """Return the latency in ms from every place to every other; one direction stands for both where the other is not given, 0 to itself.
 
     Raises
@@ -172,12 +197,22 @@ def latency_rows(names: Sequence[str], given: Mapping[str, Mapping[str, float]])
     DocumentError
         Two places have none.
     """
-    rows = [[given.get(one, {}).get(other, given.get(other, {}).get(one, 0.0 if one == other else -1.0)) for other in names] for one in names]
+    rows = [
+        [
+            given.get(one, {}).get(
+                other, given.get(other, {}).get(one, 0.0 if one == other else -1.0)
+            )
+            for other in names
+        ]
+        for one in names
+    ]
     for one, row in zip(names, rows, strict=True):
         for other, ms in zip(names, row, strict=True):
             if ms < 0:
                 remedy = f'give latency_ms["{one}"]["{other}"]'
-                raise DocumentError(f"no latency between {one!r} and {other!r}", path="latency_ms", remedy=remedy)
+                raise DocumentError(
+                    f"no latency between {one!r} and {other!r}", path="latency_ms", remedy=remedy
+                )
     return rows
 
 
@@ -189,7 +224,10 @@ def decimals(values: Iterable[float]) -> int:
     >>> decimals([1.0, 0.25, 12])
     2
     """
-    return max((max(0, -int(Decimal(repr(float(v))).normalize().as_tuple().exponent)) for v in values), default=0)
+    return max(
+        (max(0, -int(Decimal(repr(float(v))).normalize().as_tuple().exponent)) for v in values),
+        default=0,
+    )
 
 
 def scaled_up(values: Sequence[float], digits: int) -> np.ndarray:
@@ -203,4 +241,7 @@ def scaled_down(values: Sequence[float], digits: int) -> np.ndarray:
 
 
 def _integers(values: Sequence[float], digits: int, rounding: str) -> np.ndarray:
-    return np.array([int(Decimal(repr(float(v))).scaleb(digits).to_integral_value(rounding)) for v in values], dtype=np.int64)
+    return np.array(
+        [int(Decimal(repr(float(v))).scaleb(digits).to_integral_value(rounding)) for v in values],
+        dtype=np.int64,
+    )

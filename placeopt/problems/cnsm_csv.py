@@ -24,7 +24,16 @@ from typing import Any
 from placeopt.errors import DocumentError, did_you_mean
 
 REQUEST_COLUMNS = ("cpu", "ram", "duration", "location", "replicas")
-PRICE_COLUMNS = ("DataCenter", "Instance", "On-Demand", "Reserved", "Spot", "vCPU", "RAM", "InterruptFrequency")
+PRICE_COLUMNS = (
+    "DataCenter",
+    "Instance",
+    "On-Demand",
+    "Reserved",
+    "Spot",
+    "vCPU",
+    "RAM",
+    "InterruptFrequency",
+)
 
 
 def read(
@@ -75,7 +84,10 @@ class _Row:
     def place(self, column: str, known: Iterable[str]) -> str:
         place = self.text(column)
         if place not in known:
-            raise self.fault(f"unknown location {place!r}", "the latency file names the locations; " + did_you_mean(place, known))
+            raise self.fault(
+                f"unknown location {place!r}",
+                "the latency file names the locations; " + did_you_mean(place, known),
+            )
         return place
 
     def number(self, column: str, *, least: float = 0.0, most: float = math.inf) -> float:
@@ -104,17 +116,29 @@ class _Row:
             raise self.fault(f"{column} is {self.cells[column][:60]!r}", f"legal: {what}") from None
 
 
-def _rows(path: str | os.PathLike[str], columns: Iterable[str], optional: Iterable[str] | None = ()) -> list[_Row]:
+def _rows(
+    path: str | os.PathLike[str], columns: Iterable[str], optional: Iterable[str] | None = ()
+) -> list[_Row]:
     """Read a CSV file with a header; `optional` None lets it have any other columns."""
     file = str(path)
     try:
-        lines = list(csv.reader(Path(path).read_text(encoding="utf-8-sig").splitlines(), strict=True))
+        lines = list(
+            csv.reader(Path(path).read_text(encoding="utf-8-sig").splitlines(), strict=True)
+        )
     except OSError as error:
-        raise DocumentError(error.strerror or str(error), file=file, remedy="give the path of a readable CSV file") from None
+        raise DocumentError(
+            error.strerror or str(error), file=file, remedy="give the path of a readable CSV file"
+        ) from None
     except UnicodeDecodeError as error:
-        raise DocumentError(f"byte {error.start} is not UTF-8", file=file, remedy="save the file as UTF-8") from None
+        raise DocumentError(
+            f"byte {error.start} is not UTF-8", file=file, remedy="save the file as UTF-8"
+        ) from None
     except csv.Error as error:
-        raise DocumentError(f"not CSV: {error}", file=file, remedy="separate cells by commas, quote those that contain one") from None
+        raise DocumentError(
+            f"not CSV: {error}",
+            file=file,
+            remedy="separate cells by commas, quote those that contain one",
+        ) from None
     header = [cell.strip() for cell in lines[0]] if lines else []
     _check_header(file, header, list(columns), optional)
     rows = []
@@ -122,22 +146,46 @@ def _rows(path: str | os.PathLike[str], columns: Iterable[str], optional: Iterab
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
-            raise DocumentError(f"{len(cells)} cells", file=file, path=f"line {number}", remedy=f"give {len(header)}, one per column of the header")
-        rows.append(_Row(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True))))
+            raise DocumentError(
+                f"{len(cells)} cells",
+                file=file,
+                path=f"line {number}",
+                remedy=f"give {len(header)}, one per column of the header",
+            )
+        rows.append(
+            _Row(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
+        )
     if not rows:
         raise DocumentError("no rows below the header", file=file, remedy="give at least one")
     return rows
 
 
-def _check_header(file: str, header: list[str], columns: list[str], optional: Iterable[str] | None) -> None:
+def _check_header(
+    file: str, header: list[str], columns: list[str], optional: Iterable[str] | None
+) -> None:
     for column in columns:
         if column not in header:
-            raise DocumentError(f"no column {column!r}", file=file, path="line 1", remedy=f"the header has: {', '.join(header)[:200] or 'nothing'}")
+            raise DocumentError(
+                f"no column {column!r}",
+                file=file,
+                path="line 1",
+                remedy=f"the header has: {', '.join(header)[:200] or 'nothing'}",
+            )
     for column in header:
         if header.count(column) > 1:
-            raise DocumentError(f"column {column!r} stands twice", file=file, path="line 1", remedy="keep one of the two")
+            raise DocumentError(
+                f"column {column!r} stands twice",
+                file=file,
+                path="line 1",
+                remedy="keep one of the two",
+            )
         if optional is not None and column not in (*columns, *optional):
-            raise DocumentError(f"unknown column {column!r}", file=file, path="line 1", remedy=did_you_mean(column, (*columns, *optional)))
+            raise DocumentError(
+                f"unknown column {column!r}",
+                file=file,
+                path="line 1",
+                remedy=did_you_mean(column, (*columns, *optional)),
+            )
 
 
 def _unique(rows: Iterable[tuple[Any, _Row]], what: str) -> None:
@@ -146,14 +194,21 @@ def _unique(rows: Iterable[tuple[Any, _Row]], what: str) -> None:
     for key, row in rows:
         if key in seen:
             shown = key if isinstance(key, str) else " ".join(key)
-            raise row.fault(f"{what} {shown!r} stands on line {seen[key]} already", "keep one of the two")
+            raise row.fault(
+                f"{what} {shown!r} stands on line {seen[key]} already", "keep one of the two"
+            )
         seen[key] = row.line
 
 
 def _latencies(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     rows = _rows(path, ("DataCenter",), optional=None)
     _unique(((row.text("DataCenter"), row) for row in rows), "origin")
-    return {row.text("DataCenter"): {place: row.number(place) for place in row.cells if place != "DataCenter"} for row in rows}
+    return {
+        row.text("DataCenter"): {
+            place: row.number(place) for place in row.cells if place != "DataCenter"
+        }
+        for row in rows
+    }
 
 
 def _offers(path: str | os.PathLike[str], places: Iterable[str]) -> list[dict[str, Any]]:
@@ -176,7 +231,9 @@ def _offer(row: _Row, places: Iterable[str]) -> dict[str, Any]:
         raise row.fault("the offer has no price", "fill in On-Demand, Reserved or Spot")
     if row.cells["Spot"] or row.cells["InterruptFrequency"]:
         row.number("InterruptFrequency", most=100)
-        offer["spot_interruption"] = float(Decimal(row.cells["InterruptFrequency"]) / 100)  # 15 % -> 0.15 exactly
+        offer["spot_interruption"] = float(
+            Decimal(row.cells["InterruptFrequency"]) / 100
+        )  # 15 % -> 0.15 exactly
     return offer
 
 

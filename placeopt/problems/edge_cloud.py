@@ -19,7 +19,17 @@ from pydantic import ConfigDict, Field, model_validator
 
 from placeopt.documents import validate
 from placeopt.errors import DocumentError, did_you_mean
-from placeopt.problems.base import Amount, Evaluation, Name, Objective, Problem, Record, Violation, decimals, require_unique
+from placeopt.problems.base import (
+    Amount,
+    Evaluation,
+    Name,
+    Objective,
+    Problem,
+    Record,
+    Violation,
+    decimals,
+    require_unique,
+)
 from placeopt.problems.edge_cloud_arrays import Arrays, arrays
 
 #: More decimals than these are rounded, and the objective has no `step`.
@@ -71,9 +81,17 @@ class Application(Record):
         for k, flow in enumerate(self.flows):
             for key, end in (("from", flow.source), ("to", flow.target)):
                 if end not in names:
-                    raise DocumentError(f"unknown microservice {end!r}", path=f"{path}.flows[{k}].{key}", remedy=did_you_mean(end, names))
+                    raise DocumentError(
+                        f"unknown microservice {end!r}",
+                        path=f"{path}.flows[{k}].{key}",
+                        remedy=did_you_mean(end, names),
+                    )
             if flow.source == flow.target:
-                raise DocumentError(f"{flow.source!r} flows to itself", path=f"{path}.flows[{k}]", remedy="name two different microservices")
+                raise DocumentError(
+                    f"{flow.source!r} flows to itself",
+                    path=f"{path}.flows[{k}]",
+                    remedy="name two different microservices",
+                )
 
 
 class Plan(Record):
@@ -106,13 +124,19 @@ class EdgeCloud(Problem):
             application.check(f"applications[{k}]")
             if application.source not in self.node_number:
                 remedy = did_you_mean(application.source, self.node_number)
-                raise DocumentError(f"unknown node {application.source!r}", path=f"applications[{k}].source", remedy=remedy)
+                raise DocumentError(
+                    f"unknown node {application.source!r}",
+                    path=f"applications[{k}].source",
+                    remedy=remedy,
+                )
         for one, row in self.delay_ms.items():
             for other, delay in row.items():
                 back = self.delay_ms.get(other, {}).get(one, delay)
                 if back != delay:
                     remedy = f"delays are symmetric; {other} to {one} is {back:g} ms: give one direction, or the same value twice"
-                    raise DocumentError(f"{delay:g} ms is not legal", path=f"delay_ms.{one}.{other}", remedy=remedy)
+                    raise DocumentError(
+                        f"{delay:g} ms is not legal", path=f"delay_ms.{one}.{other}", remedy=remedy
+                    )
         return self
 
     # -- numbers that the referee and the faces share ------------------------------------------------------------
@@ -140,7 +164,9 @@ class EdgeCloud(Problem):
     def objectives(self) -> tuple[Objective, ...]:
         """Total cost (6) and total latency (7)."""
         referee = self._referee
-        return Objective("cost", "units", referee.cost_step), Objective("latency_ms", "ms", referee.latency_step)
+        return Objective("cost", "units", referee.cost_step), Objective(
+            "latency_ms", "ms", referee.latency_step
+        )
 
     # -- the referee ---------------------------------------------------------------------------------------------
 
@@ -173,19 +199,31 @@ class EdgeCloud(Problem):
         """Return the plan that puts microservice k, counted through all applications, on node ``hosts[k]``; -1: nowhere."""
         names = [node.name for node in self.nodes]
         chosen = iter(hosts.tolist())
-        placement = {a.name: {m.name: names[v] for m in a.microservices if (v := next(chosen)) >= 0} for a in self.applications}
+        placement = {
+            a.name: {m.name: names[v] for m in a.microservices if (v := next(chosen)) >= 0}
+            for a in self.applications
+        }
         return {"placement": placement}
 
     def hosts(self, plan: Mapping[str, Any]) -> np.ndarray:
         """Return the node of every microservice of a plan, shape (microservices,); -1 where it has none."""
         placed = plan["placement"]
-        return np.array([self.node_number.get(placed.get(a.name, {}).get(m.name), -1) for a in self.applications for m in a.microservices])
+        return np.array(
+            [
+                self.node_number.get(placed.get(a.name, {}).get(m.name), -1)
+                for a in self.applications
+                for m in a.microservices
+            ]
+        )
 
     # -- what is odd, what is impossible, what a plan is in words --------------------------------------------------
 
     def warnings(self) -> tuple[str, ...]:
         """Name what looks like a mistake: delays of places that are not nodes."""
-        idle = sorted((set(self.delay_ms) | {other for row in self.delay_ms.values() for other in row}) - set(self.node_number))
+        idle = sorted(
+            (set(self.delay_ms) | {other for row in self.delay_ms.values() for other in row})
+            - set(self.node_number)
+        )
         return (f"delay_ms names places that are not nodes: {', '.join(idle)}",) if idle else ()
 
     def infeasibility(self) -> tuple[str, ...]:
@@ -199,7 +237,9 @@ class EdgeCloud(Problem):
         chosen = [node for row in plan["placement"].values() for node in row.values()]
         count = Counter(self.nodes[self.node_number[name]].layer for name in chosen)
         return {
-            "microservices": ", ".join(f"{count[layer]} on {layer}" for layer in self.layers if count[layer]),
+            "microservices": ", ".join(
+                f"{count[layer]} on {layer}" for layer in self.layers if count[layer]
+            ),
             "nodes in use": f"{len(set(chosen))} of {len(self.nodes)}",
         }
 
@@ -211,21 +251,33 @@ class _Referee:
         self.problem, self.number = problem, problem.node_number
         nodes, services = problem.nodes, [m for a in problem.applications for m in a.microservices]
         delays = [x for row in problem.delay_ms.values() for x in row.values()]
-        cost_digits = max(decimals(n.operating_cost for n in nodes), decimals(n.network_cost for n in nodes) + decimals(m.data for m in services))
+        cost_digits = max(
+            decimals(n.operating_cost for n in nodes),
+            decimals(n.network_cost for n in nodes) + decimals(m.data for m in services),
+        )
         delay_digits = decimals(delays)
         self.cost_step = 10.0**-cost_digits if cost_digits <= _MOST_DECIMALS else None
         self.latency_step = 10.0**-delay_digits if delay_digits <= _MOST_DECIMALS else None
-        self.cost_scale, self.delay_scale = 10 ** min(cost_digits, 12), 10 ** min(delay_digits, _MOST_DECIMALS)
+        self.cost_scale, self.delay_scale = (
+            10 ** min(cost_digits, 12),
+            10 ** min(delay_digits, _MOST_DECIMALS),
+        )
         self.operating = [Decimal(repr(n.operating_cost)) * self.cost_scale for n in nodes]
         self.network = [Decimal(repr(n.network_cost)) * self.cost_scale for n in nodes]
         self.arrays, self.delay = problem.arrays, problem.arrays.delay.tolist()
-        self.services = {a.name: {m.name: i for i, m in enumerate(a.microservices)} for a in problem.applications}
+        self.services = {
+            a.name: {m.name: i for i, m in enumerate(a.microservices)} for a in problem.applications
+        }
         self.applications = [
             (
                 a.name,
                 [m.data for m in a.microservices],
                 problem.node_number[a.source],
-                [(number[f.source], number[f.target], f.max_delay_ms) for f in a.flows if f.max_delay_ms is not None],
+                [
+                    (number[f.source], number[f.target], f.max_delay_ms)
+                    for f in a.flows
+                    if f.max_delay_ms is not None
+                ],
             )
             for a, number in zip(problem.applications, self.services.values(), strict=True)
         ]
@@ -237,44 +289,70 @@ class _Referee:
             return self._judge(plan["placement"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             self.problem.read_plan(plan)  # names the field that is wrong
-            raise DocumentError(f"the plan cannot be read ({error})", remedy="see `placeopt schema edge-cloud`") from None
+            raise DocumentError(
+                f"the plan cannot be read ({error})", remedy="see `placeopt schema edge-cloud`"
+            ) from None
 
     def _judge(self, placement: Mapping[str, Mapping[str, str]]) -> Evaluation:
         violations: list[Violation] = []
         known, cost, latency = self.cost, 0, 0
         hosts: list[int] = []
         for name in placement.keys() - self.services.keys():
-            raise DocumentError(f"unknown application {name!r}", path="placement", remedy="name applications of the instance")
+            raise DocumentError(
+                f"unknown application {name!r}",
+                path="placement",
+                remedy="name applications of the instance",
+            )
         for name, data, source, flows in self.applications:
             mine = self._nodes(name, placement.get(name, {}), violations)
             hosts += mine
             for v, amount in zip(mine, data, strict=True):
                 cost += known[v, amount] if (v, amount) in known else self._cost(v, amount)  # (6)
-            latency += round(self._latency(name, source, mine, violations) * self.delay_scale)  # (7)
+            latency += round(
+                self._latency(name, source, mine, violations) * self.delay_scale
+            )  # (7)
             for i, j, limit in flows:
                 if mine[i] >= 0 and mine[j] >= 0 and self.delay[mine[i]][mine[j]] > limit:
                     violations.append(self._late(name, i, j, mine, limit))
         self._check_loads(np.array(hosts), violations)
         return Evaluation((cost / self.cost_scale, latency / self.delay_scale), tuple(violations))
 
-    def _nodes(self, application: str, row: Mapping[str, str], violations: list[Violation]) -> list[int]:
+    def _nodes(
+        self, application: str, row: Mapping[str, str], violations: list[Violation]
+    ) -> list[int]:
         """Equation (2): every microservice on one node."""
         number, known = self.number, self.services[application]
         found = [-1] * len(known)
         for service, name in row.items():
             if service not in known:
-                raise DocumentError(f"unknown microservice {service!r}", path=f"placement.{application}", remedy=did_you_mean(service, known))
+                raise DocumentError(
+                    f"unknown microservice {service!r}",
+                    path=f"placement.{application}",
+                    remedy=did_you_mean(service, known),
+                )
             if name not in number:
                 path = f"placement.{application}.{service}"
-                raise DocumentError(f"unknown node {str(name)[:60]!r}", path=path, remedy=did_you_mean(str(name)[:60], number))
+                raise DocumentError(
+                    f"unknown node {str(name)[:60]!r}",
+                    path=path,
+                    remedy=did_you_mean(str(name)[:60], number),
+                )
             found[known[service]] = number[name]
         if -1 in found:
             for service, k in known.items():
                 if found[k] < 0:
-                    violations.append(Violation("not-placed", 1.0, f"microservice {service!r} of {application!r} is on no node"))
+                    violations.append(
+                        Violation(
+                            "not-placed",
+                            1.0,
+                            f"microservice {service!r} of {application!r} is on no node",
+                        )
+                    )
         return found
 
-    def _latency(self, application: str, source: int, hosts: list[int], violations: list[Violation]) -> float:
+    def _latency(
+        self, application: str, source: int, hosts: list[int], violations: list[Violation]
+    ) -> float:
         """Equation (7): the largest delay from the source."""
         distance = self.delay[source]
         worst = max([distance[v] for v in hosts if v >= 0], default=0.0)
@@ -287,13 +365,21 @@ class _Referee:
         return max((distance[v] for v in hosts if v >= 0 and distance[v] < math.inf), default=0.0)
 
     def _cost(self, node: int, data: float) -> int:
-        exact = self.operating[node] + self.network[node] * Decimal(repr(data)) if node >= 0 else Decimal(0)
+        exact = (
+            self.operating[node] + self.network[node] * Decimal(repr(data))
+            if node >= 0
+            else Decimal(0)
+        )
         self.cost[node, data] = int(exact.to_integral_value())
         return self.cost[node, data]
 
     def _late(self, application: str, i: int, j: int, hosts: list[int], limit: float) -> Violation:
         """Equation (3): the delay of a flow is above its limit."""
-        delay, services, nodes = self.delay[hosts[i]][hosts[j]], list(self.services[application]), self.problem.nodes
+        delay, services, nodes = (
+            self.delay[hosts[i]][hosts[j]],
+            list(self.services[application]),
+            self.problem.nodes,
+        )
         ends = f"{application!r}: {services[i]} on {nodes[hosts[i]].name} to {services[j]} on {nodes[hosts[j]].name}"
         over = min(1e6, (delay - limit) / max(limit, 1e-9)) if delay < math.inf else 1.0
         shown = f"{delay:g} ms" if delay < math.inf else "no delay is known"

@@ -121,20 +121,40 @@ def reasons(problem: EdgeCloud) -> tuple[str, ...]:
         application, service = names[i]
         need = f"microservice {service.name!r} of {application!r} needs {service.cpu_cores:g} cores and {service.memory_gib:g} GiB"
         large = (table.demand[i] <= table.capacity).all(axis=1).any()
-        found.append(f"{need}; " + ("no node that is large enough has a delay from the source" if large else "no node is large enough"))
+        found.append(
+            f"{need}; "
+            + (
+                "no node that is large enough has a delay from the source"
+                if large
+                else "no node is large enough"
+            )
+        )
     owner = np.repeat(np.arange(len(names)), np.diff(table.flow_first)).tolist()
-    for i, j, limit in zip(owner, table.flow_other.tolist(), table.flow_limit.tolist(), strict=True):
+    for i, j, limit in zip(
+        owner, table.flow_other.tolist(), table.flow_limit.tolist(), strict=True
+    ):
         if i < j and some[i] and some[j] and not _pair_exists(table, possible, i, j, limit):
             ends = f"{names[i][1].name!r} and {names[j][1].name!r} of {names[i][0]!r}"
             found.append(f"no two nodes can host {ends} within {limit:g} ms of each other")
-    for label, need, have in zip(("cpu", "memory"), table.demand.sum(axis=0).tolist(), table.capacity.sum(axis=0).tolist(), strict=True):
+    for label, need, have in zip(
+        ("cpu", "memory"),
+        table.demand.sum(axis=0).tolist(),
+        table.capacity.sum(axis=0).tolist(),
+        strict=True,
+    ):
         if need > have:
-            found.append(f"all microservices together need {need / max(have, 1):.1%} of the {label} of all nodes")
+            found.append(
+                f"all microservices together need {need / max(have, 1):.1%} of the {label} of all nodes"
+            )
     return tuple(found)
 
 
 def _pair_exists(table: Arrays, possible: np.ndarray, i: int, j: int, limit: float) -> bool:
-    together = possible[i] & possible[j] & (table.demand[i] + table.demand[j] <= table.capacity).all(axis=1)
+    together = (
+        possible[i]
+        & possible[j]
+        & (table.demand[i] + table.demand[j] <= table.capacity).all(axis=1)
+    )
     if (together & (table.delay.diagonal() <= limit)).any():
         return True
     apart = table.delay[np.ix_(possible[i], possible[j])] <= limit

@@ -37,10 +37,21 @@ DATA = (0.5, 1.5)
 #: Half of the flows tolerate a delay of the first range in ms, half of the second.
 LIMITS_MS = ((4.0, 15.0), (15.0, 60.0))
 #: The paper's two topologies, as arguments of `generate`.
-TOPOLOGIES = {"basic": {"near": 20, "far": 5, "cloud": 2}, "extended": {"near": 150, "far": 30, "cloud": 7}}
+TOPOLOGIES = {
+    "basic": {"near": 20, "far": 5, "cloud": 2},
+    "extended": {"near": 150, "far": 30, "cloud": 7},
+}
 
 
-def generate(seed: int = 0, *, applications: int = 100, near: int = 20, far: int = 5, cloud: int = 2, load: float = 0.4) -> dict[str, Any]:
+def generate(
+    seed: int = 0,
+    *,
+    applications: int = 100,
+    near: int = 20,
+    far: int = 5,
+    cloud: int = 2,
+    load: float = 0.4,
+) -> dict[str, Any]:
     """Draw an instance document; applications are trees of microservices whose data come from a near-edge node.
 
     Parameters
@@ -53,13 +64,22 @@ def generate(seed: int = 0, *, applications: int = 100, near: int = 20, far: int
     load : float
         Factor of every demand. At 1 all edge layers are contended in the sizes of the paper, at 0.4 the near edge is.
     """
-    for label, value, least in (("applications", applications, 1), ("near", near, 1), ("far", far, 0), ("cloud", cloud, 0)):
+    for label, value, least in (
+        ("applications", applications, 1),
+        ("near", near, 1),
+        ("far", far, 0),
+        ("cloud", cloud, 0),
+    ):
         if not least <= value <= 10**5:
             raise UsageError(f"{label} is {value}; legal: {least} to {10**5}")
     if not 0 < load <= 100:
         raise UsageError(f"load is {load}; legal: above 0, at most 100")
     rng = np.random.default_rng(seed)
-    nodes = [_node(rng, layer, k + 1) for layer, count in zip(LAYERS, (near, far, cloud), strict=True) for k in range(count)]
+    nodes = [
+        _node(rng, layer, k + 1)
+        for layer, count in zip(LAYERS, (near, far, cloud), strict=True)
+        for k in range(count)
+    ]
     return {
         "problem": "edge-cloud",
         "name": f"generated-{near}-{far}-{cloud}-{applications}-load{load:g}-seed{seed}",
@@ -87,7 +107,10 @@ def _delays(rng: np.random.Generator, nodes: list[dict[str, Any]]) -> dict[str, 
     high = np.array([[_range(a["layer"], b["layer"])[1] for b in nodes] for a in nodes])
     drawn = np.round(rng.uniform(low, high), 2).tolist()
     names = [node["name"] for node in nodes]
-    return {name: {names[j]: drawn[i][j] for j in range(i + 1, len(nodes))} for i, name in enumerate(names[:-1])}
+    return {
+        name: {names[j]: drawn[i][j] for j in range(i + 1, len(nodes))}
+        for i, name in enumerate(names[:-1])
+    }
 
 
 def _range(one: str, other: str) -> tuple[float, float]:
@@ -101,10 +124,20 @@ def _application(rng: np.random.Generator, number: int, near: int, load: float) 
     flows = []
     for k in range(1, count):
         limit = round(float(rng.uniform(*LIMITS_MS[int(rng.integers(2))])), 1)
-        flows.append({"from": f"m{int(rng.integers(k)) + 1}", "to": f"m{k + 1}", "max_delay_ms": limit})
+        flows.append(
+            {"from": f"m{int(rng.integers(k)) + 1}", "to": f"m{k + 1}", "max_delay_ms": limit}
+        )
     return {
         "name": f"a{number}",
         "source": f"near-{int(rng.integers(near)) + 1}",
-        "microservices": [{"name": f"m{k + 1}", "cpu_cores": sizes[k][0], "memory_gib": sizes[k][1], "data": data[k]} for k in range(count)],
+        "microservices": [
+            {
+                "name": f"m{k + 1}",
+                "cpu_cores": sizes[k][0],
+                "memory_gib": sizes[k][1],
+                "data": data[k],
+            }
+            for k in range(count)
+        ],
         "flows": flows,
     }

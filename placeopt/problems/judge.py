@@ -52,13 +52,36 @@ def judged(
         points, rejected = _sorted_out(problem, objectives, candidates, method, seed)
         reasons: tuple[str, ...] = ()
         if not points:
-            reasons = problem.infeasibility() or tuple(v.message for v in (rejected.violations[:20] if rejected else ()))
-        run = Run(method, seed, budget.seconds, budget.evaluations, solver_calls, completed, parameters or {}, versions(libraries))
-        return Front(problem.instance_name, tuple(objectives), tuple(points), tuple(map(tuple, bounds)), (run,), rejected, reasons)
+            reasons = problem.infeasibility() or tuple(
+                v.message for v in (rejected.violations[:20] if rejected else ())
+            )
+        run = Run(
+            method,
+            seed,
+            budget.seconds,
+            budget.evaluations,
+            solver_calls,
+            completed,
+            parameters or {},
+            versions(libraries),
+        )
+        return Front(
+            problem.instance_name,
+            tuple(objectives),
+            tuple(points),
+            tuple(map(tuple, bounds)),
+            (run,),
+            rejected,
+            reasons,
+        )
 
 
 def _sorted_out(
-    problem: Problem, objectives: Sequence[Objective], candidates: Iterable[Candidate], method: str, seed: int | None
+    problem: Problem,
+    objectives: Sequence[Objective],
+    candidates: Iterable[Candidate],
+    method: str,
+    seed: int | None,
 ) -> tuple[list[Point], Rejected | None]:
     """Return the feasible plans as points, and the least-violating one where there are none."""
     columns = problem.columns(objectives)
@@ -68,8 +91,12 @@ def _sorted_out(
         verdict = problem.evaluate(candidate.plan)
         values = tuple(verdict.values[c] for c in columns)
         if verdict.feasible:
-            points.append(Point(values, candidate.plan, candidate.status, candidate.gap, method, seed))
-        elif not points and (rejected is None or severity(verdict.violations) < severity(rejected.violations)):
+            points.append(
+                Point(values, candidate.plan, candidate.status, candidate.gap, method, seed)
+            )
+        elif not points and (
+            rejected is None or severity(verdict.violations) < severity(rejected.violations)
+        ):
             rejected = Rejected(candidate.plan, values, verdict.violations)
     return points, rejected
 

@@ -127,10 +127,16 @@ class MultiCluster(Problem):
     def _consistent(self) -> Self:
         require_unique((c.name for c in self.clusters), "cluster")
         self.latencies()
-        for k, (before, after) in enumerate(zip(self.requests, self.requests[1:], strict=False), start=1):
+        for k, (before, after) in enumerate(
+            zip(self.requests, self.requests[1:], strict=False), start=1
+        ):
             if after.arrival < before.arrival:
                 text = f"arrives at {after.arrival:g}, before the request ahead of it"
-                raise DocumentError(text, path=f"requests[{k}].arrival", remedy="give requests in the order of their arrival")
+                raise DocumentError(
+                    text,
+                    path=f"requests[{k}].arrival",
+                    remedy="give requests in the order of their arrival",
+                )
         for c, r in np.argwhere(self.arrays.used > self.arrays.capacity).tolist():
             what = ("allocated_cpu_cores", "allocated_memory_gib")[r]
             text = f"{self.clusters[c].name!r} has {getattr(self.clusters[c], what):g} allocated, more than its capacity"
@@ -143,7 +149,12 @@ class MultiCluster(Problem):
     def objectives(self) -> tuple[Objective, ...]:
         """Means over the accepted requests of latency (9), cost (8) and Gini coefficient (10); the share of the others."""
         share = Objective("rejected", "share", 1 / len(self.requests))
-        return Objective("latency_ms", "ms"), Objective("cost", "units"), Objective("inequality", "Gini"), share
+        return (
+            Objective("latency_ms", "ms"),
+            Objective("cost", "units"),
+            Objective("inequality", "Gini"),
+            share,
+        )
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -160,7 +171,10 @@ class MultiCluster(Problem):
         """The instance as arrays."""
         capacity, used, demand, unit = [], [], [], []
         for what in ("cpu_cores", "memory_gib"):
-            have, taken = [getattr(c, what) for c in self.clusters], [getattr(c, f"allocated_{what}") for c in self.clusters]
+            have, taken = (
+                [getattr(c, what) for c in self.clusters],
+                [getattr(c, f"allocated_{what}") for c in self.clusters],
+            )
             need = [getattr(r, what) for r in self.requests]
             digits = min(decimals([*have, *taken, *need]), MOST_DECIMALS)
             capacity.append(scaled_down(have, digits))
@@ -174,9 +188,13 @@ class MultiCluster(Problem):
         most = np.stack(capacity, axis=1)
         return Arrays(
             unit=np.array([*unit, 10.0**-digits]),
-            scale=np.array([min(*costs, *(t.cost for t in TYPES)), max(*costs, *(t.cost for t in TYPES))]),
+            scale=np.array(
+                [min(*costs, *(t.cost for t in TYPES)), max(*costs, *(t.cost for t in TYPES))]
+            ),
             capacity=most,
-            limit=np.array([[x * PUBLISHED_FILL // 100 for x in row] for row in most.tolist()]) if self.semantics == "published" else most,
+            limit=np.array([[x * PUBLISHED_FILL // 100 for x in row] for row in most.tolist()])
+            if self.semantics == "published"
+            else most,
             used=np.stack(used, axis=1),
             price=np.array(costs, dtype=float),
             base=matrix.sum(axis=1) / (len(matrix) - 1),
@@ -198,9 +216,14 @@ class MultiCluster(Problem):
         t, found = self.arrays, []
         room = ((t.capacity - t.used)[None] // t.demand[:, None]).min(axis=2).sum(axis=1)
         for k in np.flatnonzero(room < t.replicas).tolist():
-            found.append(f"requests[{k}] asks for {self.requests[k].replicas} replicas; the empty clusters hold {room[k]}: it can only be refused")
+            found.append(
+                f"requests[{k}] asks for {self.requests[k].replicas} replicas; the empty clusters hold {room[k]}: it can only be refused"
+            )
         places = {*self.latency_ms, *(name for row in self.latency_ms.values() for name in row)}
-        found += [f"latency_ms mentions {name!r}, which is no cluster" for name in sorted(places - self.numbers.keys())]
+        found += [
+            f"latency_ms mentions {name!r}, which is no cluster"
+            for name in sorted(places - self.numbers.keys())
+        ]
         return tuple(found)
 
     # -- the referee and plans -----------------------------------------------------------------------------------
@@ -240,20 +263,26 @@ class MultiCluster(Problem):
         given = validate(Plan, dict(plan) if isinstance(plan, Mapping) else plan).decisions
         if len(given) != len(self.requests):
             text = f"there are {len(given)} decisions and {len(self.requests)} requests"
-            raise DocumentError(text, path="decisions", remedy="give one decision per request, {} to refuse it")
+            raise DocumentError(
+                text, path="decisions", remedy="give one decision per request, {} to refuse it"
+            )
         found = []
         for k, decision in enumerate(given):
             for name in decision:
                 if name not in self.numbers:
                     remedy = did_you_mean(name, list(self.numbers)[:50])
-                    raise DocumentError(f"unknown cluster {name!r}", path=f"decisions[{k}]", remedy=remedy)
+                    raise DocumentError(
+                        f"unknown cluster {name!r}", path=f"decisions[{k}]", remedy=remedy
+                    )
             found.append({self.numbers[name]: count for name, count in decision.items()})
         return found
 
     def plan(self, placed: Sequence[Mapping[int, int]]) -> dict[str, Any]:
         """Return the plan of decisions given as replicas by the number of the cluster."""
         names = [c.name for c in self.clusters]
-        return {"decisions": [{names[c]: int(n) for c, n in decision.items()} for decision in placed]}
+        return {
+            "decisions": [{names[c]: int(n) for c, n in decision.items()} for decision in placed]
+        }
 
     def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
         """Return a short summary of a plan for people: label -> text."""
@@ -261,4 +290,7 @@ class MultiCluster(Problem):
         spread = sum(sum(n > 0 for n in d.values()) > 1 for d in decisions)
         load = [sum(d.get(c, 0) for d in decisions) for c in range(len(self.clusters))]
         replicas = ", ".join(f"{c.name} {n}" for c, n in zip(self.clusters, load, strict=True))
-        return {"accepted": f"{sum(bool(d) for d in decisions)} of {len(decisions)}, {spread} of them spread", "replicas": replicas}
+        return {
+            "accepted": f"{sum(bool(d) for d in decisions)} of {len(decisions)}, {spread} of them spread",
+            "replicas": replicas,
+        }

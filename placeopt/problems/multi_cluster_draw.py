@@ -53,7 +53,10 @@ def _draw_requests(w, i, first, deployments, flow, fewest, most):
     """Draw the requests from number `first` on; `flow` is rate, mean duration and largest increase of the latency."""
     for t in range(first, w.replicas.shape[1]):
         kind = _below(w.rng, i, len(deployments))
-        w.demand[i, t, 0], w.demand[i, t, 1] = np.int64(deployments[kind, 0]), np.int64(deployments[kind, 1])
+        w.demand[i, t, 0], w.demand[i, t, 1] = (
+            np.int64(deployments[kind, 0]),
+            np.int64(deployments[kind, 1]),
+        )
         w.threshold[i, t] = deployments[kind, 2]
         w.replicas[i, t] = fewest + _below(w.rng, i, most - fewest + 1)
         before = w.arrival[i, t - 1] if t else 0.0

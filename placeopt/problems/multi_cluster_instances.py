@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from placeopt.errors import UsageError, did_you_mean
-from placeopt.problems.multi_cluster_data import BACKGROUND, DEPLOYMENTS, INCREASE, RATES, SEMANTICS, TYPES
+from placeopt.problems.multi_cluster_data import (
+    BACKGROUND,
+    DEPLOYMENTS,
+    INCREASE,
+    RATES,
+    SEMANTICS,
+    TYPES,
+)
 
 
 def generate(
@@ -39,18 +46,27 @@ def generate(
     rng = np.random.default_rng(seed)
     names = [f"c{k}" for k in range(clusters)]
     latency = rng.integers(1, 1000, size=(clusters, clusters)).tolist()
-    times = np.cumsum(rng.exponential(1 / (rate or RATES[semantics]), size=requests)).round(6).tolist()
+    times = (
+        np.cumsum(rng.exponential(1 / (rate or RATES[semantics]), size=requests)).round(6).tolist()
+    )
     return {
         "problem": "multi-cluster",
         "name": f"stream-{clusters}x{requests}-{seed}",
         "semantics": semantics,
         "clusters": [_cluster(rng, name) for name in names],
-        "latency_ms": {a: {b: latency[i][j] for j, b in enumerate(names) if i != j} for i, a in enumerate(names)},
-        "requests": [_request(rng, time, duration, fewest_replicas, most_replicas) for time in times],
+        "latency_ms": {
+            a: {b: latency[i][j] for j, b in enumerate(names) if i != j}
+            for i, a in enumerate(names)
+        },
+        "requests": [
+            _request(rng, time, duration, fewest_replicas, most_replicas) for time in times
+        ],
     }
 
 
-def _check(clusters: int, requests: int, rate: float, duration: float, fewest: int, most: int) -> None:
+def _check(
+    clusters: int, requests: int, rate: float, duration: float, fewest: int, most: int
+) -> None:
     for name, value, legal, words in (
         ("clusters", clusters, clusters >= 2, "at least 2"),
         ("requests", requests, requests >= 1, "at least 1"),
@@ -67,10 +83,18 @@ def _cluster(rng: np.random.Generator, name: str) -> dict[str, Any]:
     kind = TYPES[rng.integers(len(TYPES))]
     taken = rng.uniform(0, BACKGROUND, size=2).round(3).tolist()
     sizes = {"cpu_cores": kind.cpu_cores, "memory_gib": kind.memory_gib, "cost": kind.cost}
-    return {"name": name, "type": kind.name, **sizes, "allocated_cpu_cores": taken[0], "allocated_memory_gib": taken[1]}
+    return {
+        "name": name,
+        "type": kind.name,
+        **sizes,
+        "allocated_cpu_cores": taken[0],
+        "allocated_memory_gib": taken[1],
+    }
 
 
-def _request(rng: np.random.Generator, time: float, duration: float, fewest: int, most: int) -> dict[str, Any]:
+def _request(
+    rng: np.random.Generator, time: float, duration: float, fewest: int, most: int
+) -> dict[str, Any]:
     kind = DEPLOYMENTS[rng.integers(len(DEPLOYMENTS))]
     return {
         "deployment": kind.name,

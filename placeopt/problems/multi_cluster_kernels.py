@@ -39,7 +39,13 @@ def _arrive(w, i):
     """Let go what ends by the arrival of the request at hand, and work out the latencies of what runs on."""
     time, keep = w.arrival[i, w.now[i]], 0
     running, departure, placed, demand = w.running[i], w.departure[i], w.placed[i], w.demand[i]
-    replicas, increase, raw, latency, base = w.replicas[i], w.increase[i], w.raw[i], w.latency[i], w.base[i]
+    replicas, increase, raw, latency, base = (
+        w.replicas[i],
+        w.increase[i],
+        w.raw[i],
+        w.latency[i],
+        w.base[i],
+    )
     load, used, free, capacity = w.load[i], w.used[i], w.free[i], w.capacity[i]
     raw[:] = base
     for k in range(w.active[i]):
@@ -117,7 +123,13 @@ def _published_usage(used, capacity, placed, cpu, asked, alone):
 @kernel
 def _place(w, i, t, a, published):
     """Take an accepting action."""
-    load, used, free, capacity, placed = w.load[i], w.used[i], w.free[i], w.capacity[i], w.placed[i, t]
+    load, used, free, capacity, placed = (
+        w.load[i],
+        w.used[i],
+        w.free[i],
+        w.capacity[i],
+        w.placed[i, t],
+    )
     cpu, asked, alone = w.demand[i, t, 0], w.replicas[i, t], a < len(load)
     if alone:
         placed[:] = 0

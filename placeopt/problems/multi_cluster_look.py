@@ -23,7 +23,11 @@ def _by_free_cpu(free, decreasing, order):
     """Write the clusters in the order of their free cpu; of equals the first comes first."""
     for k in range(len(order)):
         at = k
-        while at > 0 and (free[order[at - 1], 0] < free[k, 0] if decreasing else free[order[at - 1], 0] > free[k, 0]):
+        while at > 0 and (
+            free[order[at - 1], 0] < free[k, 0]
+            if decreasing
+            else free[order[at - 1], 0] > free[k, 0]
+        ):
             order[at] = order[at - 1]
             at -= 1
         order[at] = k
@@ -50,9 +54,19 @@ def _first_fit(free, cpu, memory, asked, order, most, split):
         before = left
         for c in order:
             take = most if most <= left else 1
-            if left > 0 and take > 1 and ((split[c] + take) * cpu > free[c, 0] or (split[c] + take) * memory > free[c, 1]):
+            if (
+                left > 0
+                and take > 1
+                and (
+                    (split[c] + take) * cpu > free[c, 0] or (split[c] + take) * memory > free[c, 1]
+                )
+            ):
                 take = 1
-            if left > 0 and (split[c] + take) * cpu <= free[c, 0] and (split[c] + take) * memory <= free[c, 1]:
+            if (
+                left > 0
+                and (split[c] + take) * cpu <= free[c, 0]
+                and (split[c] + take) * memory <= free[c, 1]
+            ):
                 wide += split[c] == 0
                 split[c] += take
                 left -= take
@@ -70,7 +84,13 @@ def _best_fit(free, capacity, cpu, memory, asked, remain, split):
         best, least = -1, np.inf
         for c in range(len(split)):
             room = (split[c] + 1) * cpu <= free[c, 0] and (split[c] + 1) * memory <= free[c, 1]
-            if room and (remain[c] < least or (remain[c] == least and _leaves_less_memory(free, capacity, memory, split, c, best))):
+            if room and (
+                remain[c] < least
+                or (
+                    remain[c] == least
+                    and _leaves_less_memory(free, capacity, memory, split, c, best)
+                )
+            ):
                 best, least = c, remain[c]
         if best < 0:
             return False
@@ -126,7 +146,9 @@ def _published_best_fit(free, unit, cpu, memory, asked, split):
 
 @kernel
 def _fits(used, limit, cpu, memory, c, replicas):
-    return used[c, 0] + replicas * cpu <= limit[c, 0] and used[c, 1] + replicas * memory <= limit[c, 1]
+    return (
+        used[c, 0] + replicas * cpu <= limit[c, 0] and used[c, 1] + replicas * memory <= limit[c, 1]
+    )
 
 
 @kernel
@@ -234,7 +256,11 @@ def _outcomes(load, price, raw, matrix, increase, asked, split, accepts, publish
             apart += abs(load[a] - load[b])
     for c in range(clusters):
         if accepts[c]:
-            outcome[c, 0] = _published_single_latency(matrix, c) if published else min(LARGEST, raw[c] * (1.0 + increase))
+            outcome[c, 0] = (
+                _published_single_latency(matrix, c)
+                if published
+                else min(LARGEST, raw[c] * (1.0 + increase))
+            )
             outcome[c, 1] = price[c]
             outcome[c, 2] = _single(load, apart, total, c, asked)
     for s in range(3):
@@ -275,7 +301,13 @@ def look_all(w, which, published, masks):
         if t == w.replicas.shape[1]:
             continue
         cpu, memory, asked = w.demand[i, t, 0], w.demand[i, t, 1], w.replicas[i, t]
-        used, limit, free, split, accepts = w.used[i], w.limit[i], w.free[i], w.split[i], w.accepts[i]
+        used, limit, free, split, accepts = (
+            w.used[i],
+            w.limit[i],
+            w.free[i],
+            w.split[i],
+            w.accepts[i],
+        )
         single, any_spread = False, False
         for c in range(clusters):
             accepts[c] = _fits(used, limit, cpu, memory, c, asked)
@@ -290,7 +322,18 @@ def look_all(w, which, published, masks):
             w.refusal[i] = -1.0 if single else 1.0
         else:
             w.refusal[i] = -1.0 if single or any_spread else 0.0
-        _outcomes(w.load[i], w.price[i], w.raw[i], w.matrix[i], w.increase[i, t], asked, split, accepts, published, w.outcome[i])
+        _outcomes(
+            w.load[i],
+            w.price[i],
+            w.raw[i],
+            w.matrix[i],
+            w.increase[i, t],
+            asked,
+            split,
+            accepts,
+            published,
+            w.outcome[i],
+        )
         _rewards(w.outcome[i], accepts, w.scale, w.refusal[i], w.parts[i])
         for a in range(clusters + REJECT):
             mask[a] = accepts[a] or (published and a >= clusters)

@@ -45,7 +45,9 @@ def gini(loads: Sequence[int]) -> float:
     (0.75, 0.0)
     """
     total = sum(loads)
-    return sum(abs(a - b) for a in loads for b in loads) / (2 * len(loads) * total) if total else 0.0
+    return (
+        sum(abs(a - b) for a in loads for b in loads) / (2 * len(loads) * total) if total else 0.0
+    )
 
 
 @dataclass
@@ -65,9 +67,18 @@ class Referee:
     def __init__(self, problem: MultiCluster):
         self.problem = problem
         t = problem.arrays
-        self._capacity, self._used, self._demand = t.capacity.tolist(), t.used.tolist(), t.demand.tolist()
+        self._capacity, self._used, self._demand = (
+            t.capacity.tolist(),
+            t.used.tolist(),
+            t.demand.tolist(),
+        )
         self._arrival, self._departure = t.arrival.tolist(), t.departure.tolist()
-        self._price, self._base, self._matrix, self._increase = t.price.tolist(), t.base.tolist(), t.matrix.tolist(), t.increase.tolist()
+        self._price, self._base, self._matrix, self._increase = (
+            t.price.tolist(),
+            t.base.tolist(),
+            t.matrix.tolist(),
+            t.increase.tolist(),
+        )
         self._asked = t.replicas.tolist()
 
     def judge(self, decisions: Sequence[Mapping[int, int]]) -> Evaluation:
@@ -78,22 +89,35 @@ class Referee:
         clusters = len(self._price)
         if not accepted:
             return Evaluation((MOST_MS, max(self._price), 1 - 1 / clusters, 1.0), tuple(violations))
-        means = (math.fsum(getattr(o, what) for o in accepted) / len(accepted) for what in ("latency_ms", "cost", "gini"))
+        means = (
+            math.fsum(getattr(o, what) for o in accepted) / len(accepted)
+            for what in ("latency_ms", "cost", "gini")
+        )
         return Evaluation((*means, rejected), tuple(violations))
 
     def live(self, decisions: Sequence[Mapping[int, int]]) -> tuple[list[Outcome], list[Violation]]:
         """Return what every decision came to, and what they break."""
         published = self.problem.semantics == "published"
-        state = _State([list(row) for row in self._used], [list(row) for row in self._matrix], [0] * len(self._price))
+        state = _State(
+            [list(row) for row in self._used],
+            [list(row) for row in self._matrix],
+            [0] * len(self._price),
+        )
         outcomes = []
         for t, decision in enumerate(decisions):
             if not published:
                 self._depart(state, t)
             placed = {c: n for c, n in decision.items() if n > 0}
-            spread = published and len(decision) > 1  # a published spread may place nothing and still be accepted
+            spread = (
+                published and len(decision) > 1
+            )  # a published spread may place nothing and still be accepted
             if placed or spread:
                 self._check(state, t, placed, spread)
-                outcomes.append(self._accept_published(state, t, placed, spread) if published else self._accept(state, t, placed))
+                outcomes.append(
+                    self._accept_published(state, t, placed, spread)
+                    if published
+                    else self._accept(state, t, placed)
+                )
             else:
                 outcomes.append(Outcome(False, math.nan, math.nan, math.nan, self._load(state)))
         return outcomes, state.violations
@@ -112,13 +136,17 @@ class Referee:
                 if need > most:
                     name = self.problem.clusters[c].name
                     text = f"decisions[{t}] needs more {RESOURCES[r]} than {name!r} has free"
-                    state.violations.append(Violation(f"{RESOURCES[r]}-capacity", need / most - 1, text))
+                    state.violations.append(
+                        Violation(f"{RESOURCES[r]}-capacity", need / most - 1, text)
+                    )
 
     def _mean(self, t: int, placed: Mapping[int, int], values: Mapping[int, float]) -> float:
         return sum(values[c] * n for c, n in sorted(placed.items())) / self._asked[t]
 
     def _load(self, state: _State) -> tuple[int, ...]:
-        return tuple(sum(placed.get(c, 0) for _, placed in state.running) for c in range(len(self._price)))
+        return tuple(
+            sum(placed.get(c, 0) for _, placed in state.running) for c in range(len(self._price))
+        )
 
     # -- fixed semantics: real departures --------------------------------------------------------------------------
 
@@ -152,7 +180,9 @@ class Referee:
 
     # -- published semantics: gone before the next request ---------------------------------------------------------
 
-    def _accept_published(self, state: _State, t: int, placed: dict[int, int], spread: bool) -> Outcome:
+    def _accept_published(
+        self, state: _State, t: int, placed: dict[int, int], spread: bool
+    ) -> Outcome:
         """Place and let go; cluster after cluster, a spread is charged before the latencies of that cluster grow."""
         clusters = len(self._price)
         seen: dict[int, float] = {}
@@ -166,8 +196,13 @@ class Referee:
             state.ever[c] += placed.get(c, 0)
         for c in sorted(placed):
             self._scale(state.matrix, c, SPREAD_LEAVES if spread else ALONE, grows=False)
-        latency, cost = self._mean(t, placed, seen), self._mean(t, placed, dict(enumerate(self._price)))
-        return Outcome(True, latency, cost, gini(state.ever), tuple(placed.get(c, 0) for c in range(clusters)))
+        latency, cost = (
+            self._mean(t, placed, seen),
+            self._mean(t, placed, dict(enumerate(self._price))),
+        )
+        return Outcome(
+            True, latency, cost, gini(state.ever), tuple(placed.get(c, 0) for c in range(clusters))
+        )
 
     @staticmethod
     def _scale(matrix: list[list[float]], c: int, factor: float, grows: bool = True) -> None:

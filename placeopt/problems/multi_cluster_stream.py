@@ -12,8 +12,26 @@ from placeopt.problems import multi_cluster_draw as draw
 from placeopt.problems import multi_cluster_kernels as moves
 from placeopt.problems import multi_cluster_look as looks
 from placeopt.problems.multi_cluster import Arrays, MultiCluster
-from placeopt.problems.multi_cluster_data import BACKGROUND, DEPLOYMENTS, INCREASE, RATES, SEMANTICS, TYPES
-from placeopt.problems.multi_cluster_world import ACCEPTED, COST, CPU, EXTRA, GINI, LAST_GINI, LATENCY, SPREADS, SUMS, World
+from placeopt.problems.multi_cluster_data import (
+    BACKGROUND,
+    DEPLOYMENTS,
+    INCREASE,
+    RATES,
+    SEMANTICS,
+    TYPES,
+)
+from placeopt.problems.multi_cluster_world import (
+    ACCEPTED,
+    COST,
+    CPU,
+    EXTRA,
+    GINI,
+    LAST_GINI,
+    LATENCY,
+    SPREADS,
+    SUMS,
+    World,
+)
 
 #: Drawn amounts are multiples of this many cores or GiB.
 UNIT = 1e-9
@@ -63,7 +81,9 @@ class Stream:
         steps: int = 100,
     ):
         if semantics not in SEMANTICS:
-            raise UsageError(f"semantics is {semantics!r}; {did_you_mean(str(semantics), SEMANTICS)}")
+            raise UsageError(
+                f"semantics is {semantics!r}; {did_you_mean(str(semantics), SEMANTICS)}"
+            )
         rate = RATES[semantics] if rate is None else rate
         fewest, most = replicas
         for name, value, legal, words in (
@@ -71,17 +91,33 @@ class Stream:
             ("clusters", clusters, clusters >= 2, "a whole number of at least 2"),
             ("rate", rate, 0 < rate < np.inf, "a number above 0"),
             ("duration", duration, 0 < duration < np.inf, "a number above 0"),
-            ("replicas", replicas, 1 <= fewest <= most <= 10**6, "the fewest, at least 1, and the most"),
+            (
+                "replicas",
+                replicas,
+                1 <= fewest <= most <= 10**6,
+                "the fewest, at least 1, and the most",
+            ),
             ("steps", steps, steps >= 1, "a whole number of at least 1"),
         ):
             if not legal:
                 raise UsageError(f"{name} is {value!r}; legal: {words}")
-        self.num_envs, self.clusters, self.semantics, self.steps = int(num_envs), int(clusters), semantics, int(steps)
-        self.rate, self.duration, self.replicas = float(rate), float(duration), (int(fewest), int(most))
+        self.num_envs, self.clusters, self.semantics, self.steps = (
+            int(num_envs),
+            int(clusters),
+            semantics,
+            int(steps),
+        )
+        self.rate, self.duration, self.replicas = (
+            float(rate),
+            float(duration),
+            (int(fewest), int(most)),
+        )
         self.num_actions = self.clusters + EXTRA
         self.published = semantics == "published"
         scale = np.array([min(t.cost for t in TYPES), max(t.cost for t in TYPES)], dtype=float)
-        self._world = empty_world(self.num_envs, self.clusters, self.steps, np.array([UNIT, UNIT, 1.0]), scale)
+        self._world = empty_world(
+            self.num_envs, self.clusters, self.steps, np.array([UNIT, UNIT, 1.0]), scale
+        )
         self._trace: Arrays | None = None
         self._asked = self.replicas
         self._finish()
@@ -97,9 +133,14 @@ class Stream:
         rate = steps / max(float(t.arrival[-1]) * t.unit[2], 1e-9)
         duration = max(float((t.departure - t.arrival).mean()) * t.unit[2], 1e-9)
         stream = cls(
-            num_envs, clusters=len(problem.clusters), semantics=problem.semantics, rate=rate, duration=duration, steps=steps,
+            num_envs,
+            clusters=len(problem.clusters),
+            semantics=problem.semantics,
+            rate=rate,
+            duration=duration,
+            steps=steps,
             replicas=(1, max(most, 7)),
-        )  # fmt: skip
+        )
         stream._trace, stream._asked = t, (fewest, most)
         stream._world = stream._world._replace(unit=t.unit, scale=t.scale)
         return stream
@@ -128,8 +169,14 @@ class Stream:
         Environments whose episode is over stand still and earn 0.
         """
         actions = np.asarray(actions, dtype=np.int64)
-        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= self.num_actions:
-            raise UsageError(f"actions: give {self.num_envs} whole numbers of 0 to {self.num_actions - 1}")
+        if (
+            actions.shape != (self.num_envs,)
+            or actions.min() < 0
+            or actions.max() >= self.num_actions
+        ):
+            raise UsageError(
+                f"actions: give {self.num_envs} whole numbers of 0 to {self.num_actions - 1}"
+            )
         moves.step_all(self._world, actions, self._rewards, self.published)
         self._look(self._everyone)
         return self._rewards.copy(), self._world.now >= self.steps
@@ -177,7 +224,9 @@ class Stream:
         for t in range(int(self._world.now[env])):
             action, row = int(self._world.action[env, t]), self._world.placed[env, t].tolist()
             spread = self.published and action >= self.clusters
-            found.append({c: n for c, n in enumerate(row) if n > 0 or spread} if action >= 0 else {})
+            found.append(
+                {c: n for c, n in enumerate(row) if n > 0 or spread} if action >= 0 else {}
+            )
         return found
 
     def fork(self, index: Sequence[int] | np.ndarray) -> Self:
@@ -192,13 +241,17 @@ class Stream:
         """Return copies as `fork` does, without observations."""
         index = np.asarray(index, dtype=np.int64)
         twin = Stream.__new__(Stream)
-        twin.__dict__.update({name: value for name, value in self.__dict__.items() if name != "observations"})
+        twin.__dict__.update(
+            {name: value for name, value in self.__dict__.items() if name != "observations"}
+        )
         Stream._copy_to(self, twin, index)
         return twin
 
     def _copy_to(self, twin: Stream, index: np.ndarray) -> None:
         shared = ("unit", "scale")
-        twin._world = World(**{k: v if k in shared else v[index] for k, v in self._world._asdict().items()})
+        twin._world = World(
+            **{k: v if k in shared else v[index] for k, v in self._world._asdict().items()}
+        )
         twin.num_envs = len(index)
         twin._finish()
         twin.masks[:] = self.masks[index]
@@ -212,11 +265,23 @@ class Stream:
         """Return what requests are drawn from: deployments, rate, mean duration and largest increase, in units of the arrays; replicas."""
         unit = self._world.unit
         if self._trace is None:
-            kinds = np.array([(round(d.cpu_cores / unit[0]), round(d.memory_gib / unit[1]), d.latency_threshold_ms) for d in DEPLOYMENTS])
+            kinds = np.array(
+                [
+                    (
+                        round(d.cpu_cores / unit[0]),
+                        round(d.memory_gib / unit[1]),
+                        d.latency_threshold_ms,
+                    )
+                    for d in DEPLOYMENTS
+                ]
+            )
             most = INCREASE
         else:
             t = self._trace
-            kinds, most = np.unique(np.column_stack((t.demand, t.threshold)), axis=0), float(t.increase.max())
+            kinds, most = (
+                np.unique(np.column_stack((t.demand, t.threshold)), axis=0),
+                float(t.increase.max()),
+            )
         return kinds, np.array([self.rate * unit[2], self.duration / unit[2], most]), *self._asked
 
     def _draw(self, chosen: np.ndarray) -> None:
@@ -224,7 +289,10 @@ class Stream:
             for name in Arrays._fields[2:]:
                 getattr(self._world, name)[chosen] = getattr(self._trace, name)
             return
-        types = np.array([(round(t.cpu_cores / UNIT), round(t.memory_gib / UNIT), t.cost) for t in TYPES], dtype=np.int64)
+        types = np.array(
+            [(round(t.cpu_cores / UNIT), round(t.memory_gib / UNIT), t.cost) for t in TYPES],
+            dtype=np.int64,
+        )
         fill = 95 if self.published else 100
         draw.draw_all(self._world, chosen, types, round(BACKGROUND / UNIT), fill, *self._flow())
 

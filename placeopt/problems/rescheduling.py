@@ -131,7 +131,11 @@ class Rescheduling(Problem):
         for n, r in np.argwhere(load > self.arrays.capacity).tolist():
             node, what = self.nodes[n], ("cpu_cores", "memory_gib")[r]
             problem = f"the replicas on {node.name!r} ask for more than its {getattr(node, what):g}"
-            raise DocumentError(problem, path=f"nodes[{n}].{what}", remedy="equation (1): what runs on a node fits into it")
+            raise DocumentError(
+                problem,
+                path=f"nodes[{n}].{what}",
+                remedy="equation (1): what runs on a node fits into it",
+            )
         return self
 
     def _check_names(self) -> None:
@@ -140,17 +144,32 @@ class Rescheduling(Problem):
             for k, name in enumerate(service.replicas):
                 if name not in self.node_numbers:
                     remedy = did_you_mean(name, list(self.node_numbers)[:50])
-                    raise DocumentError(f"unknown node {name!r}", path=f"services[{s}].replicas[{k}]", remedy=remedy)
+                    raise DocumentError(
+                        f"unknown node {name!r}", path=f"services[{s}].replicas[{k}]", remedy=remedy
+                    )
             for kind in sorted(kinds - service.execution_ms.keys()):
                 remedy = f"nodes are of the kinds {', '.join(sorted(kinds))}: give a time for each"
-                raise DocumentError(f"service {service.name!r} has no execution time on {kind!r}", path=f"services[{s}].execution_ms", remedy=remedy)
+                raise DocumentError(
+                    f"service {service.name!r} has no execution time on {kind!r}",
+                    path=f"services[{s}].execution_ms",
+                    remedy=remedy,
+                )
             for g, group in enumerate(service.calls):
                 for k, name in enumerate(group):
                     if name not in numbers:
-                        text, where = f"{service.name!r} calls the unknown service {name!r}", f"services[{s}].calls[{g}][{k}]"
-                        raise DocumentError(text, path=where, remedy=did_you_mean(name, list(numbers)[:50]))
+                        text, where = (
+                            f"{service.name!r} calls the unknown service {name!r}",
+                            f"services[{s}].calls[{g}][{k}]",
+                        )
+                        raise DocumentError(
+                            text, path=where, remedy=did_you_mean(name, list(numbers)[:50])
+                        )
         if self.gateway not in numbers:
-            raise DocumentError(f"unknown service {self.gateway!r}", path="gateway", remedy=did_you_mean(self.gateway, list(numbers)[:50]))
+            raise DocumentError(
+                f"unknown service {self.gateway!r}",
+                path="gateway",
+                remedy=did_you_mean(self.gateway, list(numbers)[:50]),
+            )
 
     # -- numbers that the referee and the faces share ------------------------------------------------------------
 
@@ -178,7 +197,10 @@ class Rescheduling(Problem):
         """The instance as arrays."""
         resources = []
         for what in ("cpu_cores", "memory_gib"):
-            need, have = [getattr(s, what) for s in self.services], [getattr(n, what) for n in self.nodes]
+            need, have = (
+                [getattr(s, what) for s in self.services],
+                [getattr(n, what) for n in self.nodes],
+            )
             digits = decimals([*need, *have])
             resources.append((scaled_up(need, digits), scaled_down(have, digits)))
         graph = self.graph
@@ -187,9 +209,14 @@ class Rescheduling(Problem):
         return Arrays(
             demand=np.stack([need for need, _ in resources], axis=1),
             capacity=np.stack([have for _, have in resources], axis=1),
-            home=counts_of([[self.node_numbers[name] for name in s.replicas] for s in self.services], len(self.nodes)),
+            home=counts_of(
+                [[self.node_numbers[name] for name in s.replicas] for s in self.services],
+                len(self.nodes),
+            ),
             replicas=np.array(graph.replicas, dtype=np.int64),
-            execution=np.array([[s.execution_ms[kind] for kind in kinds] for s in self.services], dtype=float),
+            execution=np.array(
+                [[s.execution_ms[kind] for kind in kinds] for s in self.services], dtype=float
+            ),
             user=np.array([n.user_latency_ms for n in self.nodes], dtype=float),
             delay=np.array(self.delays(), dtype=float),
             order=np.array(graph.order, dtype=np.int64),
@@ -232,23 +259,33 @@ class Rescheduling(Problem):
                 text = f"moves[{position}]: no replica of {self.services[i].name!r} runs on {self.nodes[source].name!r}"
                 violations.append(Violation("not-there", 1.0, text))
                 continue
-            for r in range(2):  # the new copy starts before the old one ends: equation (1) with both
+            for r in range(
+                2
+            ):  # the new copy starts before the old one ends: equation (1) with both
                 load[target][r] += self._demand[i][r]
                 self._check_load(position, i, target, r, load[target][r], violations)
                 load[source][r] -= self._demand[i][r]
             counts[i][target] += 1
             counts[i][source] -= 1
-        return Evaluation((self.graph.latency(counts) / self.graph.parts, float(len(moves))), tuple(violations))
+        return Evaluation(
+            (self.graph.latency(counts) / self.graph.parts, float(len(moves))), tuple(violations)
+        )
 
-    def _check_load(self, position: int, i: int, n: int, r: int, amount: int, violations: list[Violation]) -> None:
+    def _check_load(
+        self, position: int, i: int, n: int, r: int, amount: int, violations: list[Violation]
+    ) -> None:
         most = self._capacity[n][r]
         if amount > most:
             text = f"moves[{position}] starts {self.services[i].name!r} on {self.nodes[n].name!r}, which has too little {RESOURCES[r]} free"
-            violations.append(Violation(f"{RESOURCES[r]}-capacity", amount / most - 1 if most else 1.0, text))
+            violations.append(
+                Violation(f"{RESOURCES[r]}-capacity", amount / most - 1 if most else 1.0, text)
+            )
 
     @cached_property
     def _start(self) -> tuple[list[list[int]], list[list[int]]]:
-        return self.arrays.home.tolist(), np.tensordot(self.arrays.home, self.arrays.demand, axes=(0, 0)).tolist()
+        return self.arrays.home.tolist(), np.tensordot(
+            self.arrays.home, self.arrays.demand, axes=(0, 0)
+        ).tolist()
 
     @cached_property
     def _demand(self) -> list[list[int]]:
@@ -270,7 +307,9 @@ class Rescheduling(Problem):
             return [self._move(move, position) for position, move in enumerate(plan["moves"])]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             self.read_plan(plan)  # names the field that is wrong
-            raise DocumentError(f"the plan cannot be read ({error})", remedy="see `placeopt schema rescheduling`") from None
+            raise DocumentError(
+                f"the plan cannot be read ({error})", remedy="see `placeopt schema rescheduling`"
+            ) from None
 
     def _move(self, move: Mapping[str, Any], position: int) -> tuple[int, int, int]:
         found = []
@@ -279,13 +318,24 @@ class Rescheduling(Problem):
             name = move[field]
             if name not in numbers:
                 remedy = did_you_mean(str(name), list(numbers)[:50])
-                raise DocumentError(f"unknown {what} {name!r}", path=f"moves[{position}].{field}", remedy=remedy)
+                raise DocumentError(
+                    f"unknown {what} {name!r}", path=f"moves[{position}].{field}", remedy=remedy
+                )
             found.append(numbers[name])
         return found[0], found[1], found[2]
 
     def plan(self, moves: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return the plan of moves given as (service, from, to) by number."""
-        return {"moves": [{"service": self.services[i].name, "from": self.nodes[u].name, "to": self.nodes[v].name} for i, u, v in moves]}
+        return {
+            "moves": [
+                {
+                    "service": self.services[i].name,
+                    "from": self.nodes[u].name,
+                    "to": self.nodes[v].name,
+                }
+                for i, u, v in moves
+            ]
+        }
 
     def final_counts(self, plan: Mapping[str, Any]) -> np.ndarray:
         """Return the replicas per (service, node) after a plan."""
@@ -304,7 +354,12 @@ class Rescheduling(Problem):
             counts[i][v] += 1
             after = self.graph.latency(counts)
             parts, names = self.graph.parts, self.nodes
-            row = {"move": number, "service": self.services[i].name, "from": names[u].name, "to": names[v].name}
+            row = {
+                "move": number,
+                "service": self.services[i].name,
+                "from": names[u].name,
+                "to": names[v].name,
+            }
             rows.append({**row, "latency_ms": after / parts, "change_ms": (after - before) / parts})
             before = after
         return rows
@@ -319,7 +374,11 @@ class Rescheduling(Problem):
     def warnings(self) -> tuple[str, ...]:
         """Name services that no request reaches, and places of `latency_ms` that are no nodes."""
         reached = set(self.graph.order)
-        found = [f"service {s.name!r} is not reached from the gateway {self.gateway!r}" for k, s in enumerate(self.services) if k not in reached]
+        found = [
+            f"service {s.name!r} is not reached from the gateway {self.gateway!r}"
+            for k, s in enumerate(self.services)
+            if k not in reached
+        ]
         named = set(self.latency_ms) | {name for row in self.latency_ms.values() for name in row}
         if idle := sorted(named - set(self.node_numbers)):
             found.append(f"latency_ms names places that are no nodes: {', '.join(idle)}")
@@ -330,11 +389,14 @@ class Rescheduling(Problem):
         moves = self.moves(plan)
         counts = self.final_counts(plan)
         touched = {i: sum(1 for m in moves if m[0] == i) for i, _, _ in moves}
-        path = " > ".join(self.services[hop.service].name for hop in self.graph.critical_path(counts.tolist()))
+        path = " > ".join(
+            self.services[hop.service].name for hop in self.graph.critical_path(counts.tolist())
+        )
         replicas = int(self.arrays.replicas.sum())
         return {
             "latency": f"{self.initial_latency:.6g} -> {self.evaluate(plan).values[0]:.6g} ms",
             "moves": f"{len(moves)} of {replicas} replicas",
-            "moved": ", ".join(f"{self.services[i].name} x {n}" for i, n in touched.items()) or "none",
+            "moved": ", ".join(f"{self.services[i].name} x {n}" for i, n in touched.items())
+            or "none",
             "critical path": path,
         }

@@ -56,7 +56,13 @@ def call_order(services: Sequence[Service], numbers: dict[str, int], gateway: in
     return order[:reached]
 
 
-def _visit(services: Sequence[Service], numbers: dict[str, int], root: int, state: list[int], order: list[int]) -> None:
+def _visit(
+    services: Sequence[Service],
+    numbers: dict[str, int],
+    root: int,
+    state: list[int],
+    order: list[int],
+) -> None:
     """Add what `root` reaches to the order, depth first, without recursion: graphs may be deep."""
     path, todo = [root], [_called(services, numbers, root)]
     state[root] = 1
@@ -70,7 +76,11 @@ def _visit(services: Sequence[Service], numbers: dict[str, int], root: int, stat
         if state[other] == 1:
             circle = [services[k].name for k in (*path[path.index(other) :], other)]
             where = f"services[{path[-1]}].calls"
-            raise DocumentError(f"services call each other in a circle: {' -> '.join(circle)}", path=where, remedy="leave one of these calls out")
+            raise DocumentError(
+                f"services call each other in a circle: {' -> '.join(circle)}",
+                path=where,
+                remedy="leave one of these calls out",
+            )
         if state[other] == 0:
             state[other] = 1
             path.append(other)
@@ -78,7 +88,9 @@ def _visit(services: Sequence[Service], numbers: dict[str, int], root: int, stat
 
 
 def _called(services: Sequence[Service], numbers: dict[str, int], service: int) -> list[int]:
-    return [numbers[name] for group in reversed(services[service].calls) for name in reversed(group)]
+    return [
+        numbers[name] for group in reversed(services[service].calls) for name in reversed(group)
+    ]
 
 
 class CallGraph:
@@ -95,16 +107,25 @@ class CallGraph:
         numbers = problem.service_numbers
         self.gateway = numbers[problem.gateway]
         self.order = call_order(services, numbers, self.gateway)
-        self.groups = [[[numbers[name] for name in group] for group in service.calls] for service in services]
+        self.groups = [
+            [[numbers[name] for name in group] for group in service.calls] for service in services
+        ]
         self.replicas = [len(service.replicas) for service in services]
         delays, kinds = problem.delays(), [n.kind for n in nodes]
         execution = [[s.execution_ms.get(kind, 0.0) for kind in kinds] for s in services]
         user = [n.user_latency_ms for n in nodes]
-        digits = decimals([*user, *(x for row in delays for x in row), *(x for row in execution for x in row)])
+        digits = decimals(
+            [*user, *(x for row in delays for x in row), *(x for row in execution for x in row)]
+        )
         self.delay = [scaled_up(row, digits).tolist() for row in delays]
         self.execution = [scaled_up(row, digits).tolist() for row in execution]
         self.user = scaled_up(user, digits).tolist()
-        pairs = [self.replicas[i] * self.replicas[j] for i in self.order for group in self.groups[i] for j in group]
+        pairs = [
+            self.replicas[i] * self.replicas[j]
+            for i in self.order
+            for group in self.groups[i]
+            for j in group
+        ]
         self._common = math.lcm(*pairs, *(self.replicas[i] for i in self.order))
         self.parts = 10**digits * self._common
 
@@ -115,24 +136,33 @@ class CallGraph:
 
     def mean_execution(self, counts: Sequence[Sequence[int]], i: int) -> int:
         """Mean execution time of service `i` over its replicas: equation (2), in parts."""
-        return sum(n * self.execution[i][u] for u, n in enumerate(counts[i]) if n) * (self._common // self.replicas[i])
+        return sum(n * self.execution[i][u] for u, n in enumerate(counts[i]) if n) * (
+            self._common // self.replicas[i]
+        )
 
     def mean_delay(self, counts: Sequence[Sequence[int]], i: int, j: int) -> int:
         """Mean latency between the replicas of two services: equations (3) and (4), in parts."""
         there = [(v, n) for v, n in enumerate(counts[j]) if n]
-        total = sum(n * m * self.delay[u][v] for u, n in enumerate(counts[i]) if n for v, m in there)
+        total = sum(
+            n * m * self.delay[u][v] for u, n in enumerate(counts[i]) if n for v, m in there
+        )
         return total * (self._common // (self.replicas[i] * self.replicas[j]))
 
     def mean_user(self, counts: Sequence[Sequence[int]]) -> int:
         """Mean latency between users and the replicas of the gateway: equation (8), in parts."""
         g = self.gateway
-        return sum(n * self.user[u] for u, n in enumerate(counts[g]) if n) * (self._common // self.replicas[g])
+        return sum(n * self.user[u] for u, n in enumerate(counts[g]) if n) * (
+            self._common // self.replicas[g]
+        )
 
     def processing(self, counts: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
         """Return the processing time of every service, (5) to (7), in parts, and its slowest group (-1: it calls nothing)."""
         took, slowest = [0] * len(self.groups), [-1] * len(self.groups)
         for i in self.order:
-            groups = [sum(self.mean_delay(counts, i, j) + took[j] for j in group) for group in self.groups[i]]
+            groups = [
+                sum(self.mean_delay(counts, i, j) + took[j] for j in group)
+                for group in self.groups[i]
+            ]
             if groups:
                 slowest[i] = max(range(len(groups)), key=groups.__getitem__)
             took[i] = self.mean_execution(counts, i) + max(groups, default=0)
@@ -149,9 +179,14 @@ class CallGraph:
         todo = [(self.gateway, 0, self.mean_user(counts))]
         while todo:
             i, depth, network = todo.pop()
-            found.append(Hop(i, depth, network / self.parts, self.mean_execution(counts, i) / self.parts))
+            found.append(
+                Hop(i, depth, network / self.parts, self.mean_execution(counts, i) / self.parts)
+            )
             if slowest[i] >= 0:
-                todo += [(j, depth + 1, self.mean_delay(counts, i, j)) for j in reversed(self.groups[i][slowest[i]])]
+                todo += [
+                    (j, depth + 1, self.mean_delay(counts, i, j))
+                    for j in reversed(self.groups[i][slowest[i]])
+                ]
         return found
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 State = tuple[tuple[int, ...], ...]
 
 
-def shortest(problem: Rescheduling, target: np.ndarray, most_states: int = 20_000) -> tuple[list[tuple[int, int, int]] | None, bool]:
+def shortest(
+    problem: Rescheduling, target: np.ndarray, most_states: int = 20_000
+) -> tuple[list[tuple[int, int, int]] | None, bool]:
     """Search all deployments on the way, nearest to the target first (A*; the replicas out of place are the bound).
 
     Parameters
@@ -51,7 +53,11 @@ def shortest(problem: Rescheduling, target: np.ndarray, most_states: int = 20_00
 
 
 def _misplaced(state: State, goal: State) -> int:
-    return sum(max(0, n - m) for row, other in zip(state, goal, strict=True) for n, m in zip(row, other, strict=True))
+    return sum(
+        max(0, n - m)
+        for row, other in zip(state, goal, strict=True)
+        for n, m in zip(row, other, strict=True)
+    )
 
 
 def _neighbours(problem: Rescheduling, state: State) -> list[tuple[tuple[int, int, int], State]]:
@@ -70,7 +76,9 @@ def _neighbours(problem: Rescheduling, state: State) -> list[tuple[tuple[int, in
     return found
 
 
-def _trace(came: dict[State, tuple[State, tuple[int, int, int]] | None], state: State) -> list[tuple[int, int, int]]:
+def _trace(
+    came: dict[State, tuple[State, tuple[int, int, int]] | None], state: State
+) -> list[tuple[int, int, int]]:
     moves = []
     while (step := came[state]) is not None:
         state, move = step

@@ -16,7 +16,15 @@ from pydantic import ConfigDict, Field, model_validator
 
 from placeopt.documents import validate
 from placeopt.errors import DocumentError, did_you_mean
-from placeopt.problems.base import Amount, Evaluation, Name, Objective, Problem, Record, require_unique
+from placeopt.problems.base import (
+    Amount,
+    Evaluation,
+    Name,
+    Objective,
+    Problem,
+    Record,
+    require_unique,
+)
 from placeopt.problems.rolling_update_arrays import RESOURCES, Arrays
 from placeopt.problems.rolling_update_referee import Referee
 
@@ -58,7 +66,10 @@ class Microservice(Record):
     def new_size(self) -> tuple[int, int]:
         """(milli-CPU, MiB) of a new copy."""
         cpu, memory = self.new_cpu_millicores, self.new_memory_mib
-        return self.cpu_millicores if cpu is None else cpu, self.memory_mib if memory is None else memory
+        return (
+            self.cpu_millicores if cpu is None else cpu,
+            self.memory_mib if memory is None else memory,
+        )
 
 
 class Flow(Record):
@@ -86,14 +97,26 @@ class Application(Record):
         for k, flow in enumerate(self.flows):
             for end, name in (("from", flow.source), ("to", flow.target)):
                 if name not in names:
-                    raise DocumentError(f"unknown microservice {name!r}", path=f"{path}.flows[{k}].{end}", remedy=did_you_mean(name, names))
+                    raise DocumentError(
+                        f"unknown microservice {name!r}",
+                        path=f"{path}.flows[{k}].{end}",
+                        remedy=did_you_mean(name, names),
+                    )
         for k, m in enumerate(self.microservices):
             here = f"{path}.microservices[{k}]"
             if m.node not in nodes:
-                raise DocumentError(f"unknown node {m.node!r}", path=f"{here}.node", remedy=did_you_mean(m.node, sorted(nodes)[:50]))
+                raise DocumentError(
+                    f"unknown node {m.node!r}",
+                    path=f"{here}.node",
+                    remedy=did_you_mean(m.node, sorted(nodes)[:50]),
+                )
             if not self.reschedulable and m.new_size != m.old_size:
                 remedy = 'leave the new size out, or set "reschedulable": true'
-                raise DocumentError("a new size in an application that is not reschedulable", path=here, remedy=remedy)
+                raise DocumentError(
+                    "a new size in an application that is not reschedulable",
+                    path=here,
+                    remedy=remedy,
+                )
 
 
 class Step(Record):
@@ -189,7 +212,14 @@ class RollingUpdate(Problem):
         """Return the plan of steps given as (microservice number, node number), a negative node for a stop."""
         names, nodes = self.arrays.names, self.nodes
         return {
-            "steps": [{"application": names[m][0], "microservice": names[m][1], "to": None if n < 0 else nodes[n].name} for m, n in steps],
+            "steps": [
+                {
+                    "application": names[m][0],
+                    "microservice": names[m][1],
+                    "to": None if n < 0 else nodes[n].name,
+                }
+                for m, n in steps
+            ],
         }
 
     def steps(self, plan: Mapping[str, Any]) -> list[tuple[int, int]]:
@@ -205,8 +235,12 @@ class RollingUpdate(Problem):
             f"node {self.nodes[n].name!r} starts overloaded: {a.initial_load[n, r]} {RESOURCES[r]} of {a.capacity[n, r]}"
             for n, r in np.argwhere(a.initial_load > a.capacity)
         ]
-        found += [f"at the start, {text}" for text, _ in self._referee.broken_flows(a.home.tolist())]
-        named = set(self.cluster_latency_ms) | {c for row in self.cluster_latency_ms.values() for c in row}
+        found += [
+            f"at the start, {text}" for text, _ in self._referee.broken_flows(a.home.tolist())
+        ]
+        named = set(self.cluster_latency_ms) | {
+            c for row in self.cluster_latency_ms.values() for c in row
+        }
         idle = sorted(named - set(a.clusters))
         if idle:
             found.append(f"cluster_latency_ms names clusters without nodes: {', '.join(idle)}")
@@ -221,13 +255,19 @@ class RollingUpdate(Problem):
         stuck = ~a.movable | a.pinned
         for m in np.flatnonzero(stuck & a.drain[a.home]).tolist():
             why = "is pinned there" if a.movable[m] else "is not reschedulable"
-            reasons.append(f"node {self.nodes[a.home[m]].name!r} must end empty, but {a.label(m)} {why}")
+            reasons.append(
+                f"node {self.nodes[a.home[m]].name!r} must end empty, but {a.label(m)} {why}"
+            )
         load = np.zeros_like(a.capacity)
         np.add.at(load, a.home[stuck], a.new[stuck])
         for n, r in np.argwhere(load > a.capacity):
-            reasons.append(f"node {self.nodes[n].name!r}: what cannot leave needs {load[n, r]} {RESOURCES[r]} of {a.capacity[n, r]}")
+            reasons.append(
+                f"node {self.nodes[n].name!r}: what cannot leave needs {load[n, r]} {RESOURCES[r]} of {a.capacity[n, r]}"
+            )
         places = np.where(stuck, a.home, -1).tolist()
-        reasons += [f"{text}, and neither can move" for text, _ in self._referee.broken_flows(places)]
+        reasons += [
+            f"{text}, and neither can move" for text, _ in self._referee.broken_flows(places)
+        ]
         return reasons
 
     def _why_no_room(self) -> list[str]:
@@ -236,11 +276,15 @@ class RollingUpdate(Problem):
         sizes = np.unique(room, axis=0)
         for m in np.flatnonzero(a.movable & ~a.pinned).tolist():
             if not (sizes >= a.new[m]).all(axis=1).any():
-                reasons.append(f"{a.label(m)} needs {a.new[m, 0]} milli-CPU and {a.new[m, 1]} MiB at its new size, which no node has")
+                reasons.append(
+                    f"{a.label(m)} needs {a.new[m, 0]} milli-CPU and {a.new[m, 1]} MiB at its new size, which no node has"
+                )
         for r in range(2):
             need, have = int(a.new[:, r].sum()), int(room[:, r].sum())
             if need > have:
-                reasons.append(f"all microservices together need {need} {RESOURCES[r]} at the end; the nodes have {have}")
+                reasons.append(
+                    f"all microservices together need {need} {RESOURCES[r]} at the end; the nodes have {have}"
+                )
         return reasons
 
     def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
@@ -275,4 +319,6 @@ class RollingUpdate(Problem):
 
     def quality_of_service(self, plan: Mapping[str, Any]) -> float:
         """Return the share of the locality constraints that are broken at the end: the paper's QoS violation probability."""
-        return len(self._referee.broken_flows(self._referee.final_nodes(plan))) / max(1, len(self.arrays.tight_flows))
+        return len(self._referee.broken_flows(self._referee.final_nodes(plan))) / max(
+            1, len(self.arrays.tight_flows)
+        )

@@ -56,19 +56,31 @@ class Arrays:
         self.new = np.array([m.new_size for _, m in everything], dtype=np.int64)
         self.movable = np.array([a.reschedulable for a, _ in everything])
         self.pinned = np.array([m.pinned for _, m in everything])
-        self.mandatory = self.movable & ((self.new != self.old).any(axis=1) | (problem.semantics == "strict"))
+        self.mandatory = self.movable & (
+            (self.new != self.old).any(axis=1) | (problem.semantics == "strict")
+        )
         self.capacity = np.array([(n.cpu_millicores, n.memory_mib) for n in nodes], dtype=np.int64)
         self.drain = np.array([n.drain for n in nodes])
         digits = decimals(n.price for n in nodes)
         self.price_scale = 10 ** min(digits, _MOST_DECIMALS)
         self.price = scaled_up([n.price for n in nodes], min(digits, _MOST_DECIMALS))
-        self.cost_step = None if digits > _MOST_DECIMALS else (math.gcd(*self.price.tolist()) or self.price_scale) / self.price_scale
+        self.cost_step = (
+            None
+            if digits > _MOST_DECIMALS
+            else (math.gcd(*self.price.tolist()) or self.price_scale) / self.price_scale
+        )
         self.clusters = list(dict.fromkeys(n.cluster for n in nodes))
         self.cluster = np.array([self.clusters.index(n.cluster) for n in nodes], dtype=np.int64)
         self.latency = _latency_matrix(problem.cluster_latency_ms, self.clusters)
         index = {name: k for k, name in enumerate(self.names)}
-        self.flows = [(index[a.name, f.source], index[a.name, f.target], f.max_latency_ms) for a in apps for f in a.flows]
-        self.tight_flows = [k for k, (_, _, limit) in enumerate(self.flows) if (self.latency > limit).any()]
+        self.flows = [
+            (index[a.name, f.source], index[a.name, f.target], f.max_latency_ms)
+            for a in apps
+            for f in a.flows
+        ]
+        self.tight_flows = [
+            k for k, (_, _, limit) in enumerate(self.flows) if (self.latency > limit).any()
+        ]
         self.tight_peers: list[list[int]] = [[] for _ in self.names]
         for k in self.tight_flows:
             m, peer, _ = self.flows[k]
@@ -84,7 +96,9 @@ class Arrays:
         return f"microservice {self.names[m][1]!r} of {self.names[m][0]!r}"
 
 
-def _latency_matrix(given: Mapping[str, Mapping[str, float]], clusters: Sequence[str]) -> np.ndarray:
+def _latency_matrix(
+    given: Mapping[str, Mapping[str, float]], clusters: Sequence[str]
+) -> np.ndarray:
     def between(a: str, b: str) -> float:
         forth, back = given.get(a, {}).get(b), given.get(b, {}).get(a)
         if forth is None and back is None:

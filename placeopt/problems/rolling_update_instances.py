@@ -60,7 +60,16 @@ def generate(
     """
     nodes = max(clusters, round(applications * microservices * 0.32)) if nodes is None else nodes
     reschedulable = applications if reschedulable is None else reschedulable
-    _check_sizes(applications, microservices, clusters, nodes, reschedulable, occupancy, downscaled, attachments)
+    _check_sizes(
+        applications,
+        microservices,
+        clusters,
+        nodes,
+        reschedulable,
+        occupancy,
+        downscaled,
+        attachments,
+    )
     for attempt in range(100):
         rng = np.random.default_rng([seed, attempt])
         demand = rng.uniform(1.5, 3.5, size=(applications, microservices))
@@ -72,7 +81,9 @@ def generate(
         if home is not None:
             break
     else:
-        raise UsageError(f"no start at {occupancy:.0%} occupancy keeps all latency limits on {nodes} nodes; lower the occupancy or give more nodes")
+        raise UsageError(
+            f"no start at {occupancy:.0%} occupancy keeps all latency limits on {nodes} nodes; lower the occupancy or give more nodes"
+        )
     order = rng.permutation(applications)
     shrinking = set(order[: round(downscaled * applications)].tolist())
     free = set(order[: max(reschedulable, len(shrinking))].tolist())
@@ -81,16 +92,35 @@ def generate(
         "name": f"generated-{applications}x{microservices}-{clusters}-clusters-{nodes}-nodes-seed{seed}",
         "semantics": semantics,
         "nodes": [
-            {"name": f"n{k + 1}", "cluster": f"c{c}", "cpu_millicores": NODE_MILLICORES, "memory_mib": NODE_MIB, "price": float(c > 0)}
+            {
+                "name": f"n{k + 1}",
+                "cluster": f"c{c}",
+                "cpu_millicores": NODE_MILLICORES,
+                "memory_mib": NODE_MIB,
+                "price": float(c > 0),
+            }
             for k, c in enumerate(cluster)
         ],
-        "cluster_latency_ms": {f"c{a}": {f"c{b}": LATENCY_MS for b in range(a + 1, clusters)} for a in range(clusters - 1)},
-        "applications": [_application(a, a in free, a in shrinking, home[a], cpu[a], memory[a], flows[a]) for a in range(applications)],
+        "cluster_latency_ms": {
+            f"c{a}": {f"c{b}": LATENCY_MS for b in range(a + 1, clusters)}
+            for a in range(clusters - 1)
+        },
+        "applications": [
+            _application(a, a in free, a in shrinking, home[a], cpu[a], memory[a], flows[a])
+            for a in range(applications)
+        ],
     }
 
 
 def _check_sizes(
-    applications: int, microservices: int, clusters: int, nodes: int, reschedulable: int, occupancy: float, downscaled: float, attachments: int
+    applications: int,
+    microservices: int,
+    clusters: int,
+    nodes: int,
+    reschedulable: int,
+    occupancy: float,
+    downscaled: float,
+    attachments: int,
 ) -> None:
     limits = (
         ("applications", applications, 1, 10**5),
@@ -120,18 +150,24 @@ def _flows(rng: np.random.Generator, count: int, attachments: int) -> Links:
 
     if count < 2:
         return []
-    graph = networkx.barabasi_albert_graph(count, min(attachments, count - 1), seed=int(rng.integers(2**31)))
+    graph = networkx.barabasi_albert_graph(
+        count, min(attachments, count - 1), seed=int(rng.integers(2**31))
+    )
     return [(a, b, round(float(rng.uniform(20, 100)), 1)) for a, b in graph.edges()]
 
 
-def _start(cpu: np.ndarray, memory: np.ndarray, flows: list[Links], cluster: list[int]) -> np.ndarray | None:
+def _start(
+    cpu: np.ndarray, memory: np.ndarray, flows: list[Links], cluster: list[int]
+) -> np.ndarray | None:
     """Return the first node of every microservice, shape (applications, microservices); None where it cannot be drawn.
 
     Groups that must share a cluster go, largest first, where most is free; each microservice, largest first, to the least loaded node.
     """
     import networkx
 
-    free = np.stack([np.full(len(cluster), NODE_MILLICORES), np.full(len(cluster), NODE_MIB)], axis=1)
+    free = np.stack(
+        [np.full(len(cluster), NODE_MILLICORES), np.full(len(cluster), NODE_MIB)], axis=1
+    )
     room = np.bincount(cluster, minlength=max(cluster) + 1) * float(NODE_MILLICORES)
     capacity, where = room.copy(), np.array(cluster)
     groups: list[tuple[int, list[int]]] = []
@@ -155,10 +191,27 @@ def _start(cpu: np.ndarray, memory: np.ndarray, flows: list[Links], cluster: lis
     return home
 
 
-def _application(a: int, free: bool, shrinking: bool, home: np.ndarray, cpu: np.ndarray, memory: np.ndarray, flows: Links) -> dict[str, Any]:
+def _application(
+    a: int,
+    free: bool,
+    shrinking: bool,
+    home: np.ndarray,
+    cpu: np.ndarray,
+    memory: np.ndarray,
+    flows: Links,
+) -> dict[str, Any]:
     services: list[dict[str, Any]] = []
     for m in range(len(cpu)):
-        service: dict[str, Any] = {"name": f"m{m + 1}", "node": f"n{home[m] + 1}", "cpu_millicores": int(cpu[m]), "memory_mib": int(memory[m])}
-        services.append(service | ({"new_cpu_millicores": math.ceil(cpu[m] / 2)} if shrinking else {}))
-    links = [{"from": f"m{x + 1}", "to": f"m{y + 1}", "max_latency_ms": limit} for x, y, limit in flows]
+        service: dict[str, Any] = {
+            "name": f"m{m + 1}",
+            "node": f"n{home[m] + 1}",
+            "cpu_millicores": int(cpu[m]),
+            "memory_mib": int(memory[m]),
+        }
+        services.append(
+            service | ({"new_cpu_millicores": math.ceil(cpu[m] / 2)} if shrinking else {})
+        )
+    links = [
+        {"from": f"m{x + 1}", "to": f"m{y + 1}", "max_latency_ms": limit} for x, y, limit in flows
+    ]
     return {"name": f"a{a + 1}", "reschedulable": free, "microservices": services, "flows": links}

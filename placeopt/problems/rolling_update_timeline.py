@@ -102,7 +102,12 @@ def timeline(problem: RollingUpdate, plan: Mapping[str, Any]) -> Timeline:
 
 
 def _moves(
-    problem: RollingUpdate, steps: list[tuple[int, int]], sources: list[int], lane: dict[int, int], peak: np.ndarray, hosted: np.ndarray
+    problem: RollingUpdate,
+    steps: list[tuple[int, int]],
+    sources: list[int],
+    lane: dict[int, int],
+    peak: np.ndarray,
+    hosted: np.ndarray,
 ) -> list[Move]:
     a, found = problem.arrays, []
     last = {m: k for k, (m, n) in enumerate(steps) if n >= 0}
@@ -119,5 +124,9 @@ def _moves(
         empties = source >= 0 and source != n and not hosted[k + 1 :, lane[source]].any()
         application, microservice = a.names[m]
         before, after = (None if x < 0 else problem.nodes[x].name for x in (source, n))
-        found.append(Move(k + 1, application, microservice, action, before, after, float(share), bool(empties)))
+        found.append(
+            Move(
+                k + 1, application, microservice, action, before, after, float(share), bool(empties)
+            )
+        )
     return found

@@ -53,14 +53,30 @@ class Offer(Record):
 
     def check(self, path: str) -> None:
         """Raise unless there is a price, and the share of interruptions where there is a spot price."""
-        if self.on_demand_usd_per_hour is None and self.reserved_usd_per_hour is None and self.spot_usd_per_hour is None:
-            raise DocumentError("the offer has no price", path=path, remedy="give on_demand_, reserved_ or spot_usd_per_hour")
+        if (
+            self.on_demand_usd_per_hour is None
+            and self.reserved_usd_per_hour is None
+            and self.spot_usd_per_hour is None
+        ):
+            raise DocumentError(
+                "the offer has no price",
+                path=path,
+                remedy="give on_demand_, reserved_ or spot_usd_per_hour",
+            )
         if self.spot_usd_per_hour is not None and self.spot_interruption is None:
-            raise DocumentError("a spot price without spot_interruption", path=path, remedy="give the share of interruptions, 0 to 1")
+            raise DocumentError(
+                "a spot price without spot_interruption",
+                path=path,
+                remedy="give the share of interruptions, 0 to 1",
+            )
 
     def price(self, pricing: str) -> float | None:
         """Return the price in USD per hour under a pricing of `PRICINGS`, None where it is not offered."""
-        return {"on-demand": self.on_demand_usd_per_hour, "reserved": self.reserved_usd_per_hour, "spot": self.spot_usd_per_hour}[pricing]
+        return {
+            "on-demand": self.on_demand_usd_per_hour,
+            "reserved": self.reserved_usd_per_hour,
+            "spot": self.spot_usd_per_hour,
+        }[pricing]
 
 
 class Request(Record):
@@ -117,7 +133,9 @@ class Temporal(Problem):
         for k, request in enumerate(self.requests):
             if request.origin not in self.latency_ms:
                 raise DocumentError(
-                    f"unknown origin {request.origin!r}", path=f"requests[{k}].origin", remedy=did_you_mean(request.origin, self.latency_ms)
+                    f"unknown origin {request.origin!r}",
+                    path=f"requests[{k}].origin",
+                    remedy=did_you_mean(request.origin, self.latency_ms),
                 )
         return self
 
@@ -136,18 +154,35 @@ class Temporal(Problem):
     def demands(self) -> np.ndarray:
         """Scaled (cpu, memory) of one replica, shape (requests, 2), integers."""
         cpu, memory = self.resource_digits
-        return np.stack([scaled_up([r.cpu_cores for r in self.requests], cpu), scaled_up([r.memory_gib for r in self.requests], memory)], axis=1)
+        return np.stack(
+            [
+                scaled_up([r.cpu_cores for r in self.requests], cpu),
+                scaled_up([r.memory_gib for r in self.requests], memory),
+            ],
+            axis=1,
+        )
 
     @cached_property
     def capacities(self) -> np.ndarray:
         """Scaled (cpu, memory) of one machine, shape (offers, 2), integers."""
         cpu, memory = self.resource_digits
-        return np.stack([scaled_down([o.cpu_cores for o in self.offers], cpu), scaled_down([o.memory_gib for o in self.offers], memory)], axis=1)
+        return np.stack(
+            [
+                scaled_down([o.cpu_cores for o in self.offers], cpu),
+                scaled_down([o.memory_gib for o in self.offers], memory),
+            ],
+            axis=1,
+        )
 
     @cached_property
     def latencies(self) -> np.ndarray:
         """Latency in ms from the origin of each request to each offer, shape (requests, offers); inf where none is given."""
-        return np.array([[self.latency_ms[r.origin].get(o.location, math.inf) for o in self.offers] for r in self.requests])
+        return np.array(
+            [
+                [self.latency_ms[r.origin].get(o.location, math.inf) for o in self.offers]
+                for r in self.requests
+            ]
+        )
 
     @cached_property
     def usable(self) -> np.ndarray:
@@ -213,11 +248,18 @@ class Temporal(Problem):
         found = []
         for offer in self.offers:
             on_demand = offer.on_demand_usd_per_hour
-            for label, price in (("spot", offer.spot_usd_per_hour), ("reserved", offer.reserved_usd_per_hour)):
+            for label, price in (
+                ("spot", offer.spot_usd_per_hour),
+                ("reserved", offer.reserved_usd_per_hour),
+            ):
                 if on_demand is not None and price is not None and price > on_demand:
-                    found.append(f"{offer.location} {offer.size}: the {label} price {price:g} USD/h is above on-demand {on_demand:g} USD/h")
+                    found.append(
+                        f"{offer.location} {offer.size}: the {label} price {price:g} USD/h is above on-demand {on_demand:g} USD/h"
+                    )
         used = {r.origin for r in self.requests} | {o.location for o in self.offers}
-        idle = sorted((set(self.latency_ms) | {d for row in self.latency_ms.values() for d in row}) - used)
+        idle = sorted(
+            (set(self.latency_ms) | {d for row in self.latency_ms.values() for d in row}) - used
+        )
         if idle:
             found.append(f"latency_ms names places that nothing uses: {', '.join(idle)}")
         return tuple(found)
@@ -227,11 +269,15 @@ class Temporal(Problem):
         reasons = []
         for k, request in enumerate(self.requests):
             if request.duration_slots > self.horizon_slots:
-                reasons.append(f"request {request.name!r} runs for {request.duration_slots} slots, longer than the horizon of {self.horizon_slots}")
+                reasons.append(
+                    f"request {request.name!r} runs for {request.duration_slots} slots, longer than the horizon of {self.horizon_slots}"
+                )
             if not self.usable[k].any():
                 reasons.append(self._why_unusable(k))
             elif (room := self._room(k)) < request.replicas:
-                together = f"request {request.name!r} has {request.replicas} replicas that run together"
+                together = (
+                    f"request {request.name!r} has {request.replicas} replicas that run together"
+                )
                 reasons.append(f"{together}; all machines that may be leased hold {room:g}")
         return tuple(reasons)
 
@@ -239,7 +285,11 @@ class Temporal(Problem):
         """Return how many replicas of a request all leasable machines hold together, inf where one offer has no limit."""
         held = (self.capacities // self.demands[k]).min(axis=1)
         limits = [math.inf if o.max_instances is None else o.max_instances for o in self.offers]
-        return sum(int(n) * limit for n, limit, usable in zip(held, limits, self.usable[k], strict=True) if usable)
+        return sum(
+            int(n) * limit
+            for n, limit, usable in zip(held, limits, self.usable[k], strict=True)
+            if usable
+        )
 
     def _why_unusable(self, k: int) -> str:
         request = self.requests[k]

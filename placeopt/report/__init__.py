@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from placeopt.problems.base import Problem
 
 
-def write(front: Front, path: str | os.PathLike[str], *, problem: Problem | None = None, index: int | None = None) -> None:
+def write(
+    front: Front,
+    path: str | os.PathLike[str],
+    *,
+    problem: Problem | None = None,
+    index: int | None = None,
+) -> None:
     """Write the report of a front as one HTML file, atomically.
 
     Parameters
@@ -46,7 +52,9 @@ def html(front: Front, *, problem: Problem | None = None, index: int | None = No
     """Return the report of a front as HTML text; see `write`."""
     require()
     if problem is not None and problem.problem != front.instance.problem:
-        raise UsageError(f"the front answers a {front.instance.problem} instance; this one is {problem.problem}")
+        raise UsageError(
+            f"the front answers a {front.instance.problem} instance; this one is {problem.problem}"
+        )
     if index is not None and not 0 <= index < len(front):
         raise UsageError(f"there is no point {index}; the front has {len(front)}, from 0")
     from placeopt.report.page import page

@@ -34,14 +34,19 @@ def charts(front: Front, problem: Problem | None, chosen: int) -> str:
     from placeopt.plot.html import drawings
 
     front = _varying(front)
-    cells = drawings(front, problem if len(front) * max(_size(p.plan) for p in front.points) <= _MOST_TOLD else None)
+    cells = drawings(
+        front,
+        problem if len(front) * max(_size(p.plan) for p in front.points) <= _MOST_TOLD else None,
+    )
     if front.points[chosen] is not front.pick():
         _ring(front, chosen, [figure for _, figure in cells])
     told = _captions(front, [kind for kind, _ in cells])
     parts = [_script()]
     for k, ((place, figure), caption) in enumerate(zip(cells, told, strict=True)):
         webgl = ' data-webgl=""' if any(trace.type in _WEBGL for trace in figure.data) else ""
-        drawn = figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"front-{k}", config=_CONFIG)
+        drawn = figure.to_html(
+            full_html=False, include_plotlyjs=False, div_id=f"front-{k}", config=_CONFIG
+        )
         inside = f'<div role="img" aria-label="{clean(caption)}">{drawn}</div><figcaption>{clean(caption)}</figcaption>'
         parts.append(f'<figure class="chart {place}"{webgl}>{inside}</figure>')
     return '<div class="charts">' + "\n".join(parts) + "</div>"
@@ -55,19 +60,40 @@ def _ring(front: Front, chosen: int, figures: list[Any]) -> None:
         kinds = {trace.type for trace in figure.data}
         if "scatter3d" in kinds:
             x, y, z = values[:3]
-            figure.add_scatter3d(x=[x], y=[y], z=[z], mode="markers", name="chosen", hoverinfo="skip", marker=ring | {"size": 11})
+            figure.add_scatter3d(
+                x=[x],
+                y=[y],
+                z=[z],
+                mode="markers",
+                name="chosen",
+                hoverinfo="skip",
+                marker=ring | {"size": 11},
+            )
         elif "parcoords" not in kinds and len(values) > 1:
             a, b = next(planes)
-            figure.add_scatter(x=[values[a]], y=[values[b]], mode="markers", name="chosen", hoverinfo="skip", marker=ring)
+            figure.add_scatter(
+                x=[values[a]],
+                y=[values[b]],
+                mode="markers",
+                name="chosen",
+                hoverinfo="skip",
+                marker=ring,
+            )
 
 
 def _varying(front: Front) -> Front:
     """Return the front without the objectives that are the same in every plan, and without bounds far outside: nothing to see of them."""
     kept = [k for k in range(len(front.objectives)) if front.ideal[k] < front.nadir[k]] or [0]
     points = tuple(replace(p, values=tuple(p.values[k] for k in kept)) for p in front.points)
-    most = front.nadir + 0.1 * (front.nadir - front.ideal)  # bounds far beyond the worst point would squash the rest
-    bounds = tuple(tuple(b[k] for k in kept) for b in front.bounds if all(b[k] <= most[k] for k in kept))
-    return replace(front, objectives=tuple(front.objectives[k] for k in kept), points=points, bounds=bounds)
+    most = front.nadir + 0.1 * (
+        front.nadir - front.ideal
+    )  # bounds far beyond the worst point would squash the rest
+    bounds = tuple(
+        tuple(b[k] for k in kept) for b in front.bounds if all(b[k] <= most[k] for k in kept)
+    )
+    return replace(
+        front, objectives=tuple(front.objectives[k] for k in kept), points=points, bounds=bounds
+    )
 
 
 def _script() -> str:
@@ -81,7 +107,10 @@ def _captions(front: Front, places: list[str]) -> list[str]:
     names = [bare_name(o) for o in front.objectives]
     found = []
     if len(names) >= 3:
-        found = [f"{', '.join(names[:3])} in space; drag to turn.", "Every line is a plan; drag along an axis to keep some of them."]
+        found = [
+            f"{', '.join(names[:3])} in space; drag to turn.",
+            "Every line is a plan; drag along an axis to keep some of them.",
+        ]
     if len(names) == 1:
         return [f"The least {label(front.objectives[0])} found."]
     return [*found, *(f"{names[b]} against {names[a]}." for a, b in pairs(front))][: len(places)]
@@ -104,10 +133,14 @@ def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
     if _size(plan) > _MOST_PARTS:
         return ""
     figure = module.interactive(problem, plan, "")
-    kept = [trace for trace in figure.data if trace.type != "table"]  # the report has the table in HTML, where it can be read aloud and printed
+    kept = [
+        trace for trace in figure.data if trace.type != "table"
+    ]  # the report has the table in HTML, where it can be read aloud and printed
     if len(kept) < len(figure.data):
         figure = _without_table(figure, kept)
-    drawn = figure.to_html(full_html=False, include_plotlyjs=False, div_id="plan-drawing", config=_CONFIG)
+    drawn = figure.to_html(
+        full_html=False, include_plotlyjs=False, div_id="plan-drawing", config=_CONFIG
+    )
     return drawn if len(drawn) <= _MOST_DRAWN else ""
 
 
@@ -121,11 +154,16 @@ def _without_table(figure: Any, kept: list[Any]) -> Any:
 
     below = {"yaxis", *(k for k in figure.layout.to_plotly_json() if k.startswith("yaxis"))}
     layout = figure.layout.to_plotly_json()
-    bottom = min((layout[axis]["domain"][0] for axis in below if layout.get(axis, {}).get("domain")), default=0.0)
+    bottom = min(
+        (layout[axis]["domain"][0] for axis in below if layout.get(axis, {}).get("domain")),
+        default=0.0,
+    )
     for axis in below:  # what stood above the table takes its place
         domain = layout.get(axis, {}).get("domain")
         if domain:
-            layout[axis]["domain"] = [(x - bottom) / (1 - bottom) if bottom < 1 else x for x in domain]
+            layout[axis]["domain"] = [
+                (x - bottom) / (1 - bottom) if bottom < 1 else x for x in domain
+            ]
     for note in layout.get("annotations", []):
         if note.get("yref") == "paper":
             note["y"] = (note["y"] - bottom) / (1 - bottom)
@@ -143,5 +181,7 @@ def _image(module: Any, problem: Problem, plan: Mapping[str, Any], text: str) ->
     if importlib.util.find_spec("matplotlib") is None:
         return ""
     buffer = io.BytesIO()
-    module.figure(problem, plan, "").savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    module.figure(problem, plan, "").savefig(
+        buffer, format="png", dpi=110, metadata={"Software": None}
+    )
     return f'<img alt="{clean(text)}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode("ascii")}">'

@@ -36,7 +36,13 @@ def clean(text: object) -> str:
 
 def _unprintable(character: str) -> bool:
     code = ord(character)
-    return code < 32 or 127 <= code < 160 or 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or 0xD800 <= code <= 0xDFFF
+    return (
+        code < 32
+        or 127 <= code < 160
+        or 0x202A <= code <= 0x202E
+        or 0x2066 <= code <= 0x2069
+        or 0xD800 <= code <= 0xDFFF
+    )
 
 
 def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
@@ -51,13 +57,30 @@ def bullets(sentences: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, most: int = MOST_ROWS, more: str = "rows") -> str:
+def table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    most: int = MOST_ROWS,
+    more: str = "rows",
+) -> str:
     """Return a table of at most `most` rows; the first column names the row, numbers are aligned to the right."""
     shown = rows[:most]
-    numeric = [bool(shown) and all(isinstance(row[c], (int, float)) for row in shown) for c in range(len(columns))]
-    head = "".join(f'<th scope="col"{_number_class(numeric[c])}>{clean(name)}</th>' for c, name in enumerate(columns))
+    numeric = [
+        bool(shown) and all(isinstance(row[c], (int, float)) for row in shown)
+        for c in range(len(columns))
+    ]
+    head = "".join(
+        f'<th scope="col"{_number_class(numeric[c])}>{clean(name)}</th>'
+        for c, name in enumerate(columns)
+    )
     body = "".join(f"<tr>{_row(row, numeric)}</tr>" for row in shown)
-    left = f'<p class="note">{len(rows) - most:,} more {clean(more)} are not shown.</p>' if len(rows) > most else ""
+    left = (
+        f'<p class="note">{len(rows) - most:,} more {clean(more)} are not shown.</p>'
+        if len(rows) > most
+        else ""
+    )
     whole = f"<table><caption>{clean(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{clean(caption)}">{whole}</div>{left}'
 
@@ -65,7 +88,9 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], 
 def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:
     first, *rest = row
     cells = [f'<th scope="row"{_number_class(numeric[0])}>{_cell(first)}</th>']
-    cells += [f"<td{_number_class(numeric[c])}>{_cell(cell)}</td>" for c, cell in enumerate(rest, start=1)]
+    cells += [
+        f"<td{_number_class(numeric[c])}>{_cell(cell)}</td>" for c, cell in enumerate(rest, start=1)
+    ]
     return "".join(cells)
 
 
@@ -103,7 +128,10 @@ def number(value: float) -> str:
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Return a list of named facts."""
-    items = "".join(f"<div{_wide(text)}><dt>{clean(name)}</dt><dd>{clean(text)}</dd></div>" for name, text in pairs)
+    items = "".join(
+        f"<div{_wide(text)}><dt>{clean(name)}</dt><dd>{clean(text)}</dd></div>"
+        for name, text in pairs
+    )
     return f'<dl class="facts">{items}</dl>'
 
 
@@ -113,10 +141,15 @@ def _wide(text: str) -> str:
 
 def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
     """Return large figures side by side: (label, figure, what it means)."""
-    items = "".join(f'<div class="tile"><dt>{clean(a)}</dt><dd>{clean(b)}</dd><dd class="hint">{clean(c)}</dd></div>' for a, b, c in entries)
+    items = "".join(
+        f'<div class="tile"><dt>{clean(a)}</dt><dd>{clean(b)}</dd><dd class="hint">{clean(c)}</dd></div>'
+        for a, b, c in entries
+    )
     return f'<dl class="tiles">{items}</dl>'
 
 
 def details(summary: str, inside: str, *, wide: bool = False) -> str:
     """Return something folded away."""
-    return f'<details{" open" if wide else ""}><summary>{clean(summary)}</summary>{inside}</details>'
+    return (
+        f"<details{' open' if wide else ''}><summary>{clean(summary)}</summary>{inside}</details>"
+    )

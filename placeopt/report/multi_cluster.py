@@ -19,8 +19,15 @@ def instance(problem: MultiCluster) -> list[tuple[str, str]]:
     types = Counter(c.type or "no type" for c in problem.clusters)
     deployments = {r.deployment for r in problem.requests}
     return [
-        ("clusters", f"{len(problem.clusters):,}: " + ", ".join(f"{n} {name}" for name, n in types.most_common(8))),
-        ("requests", f"{len(problem.requests):,} of {len(deployments):,} deployments, {int(problem.arrays.replicas.sum()):,} replicas"),
+        (
+            "clusters",
+            f"{len(problem.clusters):,}: "
+            + ", ".join(f"{n} {name}" for name, n in types.most_common(8)),
+        ),
+        (
+            "requests",
+            f"{len(problem.requests):,} of {len(deployments):,} deployments, {int(problem.arrays.replicas.sum()):,} replicas",
+        ),
         ("last arrival", f"{problem.requests[-1].arrival:.4g}"),
         ("semantics", problem.semantics),
     ]
@@ -42,7 +49,9 @@ def peaks(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> np.n
     What arrives at the moment at which something else leaves finds it gone.
     """
     a = problem.arrays
-    events = [(float(a.arrival[t]), 1, t) for t in range(len(decisions))] + [(float(a.departure[t]), 0, t) for t in range(len(decisions))]
+    events = [(float(a.arrival[t]), 1, t) for t in range(len(decisions))] + [
+        (float(a.departure[t]), 0, t) for t in range(len(decisions))
+    ]
     load, most = a.used.copy(), a.used.copy()
     for _, arrives, t in sorted(events):
         for c, n in decisions[t].items():
@@ -52,14 +61,18 @@ def peaks(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> np.n
 
 
 def _clusters(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> str:
-    share = peaks(problem, decisions) if problem.semantics == "fixed" else None  # the published environment forgets departures
+    share = (
+        peaks(problem, decisions) if problem.semantics == "fixed" else None
+    )  # the published environment forgets departures
     columns: tuple[str, ...] = ("cluster", "type", "cost of a replica", "requests", "replicas")
     columns += ("CPU at its peak", "memory at its peak") if share is not None else ()
     rows: list[list[Cell]] = []
     for c, cluster in enumerate(problem.clusters):
         counts = [d[c] for d in decisions if d.get(c)]
         row: list[Cell] = [cluster.name, cluster.type or "", cluster.cost, len(counts), sum(counts)]
-        rows.append(row if share is None else [*row, Bar(float(share[c, 0])), Bar(float(share[c, 1]))])
+        rows.append(
+            row if share is None else [*row, Bar(float(share[c, 0])), Bar(float(share[c, 1]))]
+        )
     return table("Every cluster under this plan", columns, rows, more="clusters")
 
 
@@ -74,4 +87,9 @@ def _deployments(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) 
     for name, n in asked.most_common():
         mostly = ", ".join(f"{k} x {cluster}" for cluster, k in where[name].most_common(4))
         rows.append([name, n, Bar(accepted[name] / n), mostly])
-    return table("Every deployment", ("deployment", "requests", "accepted", "replicas mostly on"), rows, more="deployments")
+    return table(
+        "Every deployment",
+        ("deployment", "requests", "accepted", "replicas mostly on"),
+        rows,
+        more="deployments",
+    )

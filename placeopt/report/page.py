@@ -40,10 +40,18 @@ def page(front: Front, problem: Problem | None, index: int | None) -> str:
     sections.append(("runs", "How it was made", _runs(front)))
     body = "\n".join(_section(*section) for section in sections)
     return style.PAGE.format(
-        version=placeopt.__version__, policy=style.POLICY, title=clean(f"{front.instance.name}: report"), style=style.STYLE,
-        problem=clean(front.instance.problem), heading=clean(front.instance.name), question=clean(words.QUESTIONS.get(front.instance.problem, "")),
-        links="".join(f'<a href="#{name}">{clean(head)}</a>' for name, head, _ in sections), body=body, footer=_footer(front), script=style.SCRIPT,
-    )  # fmt: skip
+        version=placeopt.__version__,
+        policy=style.POLICY,
+        title=clean(f"{front.instance.name}: report"),
+        style=style.STYLE,
+        problem=clean(front.instance.problem),
+        heading=clean(front.instance.name),
+        question=clean(words.QUESTIONS.get(front.instance.problem, "")),
+        links="".join(f'<a href="#{name}">{clean(head)}</a>' for name, head, _ in sections),
+        body=body,
+        footer=_footer(front),
+        script=style.SCRIPT,
+    )
 
 
 def _section(name: str, head: str, inside: str) -> str:
@@ -58,30 +66,64 @@ def _short(front: Front, chosen: int, knee: bool) -> str:
     entries = [("plans", f"{len(front):,}", "none beaten by another")]
     name = "the knee's" if knee else "the chosen plan's"
     for k, objective in enumerate(front.objectives):
-        entries.append((f"{name} {bare_name(objective)}", words.value(objective, point.values[k]), _range(front, k)))
+        entries.append(
+            (
+                f"{name} {bare_name(objective)}",
+                words.value(objective, point.values[k]),
+                _range(front, k),
+            )
+        )
     missing = "not known" if gap is None else "nothing" if gap <= 1e-12 else f"{gap:.2%}"
     entries.append(("missing at most", missing, "of the attainable hypervolume"))
     return tiles(entries)
 
 
 def _range(front: Front, column: int) -> str:
-    objective, low, high = front.objectives[column], float(front.ideal[column]), float(front.nadir[column])
-    return "the same in every plan" if low == high else f"from {words.value(objective, low)} to {words.value(objective, high)}"
+    objective, low, high = (
+        front.objectives[column],
+        float(front.ideal[column]),
+        float(front.nadir[column]),
+    )
+    return (
+        "the same in every plan"
+        if low == high
+        else f"from {words.value(objective, low)} to {words.value(objective, high)}"
+    )
 
 
 def _asked(front: Front, problem: Problem | None) -> str:
     meanings = words.MEANINGS.get(front.instance.problem, {})
-    rows = [(bare_name(o), o.unit or None, meanings.get(o.name), "real" if o.step is None else f"{o.step:.6g}") for o in front.objectives]
-    goals = table("Objectives, all to be small", ("objective", "unit", "what it measures", "smallest difference"), rows)
+    rows = [
+        (
+            bare_name(o),
+            o.unit or None,
+            meanings.get(o.name),
+            "real" if o.step is None else f"{o.step:.6g}",
+        )
+        for o in front.objectives
+    ]
+    goals = table(
+        "Objectives, all to be small",
+        ("objective", "unit", "what it measures", "smallest difference"),
+        rows,
+    )
     if problem is None:
         remedy = "name it with --instance, or put it beside the front, to see it and the plan."
         note = f"The instance was not at hand when this report was written: {remedy}"
         return paragraphs([note], "note") + goals
-    known = [("instance", front.instance.name), ("problem", front.instance.problem), *_instance_facts(problem)]
+    known = [
+        ("instance", front.instance.name),
+        ("problem", front.instance.problem),
+        *_instance_facts(problem),
+    ]
     changed = front.instance.sha256 != problem.instance_name.sha256
     alarm = '<p><span class="mark bad">Caution</span> The front was made for another version of this instance, or for another instance.</p>'
     warnings = problem.warnings()
-    told = details(f"Warnings about the instance ({len(warnings)})", _capped(warnings, _MOST_WARNINGS)) if warnings else ""
+    told = (
+        details(f"Warnings about the instance ({len(warnings)})", _capped(warnings, _MOST_WARNINGS))
+        if warnings
+        else ""
+    )
     return (alarm if changed else "") + facts(known) + goals + told
 
 
@@ -91,7 +133,11 @@ def _instance_facts(problem: Problem) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = row.instance(problem)
         return found
     sizes = {field: getattr(problem, field) for field in type(problem).model_fields}
-    return [(field.replace("_", " "), f"{len(value):,}") for field, value in sizes.items() if isinstance(value, tuple)]
+    return [
+        (field.replace("_", " "), f"{len(value):,}")
+        for field, value in sizes.items()
+        if isinstance(value, tuple)
+    ]
 
 
 def _row(problem: Problem) -> Any:
@@ -116,8 +162,16 @@ def _front(front: Front, problem: Problem | None, chosen: int) -> str:
     count = f"{len(front):,} plan" + ("" if len(front) == 1 else others)
     hint = "Every mark is a complete plan; hover over it, or tap it, for its values. The red ring is the knee"
     hint += "" if front.points[chosen] is front.pick() else ", the violet one the chosen plan"
-    bounds = "; grey crosses are proven lower bounds, below which no plan can be." if front.bounds else "."
-    return paragraphs([f"{count}.", hint + bounds]) + charts(front, problem, chosen) + details("The points as a table", _points(front))
+    bounds = (
+        "; grey crosses are proven lower bounds, below which no plan can be."
+        if front.bounds
+        else "."
+    )
+    return (
+        paragraphs([f"{count}.", hint + bounds])
+        + charts(front, problem, chosen)
+        + details("The points as a table", _points(front))
+    )
 
 
 def _points(front: Front) -> str:
@@ -125,14 +179,28 @@ def _points(front: Front) -> str:
     if len(front) <= _MOST_POINTS:
         chosen = list(range(len(front)))
     rows = [_point_row(front, k, str(k)) for k in chosen]
-    caption = "All points" if len(chosen) == len(front) else f"{len(chosen)} of {len(front):,} points: the extremes and those farthest apart"
-    return table(caption, ("point", *(label(o) for o in front.objectives), "status", "method"), rows, most=_MOST_POINTS)
+    caption = (
+        "All points"
+        if len(chosen) == len(front)
+        else f"{len(chosen)} of {len(front):,} points: the extremes and those farthest apart"
+    )
+    return table(
+        caption,
+        ("point", *(label(o) for o in front.objectives), "status", "method"),
+        rows,
+        most=_MOST_POINTS,
+    )
 
 
 def _point_row(front: Front, index: int, name: str) -> tuple[markup.Cell, ...]:
     point = front.points[index]
     status = point.status if point.gap is None else f"{point.status}, gap {point.gap:.2%}"
-    return name, *point.values, Mark(status, _TONES.get(point.status, "plain")), point.method or "unknown"
+    return (
+        name,
+        *point.values,
+        Mark(status, _TONES.get(point.status, "plain")),
+        point.method or "unknown",
+    )
 
 
 def _choices(front: Front, chosen: int) -> str:
@@ -145,7 +213,11 @@ def _choices(front: Front, chosen: int) -> str:
         rows.append((name, str(k), *values, status, method))
     columns = ("choice", "point", *(label(o) for o in front.objectives), "status", "method")
     told = "The knee is the plan nearest to the best of everything at once, each objective scaled between its best and its worst value on the front."
-    return bullets(words.trade_offs(front)) + table("The knee and the extremes", columns, rows) + paragraphs([told], "note")
+    return (
+        bullets(words.trade_offs(front))
+        + table("The knee and the extremes", columns, rows)
+        + paragraphs([told], "note")
+    )
 
 
 # -- the plan ------------------------------------------------------------------------------------------------------------
@@ -158,7 +230,12 @@ def _plan(front: Front, problem: Problem | None, chosen: int, knee: bool) -> str
         return paragraphs([which, "Its plan can be shown where the instance is known; see above."])
     try:
         told = facts((name, _some(text)) for name, text in problem.describe(point.plan).items())
-        return paragraphs([which]) + _judged(front, problem, point) + told + _told(problem, point, which)
+        return (
+            paragraphs([which])
+            + _judged(front, problem, point)
+            + told
+            + _told(problem, point, which)
+        )
     except PlaceoptError as error:
         return paragraphs([which, f"The plan does not fit the instance given: {error}"])
 
@@ -166,19 +243,27 @@ def _plan(front: Front, problem: Problem | None, chosen: int, knee: bool) -> str
 def _some(text: str, most: int = 12) -> str:
     """Return a list that fits a page: at most `most` of its items."""
     items = text.split(", ")
-    return text if len(items) <= most + 3 else f"{len(items):,}: {', '.join(items[:most])} and {len(items) - most:,} more"
+    return (
+        text
+        if len(items) <= most + 3
+        else f"{len(items):,}: {', '.join(items[:most])} and {len(items) - most:,} more"
+    )
 
 
 def _judged(front: Front, problem: Problem, point: Point) -> str:
     """Say whether the referee, asked now, confirms what the file claims."""
     verdict = problem.evaluate(point.plan)
     values = dict(zip((o.name for o in problem.objectives), verdict.values, strict=True))
-    wrong = [o for o, v in zip(front.objectives, point.values, strict=True) if values.get(o.name) != v]
+    wrong = [
+        o for o, v in zip(front.objectives, point.values, strict=True) if values.get(o.name) != v
+    ]
     if verdict.violations:
         told = "".join(f"<li>{clean(v.message)}</li>" for v in verdict.violations[:8])
         return f'<p><span class="mark bad">The plan breaks the instance</span></p><ul>{told}</ul>'
     if wrong:
-        names = ", ".join(f"{bare_name(o)} {words.value(o, values[o.name])}" for o in wrong if o.name in values)
+        names = ", ".join(
+            f"{bare_name(o)} {words.value(o, values[o.name])}" for o in wrong if o.name in values
+        )
         return f'<p><span class="mark bad">Not confirmed</span> the referee says {clean(names or "that an objective is unknown")}.</p>'
     return '<p><span class="mark good">Confirmed</span> The referee, asked again for this report, gives the same values and finds no violation.</p>'
 
@@ -190,11 +275,15 @@ def _told(problem: Problem, point: Point, title: str) -> str:
 
 
 def _rejected(front: Front) -> str:
-    told = paragraphs(["No feasible plan was found. Why:"]) + _capped(front.reasons or ("no reason is on file",), _MOST_WARNINGS)
+    told = paragraphs(["No feasible plan was found. Why:"]) + _capped(
+        front.reasons or ("no reason is on file",), _MOST_WARNINGS
+    )
     if front.rejected is None:
         return told
     rows = [(v.kind, v.message, f"{v.amount:.3g}") for v in front.rejected.violations]
-    return told + table("What the least-violating plan breaks", ("rule", "what happens", "by (relative)"), rows)
+    return told + table(
+        "What the least-violating plan breaks", ("rule", "what happens", "by (relative)"), rows
+    )
 
 
 # -- proof, runs ---------------------------------------------------------------------------------------------------------
@@ -210,12 +299,21 @@ def _runs(front: Front) -> str:
     columns = ("method", "seed", "seconds", "evaluations", "solver calls", "points here", "ended")
     kept = [(p.method, p.seed) for p in front.points]
     rows = [
-        (r.method, "none" if r.seed is None else str(r.seed), round(r.seconds, 3), r.evaluations, r.solver_calls, kept.count((r.method, r.seed)),
-         Mark("by itself", "good") if r.completed else Mark("stopped early", "warn"))
+        (
+            r.method,
+            "none" if r.seed is None else str(r.seed),
+            round(r.seconds, 3),
+            r.evaluations,
+            r.solver_calls,
+            kept.count((r.method, r.seed)),
+            Mark("by itself", "good") if r.completed else Mark("stopped early", "warn"),
+        )
         for r in front.runs
-    ]  # fmt: skip
+    ]
     listing = table("Runs", columns, rows, most=_MOST_RUNS, more="runs")
-    return listing + details("Parameters and versions", "".join(map(_run_facts, _different(front.runs[:_MOST_RUNS]))))
+    return listing + details(
+        "Parameters and versions", "".join(map(_run_facts, _different(front.runs[:_MOST_RUNS])))
+    )
 
 
 def _different(runs: Iterable[Any]) -> list[Any]:
@@ -226,10 +324,19 @@ def _different(runs: Iterable[Any]) -> list[Any]:
 
 
 def _run_facts(run: Any) -> str:
-    entries = [(k, str(v)) for k, v in run.parameters.items()] + [(f"{k} version", v) for k, v in run.versions.items()]
-    return f"<h3>{clean(run.method)}</h3>" + (facts(entries) if entries else paragraphs(["Nothing on file."], "note"))
+    entries = [(k, str(v)) for k, v in run.parameters.items()] + [
+        (f"{k} version", v) for k, v in run.versions.items()
+    ]
+    return f"<h3>{clean(run.method)}</h3>" + (
+        facts(entries) if entries else paragraphs(["Nothing on file."], "note")
+    )
 
 
 def _footer(front: Front) -> str:
     origin = f"Made by placeopt {placeopt.__version__} from a front of the {front.instance.problem} instance with SHA-256 {front.instance.sha256}."
-    return paragraphs([origin, "This file loads nothing from a network; numbers are those of the front, judged by placeopt's referee."])
+    return paragraphs(
+        [
+            origin,
+            "This file loads nothing from a network; numbers are those of the front, judged by placeopt's referee.",
+        ]
+    )

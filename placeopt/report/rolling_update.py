@@ -23,10 +23,18 @@ def instance(problem: RollingUpdate) -> list[tuple[str, str]]:
     services = len(a.home)
     fixed = int((~a.movable).sum())
     return [
-        ("nodes", f"{len(problem.nodes):,} in {len(a.clusters):,} cluster" + ("" if len(a.clusters) == 1 else "s") + f"; {used:,} in use"),
+        (
+            "nodes",
+            f"{len(problem.nodes):,} in {len(a.clusters):,} cluster"
+            + ("" if len(a.clusters) == 1 else "s")
+            + f"; {used:,} in use",
+        ),
         ("price of the nodes in use", f"{problem.initial_cost:g}"),
         ("applications", f"{len(problem.applications):,}"),
-        ("microservices", f"{services:,}; {fixed:,} may not be touched, {int(a.pinned.sum()):,} pinned to their node"),
+        (
+            "microservices",
+            f"{services:,}; {fixed:,} may not be touched, {int(a.pinned.sum()):,} pinned to their node",
+        ),
         ("nodes to drain", f"{int(a.drain.sum()):,}"),
         ("semantics", problem.semantics),
     ]
@@ -37,18 +45,43 @@ def plan(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
     steps = problem.table(plan)
     stops = sum(step["action"] == "stop" for step in steps)
     hops = sum(step["action"] == "hop" for step in steps)
-    told = [f"{len(steps):,} steps: each starts the new copy first, then ends the old one, so that both run for a while."]
+    told = [
+        f"{len(steps):,} steps: each starts the new copy first, then ends the old one, so that both run for a while."
+    ]
     if hops:
-        told.append(f"{hops:,} of them are hops: to a node that the microservice leaves again, to make room.")
+        told.append(
+            f"{hops:,} of them are hops: to a node that the microservice leaves again, to make room."
+        )
     stopped = f"{stops:,} of them stop a microservice before its new copy starts: a disruption."
     told.append(stopped if stops else "Nothing is stopped on the way: no disruption.")
-    columns = ("step", "application", "microservice", "action", "from", "to", "target at its peak", "")
+    columns = (
+        "step",
+        "application",
+        "microservice",
+        "action",
+        "from",
+        "to",
+        "target at its peak",
+        "",
+    )
     rows: list[list[Cell]] = [
-        [str(s["number"]), s["application"], s["microservice"], Mark(s["action"], _TONES.get(s["action"], "plain")), s["source"], s["target"],
-         Bar(s["peak"]) if s["target"] else None, Mark("empties a node", "good") if s["empties"] else ""]
+        [
+            str(s["number"]),
+            s["application"],
+            s["microservice"],
+            Mark(s["action"], _TONES.get(s["action"], "plain")),
+            s["source"],
+            s["target"],
+            Bar(s["peak"]) if s["target"] else None,
+            Mark("empties a node", "good") if s["empties"] else "",
+        ]
         for s in steps
-    ]  # fmt: skip
-    return _nodes(problem, plan) + paragraphs(told) + table("Steps, in order", columns, rows, most=_MOST_STEPS, more="steps")
+    ]
+    return (
+        _nodes(problem, plan)
+        + paragraphs(told)
+        + table("Steps, in order", columns, rows, most=_MOST_STEPS, more="steps")
+    )
 
 
 def _nodes(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
@@ -62,20 +95,48 @@ def _nodes(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
     running = final >= 0
     after = np.zeros_like(a.capacity)
     np.add.at(after, final[running], size[running])
-    count, counted = np.bincount(a.home, minlength=len(a.price)), np.bincount(final[running], minlength=len(a.price))
+    count, counted = (
+        np.bincount(a.home, minlength=len(a.price)),
+        np.bincount(final[running], minlength=len(a.price)),
+    )
     room = np.maximum(a.capacity, 1)
     one, two = a.initial_load / room, after / room
     changed = (a.initial_load != after).any(axis=1) | (count != counted)
-    order = sorted(np.flatnonzero(changed).tolist(), key=lambda n: (_rank(int(count[n]), int(counted[n])), -float(np.abs(two[n] - one[n]).sum()), n))
-    columns = ("node", "cluster", "price", "microservices", "CPU before", "CPU after", "memory before", "memory after", "")
+    order = sorted(
+        np.flatnonzero(changed).tolist(),
+        key=lambda n: (
+            _rank(int(count[n]), int(counted[n])),
+            -float(np.abs(two[n] - one[n]).sum()),
+            n,
+        ),
+    )
+    columns = (
+        "node",
+        "cluster",
+        "price",
+        "microservices",
+        "CPU before",
+        "CPU after",
+        "memory before",
+        "memory after",
+        "",
+    )
     rows: list[list[Cell]] = [
-        [problem.nodes[n].name, problem.nodes[n].cluster, problem.nodes[n].price, f"{count[n]} → {counted[n]}",
-         *(Bar(float(share[n, r])) for r in range(2) for share in (one, two)), _fate(int(count[n]), int(counted[n]))]
+        [
+            problem.nodes[n].name,
+            problem.nodes[n].cluster,
+            problem.nodes[n].price,
+            f"{count[n]} → {counted[n]}",
+            *(Bar(float(share[n, r])) for r in range(2) for share in (one, two)),
+            _fate(int(count[n]), int(counted[n])),
+        ]
         for n in order
-    ]  # fmt: skip
+    ]
     same = len(a.price) - len(order)
     note = [f"{same:,} more nodes stay as they are."] if same else []
-    return table("Nodes that change, before and after", columns, rows, more="nodes that change") + paragraphs(note, "note")
+    return table(
+        "Nodes that change, before and after", columns, rows, more="nodes that change"
+    ) + paragraphs(note, "note")
 
 
 def _rank(before: int, after: int) -> int:

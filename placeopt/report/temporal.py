@@ -42,14 +42,22 @@ def instance(problem: Temporal) -> list[tuple[str, str]]:
     replicas = sum(r.replicas for r in problem.requests)
     return [
         ("requests", f"{len(problem.requests):,}, {replicas:,} replicas"),
-        ("vCPU asked for at once, at most", f"{sum(r.replicas * r.cpu_cores for r in problem.requests):,.6g}"),
+        (
+            "vCPU asked for at once, at most",
+            f"{sum(r.replicas * r.cpu_cores for r in problem.requests):,.6g}",
+        ),
         ("horizon", f"{problem.horizon_slots:,} slots of {problem.slot_hours:g} h"),
         ("offers", f"{len(problem.offers):,} machine types in {len(places):,} data centres"),
-        ("data centres", ", ".join(places[:12]) + (f" and {len(places) - 12} more" if len(places) > 12 else "")),
+        (
+            "data centres",
+            ", ".join(places[:12]) + (f" and {len(places) - 12} more" if len(places) > 12 else ""),
+        ),
     ]
 
 
-def sums(problem: Temporal, plan: Mapping[str, Any]) -> tuple[dict[str, _Sum], dict[tuple[str, str], _Sum]]:
+def sums(
+    problem: Temporal, plan: Mapping[str, Any]
+) -> tuple[dict[str, _Sum], dict[tuple[str, str], _Sum]]:
     """Return what a plan leases, by data centre, and by data centre and machine type."""
     requests = {r.name: r for r in problem.requests}
     offers = {(o.location, o.size): k for k, o in enumerate(problem.offers)}
@@ -61,9 +69,17 @@ def sums(problem: Temporal, plan: Mapping[str, Any]) -> tuple[dict[str, _Sum], d
         load = np.zeros(problem.horizon_slots)
         for name, _ in machine["replicas"]:
             begin = max(plan["starts"][name], 0)
-            load[begin : plan["starts"][name] + requests[name].duration_slots] += requests[name].cpu_cores
+            load[begin : plan["starts"][name] + requests[name].duration_slots] += requests[
+                name
+            ].cpu_cores
         slots = problem.horizon_slots if pricing == "reserved" else int((load > 0).sum())
-        facts = (pricing, len(machine["replicas"]), slots * problem.slot_price(offers[key], pricing), float(load.sum()), slots * offer.cpu_cores)
+        facts = (
+            pricing,
+            len(machine["replicas"]),
+            slots * problem.slot_price(offers[key], pricing),
+            float(load.sum()),
+            slots * offer.cpu_cores,
+        )
         places[key[0]].add(*facts)
         types[key].add(*facts)
     return places, types
@@ -74,16 +90,26 @@ def plan(problem: Temporal, plan: Mapping[str, Any]) -> str:
     places, types = sums(problem, plan)
     columns = ("machines", *_PRICINGS, "replicas", "cost (USD)", "vCPU in use while paid")
     centres = [[name, *_cells(s)] for name, s in sorted(places.items())]
-    by_place = table("Leased in every data centre", ("data centre", *columns), centres, more="data centres")
+    by_place = table(
+        "Leased in every data centre", ("data centre", *columns), centres, more="data centres"
+    )
     ranked = sorted(types.items(), key=lambda item: -item[1].cost)
     fleet = [[size, place, *_cells(s)] for (place, size), s in ranked]
-    by_type = table("The fleet", ("machine type", "data centre", *columns), fleet, more="machine types")
+    by_type = table(
+        "The fleet", ("machine type", "data centre", *columns), fleet, more="machine types"
+    )
     return by_place + by_type + _requests(problem, plan)
 
 
 def _cells(total: _Sum) -> list[Cell]:
     counts = [total.machines[p] for p in _PRICINGS]
-    return [sum(counts), *counts, total.replicas, round(total.cost, 4), Bar(total.used / total.room if total.room else 0.0)]
+    return [
+        sum(counts),
+        *counts,
+        total.replicas,
+        round(total.cost, 4),
+        Bar(total.used / total.room if total.room else 0.0),
+    ]
 
 
 def _requests(problem: Temporal, plan: Mapping[str, Any]) -> str:
@@ -92,8 +118,15 @@ def _requests(problem: Temporal, plan: Mapping[str, Any]) -> str:
         for name, _ in machine["replicas"]:
             where[name][f"{machine['location']} {machine['pricing']}"] += 1
     rows: list[list[Cell]] = [
-        [r.name, r.origin, r.replicas, f"{plan['starts'].get(r.name, '–')} to {plan['starts'].get(r.name, 0) + r.duration_slots}",
-         ", ".join(f"{n} x {place}" for place, n in where[r.name].most_common())]
+        [
+            r.name,
+            r.origin,
+            r.replicas,
+            f"{plan['starts'].get(r.name, '–')} to {plan['starts'].get(r.name, 0) + r.duration_slots}",
+            ", ".join(f"{n} x {place}" for place, n in where[r.name].most_common()),
+        ]
         for r in problem.requests
-    ]  # fmt: skip
-    return table("Requests", ("request", "origin", "replicas", "slots", "runs on"), rows, more="requests")
+    ]
+    return table(
+        "Requests", ("request", "origin", "replicas", "slots", "runs on"), rows, more="requests"
+    )

@@ -74,7 +74,9 @@ def value(objective: Objective, amount: float) -> str:
 
 def values(front: Front, point: Point) -> str:
     """Return all values of a point in a phrase."""
-    return ", ".join(f"{bare_name(o)} {value(o, v)}" for o, v in zip(front.objectives, point.values, strict=True))
+    return ", ".join(
+        f"{bare_name(o)} {value(o, v)}" for o, v in zip(front.objectives, point.values, strict=True)
+    )
 
 
 def extremes(front: Front) -> list[tuple[str, int]]:
@@ -85,7 +87,9 @@ def extremes(front: Front) -> list[tuple[str, int]]:
         if front.ideal[k] == front.nadir[k]:
             continue
         order = [objective.name, *(n for n in names if n != objective.name)]
-        found.append((f"least {bare_name(objective)}", front.points.index(front.pick(lexicographic=order))))
+        found.append(
+            (f"least {bare_name(objective)}", front.points.index(front.pick(lexicographic=order)))
+        )
     return found
 
 
@@ -99,20 +103,30 @@ def trade_offs(front: Front) -> list[str]:
     for column, objective in enumerate(front.objectives):
         what = f"least {bare_name(objective)}"
         if what not in least:
-            sentences.append(f"Every plan has {bare_name(objective)} {value(objective, knee.values[column])}.")
+            sentences.append(
+                f"Every plan has {bare_name(objective)} {value(objective, knee.values[column])}."
+            )
             continue
         point = front.points[least[what]]
         if point.values[column] == knee.values[column]:
             sentences.append(f"The knee also has the {what}.")
             continue
-        won = f"{_change(knee.values[column], point.values[column])} than the knee" if point.values[column] else "none at all"
+        won = (
+            f"{_change(knee.values[column], point.values[column])} than the knee"
+            if point.values[column]
+            else "none at all"
+        )
         paid = [
             f"{bare_name(o)} {value(o, after)} ({_change(before, after)})"
-            for k, (o, before, after) in enumerate(zip(front.objectives, knee.values, point.values, strict=True))
+            for k, (o, before, after) in enumerate(
+                zip(front.objectives, knee.values, point.values, strict=True)
+            )
             if k != column and before != after
         ]
         price = " and ".join(paid) or "nothing else"
-        sentences.append(f"The {what} is {value(objective, point.values[column])}, {won}; the price is {price}.")
+        sentences.append(
+            f"The {what} is {value(objective, point.values[column])}, {won}; the price is {price}."
+        )
     return sentences
 
 
@@ -132,14 +146,19 @@ def certificate(front: Front) -> list[str]:
     """Return what is proven of a front, a plain sentence each."""
     counts = Counter(p.status for p in front.points)
     present = [status for status in STATUSES if counts[status]]
-    sentences = [f"{_plans(counts[s])} {'is' if counts[s] == 1 else 'are'} {s}: {STATUSES[s]}." for s in present]
+    sentences = [
+        f"{_plans(counts[s])} {'is' if counts[s] == 1 else 'are'} {s}: {STATUSES[s]}."
+        for s in present
+    ]
     gaps = [p.gap for p in front.points if p.status == "bounded" and p.gap is not None]
     if gaps:
         sentences.append(f"The gaps of the bounded plans are {min(gaps):.2%} to {max(gaps):.2%}.")
     gap = front.gap()
     if gap is None:
         if counts["optimal"] == len(front) > 0 and all(run.completed for run in front.runs):
-            sentences.append("No bound on the whole front is on file; that there are no further plans between these is not stated by the file.")
+            sentences.append(
+                "No bound on the whole front is on file; that there are no further plans between these is not stated by the file."
+            )
         else:
             unknown = "better plans than these may exist, and how much better is not known. Solve with --certify to know."
             sentences.append(f"No lower bounds are on file: {unknown}")
@@ -160,7 +179,9 @@ def _bound_sentence(front: Front, column: int, objective: Objective) -> str:
     bound, best = min(b[column] for b in front.bounds), float(front.ideal[column])
     name = bare_name(objective)
     if best <= bound:
-        return f"No plan can have less {name} than {value(objective, best)}, which is on this front."
+        return (
+            f"No plan can have less {name} than {value(objective, best)}, which is on this front."
+        )
     above = f", {best / bound - 1:.1%} above" if bound > 0 else ""
     return f"No plan can have less {name} than {value(objective, bound)}; the least found is {value(objective, best)}{above}."
 

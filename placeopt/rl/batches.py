@@ -50,9 +50,15 @@ def make(target: Problem | str, num_envs: int = 1, seed: int = 0, **options: Any
     kind = target if isinstance(target, str) else target.problem
     module = row_module(kind)
     if module is not None:
-        legal = [name for name in inspect.signature(module.batch).parameters if name not in ("problem", "num_envs", "seed")]
+        legal = [
+            name
+            for name in inspect.signature(module.batch).parameters
+            if name not in ("problem", "num_envs", "seed")
+        ]
         _check(options, legal, kind)
-        batch: Batch = module.batch(None if isinstance(target, str) else target, num_envs, seed, **options)
+        batch: Batch = module.batch(
+            None if isinstance(target, str) else target, num_envs, seed, **options
+        )
         return batch
     if isinstance(target, Problem):
         return SequentialBatch(target, num_envs, **options)
@@ -63,4 +69,6 @@ def make(target: Problem | str, num_envs: int = 1, seed: int = 0, **options: Any
 def _check(options: dict[str, Any], legal: list[str], kind: str) -> None:
     for name in options:
         if name not in legal:
-            raise UsageError(f"unknown option {name!r} of {kind} episodes; {did_you_mean(name, legal)}")
+            raise UsageError(
+                f"unknown option {name!r} of {kind} episodes; {did_you_mean(name, legal)}"
+            )

@@ -19,16 +19,27 @@ LARGEST = 4 * 2**30
 REPLAY = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 
-def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any], rounds: int, steps: int, seconds: float) -> None:
+def save(
+    model: Any,
+    path: str | os.PathLike[str],
+    facts: dict[str, Any],
+    rounds: int,
+    steps: int,
+    seconds: float,
+) -> None:
     """Write the state of a model after a round, atomically."""
     header = {"format": FORMAT, **facts, "rounds": rounds, "steps": steps, "cpu_seconds": seconds}
     policy_file.write_arrays(path, header, _arrays(model))
 
 
 def _arrays(model: Any) -> dict[str, np.ndarray]:
-    found = {f"policy.{key}": value.detach().numpy() for key, value in model.policy.state_dict().items()}
+    found = {
+        f"policy.{key}": value.detach().numpy() for key, value in model.policy.state_dict().items()
+    }
     for number, state in model.policy.optimizer.state_dict()["state"].items():
-        found |= {f"optimiser.{number}.{key}": value.detach().numpy() for key, value in state.items()}
+        found |= {
+            f"optimiser.{number}.{key}": value.detach().numpy() for key, value in state.items()
+        }
     buffer = getattr(model, "replay_buffer", None)
     if buffer is not None:
         filled = len(buffer.rewards) if buffer.full else buffer.pos
@@ -37,7 +48,9 @@ def _arrays(model: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def restore(model: Any, path: str | os.PathLike[str], facts: dict[str, Any]) -> tuple[int, int, float]:
+def restore(
+    model: Any, path: str | os.PathLike[str], facts: dict[str, Any]
+) -> tuple[int, int, float]:
     """Set a model to what a checkpoint holds.
 
     Returns
@@ -56,35 +69,50 @@ def restore(model: Any, path: str | os.PathLike[str], facts: dict[str, Any]) -> 
     header, arrays = policy_file.read_arrays(path, "checkpoint", LARGEST)
     file = str(path)
     if header.get("format") != FORMAT:
-        raise DocumentError(f"{str(header.get('format'))[:60]!r} is not a checkpoint", file=file, path="format", remedy=f"legal: {FORMAT}")
+        raise DocumentError(
+            f"{str(header.get('format'))[:60]!r} is not a checkpoint",
+            file=file,
+            path="format",
+            remedy=f"legal: {FORMAT}",
+        )
     _same(header, facts, file)
     own = _arrays(model)
     try:
         _load(model, arrays, {key for key in own if key.startswith("policy.")})
         return int(header["rounds"]), int(header["steps"]), float(header["cpu_seconds"])
     except (KeyError, TypeError, ValueError, RuntimeError, IndexError):
-        raise DocumentError("its arrays are not those of this network", file=file, remedy="begin a new run") from None
+        raise DocumentError(
+            "its arrays are not those of this network", file=file, remedy="begin a new run"
+        ) from None
 
 
 def _same(header: dict[str, Any], facts: dict[str, Any], file: str) -> None:
     theirs, ours = header.get("settings") or {}, facts["settings"]
     for key in ("problem", "environment"):
         if header.get(key) != facts[key]:
-            raise UsageError(f"{file} was trained on {key} {header.get(key)!r}, not {facts[key]!r}; go on with the same")
+            raise UsageError(
+                f"{file} was trained on {key} {header.get(key)!r}, not {facts[key]!r}; go on with the same"
+            )
     for key, value in ours.items():
         if key != "steps" and theirs.get(key) != value:
-            raise UsageError(f"{file} was trained with {key} {theirs.get(key)!r}, not {value!r}; go on with the same")
+            raise UsageError(
+                f"{file} was trained with {key} {theirs.get(key)!r}, not {value!r}; go on with the same"
+            )
 
 
 def _load(model: Any, arrays: dict[str, np.ndarray], names: set[str]) -> None:
-    model.policy.load_state_dict({key.removeprefix("policy."): torch.from_numpy(np.array(arrays[key])) for key in names})
+    model.policy.load_state_dict(
+        {key.removeprefix("policy."): torch.from_numpy(np.array(arrays[key])) for key in names}
+    )
     optimiser = model.policy.optimizer
     state: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in arrays.items():
         if key.startswith("optimiser."):
             _, number, name = key.split(".")
             state.setdefault(int(number), {})[name] = torch.from_numpy(np.array(value))
-    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+    optimiser.load_state_dict(
+        {"state": state, "param_groups": optimiser.state_dict()["param_groups"]}
+    )
     buffer: ReplayBuffer | None = getattr(model, "replay_buffer", None)
     if buffer is not None:
         filled = len(arrays["replay.rewards"])

@@ -86,8 +86,13 @@ class Network(nn.Module):
         super().__init__()
         self.shape = shape
         wide = (shape.inputs, *shape.hidden)
-        layers = [Equivariant(a, b, 2**0.5 if shape.activation == "relu" else 1.0) for a, b in pairwise(wide)]
-        self.layers = nn.ModuleList([*layers, *([Equivariant(wide[-1], outputs, 0.01)] if outputs else [])])
+        layers = [
+            Equivariant(a, b, 2**0.5 if shape.activation == "relu" else 1.0)
+            for a, b in pairwise(wide)
+        ]
+        self.layers = nn.ModuleList(
+            [*layers, *([Equivariant(wide[-1], outputs, 0.01)] if outputs else [])]
+        )
         self.act = {"tanh": torch.tanh, "relu": torch.relu}[shape.activation]
         self.outputs = outputs
         if outputs:
@@ -101,7 +106,10 @@ class Network(nn.Module):
         x = rows[..., :-1]
         if not s.score:
             return x, legal, None
-        at_once = x[..., s.features :] * (x[..., list(s.score[: s.parts])] + x[..., list(s.score[s.parts :])].sum(dim=-1, keepdim=True))
+        at_once = x[..., s.features :] * (
+            x[..., list(s.score[: s.parts])]
+            + x[..., list(s.score[s.parts :])].sum(dim=-1, keepdim=True)
+        )
         at_once = at_once - pooled(at_once, legal).unsqueeze(-2)
         return torch.cat([x, CONTRAST * at_once], dim=-1), legal, at_once
 
@@ -169,13 +177,17 @@ class DeepSetsActorCritic(MaskableActorCriticPolicy):
         **options: Any,
     ):
         self.shape, self.factor = shape, factor
-        super().__init__(observation_space, action_space, lr_schedule, features_extractor_class=Rows, **options)
+        super().__init__(
+            observation_space, action_space, lr_schedule, features_extractor_class=Rows, **options
+        )
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
         self.mlp_extractor = Heads(self.shape, self.factor)  # type: ignore[assignment]
         self.action_net = nn.Identity()
         self.value_net = nn.Linear(2 * self.shape.hidden[-1], 1)
-        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
+        self.optimizer = self.optimizer_class(
+            self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
+        )  # type: ignore[call-arg]
 
     @property
     def actor(self) -> Network:
@@ -208,7 +220,9 @@ class DeepSetsQPolicy(DQNPolicy):
         **options: Any,
     ):
         self.shape, self.factor = shape, factor
-        super().__init__(observation_space, action_space, lr_schedule, features_extractor_class=Rows, **options)
+        super().__init__(
+            observation_space, action_space, lr_schedule, features_extractor_class=Rows, **options
+        )
 
     def make_q_net(self) -> DeepSetsQ:
         """Return a new network."""
@@ -227,7 +241,9 @@ class MaskedDQN(DQN):
     stable-baselines3 tosses one coin for all environments and samples from the whole action space.
     """
 
-    def _sample_action(self, learning_starts: int, action_noise: Any = None, n_envs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    def _sample_action(
+        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
         seen = self._last_obs
         assert isinstance(seen, np.ndarray)
         legal = seen[..., -1] > 0.5
@@ -235,7 +251,11 @@ class MaskedDQN(DQN):
         random = np.where(legal, keys, -1.0).argmax(axis=1)
         rate = 1.0 if self.num_timesteps < learning_starts else self.exploration_rate
         explore = self._coins.random(len(legal)) < rate
-        actions = random if explore.all() else np.where(explore, random, self.policy.predict(seen, deterministic=True)[0])
+        actions = (
+            random
+            if explore.all()
+            else np.where(explore, random, self.policy.predict(seen, deterministic=True)[0])
+        )
         return actions, actions
 
     def _setup_model(self) -> None:
@@ -249,5 +269,9 @@ class MaskedDQN(DQN):
 
 def numpy_arrays(network: Network) -> dict[str, np.ndarray]:
     """Return the arrays of a network for a `Policy`."""
-    found = {name: value.detach().cpu().numpy().copy() for name, value in network.named_parameters() if name != "growth"}
+    found = {
+        name: value.detach().cpu().numpy().copy()
+        for name, value in network.named_parameters()
+        if name != "growth"
+    }
     return found | {"factor": network.factor.detach().cpu().numpy().copy()}

@@ -63,7 +63,11 @@ class SequentialEnv(gymnasium.Env[np.ndarray, np.int64]):
         sizes: dict[str, Any] | None = None,
         **options: Any,
     ):
-        instance = problem if isinstance(problem, Problem) else kind_class(problem).generate(seed, **(sizes or {}))
+        instance = (
+            problem
+            if isinstance(problem, Problem)
+            else kind_class(problem).generate(seed, **(sizes or {}))
+        )
         self.face = sequential.build(instance, instance.select(objectives), **options)
         self.problem = instance
         count = len(self.face.objectives)
@@ -72,12 +76,16 @@ class SequentialEnv(gymnasium.Env[np.ndarray, np.int64]):
             raise UsageError(f"weights is {weights!r}; give {count} numbers of at least 0")
         self.weights = given / scales(self.face) if scaled else given
         self.penalty = penalty
-        self.observation_space = gymnasium.spaces.Box(-1.0, 1.0, (self.face.num_actions, self.face.num_features), np.float32)
+        self.observation_space = gymnasium.spaces.Box(
+            -1.0, 1.0, (self.face.num_actions, self.face.num_features), np.float32
+        )
         self.action_space = gymnasium.spaces.Discrete(self.face.num_actions)
         self._state: Any = None
         self._mask = np.zeros(self.face.num_actions, dtype=bool)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode."""
         super().reset(seed=seed)
         self._state = self.face.reset(self.np_random)

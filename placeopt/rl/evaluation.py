@@ -19,13 +19,17 @@ def greedy(score: tuple[int, ...]) -> Chooser:
 
     def choose(observations: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
         parts = weights.shape[-1]
-        value = (observations[..., list(score[:parts])] * weights[:, None]).sum(axis=-1) + observations[..., list(score[parts:])].sum(axis=-1)
+        value = (observations[..., list(score[:parts])] * weights[:, None]).sum(
+            axis=-1
+        ) + observations[..., list(score[parts:])].sum(axis=-1)
         return np.where(masks, value, -np.inf).argmax(axis=1)
 
     return choose
 
 
-def evaluate(batch: Batch, choose: Chooser, episodes: int, weights: Weights = None, seed: int = 0) -> dict[str, np.ndarray]:
+def evaluate(
+    batch: Batch, choose: Chooser, episodes: int, weights: Weights = None, seed: int = 0
+) -> dict[str, np.ndarray]:
     """Return the facts of complete episodes, arrays of length `episodes`; ``reward`` is the undiscounted weighted sum.
 
     Episode k has seed ``seed + k``, however many environments the batch has.
@@ -47,12 +51,16 @@ def evaluate(batch: Batch, choose: Chooser, episodes: int, weights: Weights = No
         running = np.ones(batch.num_envs, dtype=bool)
         while running.any():
             actions = np.zeros(batch.num_envs, dtype=np.int64)
-            actions[running] = choose(batch.observations[running], runs.preferences.rows[running], batch.masks[running])
+            actions[running] = choose(
+                batch.observations[running], runs.preferences.rows[running], batch.masks[running]
+            )
             _, _, ended = runs.step(actions)
             just = ended & running
             if just.any():
                 for key, value in runs.facts().items():
-                    found.setdefault(key, np.zeros(batch.num_envs, dtype=value.dtype))[just] = value[just]
+                    found.setdefault(key, np.zeros(batch.num_envs, dtype=value.dtype))[just] = (
+                        value[just]
+                    )
                 running &= ~ended
                 if running.any():
                     runs.reset(None, ended)
@@ -67,7 +75,9 @@ def summary(facts: dict[str, np.ndarray]) -> dict[str, tuple[float, float]]:
     for key, values in facts.items():
         known = np.asarray(values, dtype=float)
         known = known[np.isfinite(known)]
-        half = 1.96 * float(known.std(ddof=1)) / len(known) ** 0.5 if len(known) > 1 else float("nan")
+        half = (
+            1.96 * float(known.std(ddof=1)) / len(known) ** 0.5 if len(known) > 1 else float("nan")
+        )
         found[key] = (float(known.mean()) if len(known) else float("nan"), half)
     return found
 

@@ -61,19 +61,31 @@ def batch(
         An option that is not legal, or any together with an instance.
     """
     options: dict[str, Any] = {
-        "clusters": clusters, "semantics": semantics, "rate": rate, "duration": duration, "replicas": replicas, "steps": steps,
-    }  # fmt: skip
+        "clusters": clusters,
+        "semantics": semantics,
+        "rate": rate,
+        "duration": duration,
+        "replicas": replicas,
+        "steps": steps,
+    }
     if problem is None:
         return Episodes(num_envs, **options | {"replicas": tuple(replicas)})
     for name, default in keyword_defaults(batch).items():
         if options[name] != default:
-            raise UsageError(f"{name} is an option of generated episodes; an instance says itself what they are")
+            raise UsageError(
+                f"{name} is an option of generated episodes; an instance says itself what they are"
+            )
     found = Episodes.of(problem, num_envs)
     found.problem = problem
     return found
 
 
-def make_env(weights: Weights = None, problem: MultiCluster | None = None, append: Sequence[str] | None = None, **options: Any) -> BatchEnv:
+def make_env(
+    weights: Weights = None,
+    problem: MultiCluster | None = None,
+    append: Sequence[str] | None = None,
+    **options: Any,
+) -> BatchEnv:
     """Return the single environment of id ``placeopt/MultiCluster-v0``.
 
     Parameters
@@ -91,7 +103,11 @@ def make_env(weights: Weights = None, problem: MultiCluster | None = None, appen
 
 
 def make_vec_env(
-    num_envs: int = 1, weights: Weights = None, problem: MultiCluster | None = None, append: Sequence[str] | None = None, **options: Any
+    num_envs: int = 1,
+    weights: Weights = None,
+    problem: MultiCluster | None = None,
+    append: Sequence[str] | None = None,
+    **options: Any,
 ) -> BatchVectorEnv:
     """Return `num_envs` environments that step together; parameters as of `make_env`."""
     return BatchVectorEnv(batch(problem, num_envs, **options), weights, append)

@@ -23,7 +23,9 @@ INSTANCE = "instance"
 TOGETHER = 64
 
 
-def episodes_for(policy: Policy, target: Problem | None = None, num_envs: int = 1, seed: int = 0, **options: Any) -> Batch:
+def episodes_for(
+    policy: Policy, target: Problem | None = None, num_envs: int = 1, seed: int = 0, **options: Any
+) -> Batch:
     """Return episodes such as the policy was trained on, or of an instance; options override those of its training.
 
     Raises
@@ -35,17 +37,25 @@ def episodes_for(policy: Policy, target: Problem | None = None, num_envs: int = 
     """
     known = {key: value for key, value in policy.environment.items() if key != INSTANCE}
     if target is None and INSTANCE in policy.environment:
-        raise UsageError(f"the policy was trained on the instance {policy.environment[INSTANCE]!r}; give the instance to play on")
+        raise UsageError(
+            f"the policy was trained on the instance {policy.environment[INSTANCE]!r}; give the instance to play on"
+        )
     if target is not None:
         known = {}
-    batch = batches.make(policy.problem if target is None else target, num_envs, seed, **(known | options))
+    batch = batches.make(
+        policy.problem if target is None else target, num_envs, seed, **(known | options)
+    )
     if batch.num_features != policy.shape.features or tuple(batch.rewards) != policy.rewards:
         ours = f"{policy.shape.features} features and the rewards {', '.join(policy.rewards)}"
-        raise UnsupportedError(f"the policy reads {ours}; these episodes have {batch.num_features} and {', '.join(batch.rewards)}")
+        raise UnsupportedError(
+            f"the policy reads {ours}; these episodes have {batch.num_features} and {', '.join(batch.rewards)}"
+        )
     return batch
 
 
-def plans(batch: Any, policy: Policy, rows: np.ndarray, rng: np.random.Generator | None = None) -> list[dict[str, Any]]:
+def plans(
+    batch: Any, policy: Policy, rows: np.ndarray, rng: np.random.Generator | None = None
+) -> list[dict[str, Any]]:
     """Return the plan of one episode for every environment.
 
     Parameters
@@ -63,7 +73,9 @@ def plans(batch: Any, policy: Policy, rows: np.ndarray, rng: np.random.Generator
         actions = np.zeros(batch.num_envs, dtype=np.int64)
         seen, weights, masks = batch.observations[running], rows[running], batch.masks[running]
         logits = np.where(masks, policy.logits(seen, weights, masks), -np.inf)
-        actions[running] = (logits if rng is None else logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+        actions[running] = (
+            logits if rng is None else logits + rng.gumbel(size=logits.shape)
+        ).argmax(axis=1)
         _, ended = batch.step(actions)
         for i in np.flatnonzero(ended & running).tolist():
             found[i] = batch.plan(i)
@@ -103,22 +115,40 @@ def run(
     """
     if not policy:
         known = ", ".join(name for name in policy_file.bundled()) or "none yet"
-        raise UsageError(f"the method policy needs a policy: --policy FILE, or one that comes with placeopt ({known})")
+        raise UsageError(
+            f"the method policy needs a policy: --policy FILE, or one that comes with placeopt ({known})"
+        )
     if not isinstance(parts, int) or parts < 1 or not isinstance(samples, int) or samples < 0:
-        raise UsageError(f"parts is {parts!r} and samples {samples!r}; give whole numbers of at least 1 and 0")
+        raise UsageError(
+            f"parts is {parts!r} and samples {samples!r}; give whole numbers of at least 1 and 0"
+        )
     chosen = policy if isinstance(policy, Policy) else policy_file.read(policy, problem.problem)
     spread = weights is None and chosen.weights is None
     rows = simplex(parts, len(chosen.rewards)) if spread else chosen.preferences(weights)[None, :]
     candidates = list(_candidates(problem, chosen, rows, samples, budget, seed or 0))
     name = str(policy) if isinstance(policy, str) else "given"
     facts = {"policy": name, "parts": parts, "samples": samples}
-    return judged(problem, objectives, candidates, method="policy", seed=seed, budget=budget, parameters=facts, libraries=("numpy",))
+    return judged(
+        problem,
+        objectives,
+        candidates,
+        method="policy",
+        seed=seed,
+        budget=budget,
+        parameters=facts,
+        libraries=("numpy",),
+    )
 
 
-def _candidates(problem: Problem, policy: Policy, rows: np.ndarray, samples: int, budget: Budget, seed: int) -> Iterator[Candidate]:
+def _candidates(
+    problem: Problem, policy: Policy, rows: np.ndarray, samples: int, budget: Budget, seed: int
+) -> Iterator[Candidate]:
     """Yield the plans, first those of the actions liked most; at least one."""
     rng = np.random.default_rng(seed)
-    made, together = 0, TOGETHER if batches.row_module(problem.problem) else 1  # a loop over faces gains nothing from many at once
+    made, together = (
+        0,
+        TOGETHER if batches.row_module(problem.problem) else 1,
+    )  # a loop over faces gains nothing from many at once
     for drawn in range(samples + 1):
         for first in range(0, len(rows), together):
             if made and budget.exhausted:
@@ -126,7 +156,9 @@ def _candidates(problem: Problem, policy: Policy, rows: np.ndarray, samples: int
             some = rows[first : first + max(1, budget.allow(together))]
             batch = episodes_for(policy, problem, len(some), seed=seed)
             batch.reset(np.full(len(some), seed, dtype=np.uint64))
-            prefixes = getattr(batch, "prefixes", lambda plan: [plan])  # plans that a plan begins with, where these are plans
+            prefixes = getattr(
+                batch, "prefixes", lambda plan: [plan]
+            )  # plans that a plan begins with, where these are plans
             for plan in plans(batch, policy, some, rng if drawn else None):
                 made += 1
                 yield from map(Candidate, prefixes(plan))

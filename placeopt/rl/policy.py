@@ -59,7 +59,11 @@ class Shape:
         shapes: dict[str, tuple[int, ...]] = {}
         wide = (self.inputs, *self.hidden, 1)
         for i, (rows, columns) in enumerate(pairwise(wide)):
-            shapes |= {f"layers.{i}.own": (rows, columns), f"layers.{i}.pool": (rows, columns), f"layers.{i}.bias": (columns,)}
+            shapes |= {
+                f"layers.{i}.own": (rows, columns),
+                f"layers.{i}.pool": (rows, columns),
+                f"layers.{i}.bias": (columns,),
+            }
         return shapes | {"factor": (self.parts,)}
 
 
@@ -100,7 +104,9 @@ class Policy:
         """Return the weights to play with, shape (K,): those given, or those that it was trained for."""
         return read_weights(self.weights if weights is None else weights, len(self.rewards))
 
-    def logits(self, observations: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    def logits(
+        self, observations: np.ndarray, weights: np.ndarray, masks: np.ndarray
+    ) -> np.ndarray:
         """Return how much each action is liked, float32 of shape (..., A).
 
         Parameters
@@ -114,12 +120,19 @@ class Policy:
         """
         s = self.shape
         if observations.shape[-1] != s.features:
-            raise UsageError(f"the policy reads {s.features} features, the environment has {observations.shape[-1]}: it was made for another one")
+            raise UsageError(
+                f"the policy reads {s.features} features, the environment has {observations.shape[-1]}: it was made for another one"
+            )
         x = np.asarray(observations, dtype=np.float32)
-        preferences = np.broadcast_to(np.asarray(weights, dtype=np.float32)[..., None, :], (*x.shape[:-1], s.parts))
+        preferences = np.broadcast_to(
+            np.asarray(weights, dtype=np.float32)[..., None, :], (*x.shape[:-1], s.parts)
+        )
         columns, score = [x, preferences], np.zeros(x.shape[:-1], dtype=np.float32)
         if s.score:
-            at_once = preferences * (x[..., list(s.score[: s.parts])] + x[..., list(s.score[s.parts :])].sum(axis=-1, keepdims=True))
+            at_once = preferences * (
+                x[..., list(s.score[: s.parts])]
+                + x[..., list(s.score[s.parts :])].sum(axis=-1, keepdims=True)
+            )
             at_once = at_once - pooled(at_once, masks)[..., None, :]
             columns.append(np.float32(CONTRAST) * at_once)
             score = at_once @ self.arrays["factor"]

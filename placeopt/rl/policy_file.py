@@ -28,8 +28,24 @@ BUNDLED = Path(__file__).parent / "policies"
 #: A policy is some ten thousand numbers: files that unpack to more than this many bytes are not read.
 LARGEST = 64 * 2**20
 #: What zipfile, the decompressors and NumPy raise on bytes that are not theirs.
-_DAMAGE: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError, EOFError, LookupError)
-_DAMAGE += (TypeError, AttributeError, OverflowError, NotImplementedError, RuntimeError, SyntaxError, MemoryError)
+_DAMAGE: tuple[type[Exception], ...] = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    ValueError,
+    EOFError,
+    LookupError,
+)
+_DAMAGE += (
+    TypeError,
+    AttributeError,
+    OverflowError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    MemoryError,
+)
 
 
 class _Network(BaseModel):
@@ -53,7 +69,9 @@ class _Header(BaseModel):
     card: dict[str, Any] = Field(default_factory=dict)
 
 
-def write_arrays(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write_arrays(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
     """Write arrays and a JSON header as .npz, atomically; the same content gives the same bytes."""
     text = json.dumps(header, ensure_ascii=False, allow_nan=False, sort_keys=True).encode()
     stream = io.BytesIO()
@@ -62,7 +80,9 @@ def write_arrays(path: str | os.PathLike[str], header: Mapping[str, Any], arrays
     documents.write_parts(path, (stream.getvalue(),))
 
 
-def read_arrays(path: str | os.PathLike[str], what: str, largest: int = LARGEST) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_arrays(
+    path: str | os.PathLike[str], what: str, largest: int = LARGEST
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return header and arrays of a file that `write_arrays` wrote.
 
     Raises
@@ -76,13 +96,23 @@ def read_arrays(path: str | os.PathLike[str], what: str, largest: int = LARGEST)
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
             if size > largest:
-                raise DocumentError(f"unpacks to {size:,} bytes, more than the {largest:,} of any {what}", file=file, remedy=broken)
+                raise DocumentError(
+                    f"unpacks to {size:,} bytes, more than the {largest:,} of any {what}",
+                    file=file,
+                    remedy=broken,
+                )
             if archive.testzip() is not None:
-                raise DocumentError(f"not a {what}: its checksum does not hold", file=file, remedy=broken)
+                raise DocumentError(
+                    f"not a {what}: its checksum does not hold", file=file, remedy=broken
+                )
         with np.load(path, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except OSError as error:
-        raise DocumentError(error.strerror or str(error), file=file, remedy=f"give the path of a readable {what} file") from None
+        raise DocumentError(
+            error.strerror or str(error),
+            file=file,
+            remedy=f"give the path of a readable {what} file",
+        ) from None
     except _DAMAGE:
         raise DocumentError(f"not a {what}", file=file, remedy=broken) from None
     header = arrays.pop("header", None)
@@ -91,13 +121,19 @@ def read_arrays(path: str | os.PathLike[str], what: str, largest: int = LARGEST)
     try:
         document = documents.parse_json(header.tobytes().decode())
     except (UnicodeDecodeError, DocumentError):
-        raise DocumentError(f"not a {what}: its header is not JSON", file=file, remedy=broken) from None
+        raise DocumentError(
+            f"not a {what}: its header is not JSON", file=file, remedy=broken
+        ) from None
     if not isinstance(document, dict):
-        raise DocumentError(f"not a {what}: its header is not a JSON object", file=file, remedy=broken)
+        raise DocumentError(
+            f"not a {what}: its header is not a JSON object", file=file, remedy=broken
+        )
     return document, arrays
 
 
-def check_arrays(arrays: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[int, ...]], file: str) -> dict[str, np.ndarray]:
+def check_arrays(
+    arrays: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[int, ...]], file: str
+) -> dict[str, np.ndarray]:
     """Return the arrays as float32.
 
     Raises
@@ -107,20 +143,39 @@ def check_arrays(arrays: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[in
     """
     if arrays.keys() != wanted.keys():
         odd = sorted(arrays.keys() ^ wanted.keys())
-        raise DocumentError(f"the array {odd[0]!r} is missing or too many", file=file, remedy="the header is of another network than the arrays")
+        raise DocumentError(
+            f"the array {odd[0]!r} is missing or too many",
+            file=file,
+            remedy="the header is of another network than the arrays",
+        )
     for key, shape in wanted.items():
         array = arrays[key]
         if array.shape != shape or array.dtype.kind != "f":
-            raise DocumentError(f"{array.dtype} of shape {array.shape} is not legal", file=file, path=key, remedy=f"legal: float32 of shape {shape}")
+            raise DocumentError(
+                f"{array.dtype} of shape {array.shape} is not legal",
+                file=file,
+                path=key,
+                remedy=f"legal: float32 of shape {shape}",
+            )
         if not np.isfinite(array).all():
-            raise DocumentError("holds a value that is not finite", file=file, path=key, remedy="train the policy anew")
+            raise DocumentError(
+                "holds a value that is not finite",
+                file=file,
+                path=key,
+                remedy="train the policy anew",
+            )
     return {key: np.ascontiguousarray(arrays[key], dtype=np.float32) for key in wanted}
 
 
 def header_of(policy: Policy) -> dict[str, Any]:
     """Return the JSON header of a policy."""
     s = policy.shape
-    network = {"features": s.features, "hidden": list(s.hidden), "activation": s.activation, "score": list(s.score)}
+    network = {
+        "features": s.features,
+        "hidden": list(s.hidden),
+        "activation": s.activation,
+        "score": list(s.score),
+    }
     weights = None if policy.weights is None else [float(w) for w in policy.weights]
     return {
         "format": FORMAT,
@@ -136,10 +191,22 @@ def header_of(policy: Policy) -> dict[str, Any]:
 def shape_of(header: Any, file: str) -> Shape:
     """Return the form of the network that a validated header describes."""
     n, parts = header.network, len(header.rewards)
-    if n.score and (len(n.score) - parts not in (0, 1) or not all(0 <= c < n.features for c in n.score)):
-        raise DocumentError(f"{list(n.score)} is not legal", file=file, path="network.score", remedy=f"legal: {parts} of the {n.features} columns")
+    if n.score and (
+        len(n.score) - parts not in (0, 1) or not all(0 <= c < n.features for c in n.score)
+    ):
+        raise DocumentError(
+            f"{list(n.score)} is not legal",
+            file=file,
+            path="network.score",
+            remedy=f"legal: {parts} of the {n.features} columns",
+        )
     if not all(1 <= width <= 4096 for width in n.hidden):
-        raise DocumentError(f"{list(n.hidden)} is not legal", file=file, path="network.hidden", remedy="legal: widths of 1 to 4096")
+        raise DocumentError(
+            f"{list(n.hidden)} is not legal",
+            file=file,
+            path="network.hidden",
+            remedy="legal: widths of 1 to 4096",
+        )
     assert n.activation in ACTIVATIONS
     return Shape(n.features, parts, n.hidden, n.activation, n.score)
 
@@ -165,7 +232,11 @@ def find(name: str | os.PathLike[str]) -> Path:
     path, known = Path(name), bundled()
     if path.exists() or str(name) not in known:
         if not path.exists() and path.suffix != SUFFIX and os.sep not in str(name):
-            raise DocumentError("no such file or policy", file=str(name), remedy=did_you_mean(str(name), known) if known else "give a path")
+            raise DocumentError(
+                "no such file or policy",
+                file=str(name),
+                remedy=did_you_mean(str(name), known) if known else "give a path",
+            )
         return path
     return known[str(name)]
 
@@ -190,10 +261,19 @@ def read(name: str | os.PathLike[str], problem: str | None = None) -> Policy:
     document, arrays = read_arrays(path, "policy")
     if document.get("format") != FORMAT:
         shown = str(document.get("format"))[:60]
-        raise DocumentError(f"{shown!r} is not a format that this version reads", file=file, path="format", remedy=f"legal: {FORMAT}")
+        raise DocumentError(
+            f"{shown!r} is not a format that this version reads",
+            file=file,
+            path="format",
+            remedy=f"legal: {FORMAT}",
+        )
     header = documents.validate(_Header, document, file=file)
     if problem is not None and header.problem != problem:
-        raise DocumentError(f"the policy is for {header.problem}, not for {problem}", file=file, remedy=f"give a policy trained on {problem}")
+        raise DocumentError(
+            f"the policy is for {header.problem}, not for {problem}",
+            file=file,
+            remedy=f"give a policy trained on {problem}",
+        )
     if header.weights is not None:
         try:
             read_weights(header.weights, len(header.rewards))
@@ -201,4 +281,12 @@ def read(name: str | os.PathLike[str], problem: str | None = None) -> Policy:
             raise DocumentError("not legal", file=file, path="weights", remedy=str(error)) from None
     shape = shape_of(header, file)
     checked = check_arrays(arrays, shape.arrays(), file)
-    return Policy(header.problem, header.rewards, shape, checked, header.environment, header.weights, header.card)
+    return Policy(
+        header.problem,
+        header.rewards,
+        shape,
+        checked,
+        header.environment,
+        header.weights,
+        header.card,
+    )

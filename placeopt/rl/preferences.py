@@ -33,7 +33,9 @@ def read_weights(given: Any, count: int) -> np.ndarray:
     except (TypeError, ValueError):
         row = np.empty(0)
     if row.shape != (count,) or not (np.isfinite(row).all() and (row >= 0).all() and row.any()):
-        raise UsageError(f"weights is {given!r}; give {count} numbers of at least 0, not all 0, such as {','.join(['1'] * count)}")
+        raise UsageError(
+            f"weights is {given!r}; give {count} numbers of at least 0, not all 0, such as {','.join(['1'] * count)}"
+        )
     return row / row.sum()
 
 
@@ -65,14 +67,18 @@ class Preferences:
         float64 of shape (N, K); every row sums to 1.
     """
 
-    def __init__(self, count: int, num_envs: int, weights: Sequence[float] | np.ndarray | str | None = None):
+    def __init__(
+        self, count: int, num_envs: int, weights: Sequence[float] | np.ndarray | str | None = None
+    ):
         self.drawn = isinstance(weights, str) and weights == DRAWN
         self._rngs: list[np.random.Generator] = []
         if self.drawn:
             self.rows = np.full((num_envs, count), 1 / count)
         elif isinstance(weights, np.ndarray) and weights.ndim == 2:
             if len(weights) != num_envs:
-                raise UsageError(f"{len(weights)} rows of weights for {num_envs} environments; give one row for each")
+                raise UsageError(
+                    f"{len(weights)} rows of weights for {num_envs} environments; give one row for each"
+                )
             self.rows = np.array([read_weights(row, count) for row in weights])
         else:
             self.rows = np.tile(read_weights(weights, count), (num_envs, 1))

@@ -27,12 +27,18 @@ class BatchVecEnv(VecEnv):
         `placeopt.rl.deepsets` read them.
     """
 
-    def __init__(self, batch: Batch, weights: Weights = None, append: Sequence[str] = ("weights", "legal")):
+    def __init__(
+        self, batch: Batch, weights: Weights = None, append: Sequence[str] = ("weights", "legal")
+    ):
         self.episodes = Episodes(batch, weights, append)
         self.batch = batch
         self._actions = np.zeros(batch.num_envs, dtype=np.int64)
         self._begun = False
-        super().__init__(batch.num_envs, observation_space(self.episodes.shape), gymnasium.spaces.Discrete(batch.num_actions))
+        super().__init__(
+            batch.num_envs,
+            observation_space(self.episodes.shape),
+            gymnasium.spaces.Discrete(batch.num_actions),
+        )
 
     def reset(self) -> np.ndarray:
         """Begin all episodes anew."""
@@ -40,7 +46,9 @@ class BatchVecEnv(VecEnv):
         if self._seeds[0] is not None:
             seeds = np.array(self._seeds, dtype=np.uint64)
         elif not self._begun:
-            seeds = np.random.default_rng().integers(2**63, size=(self.batch.num_envs,), dtype=np.uint64)
+            seeds = np.random.default_rng().integers(
+                2**63, size=(self.batch.num_envs,), dtype=np.uint64
+            )
         self._begun = True
         self._reset_seeds()
         self.episodes.reset(seeds)
@@ -60,7 +68,11 @@ class BatchVecEnv(VecEnv):
             for i in np.flatnonzero(ended).tolist():
                 own = {key: value[i].item() for key, value in facts.items()}
                 own |= {"r": own.pop("episode_return"), "l": own.pop("episode_length"), "t": 0.0}
-                infos[i] = {"terminal_observation": seen[i], "episode": own, "TimeLimit.truncated": False}
+                infos[i] = {
+                    "terminal_observation": seen[i],
+                    "episode": own,
+                    "TimeLimit.truncated": False,
+                }
             self.episodes.reset(None, ended)
         return self.episodes.observe(), rewards.astype(np.float32), ended, infos
 
@@ -83,11 +95,15 @@ class BatchVecEnv(VecEnv):
         """Set an attribute of all environments: they are one object."""
         setattr(self, attr_name, value)
 
-    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
         """Call a method that answers for all environments; its answers for those asked for."""
         answers = getattr(self, method_name)(*method_args, **method_kwargs)
         return [answers[i] for i in self._chosen(indices)]
 
-    def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper], indices: Any = None) -> list[bool]:
+    def env_is_wrapped(
+        self, wrapper_class: type[gymnasium.Wrapper], indices: Any = None
+    ) -> list[bool]:
         """Return False for every environment."""
         return [False] * len(self._chosen(indices))

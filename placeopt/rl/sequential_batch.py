@@ -56,8 +56,12 @@ class SequentialBatch:
             self.faces = [face] * num_envs
             self._scales = [scales(face)] * num_envs
         else:
-            instances = [kind_class(problem).generate(seed + i, **(sizes or {})) for i in range(num_envs)]
-            self.faces = [sequential.build(one, one.select(objectives), **options) for one in instances]
+            instances = [
+                kind_class(problem).generate(seed + i, **(sizes or {})) for i in range(num_envs)
+            ]
+            self.faces = [
+                sequential.build(one, one.select(objectives), **options) for one in instances
+            ]
             self._scales = [scales(face) for face in self.faces]
         self.num_envs, self.penalty = num_envs, penalty
         self.num_actions = max(face.num_actions for face in self.faces)
@@ -65,7 +69,9 @@ class SequentialBatch:
         known = self.faces[0].num_features
         self.num_features = known + len(self.rewards)
         self.score = tuple(range(known, self.num_features))
-        self.observations = np.zeros((num_envs, self.num_actions, self.num_features), dtype=np.float32)
+        self.observations = np.zeros(
+            (num_envs, self.num_actions, self.num_features), dtype=np.float32
+        )
         self.masks = np.zeros((num_envs, self.num_actions), dtype=bool)
         self.states: list[Any] = [None] * num_envs
         self._rngs = [np.random.default_rng([seed, i]) for i in range(num_envs)]
@@ -95,7 +101,10 @@ class SequentialBatch:
 
     def info(self) -> dict[str, np.ndarray]:
         """Return the share of decisions made, which is 1 for a complete plan."""
-        done = [1 - face.remaining(state) / face.decisions for face, state in zip(self.faces, self.states, strict=True)]
+        done = [
+            1 - face.remaining(state) / face.decisions
+            for face, state in zip(self.faces, self.states, strict=True)
+        ]
         return {"decided": np.array(done)}
 
     def plan(self, env: int) -> dict[str, Any]:
@@ -110,4 +119,6 @@ class SequentialBatch:
         if self.masks[i].any():
             legal = self.masks[i, : face.num_actions, None]
             at_once = np.where(legal, -face.costs(state) / self._scales[i], 0)
-            self.observations[i, : face.num_actions] = np.concatenate([face.features(state), at_once], axis=1)
+            self.observations[i, : face.num_actions] = np.concatenate(
+                [face.features(state), at_once], axis=1
+            )

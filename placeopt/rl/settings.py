@@ -75,13 +75,29 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
-            raise UsageError(f"unknown algorithm {self.algorithm!r}; {did_you_mean(self.algorithm, ALGORITHMS)}")
-        whole = ("steps", "num_envs", "batch_size", "n_steps", "epochs", "buffer_size", "train_every", "gradient_steps", "target_every")
+            raise UsageError(
+                f"unknown algorithm {self.algorithm!r}; {did_you_mean(self.algorithm, ALGORITHMS)}"
+            )
+        whole = (
+            "steps",
+            "num_envs",
+            "batch_size",
+            "n_steps",
+            "epochs",
+            "buffer_size",
+            "train_every",
+            "gradient_steps",
+            "target_every",
+        )
         for name in whole:
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)!r}; give a whole number of at least 1")
+                raise UsageError(
+                    f"{name} is {getattr(self, name)!r}; give a whole number of at least 1"
+                )
         if not 0 <= self.gamma <= 1 or not self.learning_rate > 0:
-            raise UsageError(f"gamma is {self.gamma} and learning_rate {self.learning_rate}; legal: 0 to 1, and above 0")
+            raise UsageError(
+                f"gamma is {self.gamma} and learning_rate {self.learning_rate}; legal: 0 to 1, and above 0"
+            )
         if self.activation not in ("tanh", "relu"):
             raise UsageError(f"unknown activation {self.activation!r}; legal: tanh, relu")
 
@@ -98,7 +114,10 @@ class Settings:
 
     def to_document(self) -> dict[str, Any]:
         """Return them as JSON values."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+        }
 
     def with_options(self, options: dict[str, Any]) -> Self:
         """Return the same with some changed; texts such as ``"32,32"`` become what the field holds.
@@ -118,7 +137,13 @@ class Settings:
 
 
 #: What is different for DQN: it pays for values that are off, where PPO is content with differences.
-DQN = {"factor": 1.0, "batch_size": 256, "activation": "relu", "max_grad_norm": 10.0, "num_envs": 16}
+DQN = {
+    "factor": 1.0,
+    "batch_size": 256,
+    "activation": "relu",
+    "max_grad_norm": 10.0,
+    "num_envs": 16,
+}
 
 
 def defaults(algorithm: str) -> Settings:
@@ -129,7 +154,13 @@ def defaults(algorithm: str) -> Settings:
 def _as(kind: type, value: Any, key: str) -> Any:
     try:
         if key == "hidden":
-            parts = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else [value]
+            parts = (
+                value.split(",")
+                if isinstance(value, str)
+                else value
+                if isinstance(value, (list, tuple))
+                else [value]
+            )
             widths = tuple(int(part) for part in parts)
             if not widths or min(widths) < 1:
                 raise ValueError
@@ -145,4 +176,6 @@ def _as(kind: type, value: Any, key: str) -> Any:
     else:
         if kind not in (int, str, float):
             return value
-    raise UsageError(f"{key} is {value!r}; give {'whole numbers such as 32,32' if key == 'hidden' else f'a {kind.__name__}'}")
+    raise UsageError(
+        f"{key} is {value!r}; give {'whole numbers such as 32,32' if key == 'hidden' else f'a {kind.__name__}'}"
+    )

@@ -125,13 +125,25 @@ def train(
     """
     torch.set_num_threads(1)
     if batch.num_envs != settings.num_envs:
-        raise UsageError(f"the batch has {batch.num_envs} environments, the settings say {settings.num_envs}")
+        raise UsageError(
+            f"the batch has {batch.num_envs} environments, the settings say {settings.num_envs}"
+        )
     env = _Scaled(batch, settings.weights)
     env.scale = settings.reward_scale
-    shape = Shape(batch.num_features, len(batch.rewards), settings.hidden, settings.activation, tuple(getattr(batch, "score", ())))
+    shape = Shape(
+        batch.num_features,
+        len(batch.rewards),
+        settings.hidden,
+        settings.activation,
+        tuple(getattr(batch, "score", ())),
+    )
     clock = _Clock(0, settings.steps, time_limit)
     model = _model(env, shape, settings, clock)
-    facts = {"problem": problem, "environment": environment or {}, "settings": settings.to_document()}
+    facts = {
+        "problem": problem,
+        "environment": environment or {},
+        "settings": settings.to_document(),
+    }
     rounds = 0
     if resume is not None:
         rounds, clock.steps, clock.before = checkpoint.restore(model, resume, facts)
@@ -174,8 +186,14 @@ def _means(model: Model) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in known.items() if values}
 
 
-def _policy(model: Model, batch: Batch, shape: Shape, settings: Settings, facts: dict[str, Any], news: News) -> Policy:
-    weights = None if settings.conditioned else tuple(float(w) for w in read_weights(settings.weights, len(batch.rewards)))
+def _policy(
+    model: Model, batch: Batch, shape: Shape, settings: Settings, facts: dict[str, Any], news: News
+) -> Policy:
+    weights = (
+        None
+        if settings.conditioned
+        else tuple(float(w) for w in read_weights(settings.weights, len(batch.rewards)))
+    )
     card = {
         "algorithm": f"{'MaskablePPO of sb3-contrib' if settings.algorithm == 'ppo' else 'DQN of stable-baselines3, masked'}, DeepSets",
         "settings": facts["settings"],
@@ -185,7 +203,9 @@ def _policy(model: Model, batch: Batch, shape: Shape, settings: Settings, facts:
         "versions": versions(("torch", "stable-baselines3", "sb3-contrib", "numpy")),
     }
     arrays = numpy_arrays(model.policy.actor)  # type: ignore[union-attr, operator, arg-type]
-    return Policy(facts["problem"], tuple(batch.rewards), shape, arrays, facts["environment"], weights, card)
+    return Policy(
+        facts["problem"], tuple(batch.rewards), shape, arrays, facts["environment"], weights, card
+    )
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
@@ -197,22 +217,45 @@ def _model(env: BatchVecEnv, shape: Shape, settings: Settings, clock: _Clock) ->
 
     s = settings
     shared: dict[str, Any] = {
-        "env": env, "learning_rate": rate, "gamma": s.gamma, "max_grad_norm": s.max_grad_norm, "seed": s.seed, "device": "cpu",
-        "stats_window_size": max(100, 2 * s.num_envs), "policy_kwargs": {"shape": shape, "factor": s.factor},
-    }  # fmt: skip
+        "env": env,
+        "learning_rate": rate,
+        "gamma": s.gamma,
+        "max_grad_norm": s.max_grad_norm,
+        "seed": s.seed,
+        "device": "cpu",
+        "stats_window_size": max(100, 2 * s.num_envs),
+        "policy_kwargs": {"shape": shape, "factor": s.factor},
+    }
     if s.algorithm == "ppo":
         size = min(s.batch_size, s.n_steps * s.num_envs)
         return MaskablePPO(
-            DeepSetsActorCritic, n_steps=s.n_steps, batch_size=size, n_epochs=s.epochs, gae_lambda=s.gae_lambda,
-            clip_range=s.clip_range, ent_coef=s.entropy, vf_coef=s.value_weight, **shared,
-        )  # fmt: skip
+            DeepSetsActorCritic,
+            n_steps=s.n_steps,
+            batch_size=size,
+            n_epochs=s.epochs,
+            gae_lambda=s.gae_lambda,
+            clip_range=s.clip_range,
+            ent_coef=s.entropy,
+            vf_coef=s.value_weight,
+            **shared,
+        )
     columns = int(np.prod(env.observation_space.shape or ()))
     model = MaskedDQN(
-        DeepSetsQPolicy, buffer_size=max(s.num_envs, min(s.buffer_size, REPLAY_BYTES // (8 * columns))), learning_starts=s.learning_starts,
-        batch_size=s.batch_size, train_freq=s.train_every, gradient_steps=s.gradient_steps, target_update_interval=s.target_every, tau=s.tau,
-        exploration_fraction=s.explore_share, exploration_final_eps=s.explore_least, **shared,
-    )  # fmt: skip
-    model.exploration_schedule = lambda _: max(s.explore_least, 1 - (1 - s.explore_least) * clock.share / max(s.explore_share, 1e-9))
+        DeepSetsQPolicy,
+        buffer_size=max(s.num_envs, min(s.buffer_size, REPLAY_BYTES // (8 * columns))),
+        learning_starts=s.learning_starts,
+        batch_size=s.batch_size,
+        train_freq=s.train_every,
+        gradient_steps=s.gradient_steps,
+        target_update_interval=s.target_every,
+        tau=s.tau,
+        exploration_fraction=s.explore_share,
+        exploration_final_eps=s.explore_least,
+        **shared,
+    )
+    model.exploration_schedule = lambda _: max(
+        s.explore_least, 1 - (1 - s.explore_least) * clock.share / max(s.explore_share, 1e-9)
+    )
     return model
 
 
@@ -225,6 +268,7 @@ def drawn_or(weights: Any, conditioned: bool, count: int) -> tuple[float, ...] |
         Both weights and conditioning.
     """
     if conditioned and weights is not None:
-        raise UsageError("give weights, or make the policy conditioned, which draws them for every episode; not both")
+        raise UsageError(
+            "give weights, or make the policy conditioned, which draws them for every episode; not both"
+        )
     return DRAWN if conditioned else tuple(float(w) for w in read_weights(weights, count))
-

@@ -41,7 +41,9 @@ class Episodes:
     def __init__(self, batch: Batch, weights: Weights = None, append: Sequence[str] | None = None):
         self.batch = batch
         self.preferences = Preferences(len(batch.rewards), batch.num_envs, weights)
-        self.append = (("weights",) if self.preferences.drawn else ()) if append is None else tuple(append)
+        self.append = (
+            (("weights",) if self.preferences.drawn else ()) if append is None else tuple(append)
+        )
         if not set(self.append) <= set(APPENDED):
             raise UsageError(f"append is {append!r}; legal: {', '.join(APPENDED)}")
         extra = len(batch.rewards) * ("weights" in self.append) + ("legal" in self.append)
@@ -109,7 +111,9 @@ class BatchVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.single_observation_space = observation_space(self.episodes.shape)
         self.observation_space = observation_space((batch.num_envs, *self.episodes.shape))
         self.single_action_space = gymnasium.spaces.Discrete(batch.num_actions)
-        self.action_space = gymnasium.spaces.MultiDiscrete(np.full(batch.num_envs, batch.num_actions))
+        self.action_space = gymnasium.spaces.MultiDiscrete(
+            np.full(batch.num_envs, batch.num_actions)
+        )
         self._all = np.ones(batch.num_envs, dtype=bool)
         self._begun = False
 
@@ -122,19 +126,29 @@ class BatchVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Return which actions are legal, bool of shape (N, A)."""
         return self.batch.masks
 
-    def reset(self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin all episodes anew."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         seeds = None
         if seed is not None:
-            seeds = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(seed) if isinstance(seed, int) else np.asarray(seed, dtype=np.uint64)
+            seeds = (
+                np.arange(self.num_envs, dtype=np.uint64) + np.uint64(seed)
+                if isinstance(seed, int)
+                else np.asarray(seed, dtype=np.uint64)
+            )
         elif not self._begun:
             seeds = self.np_random.integers(2**63, size=self.num_envs, dtype=np.uint64)
         self._begun = True
         self.episodes.reset(seeds)
-        return self.episodes.observe(), self._info(np.zeros((self.num_envs, len(self.batch.rewards))))
+        return self.episodes.observe(), self._info(
+            np.zeros((self.num_envs, len(self.batch.rewards)))
+        )
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take one action in every environment."""
         if not self._begun:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
@@ -147,12 +161,26 @@ class BatchVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             for i in np.flatnonzero(ended):
                 last[i] = seen[i]
             final = {"final_obs": last, "_final_obs": ended, "_final_info": ended}
-            final["final_info"] = {key: value for name, fact in facts.items() for key, value in ((name, fact), (f"_{name}", ended))}
+            final["final_info"] = {
+                key: value
+                for name, fact in facts.items()
+                for key, value in ((name, fact), (f"_{name}", ended))
+            }
             self.episodes.reset(None, ended)
-        return self.episodes.observe(), rewards, ended, np.zeros(self.num_envs, dtype=bool), self._info(parts) | final
+        return (
+            self.episodes.observe(),
+            rewards,
+            ended,
+            np.zeros(self.num_envs, dtype=bool),
+            self._info(parts) | final,
+        )
 
     def _info(self, parts: np.ndarray) -> dict[str, Any]:
-        known = {"action_mask": self.batch.masks.copy(), "reward_vector": parts.copy(), "weights": self.weights.copy()}
+        known = {
+            "action_mask": self.batch.masks.copy(),
+            "reward_vector": parts.copy(),
+            "weights": self.weights.copy(),
+        }
         return known | {f"_{key}": self._all for key in known}
 
 
@@ -185,7 +213,9 @@ class BatchEnv(gymnasium.Env[np.ndarray, np.int64]):
         """Weights of the parts of the reward, float64 of shape (K,)."""
         return self.episodes.preferences.rows[0]
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode."""
         super().reset(seed=seed)
         seeds = None
@@ -203,7 +233,13 @@ class BatchEnv(gymnasium.Env[np.ndarray, np.int64]):
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         rewards, parts, ended = self.episodes.step(np.array([action]))
         self._running = not ended[0]
-        return self.episodes.observe()[0], float(rewards[0]), bool(ended[0]), False, self._info(parts[0])
+        return (
+            self.episodes.observe()[0],
+            float(rewards[0]),
+            bool(ended[0]),
+            False,
+            self._info(parts[0]),
+        )
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal, bool of shape (A,): what sb3-contrib's maskable algorithms ask for."""
@@ -211,4 +247,8 @@ class BatchEnv(gymnasium.Env[np.ndarray, np.int64]):
 
     def _info(self, parts: np.ndarray) -> dict[str, Any]:
         facts = {key: value[0].item() for key, value in self.episodes.facts().items()}
-        return {"action_mask": self.batch.masks[0].copy(), "reward_vector": parts.copy(), "weights": self.weights.copy()} | facts
+        return {
+            "action_mask": self.batch.masks[0].copy(),
+            "reward_vector": parts.copy(),
+            "weights": self.weights.copy(),
+        } | facts

@@ -94,7 +94,9 @@ class Sequential(Protocol):
         return found
 
 
-def build(problem: Problem, objectives: Sequence[Objective] | None = None, **options: Any) -> Sequential:
+def build(
+    problem: Problem, objectives: Sequence[Objective] | None = None, **options: Any
+) -> Sequential:
     """Return the sequential face of a problem; options are those of the problem's own ``build``.
 
     Raises

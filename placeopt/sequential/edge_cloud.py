@@ -34,11 +34,15 @@ class EdgeCloudSequence(Sequential):
     num_features = 13
     costs_never_fall = True
 
-    def __init__(self, problem: EdgeCloud, objectives: Sequence[Objective], order: str = "small-first"):
+    def __init__(
+        self, problem: EdgeCloud, objectives: Sequence[Objective], order: str = "small-first"
+    ):
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
         table = problem.arrays
-        self.rules = Rules(table, np.argsort(table.delay, axis=1, kind="stable"), order_of(table, order))
+        self.rules = Rules(
+            table, np.argsort(table.delay, axis=1, kind="stable"), order_of(table, order)
+        )
         self.num_actions, self.decisions = len(table.capacity), len(table.demand)
         self._done_before = np.concatenate(([0], np.cumsum(np.diff(table.first)[self.rules.order])))
         known = table.delay[np.isfinite(table.delay)]
@@ -48,7 +52,12 @@ class EdgeCloudSequence(Sequential):
     def reset(self, rng: np.random.Generator | None = None) -> State:
         """Return the state before the first decision; episodes are not random."""
         table = self.rules.table
-        return State(np.zeros(2, dtype=np.int64), np.full(len(table.demand), -1), table.capacity.copy(), np.zeros(1))
+        return State(
+            np.zeros(2, dtype=np.int64),
+            np.full(len(table.demand), -1),
+            table.capacity.copy(),
+            np.zeros(1),
+        )
 
     def copy(self, state: State) -> State:
         """Return a state that steps on its own."""
@@ -78,7 +87,9 @@ class EdgeCloudSequence(Sequential):
         """Place the next microservice; the cost is the increment of each objective."""
         if self.remaining(state) and 0 <= action < self.num_actions:
             application, i, last = self._present(state)
-            if kernels.legal(self.rules, state, i, last, int(self.rules.table.source[application]), int(action)):
+            if kernels.legal(
+                self.rules, state, i, last, int(self.rules.table.source[application]), int(action)
+            ):
                 cost = np.zeros(2)
                 kernels.advance(self.rules, state, int(action), cost)
                 return cost[self._columns]
@@ -89,7 +100,10 @@ class EdgeCloudSequence(Sequential):
         table = self.rules.table
         application, i, _ = self._present(state)
         cost = table.operating + table.network * table.data[i]
-        return np.stack([cost, np.maximum(0.0, table.delay[table.source[application]] - state.farthest[0])], axis=1)
+        return np.stack(
+            [cost, np.maximum(0.0, table.delay[table.source[application]] - state.farthest[0])],
+            axis=1,
+        )
 
     def costs(self, state: State) -> np.ndarray:
         """Return the increments that each node would have; inf where illegal."""
@@ -148,14 +162,26 @@ class EdgeCloudSequence(Sequential):
         kernels.floors(self.rules.table, full, floor)
         return int(kernels.play_greedy(self.rules, state, full, floor, np.zeros(2), most))
 
-    def play_rollout(self, state: State, weights: np.ndarray, beta: float, gamma: float, horizon: int, most: int) -> int:
+    def play_rollout(
+        self, state: State, weights: np.ndarray, beta: float, gamma: float, horizon: int, most: int
+    ) -> int:
         """Take up to `most` decisions of rollout over the greedy policy, in place; return how many."""
-        full, floor, rest = self._weights(weights), np.empty(self.decisions), np.zeros(self.decisions)
+        full, floor, rest = (
+            self._weights(weights),
+            np.empty(self.decisions),
+            np.zeros(self.decisions),
+        )
         kernels.floors(self.rules.table, full, floor)
-        for first, last in zip(self.rules.table.first[:-1].tolist(), self.rules.table.first[1:].tolist(), strict=True):
+        for first, last in zip(
+            self.rules.table.first[:-1].tolist(), self.rules.table.first[1:].tolist(), strict=True
+        ):
             rest[first:last] = floor[first:last][::-1].cumsum()[::-1] - floor[first:last]
         rest *= 1 - 1e-12  # rounding must not prune a tie
-        return int(kernels.play_rollout(self.rules, state, full, floor, rest, beta, gamma, horizon, np.zeros(2), most))
+        return int(
+            kernels.play_rollout(
+                self.rules, state, full, floor, rest, beta, gamma, horizon, np.zeros(2), most
+            )
+        )
 
 
 def build(problem: EdgeCloud, objectives: Sequence[Objective], **options: Any) -> EdgeCloudSequence:

@@ -42,7 +42,11 @@ class State(NamedTuple):
 def fits(rules, state, i, source, node):
     """Whether a microservice may go to a node, as far as those placed are concerned."""
     table = rules.table
-    if table.demand[i, 0] > state.room[node, 0] or table.demand[i, 1] > state.room[node, 1] or table.delay[source, node] == np.inf:
+    if (
+        table.demand[i, 0] > state.room[node, 0]
+        or table.demand[i, 1] > state.room[node, 1]
+        or table.delay[source, node] == np.inf
+    ):
         return False
     for e in range(table.flow_first[i], table.flow_first[i + 1]):
         other = state.hosts[table.flow_other[e]]
@@ -149,7 +153,11 @@ def _following(rules, state, weights, floor, i, source, farthest, value, rank):
         if late + floor[i] >= best or table.delay[source, node] == np.inf:
             break
         increment = late + _price(table, weights, i, node)
-        if increment < best and (increment > value or (increment == value and k > rank)) and fits(rules, state, i, source, node):
+        if (
+            increment < best
+            and (increment > value or (increment == value and k > rank))
+            and fits(rules, state, i, source, node)
+        ):
             best, found = increment, k
     return best, found
 
@@ -179,7 +187,10 @@ def _least_ahead(rules, state, weights, floor, position, end, least):
             cost += floor[i]
             for k in range(len(table.operating)):
                 node = rules.near[source, k]
-                if table.demand[i, 0] <= state.room[node, 0] and table.demand[i, 1] <= state.room[node, 1]:
+                if (
+                    table.demand[i, 0] <= state.room[node, 0]
+                    and table.demand[i, 1] <= state.room[node, 1]
+                ):
                     latency = max(latency, table.delay[source, node])
                     break
         least[p - position] = least[p - position + 1] + (cost + weights[1] * latency) * (1 - 1e-12)
@@ -237,7 +248,9 @@ def _chosen(rules, state, weights, floor, rest, least, beta, gamma, horizon):
     least[0] = least[1] + rest[i]
     best, chosen, tried, value, rank = BIG, -1, 0, -1.0, -1
     while tried < allowed:
-        value, rank = _following(rules, state, weights, floor, i, source, state.farthest[0], value, rank)
+        value, rank = _following(
+            rules, state, weights, floor, i, source, state.farthest[0], value, rank
+        )
         if rank < 0 or value + gamma * least[0] >= best:
             break
         node = rules.near[source, rank]
@@ -250,7 +263,18 @@ def _chosen(rules, state, weights, floor, rest, least, beta, gamma, horizon):
         if gamma > 0:
             farthest = max(state.farthest[0], table.delay[source, node])
             most = (best - value) / gamma if best < BIG else BIG
-            future = _simulate(rules, state, weights, floor, position, state.now[DEPTH] + 1, farthest, end, least, most)
+            future = _simulate(
+                rules,
+                state,
+                weights,
+                floor,
+                position,
+                state.now[DEPTH] + 1,
+                farthest,
+                end,
+                least,
+                most,
+            )
         _take(table, state, i)
         if future < BIG and value + gamma * future < best:
             best, chosen = value + gamma * future, node
@@ -293,7 +317,9 @@ def play_greedy(rules, state, weights, floor, total, most):
             return taken
         a = rules.order[state.now[POSITION]]
         i = table.first[a] + state.now[DEPTH]
-        node, _ = greedy(rules, state, weights, floor, i, table.first[a + 1], table.source[a], state.farthest[0])
+        node, _ = greedy(
+            rules, state, weights, floor, i, table.first[a + 1], table.source[a], state.farthest[0]
+        )
         if node < 0:
             return taken
         advance(rules, state, node, cost)

@@ -48,27 +48,45 @@ class MultiClusterSequence(Sequential):
 
     def mask(self, state: batches.MultiCluster) -> np.ndarray:
         """Return which actions are legal; to refuse always is."""
-        return state.masks[0].copy() if self.remaining(state) else np.zeros(self.num_actions, dtype=bool)
+        return (
+            state.masks[0].copy()
+            if self.remaining(state)
+            else np.zeros(self.num_actions, dtype=bool)
+        )
 
     def _values(self, stream: Stream, more: int = 0) -> np.ndarray:
         """Return the four values over the requests so far, `more` of them refused besides, shape (N, 4); 0 before the first."""
         sums, decided = stream.world.sums, stream.world.now + more
         count = sums[:, ACCEPTED, None]
-        means = np.where(count > 0, sums[:, LATENCY : LATENCY + 3] / np.maximum(count, 1), self._worst * (decided > 0)[:, None])
+        means = np.where(
+            count > 0,
+            sums[:, LATENCY : LATENCY + 3] / np.maximum(count, 1),
+            self._worst * (decided > 0)[:, None],
+        )
         return np.column_stack((means, (decided - count[:, 0]) / self.decisions))
 
     def _costs(self, stream: Stream) -> np.ndarray:
         """Return the change of the values that each action would make, shape (N, A, 4); inf where illegal, and after the end."""
         w, before = stream.world, self._values(stream)
         count, sums = w.sums[:, None, None, ACCEPTED], w.sums[:, None, LATENCY : LATENCY + 3]
-        placed = np.concatenate(((sums + w.outcome) / (count + 1) - before[:, None, :3], np.zeros((*w.accepts.shape, 1))), axis=2)
-        found = np.where(w.accepts[:, :, None], placed, (self._values(stream, 1) - before)[:, None, :])
+        placed = np.concatenate(
+            (
+                (sums + w.outcome) / (count + 1) - before[:, None, :3],
+                np.zeros((*w.accepts.shape, 1)),
+            ),
+            axis=2,
+        )
+        found = np.where(
+            w.accepts[:, :, None], placed, (self._values(stream, 1) - before)[:, None, :]
+        )
         found[~stream.masks | (w.now == self.decisions)[:, None]] = np.inf
         return found[:, :, self._columns]
 
     def step(self, state: batches.MultiCluster, action: int) -> np.ndarray:
         """Decide on the request at hand."""
-        if not (self.remaining(state) and 0 <= action < self.num_actions and state.masks[0, action]):
+        if not (
+            self.remaining(state) and 0 <= action < self.num_actions and state.masks[0, action]
+        ):
             raise UsageError(f"action {action} is not legal here; ask mask(state)")
         before = self._values(state)
         state.step(np.array([action]))
@@ -92,7 +110,9 @@ class MultiClusterSequence(Sequential):
     def _choices(self, stream: Stream, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions of least weighted cost, of equals the first, and their costs; (N,) each."""
         costs = self._costs(stream)
-        worth = np.where(np.isfinite(costs[:, :, 0]), np.where(np.isfinite(costs), costs, 0.0) @ weights, np.inf)
+        worth = np.where(
+            np.isfinite(costs[:, :, 0]), np.where(np.isfinite(costs), costs, 0.0) @ weights, np.inf
+        )
         best = worth.argmin(axis=1)
         return best, worth[np.arange(len(best)), best]
 
@@ -103,7 +123,15 @@ class MultiClusterSequence(Sequential):
             state.step(self._choices(state, weights)[0])
         return count
 
-    def play_rollout(self, state: batches.MultiCluster, weights: np.ndarray, beta: float, gamma: float, horizon: int, most: int) -> int:
+    def play_rollout(
+        self,
+        state: batches.MultiCluster,
+        weights: np.ndarray,
+        beta: float,
+        gamma: float,
+        horizon: int,
+        most: int,
+    ) -> int:
         """Take up to `most` decisions of rollout over the greedy policy, in place, all actions of a decision at once; return how many."""
         count = min(most, self.remaining(state))
         for _ in range(count):
@@ -123,6 +151,8 @@ class MultiClusterSequence(Sequential):
         return count
 
 
-def build(problem: MultiCluster, objectives: Sequence[Objective], **options: Any) -> MultiClusterSequence:
+def build(
+    problem: MultiCluster, objectives: Sequence[Objective], **options: Any
+) -> MultiClusterSequence:
     """Return the multi-cluster problem as a sequence of decisions."""
     return MultiClusterSequence(problem, objectives, **options)

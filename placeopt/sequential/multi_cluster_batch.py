@@ -37,7 +37,9 @@ class MultiCluster(Stream):
 
     def _finish(self) -> None:
         super()._finish()
-        self.observations = np.zeros((self.num_envs, self.num_actions, self.num_features), dtype=np.float32)
+        self.observations = np.zeros(
+            (self.num_envs, self.num_actions, self.num_features), dtype=np.float32
+        )
 
     def _copy_to(self, twin: Stream, index: np.ndarray) -> None:
         super()._copy_to(twin, index)
@@ -45,4 +47,6 @@ class MultiCluster(Stream):
 
     def _look(self, chosen: np.ndarray) -> None:
         super()._look(chosen)
-        rows.show_all(self._world, chosen, self.replicas[1], self.published, self.masks, self.observations)
+        rows.show_all(
+            self._world, chosen, self.replicas[1], self.published, self.masks, self.observations
+        )

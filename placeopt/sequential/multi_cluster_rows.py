@@ -107,7 +107,18 @@ def show_all(w, which, most, published, masks, observations):
         _of_clusters(w.capacity[i], w.used[i], w.latency[i], w.load[i], w.unit, table)
         for a in range(clusters + REJECT + 1):
             if mask[a]:
-                _row(a, accepts, w.parts[i], w.refusal[i], w.split[i], w.replicas[i, t], w.demand[i, t, 0], w.demand[i, t, 1], table, row)
+                _row(
+                    a,
+                    accepts,
+                    w.parts[i],
+                    w.refusal[i],
+                    w.split[i],
+                    w.replicas[i, t],
+                    w.demand[i, t, 0],
+                    w.demand[i, t, 1],
+                    table,
+                    row,
+                )
                 for k in range(SHARED):
                     seen[a, k] = _clip(row[k])
                 for k in range(SHARED, FEATURES):

@@ -42,22 +42,38 @@ class ReschedulingSequence(Sequential):
     #: Change of the latency. Of the replica: cpu and memory. Of the episode: the share still to do.
     num_features = 9
 
-    def __init__(self, problem: Rescheduling, objectives: Sequence[Objective], order: str = "calls"):
+    def __init__(
+        self, problem: Rescheduling, objectives: Sequence[Objective], order: str = "calls"
+    ):
         if order not in ORDERS:
             raise UsageError(f"order is {order!r}; {did_you_mean(str(order), ORDERS)}")
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
         self._arrays = t = problem.arrays
         reached = problem.graph.order[::-1]
-        services = [*reached, *(i for i in range(len(t.replicas)) if i not in set(reached))] if order == "calls" else range(len(t.replicas))
-        self.pods = [(i, problem.node_numbers[name]) for i in services for name in problem.services[i].replicas]
+        services = (
+            [*reached, *(i for i in range(len(t.replicas)) if i not in set(reached))]
+            if order == "calls"
+            else range(len(t.replicas))
+        )
+        self.pods = [
+            (i, problem.node_numbers[name])
+            for i in services
+            for name in problem.services[i].replicas
+        ]
         self.num_actions, self.decisions = len(t.user), len(self.pods)
 
     def reset(self, rng: np.random.Generator | None = None) -> State:
         """Return the state before the first decision; episodes are not random."""
         t = self._arrays
         free = t.capacity - np.tensordot(t.home, t.demand, axes=(0, 0))
-        return State(np.zeros(1, dtype=np.int64), np.full(self.decisions, -1), t.home.copy(), free, np.array([self.problem.initial_latency]))
+        return State(
+            np.zeros(1, dtype=np.int64),
+            np.full(self.decisions, -1),
+            t.home.copy(),
+            free,
+            np.array([self.problem.initial_latency]),
+        )
 
     def copy(self, state: State) -> State:
         """Return a state that steps on its own."""
@@ -90,14 +106,19 @@ class ReschedulingSequence(Sequential):
         took: dict[int, np.ndarray] = {}
         for k in graph.order:
             reach = share[:, k] @ t.delay if graph.groups[k] else None
-            groups = [sum((reach * share[:, j]).sum(axis=1) + took[j] for j in group) for group in graph.groups[k]]
+            groups = [
+                sum((reach * share[:, j]).sum(axis=1) + took[j] for j in group)
+                for group in graph.groups[k]
+            ]
             took[k] = share[:, k] @ t.execution[k] + (np.max(groups, axis=0) if groups else 0.0)
         latency: np.ndarray = share[:, graph.gateway] @ t.user + took[graph.gateway]
         return latency
 
     def step(self, state: State, action: int) -> np.ndarray:
         """Move the next replica, or leave it; the cost is the change of the latency and 1 for a move."""
-        if not (self.remaining(state) and 0 <= action < self.num_actions and self.mask(state)[action]):
+        if not (
+            self.remaining(state) and 0 <= action < self.num_actions and self.mask(state)[action]
+        ):
             raise UsageError(f"action {action} is not legal here; ask mask(state)")
         now, target = int(state.now[0]), int(action)
         i, home = self.pods[now]
@@ -120,7 +141,9 @@ class ReschedulingSequence(Sequential):
         if len(legal):
             now = int(state.now[0])
             i, home = self.pods[now]
-            found[legal, 0] = self._after(state, i, home, legal) - (0.0 if now == 0 else state.latency[0])
+            found[legal, 0] = self._after(state, i, home, legal) - (
+                0.0 if now == 0 else state.latency[0]
+            )
             found[legal, 1] = legal != home
             found[home, 0] = state.latency[0] if now == 0 else 0.0
         return found[:, self._columns]
@@ -128,7 +151,9 @@ class ReschedulingSequence(Sequential):
     def plan(self, state: State) -> dict[str, Any]:
         """Return the moves so far, in the order of the decisions."""
         decided = zip(self.pods, state.choice.tolist(), strict=True)
-        return self.problem.plan([(i, home, target) for (i, home), target in decided if target >= 0 and target != home])
+        return self.problem.plan(
+            [(i, home, target) for (i, home), target in decided if target >= 0 and target != home]
+        )
 
     def features(self, state: State) -> np.ndarray:
         """Return what is known of every node; see `num_features`."""
@@ -142,13 +167,17 @@ class ReschedulingSequence(Sequential):
         features[:, 3] = t.user / max(float(t.user.max()), 1e-9)
         features[home, 4] = 1
         legal = np.flatnonzero(mask)
-        features[legal, 5] = (self._after(state, i, home, legal) - state.latency[0]) / max(self.problem.initial_latency, 1e-9)
+        features[legal, 5] = (self._after(state, i, home, legal) - state.latency[0]) / max(
+            self.problem.initial_latency, 1e-9
+        )
         features[:, 6:8] = t.demand[i] / np.maximum(t.demand.max(axis=0), 1)
         features[:, 8] = self.remaining(state) / self.decisions
         features[~mask] = 0
         return np.clip(features, -1, 1)
 
 
-def build(problem: Rescheduling, objectives: Sequence[Objective], **options: Any) -> ReschedulingSequence:
+def build(
+    problem: Rescheduling, objectives: Sequence[Objective], **options: Any
+) -> ReschedulingSequence:
     """Return the rescheduling problem as a sequence of decisions."""
     return ReschedulingSequence(problem, objectives, **options)

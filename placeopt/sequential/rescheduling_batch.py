@@ -24,11 +24,27 @@ from placeopt.sequential.rescheduling_state import Rules, State
 #: service went": all its replicas to that node, as if there were room, the reward shared among those that are far away from it; "if all
 #: went": the same of all services on the critical path.
 FEATURES = (
-    "free cpu there", "free memory there", "free cpu here", "free memory here", "cpu", "memory", "execution here", "execution there",
-    "user latency here", "user latency there", "gateway", "latency to partners here", "latency to partners there", "share of replicas here",
-    "share of replicas there", "on the critical path", "reward / 100 ms", "reward per move if the service went",
-    "reward per move if all went", "idle",
-)  # fmt: skip
+    "free cpu there",
+    "free memory there",
+    "free cpu here",
+    "free memory here",
+    "cpu",
+    "memory",
+    "execution here",
+    "execution there",
+    "user latency here",
+    "user latency there",
+    "gateway",
+    "latency to partners here",
+    "latency to partners there",
+    "share of replicas here",
+    "share of replicas there",
+    "on the critical path",
+    "reward / 100 ms",
+    "reward per move if the service went",
+    "reward per move if all went",
+    "idle",
+)
 
 
 class ReschedulingBatch:
@@ -85,19 +101,33 @@ class ReschedulingBatch:
         slots = max(int(p.arrays.replicas.max()) for p in self.problems)
         slots = max(slots, replicas[1]) if replicas else slots
         services = max(len(p.services) for p in self.problems)
-        self.num_envs, self.nodes, self.slots = num_envs, len(self.problems[0].nodes), services * slots
+        self.num_envs, self.nodes, self.slots = (
+            num_envs,
+            len(self.problems[0].nodes),
+            services * slots,
+        )
         self.num_actions, self.num_features = self.slots * self.nodes + 1, len(FEATURES)
         self.rules = _rules(
-            self.problems, fewest=replicas[0] if replicas else 0, slots=slots, background=float(background), given=start == "given",
-            steps=self.slots + 4 if steps is None else steps, penalty=float(penalty), invalid=float(invalid),
-        )  # fmt: skip
+            self.problems,
+            fewest=replicas[0] if replicas else 0,
+            slots=slots,
+            background=float(background),
+            given=start == "given",
+            steps=self.slots + 4 if steps is None else steps,
+            penalty=float(penalty),
+            invalid=float(invalid),
+        )
         self.state = _state(self.rules, num_envs)
-        self.observations = np.zeros((num_envs, self.num_actions, self.num_features), dtype=np.float32)
+        self.observations = np.zeros(
+            (num_envs, self.num_actions, self.num_features), dtype=np.float32
+        )
         self.masks = np.zeros((num_envs, self.num_actions), dtype=bool)
 
     def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
         """Begin new episodes; see `placeopt.sequential.batch.Batch.reset`."""
-        which = np.ones(self.num_envs, dtype=bool) if which is None else np.asarray(which, dtype=bool)
+        which = (
+            np.ones(self.num_envs, dtype=bool) if which is None else np.asarray(which, dtype=bool)
+        )
         if seeds is not None:
             self.state.random[which] = np.asarray(seeds, dtype=np.uint64)[which]
         kernels.reset(self.rules, self.state, which, self.observations, self.masks)
@@ -105,7 +135,15 @@ class ReschedulingBatch:
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Take one action in every environment; see `placeopt.sequential.batch.Batch.step`."""
         rewards, ended = np.zeros((self.num_envs, 1)), np.zeros(self.num_envs, dtype=bool)
-        kernels.step(self.rules, self.state, np.asarray(actions, dtype=np.int64), self.observations, self.masks, rewards, ended)
+        kernels.step(
+            self.rules,
+            self.state,
+            np.asarray(actions, dtype=np.int64),
+            self.observations,
+            self.masks,
+            rewards,
+            ended,
+        )
         return rewards, ended
 
     def info(self) -> dict[str, np.ndarray]:
@@ -113,7 +151,13 @@ class ReschedulingBatch:
         s = self.state
         first, now = s.latency[:, 0].copy(), s.latency[:, 1].copy()
         saved = 1 - now / np.maximum(first, 1e-9)
-        return {"start_ms": first, "latency_ms": now, "moves": s.taken.copy(), "saved": saved, "application": s.app.copy()}
+        return {
+            "start_ms": first,
+            "latency_ms": now,
+            "moves": s.taken.copy(),
+            "saved": saved,
+            "application": s.app.copy(),
+        }
 
     def moves(self, env: int) -> list[tuple[int, int, int]]:
         """Return the moves of an episode so far as (service, from, to) by number: what `Rescheduling.plan` reads.
@@ -134,7 +178,12 @@ class ReschedulingBatch:
 
 
 def _check(
-    problems: Sequence[Rescheduling], num_envs: int, replicas: tuple[int, int] | None, start: str, background: float, steps: int | None
+    problems: Sequence[Rescheduling],
+    num_envs: int,
+    replicas: tuple[int, int] | None,
+    start: str,
+    background: float,
+    steps: int | None,
 ) -> None:
     if not problems or len({len(p.nodes) for p in problems}) > 1:
         raise UsageError("give at least one instance, and all of them on the same number of nodes")
@@ -160,9 +209,25 @@ def _stack(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 def _rules(problems: Sequence[Rescheduling], **options: Any) -> Rules:
     tables = [p.arrays for p in problems]
-    owners = [np.repeat(np.repeat(np.arange(len(t.replicas)), np.diff(t.group_first)), np.diff(t.member_first)).astype(np.int64) for t in tables]
+    owners = [
+        np.repeat(
+            np.repeat(np.arange(len(t.replicas)), np.diff(t.group_first)), np.diff(t.member_first)
+        ).astype(np.int64)
+        for t in tables
+    ]
     sizes = [np.lexsort((-t.demand[:, 1], -t.demand[:, 0])).astype(np.int64) for t in tables]
-    names = ("demand", "capacity", "home", "execution", "user", "delay", "order", "group_first", "member_first", "member")
+    names = (
+        "demand",
+        "capacity",
+        "home",
+        "execution",
+        "user",
+        "delay",
+        "order",
+        "group_first",
+        "member_first",
+        "member",
+    )
     padded: dict[str, Any] = {name: _stack([getattr(t, name) for t in tables]) for name in names}
     return Rules(
         **padded,
@@ -171,7 +236,9 @@ def _rules(problems: Sequence[Rescheduling], **options: Any) -> Rules:
         owner=_stack(owners),
         calls=np.array([len(owner) for owner in owners], dtype=np.int64),
         size=_stack(sizes),
-        most=np.array([[max(float(x.max()), 1e-9) for x in (t.execution, t.user, t.delay)] for t in tables]),
+        most=np.array(
+            [[max(float(x.max()), 1e-9) for x in (t.execution, t.user, t.delay)] for t in tables]
+        ),
         largest=np.array([np.maximum(t.demand.max(axis=0), 1) for t in tables], dtype=np.int64),
         together=np.stack([_together(p) for p in problems]),
         **options,
@@ -183,7 +250,10 @@ def _together(problem: Rescheduling) -> np.ndarray:
     t, graph = problem.arrays, problem.graph
     took: dict[int, np.ndarray] = {}
     for i in graph.order:
-        groups = [sum((np.diag(t.delay) + took[j] for j in group), np.zeros(len(t.user))) for group in graph.groups[i]]
+        groups = [
+            sum((np.diag(t.delay) + took[j] for j in group), np.zeros(len(t.user)))
+            for group in graph.groups[i]
+        ]
         took[i] = t.execution[i] + (np.max(groups, axis=0) if groups else 0.0)
     latency: np.ndarray = t.user + took[graph.gateway]
     return latency
@@ -193,18 +263,36 @@ def _state(rules: Rules, num_envs: int) -> State:
     _, services, nodes = rules.execution.shape
     calls, zeros, whole = max(1, rules.member.shape[1]), np.zeros, partial(np.zeros, dtype=np.int64)
     return State(
-        random=np.arange(num_envs, dtype=np.uint64), app=whole(num_envs), place=whole((num_envs, services * rules.slots)),
-        counts=whole((num_envs, services, nodes)), replicas=np.ones((num_envs, services), dtype=np.int64),
-        free=whole((num_envs, nodes, 2)), latency=zeros((num_envs, 2)), taken=whole(num_envs),
-        made=whole((num_envs, rules.steps, 3)), ended=np.ones(num_envs, dtype=bool), te=zeros((num_envs, services)),
-        ds=zeros((num_envs, calls)), took=zeros(services), weight=zeros(services), crit=zeros(calls),
-        saved=zeros(calls), ahead=zeros((calls, nodes)), back=zeros((calls, nodes)), reach=zeros((services, nodes)),
-        partners=whole(services), room=zeros((services, nodes), dtype=bool), share=zeros((nodes, 2)), whole=zeros((services, nodes)),
+        random=np.arange(num_envs, dtype=np.uint64),
+        app=whole(num_envs),
+        place=whole((num_envs, services * rules.slots)),
+        counts=whole((num_envs, services, nodes)),
+        replicas=np.ones((num_envs, services), dtype=np.int64),
+        free=whole((num_envs, nodes, 2)),
+        latency=zeros((num_envs, 2)),
+        taken=whole(num_envs),
+        made=whole((num_envs, rules.steps, 3)),
+        ended=np.ones(num_envs, dtype=bool),
+        te=zeros((num_envs, services)),
+        ds=zeros((num_envs, calls)),
+        took=zeros(services),
+        weight=zeros(services),
+        crit=zeros(calls),
+        saved=zeros(calls),
+        ahead=zeros((calls, nodes)),
+        back=zeros((calls, nodes)),
+        reach=zeros((services, nodes)),
+        partners=whole(services),
+        room=zeros((services, nodes), dtype=bool),
+        share=zeros((nodes, 2)),
+        whole=zeros((services, nodes)),
         every=zeros(nodes),
         change=zeros((services, nodes, nodes)),
-    )  # fmt: skip
+    )
 
 
-def build(problem: Rescheduling | Sequence[Rescheduling], num_envs: int = 1, **options: Any) -> ReschedulingBatch:
+def build(
+    problem: Rescheduling | Sequence[Rescheduling], num_envs: int = 1, **options: Any
+) -> ReschedulingBatch:
     """Return a batch of episodes."""
     return ReschedulingBatch(problem, num_envs, **options)

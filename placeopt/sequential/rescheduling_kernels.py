@@ -38,7 +38,9 @@ def _refresh(r, s, e, a, i):
     total = 0.0
     for u in range(nodes):
         if s.counts[e, i, u]:
-            total += s.counts[e, i, u] * (r.execution[a, i, u] + (r.user[a, u] if i == gateway else 0.0))
+            total += s.counts[e, i, u] * (
+                r.execution[a, i, u] + (r.user[a, u] if i == gateway else 0.0)
+            )
     s.te[e, i] = total / s.replicas[e, i]
     for c in range(r.calls[a]):
         p, q = r.owner[a, c], r.member[a, c]
@@ -69,7 +71,15 @@ def _fold(order, group_first, member_first, member, te, ds, took):
 @kernel
 def _total(r, s, e, a):
     """Return the latency of an environment."""
-    return _fold(r.order[a, : r.reached[a]], r.group_first[a], r.member_first[a], r.member[a], s.te[e], s.ds[e], s.took)
+    return _fold(
+        r.order[a, : r.reached[a]],
+        r.group_first[a],
+        r.member_first[a],
+        r.member[a],
+        s.te[e],
+        s.ds[e],
+        s.took,
+    )
 
 
 @kernel
@@ -118,9 +128,20 @@ def _survey(r, s, e, a):
 def _changes(r, s, e, a, now):
     """Write which nodes have room for each service, and what a move of a replica does to the latency; `_survey` comes before."""
     services, nodes, calls = r.services[a], r.user.shape[1], r.calls[a]
-    order, group_first, member_first = r.order[a, : r.reached[a]], r.group_first[a], r.member_first[a]
+    order, group_first, member_first = (
+        r.order[a, : r.reached[a]],
+        r.group_first[a],
+        r.member_first[a],
+    )
     member, owner, te, ds, took, saved = r.member[a], r.owner[a], s.te[e], s.ds[e], s.took, s.saved
-    counts, replicas, room, change, ahead, back = s.counts[e], s.replicas[e], s.room, s.change, s.ahead, s.back
+    counts, replicas, room, change, ahead, back = (
+        s.counts[e],
+        s.replicas[e],
+        s.room,
+        s.change,
+        s.ahead,
+        s.back,
+    )
     execution, user, free, demand = r.execution[a], r.user[a], s.free[e], r.demand[a]
     for i in range(services):
         kept, few, gateway = te[i], replicas[i], i == order[order.size - 1]
@@ -130,14 +151,20 @@ def _changes(r, s, e, a, now):
             for v in range(nodes if counts[i, u] else 0):
                 if v == u or not room[i, v]:
                     continue
-                te[i] = kept + (execution[i, v] - execution[i, u] + (user[v] - user[u] if gateway else 0.0)) / few
+                te[i] = (
+                    kept
+                    + (execution[i, v] - execution[i, u] + (user[v] - user[u] if gateway else 0.0))
+                    / few
+                )
                 for c in range(calls):
                     saved[c] = ds[c]
                     if owner[c] == i:
                         ds[c] += (ahead[c, v] - ahead[c, u]) / few
                     elif member[c] == i:
                         ds[c] += (back[c, v] - back[c, u]) / few
-                change[i, u, v] = _fold(order, group_first, member_first, member, te, ds, took) - now
+                change[i, u, v] = (
+                    _fold(order, group_first, member_first, member, te, ds, took) - now
+                )
                 ds[:calls] = saved[:calls]
         te[i] = kept
 
@@ -145,7 +172,14 @@ def _changes(r, s, e, a, now):
 @kernel
 def _blocks(r, s, e, a, now):
     """Write what a move would bring if all of a service came to a node, or all on the critical path, shared among those far away."""
-    services, nodes, calls, te, ds, saved = r.services[a], r.user.shape[1], r.calls[a], s.te[e], s.ds[e], s.saved
+    services, nodes, calls, te, ds, saved = (
+        r.services[a],
+        r.user.shape[1],
+        r.calls[a],
+        s.te[e],
+        s.ds[e],
+        s.saved,
+    )
     order, gateway = r.order[a, : r.reached[a]], r.order[a, r.reached[a] - 1]
     s.every[:] = 0.0
     for i in range(services):
@@ -164,7 +198,9 @@ def _blocks(r, s, e, a, now):
                         ds[c] = s.ahead[c, v]
                     elif r.member[a, c] == i:
                         ds[c] = s.back[c, v]
-                after = _fold(order, r.group_first[a], r.member_first[a], r.member[a], te, ds, s.took)
+                after = _fold(
+                    order, r.group_first[a], r.member_first[a], r.member[a], te, ds, s.took
+                )
                 s.whole[i, v] = ((now - after) / far - r.penalty) / _SPAN_MS
                 ds[:calls] = saved[:calls]
         te[i] = kept
@@ -187,28 +223,64 @@ def _shares(r, s, e, a):
 @kernel
 def _rows(r, s, e, a, observations, masks):
     """Describe the moves of every replica that have room."""
-    nodes, place, room, share, change, reach = r.user.shape[1], s.place[e], s.room, s.share, s.change, s.reach
-    counts, execution, user, most, demand = s.counts[e], r.execution[a], r.user[a], r.most[a], r.demand[a]
+    nodes, place, room, share, change, reach = (
+        r.user.shape[1],
+        s.place[e],
+        s.room,
+        s.share,
+        s.change,
+        s.reach,
+    )
+    counts, execution, user, most, demand = (
+        s.counts[e],
+        r.execution[a],
+        r.user[a],
+        r.most[a],
+        r.demand[a],
+    )
     for k in range(place.size):
         u, i = place[k], k // r.slots
         if u < 0:
             continue
         gateway, few = 1.0 if i == r.order[a, r.reached[a] - 1] else 0.0, s.replicas[e, i]
-        cpu, memory, weight = demand[i, 0] / r.largest[a, 0], demand[i, 1] / r.largest[a, 1], min(1.0, s.weight[i])
+        cpu, memory, weight = (
+            demand[i, 0] / r.largest[a, 0],
+            demand[i, 1] / r.largest[a, 1],
+            min(1.0, s.weight[i]),
+        )
         far = max(1, s.partners[i]) * most[2]
         for v in range(nodes):
             if v == u or not room[i, v]:
                 continue
             x = k * nodes + v
             masks[x] = True
-            observations[x, 0], observations[x, 1], observations[x, 2], observations[x, 3] = share[v, 0], share[v, 1], share[u, 0], share[u, 1]
+            observations[x, 0], observations[x, 1], observations[x, 2], observations[x, 3] = (
+                share[v, 0],
+                share[v, 1],
+                share[u, 0],
+                share[u, 1],
+            )
             observations[x, 4], observations[x, 5] = cpu, memory
-            observations[x, 6], observations[x, 7] = execution[i, u] / most[0], execution[i, v] / most[0]
-            observations[x, 8], observations[x, 9], observations[x, 10] = user[u] / most[1], user[v] / most[1], gateway
+            observations[x, 6], observations[x, 7] = (
+                execution[i, u] / most[0],
+                execution[i, v] / most[0],
+            )
+            observations[x, 8], observations[x, 9], observations[x, 10] = (
+                user[u] / most[1],
+                user[v] / most[1],
+                gateway,
+            )
             observations[x, 11], observations[x, 12] = reach[i, u] / far, reach[i, v] / far
-            observations[x, 13], observations[x, 14], observations[x, 15] = counts[i, u] / few, counts[i, v] / few, weight
+            observations[x, 13], observations[x, 14], observations[x, 15] = (
+                counts[i, u] / few,
+                counts[i, v] / few,
+                weight,
+            )
             observations[x, 16] = min(1.0, max(-1.0, (-change[i, u, v] - r.penalty) / _SPAN_MS))
-            observations[x, 17], observations[x, 18] = min(1.0, max(-1.0, s.whole[i, v])), min(1.0, max(-1.0, s.every[v]))
+            observations[x, 17], observations[x, 18] = (
+                min(1.0, max(-1.0, s.whole[i, v])),
+                min(1.0, max(-1.0, s.every[v])),
+            )
 
 
 @kernel
@@ -262,7 +334,9 @@ def _scatter(r, s, e, a):
     """Put replicas of every service on random nodes with room, large services first; return whether there was room."""
     nodes = r.user.shape[1]
     for i in range(r.services[a]):
-        s.replicas[e, i] = r.fewest + _below(s, e, r.slots - r.fewest + 1) if r.fewest else r.home[a, i].sum()
+        s.replicas[e, i] = (
+            r.fewest + _below(s, e, r.slots - r.fewest + 1) if r.fewest else r.home[a, i].sum()
+        )
     for z in range(r.services[a]):
         i = r.size[a, z]
         for k in range(s.replicas[e, i]):

@@ -49,7 +49,9 @@ def order_of(problem: RollingUpdate, name: str) -> np.ndarray:
     keep = (fixed | (a.price == 0)) & ~a.drain
     position = np.argsort(np.lexsort((share / np.maximum(a.price, 1), keep)))
     size = (a.new / np.maximum(a.capacity.max(axis=0), 1)).max(axis=1)
-    ranked = moving[np.lexsort((-size[moving], position[a.home[moving]], ~a.mandatory[moving]))].tolist()
+    ranked = moving[
+        np.lexsort((-size[moving], position[a.home[moving]], ~a.mandatory[moving]))
+    ].tolist()
     order: dict[int, None] = {}
     tied = groups(problem)
     for m in ranked:
@@ -90,7 +92,9 @@ class RollingUpdateSequence(Sequential):
     #: the microservice: its two sizes. Of the episode: the share still to do.
     num_features = 12
 
-    def __init__(self, problem: RollingUpdate, objectives: Sequence[Objective], order: str = "emptiest-first"):
+    def __init__(
+        self, problem: RollingUpdate, objectives: Sequence[Objective], order: str = "emptiest-first"
+    ):
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
         self._arrays = a = problem.arrays
@@ -113,7 +117,12 @@ class RollingUpdateSequence(Sequential):
         a = self._arrays
         fixed = np.bincount(a.home[~a.movable], minlength=self.num_actions)
         return State(
-            np.zeros(1, dtype=np.int64), np.full(self.decisions, -1), a.initial_load.copy(), a.fixed_load.copy(), fixed, self._residents.copy()
+            np.zeros(1, dtype=np.int64),
+            np.full(self.decisions, -1),
+            a.initial_load.copy(),
+            a.fixed_load.copy(),
+            fixed,
+            self._residents.copy(),
         )
 
     def copy(self, state: State) -> State:
@@ -221,7 +230,11 @@ class RollingUpdateSequence(Sequential):
         features[a.home[m], 5] = 1
         peers = [a.cluster[w] for p, _ in self._flows[m] if (w := self._where(state, p)) >= 0]
         features[:, 6] = np.isin(a.cluster, peers)
-        features[:, 7] = increments[:, 0] * a.price_scale / (dearest * (1 if state.now[0] else max(1, self.num_actions)))
+        features[:, 7] = (
+            increments[:, 0]
+            * a.price_scale
+            / (dearest * (1 if state.now[0] else max(1, self.num_actions)))
+        )
         features[:, 8] = increments[:, 1]
         features[:, 9:11] = a.new[m] / np.maximum(a.new.max(axis=0), 1)
         features[:, 11] = self.remaining(state) / self.decisions
@@ -235,6 +248,8 @@ class RollingUpdateSequence(Sequential):
         return self.problem.plan([(m, n) for m, n in steps if n != a.home[m] or a.mandatory[m]])
 
 
-def build(problem: RollingUpdate, objectives: Sequence[Objective], **options: Any) -> RollingUpdateSequence:
+def build(
+    problem: RollingUpdate, objectives: Sequence[Objective], **options: Any
+) -> RollingUpdateSequence:
     """Return the rolling update as a sequence of decisions."""
     return RollingUpdateSequence(problem, objectives, **options)

@@ -42,7 +42,9 @@ class Rules(NamedTuple):
 class State(NamedTuple):
     """What has been decided: replicas (items) in machines; the items of a machine are a linked list."""
 
-    now: np.ndarray  # position of the request, its start (-1: to be decided), replicas left, items, machines
+    now: (
+        np.ndarray
+    )  # position of the request, its start (-1: to be decided), replicas left, items, machines
     worst: np.ndarray  # (1,) largest latency of the present request's replicas so far
     starts: np.ndarray  # (requests,)
     item_start: np.ndarray  # (replicas in all,)
@@ -171,7 +173,11 @@ def _place(rules, state, pool, cost):
     if machine == state.now[MACHINES]:
         state.now[MACHINES] += 1
         state.leased[rules.offer[pool]] += 1
-        state.machine_pool[machine], state.machine_first[machine], state.machine_busy[machine] = pool, -1, 0
+        state.machine_pool[machine], state.machine_first[machine], state.machine_busy[machine] = (
+            pool,
+            -1,
+            0,
+        )
     state.item_start[item], state.item_request[item] = start, request
     state.item_next[item], state.machine_first[machine] = state.machine_first[machine], item
     state.machine_busy[machine] += more
@@ -227,10 +233,25 @@ class TemporalSequence(Sequential):
 
     def _rules(self) -> Rules:
         problem, order = self.problem, self.order
-        firm = [(problem.slot_price(k, "on-demand"), problem.slot_price(k, "reserved")) for k in range(len(problem.offers))]
+        firm = [
+            (problem.slot_price(k, "on-demand"), problem.slot_price(k, "reserved"))
+            for k in range(len(problem.offers))
+        ]
         spot = [problem.slot_price(k, "spot") for k in range(len(problem.offers))]
-        per_slot = np.array([price for (demand, _), price in zip(firm, spot, strict=True) for price in (demand, price)])
-        whole = np.array([price for _, reserved in firm for price in (reserved * problem.horizon_slots, math.inf)])
+        per_slot = np.array(
+            [
+                price
+                for (demand, _), price in zip(firm, spot, strict=True)
+                for price in (demand, price)
+            ]
+        )
+        whole = np.array(
+            [
+                price
+                for _, reserved in firm
+                for price in (reserved * problem.horizon_slots, math.inf)
+            ]
+        )
         offered = np.isfinite(np.minimum(per_slot, whole))
         count = sum(r.replicas for r in problem.requests)
         return Rules(
@@ -239,12 +260,16 @@ class TemporalSequence(Sequential):
             replicas=np.array([r.replicas for r in problem.requests])[order],
             legal=np.repeat(problem.usable[order], 2, axis=1) & offered,
             latency=np.repeat(problem.latencies[order], 2, axis=1),
-            frequency=np.array([f for o in problem.offers for f in (0.0, o.spot_interruption or 0.0)]),
+            frequency=np.array(
+                [f for o in problem.offers for f in (0.0, o.spot_interruption or 0.0)]
+            ),
             offer=np.repeat(np.arange(len(problem.offers)), 2),
             capacity=np.repeat(problem.capacities, 2, axis=0),
             per_slot=per_slot,
             whole=whole,
-            most=np.array([count if o.max_instances is None else o.max_instances for o in problem.offers]),
+            most=np.array(
+                [count if o.max_instances is None else o.max_instances for o in problem.offers]
+            ),
             horizon=problem.horizon_slots,
         )
 
@@ -252,8 +277,22 @@ class TemporalSequence(Sequential):
         """Return the state before the first decision; episodes are not random."""
         count = int(self.rules.replicas.sum())
         item, machine = (np.zeros((3, count), dtype=np.int64) for _ in range(2))
-        starts, leased = np.full(len(self.order), -1), np.zeros(len(self.problem.offers), dtype=np.int64)
-        return State(np.array([0, -1, 0, 0, 0]), np.zeros(1), starts, item[0], item[1], item[2], machine[0], machine[1], machine[2], leased)
+        starts, leased = (
+            np.full(len(self.order), -1),
+            np.zeros(len(self.problem.offers), dtype=np.int64),
+        )
+        return State(
+            np.array([0, -1, 0, 0, 0]),
+            np.zeros(1),
+            starts,
+            item[0],
+            item[1],
+            item[2],
+            machine[0],
+            machine[1],
+            machine[2],
+            leased,
+        )
 
     def copy(self, state: State) -> State:
         """Return a state that steps on its own."""
@@ -265,7 +304,9 @@ class TemporalSequence(Sequential):
         if position == len(self.order):
             return 0
         later = int(self.rules.replicas[position + 1 :].sum()) + len(self.order) - position - 1
-        return later + int(state.now[LEFT] if state.now[START] >= 0 else self.rules.replicas[position] + 1)
+        return later + int(
+            state.now[LEFT] if state.now[START] >= 0 else self.rules.replicas[position] + 1
+        )
 
     def stage(self, state: State) -> int:
         """Return how many requests are complete."""
@@ -300,7 +341,9 @@ class TemporalSequence(Sequential):
         if state.now[START] < 0:
             table[mask, 0] = 1
             table[mask, 2] = np.flatnonzero(mask) / rules.horizon
-            table[mask, 3] = self._activity(state)[: len(mask)][mask[: rules.horizon]] if mask.any() else 0
+            table[mask, 3] = (
+                self._activity(state)[: len(mask)][mask[: rules.horizon]] if mask.any() else 0
+            )
         else:
             costs = np.empty((self.num_actions, 3))
             _costs(rules, state, costs)
@@ -308,12 +351,20 @@ class TemporalSequence(Sequential):
             table[pools, 1] = 1
             table[pools, 4] = pools % 2
             table[pools, 5] = rules.frequency[pools]
-            table[pools, 6] = rules.latency[position, pools] / max(1e-9, float(rules.latency[np.isfinite(rules.latency)].max(initial=0)))
+            table[pools, 6] = rules.latency[position, pools] / max(
+                1e-9, float(rules.latency[np.isfinite(rules.latency)].max(initial=0))
+            )
             table[pools, 7] = costs[pools, 1] / self._dearest
-            table[pools, 8] = [_first_fit(rules, state, pool) < state.now[MACHINES] for pool in pools]
+            table[pools, 8] = [
+                _first_fit(rules, state, pool) < state.now[MACHINES] for pool in pools
+            ]
         left = state.now[LEFT] if state.now[START] >= 0 else rules.replicas[position]
         size = rules.demand[position] / np.maximum(rules.capacity.max(axis=0), 1)
-        table[mask, 9:] = (*np.minimum(size, 1), rules.duration[position] / rules.horizon, left / rules.replicas.max())
+        table[mask, 9:] = (
+            *np.minimum(size, 1),
+            rules.duration[position] / rules.horizon,
+            left / rules.replicas.max(),
+        )
         return np.clip(table, -1, 1)
 
     def _activity(self, state: State) -> np.ndarray:
@@ -321,7 +372,14 @@ class TemporalSequence(Sequential):
         items = int(state.now[ITEMS])
         change = np.zeros(self.rules.horizon + 1)
         np.add.at(change, state.item_start[:items], 1)
-        np.add.at(change, np.minimum(state.item_start[:items] + self.rules.duration[state.item_request[:items]], self.rules.horizon), -1)
+        np.add.at(
+            change,
+            np.minimum(
+                state.item_start[:items] + self.rules.duration[state.item_request[:items]],
+                self.rules.horizon,
+            ),
+            -1,
+        )
         return change.cumsum()[:-1] / max(1, items)
 
     def plan(self, state: State) -> dict[str, Any]:
@@ -340,10 +398,24 @@ class TemporalSequence(Sequential):
                 hosted.append(names[item])
                 item = int(state.item_next[item])
             pricing = "spot" if pool % 2 else "on-demand"
-            if pool % 2 == 0 and rules.whole[pool] < rules.per_slot[pool] * state.machine_busy[machine]:
+            if (
+                pool % 2 == 0
+                and rules.whole[pool] < rules.per_slot[pool] * state.machine_busy[machine]
+            ):
                 pricing = "reserved"
-            instances.append({"location": offer.location, "size": offer.size, "pricing": pricing, "replicas": hosted[::-1]})
-        starts = {requests[self.order[k]].name: int(slot) for k, slot in enumerate(state.starts) if slot >= 0}
+            instances.append(
+                {
+                    "location": offer.location,
+                    "size": offer.size,
+                    "pricing": pricing,
+                    "replicas": hosted[::-1],
+                }
+            )
+        starts = {
+            requests[self.order[k]].name: int(slot)
+            for k, slot in enumerate(state.starts)
+            if slot >= 0
+        }
         return {"starts": starts, "instances": instances}
 
 

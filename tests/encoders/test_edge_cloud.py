@@ -48,7 +48,10 @@ def test_seeds_are_good_vectors():
     X = heuristics.seeds(encoder, rng)
     assert len(X) > 5 and (X <= encoder.upper).all()
     F, G = encoder.evaluate(X)
-    assert not G.any() and F[:, 0].min() < 0.7 * encoder.evaluate(encoder.sample(rng, 50))[0][:, 0].min()
+    assert (
+        not G.any()
+        and F[:, 0].min() < 0.7 * encoder.evaluate(encoder.sample(rng, 50))[0][:, 0].min()
+    )
 
 
 @pytest.mark.parametrize("name", ["nsga2", "nsga3", "moead", "mspso"])

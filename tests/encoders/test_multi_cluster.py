@@ -15,10 +15,16 @@ from placeopt.problems.multi_cluster import MultiCluster
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 10**6), semantics=st.sampled_from(("fixed", "published")), most=st.integers(1, 20))
+@given(
+    seed=st.integers(0, 10**6),
+    semantics=st.sampled_from(("fixed", "published")),
+    most=st.integers(1, 20),
+)
 def test_values_are_the_referees(seed: int, semantics: str, most: int) -> None:
     """Of samples, children and mutants; `encode` gives the plan back."""
-    problem = MultiCluster.generate(seed, clusters=3, requests=12, semantics=semantics, most_replicas=most)
+    problem = MultiCluster.generate(
+        seed, clusters=3, requests=12, semantics=semantics, most_replicas=most
+    )
     encoder, rng = encoders.build(problem), np.random.default_rng(seed)
     X = encoder.sample(rng, 6)
     X = np.concatenate((X, encoder.vary(rng, X, X[::-1]), encoder.mutate(rng, X)))
@@ -37,7 +43,9 @@ def test_an_action_that_places_nothing_gives_way() -> None:
     problem = MultiCluster.generate(1, requests=30, rate=200.0)
     encoder = encoders.build(problem)
     F, _ = encoder.evaluate(np.array([[0] * 30, [encoder.upper[0]] * 30]))
-    assert F[0, 3] < 0.7 and F[1].tolist() == list(problem.evaluate({"decisions": [{}] * 30}).values)
+    assert F[0, 3] < 0.7 and F[1].tolist() == list(
+        problem.evaluate({"decisions": [{}] * 30}).values
+    )
 
 
 def test_columns_follow_the_objectives() -> None:

@@ -14,14 +14,27 @@ from placeopt.problems.rescheduling_instances import APPLICATIONS
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([*APPLICATIONS, "random"]), st.integers(1, 2))
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.sampled_from([*APPLICATIONS, "random"]),
+    st.integers(1, 2),
+)
 def test_evaluate_is_the_referee(seed: int, replicas: int, application: str, cloud_a: int) -> None:
     """Of vectors drawn, varied and mutated, on roomy and on crowded machines; what is feasible round-trips."""
-    problem = Rescheduling.generate(seed, application=application, replicas=replicas, services=4, cloud_a=cloud_a, jitter=0.2)
+    problem = Rescheduling.generate(
+        seed, application=application, replicas=replicas, services=4, cloud_a=cloud_a, jitter=0.2
+    )
     encoder, rng = encoders.build(problem), np.random.default_rng(seed)
     X = encoder.sample(rng, 6)
-    X = np.concatenate((X, encoder.vary(rng, X, X[::-1]), encoder.mutate(rng, X), encoder.home[None]))
-    assert X.shape[1] == encoder.num_genes and (X >= encoder.lower).all() and (X <= encoder.upper).all()
+    X = np.concatenate(
+        (X, encoder.vary(rng, X, X[::-1]), encoder.mutate(rng, X), encoder.home[None])
+    )
+    assert (
+        X.shape[1] == encoder.num_genes
+        and (X >= encoder.lower).all()
+        and (X <= encoder.upper).all()
+    )
     F, G = encoder.evaluate(X)
     for genes, values, excess in zip(X, F, G, strict=True):
         verdict = problem.evaluate(encoder.decode(genes))

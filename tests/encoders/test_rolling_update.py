@@ -15,7 +15,15 @@ def mutilated(seed: int) -> RollingUpdate:
     """Return a small instance with what generated ones lack: drained nodes, pins, memory that binds, growth, fixed applications."""
     rng = np.random.default_rng(seed)
     clusters = int(rng.integers(1, 4))
-    drawn = RollingUpdate.generate(seed, applications=4, microservices=3, clusters=clusters, nodes=6, reschedulable=3, occupancy=0.5)
+    drawn = RollingUpdate.generate(
+        seed,
+        applications=4,
+        microservices=3,
+        clusters=clusters,
+        nodes=6,
+        reschedulable=3,
+        occupancy=0.5,
+    )
     document: dict[str, Any] = drawn.to_document()
     document["semantics"] = str(rng.choice(["stay", "strict"]))
     for node in document["nodes"]:
@@ -25,7 +33,10 @@ def mutilated(seed: int) -> RollingUpdate:
     for application in document["applications"]:
         for m in application["microservices"]:
             if application["reschedulable"]:
-                m |= {"pinned": bool(rng.random() < 0.1), "new_memory_mib": int(m["memory_mib"] * rng.choice([1, 1, 0.5, 1.5]))}
+                m |= {
+                    "pinned": bool(rng.random() < 0.1),
+                    "new_memory_mib": int(m["memory_mib"] * rng.choice([1, 1, 0.5, 1.5])),
+                }
     if rng.random() < 0.2:
         document["cluster_latency_ms"].pop("c0", None)
     return RollingUpdate.from_document(document)
@@ -66,8 +77,12 @@ def test_a_column_per_objective_in_the_order_asked_for() -> None:
     problem = RollingUpdate.generate(3)
     X = build(problem).sample(np.random.default_rng(1), 5)
     every = build(problem).evaluate(X)[0]
-    np.testing.assert_array_equal(build(problem, problem.select(["starts", "node_cost"])).evaluate(X)[0], every[:, [1, 0]])
-    np.testing.assert_array_equal(build(problem, problem.select(["node_cost"])).evaluate(X)[0], every[:, [0]])
+    np.testing.assert_array_equal(
+        build(problem, problem.select(["starts", "node_cost"])).evaluate(X)[0], every[:, [1, 0]]
+    )
+    np.testing.assert_array_equal(
+        build(problem, problem.select(["node_cost"])).evaluate(X)[0], every[:, [0]]
+    )
 
 
 def test_a_plan_survives_encoding() -> None:
@@ -80,6 +95,8 @@ def test_a_plan_survives_encoding() -> None:
 def test_nothing_to_move_is_one_vector() -> None:
     problem = RollingUpdate.generate(0, applications=2, reschedulable=0, downscaled=0.0)
     encoder = build(problem)
-    F, G = encoder.evaluate(encoder.mutate(np.random.default_rng(0), encoder.sample(np.random.default_rng(0), 3)))
+    F, G = encoder.evaluate(
+        encoder.mutate(np.random.default_rng(0), encoder.sample(np.random.default_rng(0), 3))
+    )
     assert (F[:, 1:] == 0).all() and (G == 0).all()
     assert encoder.decode(np.zeros(1, dtype=int)) == {"steps": []}

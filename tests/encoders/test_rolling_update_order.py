@@ -20,7 +20,11 @@ def draw(rng: np.random.Generator, most: int = 8) -> tuple[Any, np.ndarray] | No
     capacity = rng.integers(6, 14, size=(nodes, 2))
     home, target = rng.integers(0, nodes, count), rng.integers(0, nodes, count)
     old = rng.integers(0, 5, size=(count, 2))
-    new = rng.integers(0, 5, size=(count, 2)) if rng.random() < 0.5 else old // rng.choice([1, 2], size=(count, 1))
+    new = (
+        rng.integers(0, 5, size=(count, 2))
+        if rng.random() < 0.5
+        else old // rng.choice([1, 2], size=(count, 1))
+    )
     load = rng.integers(0, 3, size=(nodes, 2))
     end = load.copy()
     np.add.at(load, home, old)
@@ -39,7 +43,11 @@ def exhaustive(work: Any, load: np.ndarray) -> bool:
         if made == full:
             return True
         for p, n in enumerate(work.target):
-            if not made >> p & 1 and made | 1 << p not in seen and (now[n] + work.new[p] <= work.capacity[n]).all():
+            if (
+                not made >> p & 1
+                and made | 1 << p not in seen
+                and (now[n] + work.new[p] <= work.capacity[n]).all()
+            ):
                 after = now.copy()
                 after[n] += work.new[p]
                 after[work.home[p]] -= work.old[p]
@@ -92,10 +100,18 @@ def test_hops_and_stops_finish_what_has_no_direct_order(noise: float) -> None:
 
 
 def two_full_nodes(spare: bool) -> RollingUpdate:
-    nodes = [{"name": n, "cluster": "c0", "cpu_millicores": 10, "memory_mib": 10, "price": 1.0} for n in ("n1", "n2", "n3")[: 2 + spare]]
+    nodes = [
+        {"name": n, "cluster": "c0", "cpu_millicores": 10, "memory_mib": 10, "price": 1.0}
+        for n in ("n1", "n2", "n3")[: 2 + spare]
+    ]
     size = {"cpu_millicores": 8, "memory_mib": 1}
-    apps = [{"name": a, "microservices": [{"name": "m", "node": n, **size}], "flows": []} for a, n in (("a", "n1"), ("b", "n2"))]
-    return RollingUpdate.from_document({"problem": "rolling-update", "name": "swap", "nodes": nodes, "applications": apps})
+    apps = [
+        {"name": a, "microservices": [{"name": "m", "node": n, **size}], "flows": []}
+        for a, n in (("a", "n1"), ("b", "n2"))
+    ]
+    return RollingUpdate.from_document(
+        {"problem": "rolling-update", "name": "swap", "nodes": nodes, "applications": apps}
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,7 +123,9 @@ def two_full_nodes(spare: bool) -> RollingUpdate:
         (False, {"max_stops": 0}, (0, 0, False)),
     ],
 )
-def test_two_full_nodes_swap_by_a_hop_or_a_stop(spare: bool, limits: dict[str, int], expected: tuple[int, int, bool]) -> None:
+def test_two_full_nodes_swap_by_a_hop_or_a_stop(
+    spare: bool, limits: dict[str, int], expected: tuple[int, int, bool]
+) -> None:
     problem = two_full_nodes(spare)
     found = reach(problem, np.array([1, 0]), **limits)  # type: ignore[arg-type]
     assert found.direct is False

@@ -16,7 +16,9 @@ from placeopt.problems.temporal import Temporal
 def mutilated(seed: int) -> Temporal:
     """Return a random instance with absent prices, limited machines, fractions and one-way latencies."""
     rng = np.random.default_rng(seed)
-    document: dict[str, Any] = Temporal.generate(seed, requests=int(rng.integers(1, 9)), horizon=int(rng.integers(8, 60))).to_document()
+    document: dict[str, Any] = Temporal.generate(
+        seed, requests=int(rng.integers(1, 9)), horizon=int(rng.integers(8, 60))
+    ).to_document()
     document["slot_hours"] = float(rng.choice([1.0, 0.5, 0.25]))
     for offer in document["offers"]:
         prices = [f"{p}_usd_per_hour" for p in ("on_demand", "reserved", "spot")]
@@ -92,22 +94,38 @@ def test_a_plan_survives_encoding():
 def test_no_pool_that_another_makes_pointless():
     """Spot at or above the on-demand price is not among the pools; without an on-demand price it is."""
     problem = Temporal.generate(1)
-    dear = {(o.location, o.size) for o in problem.offers if o.spot_usd_per_hour >= o.on_demand_usd_per_hour}
+    dear = {
+        (o.location, o.size)
+        for o in problem.offers
+        if o.spot_usd_per_hour >= o.on_demand_usd_per_hour
+    }
     encoder = build(problem)
-    spot = {(problem.offers[p.offer].location, problem.offers[p.offer].size) for p in encoder.pools if p.spot}
+    spot = {
+        (problem.offers[p.offer].location, problem.offers[p.offer].size)
+        for p in encoder.pools
+        if p.spot
+    }
     assert dear and not dear & spot
 
 
 def test_a_dominated_offer_changes_no_value():
     """An offer that is dearer and farther than another is never needed: the old vectors keep their values."""
     document = Temporal.generate(2, requests=6).to_document()
-    worse = {**document["offers"][0], "size": "worse", "on_demand_usd_per_hour": 9.0, "reserved_usd_per_hour": 9.0, "spot_usd_per_hour": 8.9}
+    worse = {
+        **document["offers"][0],
+        "size": "worse",
+        "on_demand_usd_per_hour": 9.0,
+        "reserved_usd_per_hour": 9.0,
+        "spot_usd_per_hour": 8.9,
+    }
     old = Temporal.from_document(document)
     new = Temporal.from_document({**document, "offers": [*document["offers"], worse]})
     X = build(old).sample(np.random.default_rng(1), 20)
     plans = [build(old).decode(x) for x in X]
     encoder = build(new)
-    np.testing.assert_allclose(encoder.evaluate(np.array([encoder.encode(p) for p in plans]))[0], build(old).evaluate(X)[0])
+    np.testing.assert_allclose(
+        encoder.evaluate(np.array([encoder.encode(p) for p in plans]))[0], build(old).evaluate(X)[0]
+    )
 
 
 def test_reordering_requests_and_offers_changes_no_cost_of_a_single_request():
@@ -116,7 +134,9 @@ def test_reordering_requests_and_offers_changes_no_cost_of_a_single_request():
     turned = {**document, "offers": document["offers"][::-1]}
     one, other = (build(Temporal.from_document(d)) for d in (document, turned))
     plan = one.decode(one.sample(np.random.default_rng(1), 1)[0])
-    np.testing.assert_allclose(one.evaluate(one.encode(plan)[None])[0], other.evaluate(other.encode(plan)[None])[0])
+    np.testing.assert_allclose(
+        one.evaluate(one.encode(plan)[None])[0], other.evaluate(other.encode(plan)[None])[0]
+    )
 
 
 @pytest.mark.parametrize("masked", [True, False])
@@ -153,4 +173,8 @@ def test_random_children_stay_within_bounds_and_repeat():
     children = [encoder.vary(np.random.default_rng(5), X, X[::-1].copy()) for _ in range(2)]
     np.testing.assert_array_equal(*children)
     np.testing.assert_array_equal(X, before)
-    assert (children[0] != X).any() and (children[0] <= encoder.upper).all() and (children[0] >= 0).all()
+    assert (
+        (children[0] != X).any()
+        and (children[0] <= encoder.upper).all()
+        and (children[0] >= 0).all()
+    )

@@ -15,12 +15,16 @@ from placeopt.problems.temporal import Temporal
 def vectors(seed: int):
     """Return an encoder and vectors related to each other, of an instance with limits on some seeds."""
     rng = np.random.default_rng(seed)
-    document = Temporal.generate(seed, requests=int(rng.integers(2, 12)), horizon=int(rng.integers(10, 60))).to_document()
+    document = Temporal.generate(
+        seed, requests=int(rng.integers(2, 12)), horizon=int(rng.integers(10, 60))
+    ).to_document()
     if seed % 3 == 0:
         document["requests"][0]["memory_gib"] = 1e6  # fits nowhere
     encoder = build(Temporal.from_document(document))
     X = encoder.sample(rng, 8)
-    X[:4] = np.where(rng.random(X[:4].shape) < 0.7, np.minimum(X[:4, :1] % 3, encoder.upper), X[:4])  # requests that stay together
+    X[:4] = np.where(
+        rng.random(X[:4].shape) < 0.7, np.minimum(X[:4, :1] % 3, encoder.upper), X[:4]
+    )  # requests that stay together
     return encoder, np.concatenate((X, encoder.vary(rng, X, X[::-1].copy())))
 
 
@@ -30,8 +34,14 @@ def by_hand(encoder, genes: np.ndarray) -> set[frozenset[int]]:
     n = len(t.duration)
     for i in np.flatnonzero(encoder.served):
         for r in range(t.first[i], t.first[i + 1]):
-            graph.add_edge(("request", int(i)), ("location", int(t.place[t.legal[t.legal_first[i] + genes[n + r]]])))
-    return {frozenset(i for kind, i in component if kind == "request") for component in nx.connected_components(graph)}
+            graph.add_edge(
+                ("request", int(i)),
+                ("location", int(t.place[t.legal[t.legal_first[i] + genes[n + r]]])),
+            )
+    return {
+        frozenset(i for kind, i in component if kind == "request")
+        for component in nx.connected_components(graph)
+    }
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -39,15 +49,21 @@ def test_parts_are_the_components_and_add_up(seed):
     """Labels are those of the components, keys are equal where the requests are, values add up to those of the vector."""
     encoder, X = vectors(seed)
     n, parts = len(encoder.tables.duration), encoder.parts(X)
-    np.testing.assert_allclose(parts.values.sum(axis=1), encoder.evaluate(X)[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        parts.values.sum(axis=1), encoder.evaluate(X)[0], rtol=1e-9, atol=1e-12
+    )
     keys = defaultdict(set)
     for genes, label, key in zip(X, parts.label, parts.key, strict=True):
         assert (label[:n] >= 0).tolist() == encoder.served.tolist()
         np.testing.assert_array_equal(label[n:], label[encoder.tables.request])
-        assert {frozenset(np.flatnonzero(label[:n] == part).tolist()) for part in np.flatnonzero(key)} == by_hand(encoder, genes)
+        assert {
+            frozenset(np.flatnonzero(label[:n] == part).tolist()) for part in np.flatnonzero(key)
+        } == by_hand(encoder, genes)
         for part in np.flatnonzero(key):
             keys[int(key[part])].add(frozenset(np.flatnonzero(label[:n] == part).tolist()))
-    assert all(len(sets) == 1 for sets in keys.values()) and len({s for sets in keys.values() for s in sets}) == len(keys)
+    assert all(len(sets) == 1 for sets in keys.values()) and len(
+        {s for sets in keys.values() for s in sets}
+    ) == len(keys)
 
 
 def test_a_part_stands_in_for_one_of_the_same_requests():
@@ -59,16 +75,26 @@ def test_a_part_stands_in_for_one_of_the_same_requests():
         for _ in range(30):
             X = encoder.mutate(rng, X)
             n, parts = len(t.duration), encoder.parts(X)
-            pools = t.place[t.legal[t.legal_first[t.request] * encoder.served[t.request] + X[:, n:]]]
+            pools = t.place[
+                t.legal[t.legal_first[t.request] * encoder.served[t.request] + X[:, n:]]
+            ]
             for a, b in rng.integers(0, len(X), (20, 2)):
-                for p, q in np.argwhere((parts.key[a][:, None] == parts.key[b]) & (parts.key[a] > 0)[:, None]):
+                for p, q in np.argwhere(
+                    (parts.key[a][:, None] == parts.key[b]) & (parts.key[a] > 0)[:, None]
+                ):
                     mine, theirs = parts.label[a] == p, parts.label[b] == q
                     others = set(pools[a][~mine[n:] & encoder.served[t.request]].tolist())
-                    if a == b or others & set(pools[b][theirs[n:]].tolist()) or (X[a][mine] == X[b][mine]).all():
+                    if (
+                        a == b
+                        or others & set(pools[b][theirs[n:]].tolist())
+                        or (X[a][mine] == X[b][mine]).all()
+                    ):
                         continue
                     child = np.where(mine, X[b], X[a])
                     expected = parts.values[a].sum(axis=0) - parts.values[a, p] + parts.values[b, q]
-                    np.testing.assert_allclose(encoder.evaluate(child[None])[0][0], expected, rtol=1e-9, atol=1e-12)
+                    np.testing.assert_allclose(
+                        encoder.evaluate(child[None])[0][0], expected, rtol=1e-9, atol=1e-12
+                    )
                     exchanged += 1
     assert exchanged > 100
 

@@ -28,7 +28,9 @@ def test_a_pymoo_algorithm_of_ones_own(encoder):
     results = []
     for _ in range(2):
         problem = EncodedProblem(encoder)
-        algorithm = NSGA2(pop_size=20, sampling=Sample(), mating=Variation(), eliminate_duplicates=False)
+        algorithm = NSGA2(
+            pop_size=20, sampling=Sample(), mating=Variation(), eliminate_duplicates=False
+        )
         results.append(minimize(problem, algorithm, ("n_eval", 400), seed=4))
     np.testing.assert_array_equal(results[0].X, results[1].X)
     F, G = encoder.evaluate(results[0].X.astype(np.int64))
@@ -47,7 +49,9 @@ def test_a_jmetal_algorithm_of_ones_own(encoder):
 
     from placeopt.evolve.jmetal_adapter import BatchEvaluator, EncodedIntegerProblem
 
-    assert logging.getLogger().handlers == before or len(logging.getLogger().handlers) >= len(before)
+    assert logging.getLogger().handlers == before or len(logging.getLogger().handlers) >= len(
+        before
+    )
     problem = EncodedIntegerProblem(encoder)
     algorithm = NSGAII(
         problem=problem,

@@ -14,7 +14,9 @@ from placeopt.front import minimal
 def test_keeps_the_non_dominated_with_their_vectors(buffer):
     """Against all vectors at once; the first gene is the number of the vector."""
     rng = np.random.default_rng(buffer)
-    F = rng.random((400, 3)) - np.linspace(0, 0.5, 400)[:, None]  # later ones are better, so that rows are freed
+    F = (
+        rng.random((400, 3)) - np.linspace(0, 0.5, 400)[:, None]
+    )  # later ones are better, so that rows are freed
     X = np.stack([np.arange(400), rng.integers(0, 9, 400)], axis=1)
     archive = Archive(2, 3, buffer)
     for k in range(0, 400, 20):

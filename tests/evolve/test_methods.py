@@ -26,7 +26,9 @@ def problem() -> Temporal:
 @pytest.mark.parametrize("method", METHODS)
 def test_same_seed_same_front_for_any_number_of_jobs(problem, method):
     """Two runs, one with two jobs, give identical points; each value is the referee's and each plan feasible."""
-    one, two = (placeopt.solve(problem, method, evaluations=2400, seed=3, jobs=jobs) for jobs in (1, 2))
+    one, two = (
+        placeopt.solve(problem, method, evaluations=2400, seed=3, jobs=jobs) for jobs in (1, 2)
+    )
     assert one.points == two.points and one.bounds == two.bounds and len(one) > 20
     for point in one.points:
         verdict = problem.evaluate(point.plan)
@@ -41,7 +43,9 @@ def test_another_seed_another_front(problem, method):
     assert one.points != two.points
 
 
-@pytest.mark.parametrize("objectives", [["cost_usd"], ["latency_ms", "cost_usd"], ["interruption", "cost_usd"]])
+@pytest.mark.parametrize(
+    "objectives", [["cost_usd"], ["latency_ms", "cost_usd"], ["interruption", "cost_usd"]]
+)
 @pytest.mark.parametrize("method", ["greedy", "nsga2", "nsga3", "mspso", "moead"])
 def test_any_selection_of_objectives(problem, method, objectives):
     """One and two objectives work, in the order asked for."""
@@ -56,7 +60,9 @@ def test_any_selection_of_objectives(problem, method, objectives):
 def test_more_budget_never_worsens_the_archive(problem, method):
     """With one seed, the front of a longer run dominates at least as much."""
     parameters = {"points": None} if method.startswith("nsga") else {}
-    short, long = (placeopt.solve(problem, method, evaluations=n, seed=5, **parameters) for n in (1500, 4500))
+    short, long = (
+        placeopt.solve(problem, method, evaluations=n, seed=5, **parameters) for n in (1500, 4500)
+    )
     reference = short.reference()
     assert long.hypervolume(reference) >= short.hypervolume(reference) - 1e-12
 
@@ -67,7 +73,9 @@ def test_limits_and_absent_prices_are_honoured(method):
     document = Temporal.generate(2, requests=4, most_replicas=2).to_document()
     for k, offer in enumerate(document["offers"]):
         offer["max_instances"] = 3
-        offer[("on_demand_usd_per_hour", "reserved_usd_per_hour", "spot_usd_per_hour")[k % 3]] = None
+        offer[("on_demand_usd_per_hour", "reserved_usd_per_hour", "spot_usd_per_hour")[k % 3]] = (
+            None
+        )
     problem = Temporal.from_document(document)
     front = placeopt.solve(problem, method, evaluations=1200)
     assert len(front) > 0
@@ -127,7 +135,9 @@ def test_auto_is_exact_where_that_is_quick():
     assert {p.status for p in front.points} == {"optimal"} and front.runs[0].method == "bin-plans"
     document = small.to_document()
     document["offers"][0]["max_instances"] = 5
-    assert placeopt.solve(Temporal.from_document(document), evaluations=500).runs[0].method == "moead"
+    assert (
+        placeopt.solve(Temporal.from_document(document), evaluations=500).runs[0].method == "moead"
+    )
 
 
 def test_unknown_methods_and_parameters_are_named(problem):
@@ -145,13 +155,25 @@ def test_ensemble_keeps_provenance(problem):
     assert len({p.method for p in front.points}) >= 2
 
 
-@pytest.mark.skipif("PLACEOPT_DATA" not in os.environ, reason="PLACEOPT_DATA does not name the folder with the CNSM 2024 instance")
-@pytest.mark.parametrize(("method", "wide", "tight"), [("nsga3", 0.923, 0.766), ("moead", 0.933, 0.805)])
+@pytest.mark.skipif(
+    "PLACEOPT_DATA" not in os.environ,
+    reason="PLACEOPT_DATA does not name the folder with the CNSM 2024 instance",
+)
+@pytest.mark.parametrize(
+    ("method", "wide", "tight"), [("nsga3", 0.923, 0.766), ("moead", 0.933, 0.805)]
+)
 def test_hypervolume_on_the_papers_own_instance(method, wide, tight):
     """Median of seeds 1-3 at 50,000 evaluations, all points kept, hypervolume over the product of the reference."""
     folder = Path(os.environ["PLACEOPT_DATA"]) / "cnsm2024"
-    problem = from_document(cnsm_csv.read(folder / "Services.csv", folder / "AWS_EC2_Pricing.csv", folder / "AWS_EC2_Latency.csv"))
+    problem = from_document(
+        cnsm_csv.read(
+            folder / "Services.csv", folder / "AWS_EC2_Pricing.csv", folder / "AWS_EC2_Latency.csv"
+        )
+    )
     parameters = {"points": None} if method == "nsga3" else {}
-    fronts = [placeopt.solve(problem, method, evaluations=50_000, seed=seed, **parameters) for seed in (1, 2, 3)]
+    fronts = [
+        placeopt.solve(problem, method, evaluations=50_000, seed=seed, **parameters)
+        for seed in (1, 2, 3)
+    ]
     assert np.median([f.hypervolume(WIDE, plain=True) for f in fronts]) >= wide
     assert np.median([f.hypervolume(TIGHT, plain=True) for f in fronts]) >= tight

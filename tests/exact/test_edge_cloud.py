@@ -16,7 +16,12 @@ from placeopt.registry import METHODS
 def random_instance(seed: int) -> EdgeCloud:
     """A small instance at one of three loads."""
     rng = np.random.default_rng(seed)
-    sizes = {"applications": int(rng.integers(2, 9)), "near": int(rng.integers(2, 6)), "far": int(rng.integers(1, 3)), "cloud": 1}
+    sizes = {
+        "applications": int(rng.integers(2, 9)),
+        "near": int(rng.integers(2, 6)),
+        "far": int(rng.integers(1, 3)),
+        "cloud": 1,
+    }
     return EdgeCloud.generate(seed, load=float(rng.choice([0.4, 1.0, 2.0])), **sizes)
 
 
@@ -31,8 +36,20 @@ def test_no_method_finds_less_than_is_proven(seed):
     problem = random_instance(seed)
     proof = exact.bound(problem, problem.objectives, Budget(evaluations=2000), 0, parts=9)
     facts = proof.runs[0].parameters
-    names = ("greedy", "rollout", "lns", "price-guided", "moead", ("nsga2", "nsga3", "mspso")[seed % 3])
-    fronts = [METHODS[name].load("edge-cloud")(problem, problem.objectives, Budget(evaluations=1000), seed) for name in names]
+    names = (
+        "greedy",
+        "rollout",
+        "lns",
+        "price-guided",
+        "moead",
+        ("nsga2", "nsga3", "mspso")[seed % 3],
+    )
+    fronts = [
+        METHODS[name].load("edge-cloud")(
+            problem, problem.objectives, Budget(evaluations=1000), seed
+        )
+        for name in names
+    ]
     fronts.append(epsilon_constraint.run(problem, problem.objectives, Budget(seconds=3), grid=4))
     fronts.append(rollout.run(problem, problem.objectives, Budget(), horizon=float("inf"), parts=4))
     for front in fronts:
@@ -51,7 +68,9 @@ def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
     minimise = epsilon_constraint.ModelOracle.minimise
 
     def listen(self, objective, limits, **settings):
-        within = any(all(v <= limit for v, limit in zip(values, limits, strict=True)) for values in found)
+        within = any(
+            all(v <= limit for v, limit in zip(values, limits, strict=True)) for values in found
+        )
         asked.append((within, settings["start"] is not None and settings["start"].x is not None))
         answer = minimise(self, objective, limits, **settings)
         if answer.values is not None:
@@ -60,7 +79,9 @@ def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
 
     monkeypatch.setattr(epsilon_constraint.ModelOracle, "minimise", listen)
     front = epsilon_constraint.run(problem, problem.objectives, Budget(seconds=30), grid=6)
-    assert [given for _, given in asked] == [within for within, _ in asked] and sum(given for _, given in asked) >= 1
+    assert [given for _, given in asked] == [within for within, _ in asked] and sum(
+        given for _, given in asked
+    ) >= 1
     assert len(front) >= 3 and all(p.status == "optimal" or p.gap is not None for p in front.points)
 
 
@@ -72,8 +93,12 @@ def test_the_prices_do_not_depend_on_what_was_asked_before():
     problem, relaxations = EdgeCloud.generate(3, applications=200), []
     for weights in ((0.01,), (0.9, 0.01)):
         relaxation = Relaxation(problem)
-        relaxations.append([relaxation.ascend(w, Share(Budget(evaluations=60)), 40) for w in weights][-1])
-    assert relaxations[0].bound == relaxations[1].bound and np.array_equal(relaxations[0].price, relaxations[1].price)
+        relaxations.append(
+            [relaxation.ascend(w, Share(Budget(evaluations=60)), 40) for w in weights][-1]
+        )
+    assert relaxations[0].bound == relaxations[1].bound and np.array_equal(
+        relaxations[0].price, relaxations[1].price
+    )
 
 
 def test_prices_begin_near_where_they_end():
@@ -82,5 +107,8 @@ def test_prices_begin_near_where_they_end():
     from placeopt.heuristics.shares import Share
 
     problem = EdgeCloud.generate(1, applications=300, load=1.0)
-    early, late = (Relaxation(problem).ascend(0.01, Share(Budget(evaluations=10**6)), steps).bound for steps in (1, 200))
+    early, late = (
+        Relaxation(problem).ascend(0.01, Share(Budget(evaluations=10**6)), steps).bound
+        for steps in (1, 200)
+    )
     assert 0.95 * late < early <= late

@@ -36,11 +36,17 @@ class Listed:
         else:
             best = tuple(inside[inside[:, objective].argmin()].tolist())
             answer = Answer("optimal", best[objective], best, best, self.asked)
-        return answer if self.spoil is None else self.spoil(self.asked, answer, inside, objective, careful)
+        return (
+            answer
+            if self.spoil is None
+            else self.spoil(self.asked, answer, inside, objective, careful)
+        )
 
 
 def search(oracle, objectives, **options) -> Enumeration:
-    return enumerate_front(oracle, objectives[: oracle.vectors.shape[1]], options.pop("budget", Budget()), **options)
+    return enumerate_front(
+        oracle, objectives[: oracle.vectors.shape[1]], options.pop("budget", Budget()), **options
+    )
 
 
 def values(found: Enumeration) -> np.ndarray:
@@ -50,11 +56,16 @@ def values(found: Enumeration) -> np.ndarray:
 def proves(found: Enumeration, vectors) -> bool:
     """Whether every vector is weakly dominated by a bound."""
     slack = 1e-5 * (1 + np.abs(np.array(vectors)))
-    return all((found.bounds <= v + s).all(axis=1).any() for v, s in zip(np.array(vectors, dtype=float), slack, strict=True))
+    return all(
+        (found.bounds <= v + s).all(axis=1).any()
+        for v, s in zip(np.array(vectors, dtype=float), slack, strict=True)
+    )
 
 
 def clouds(most=12):
-    return st.integers(1, 4).flatmap(lambda m: st.lists(st.tuples(*[st.integers(0, most)] * m), min_size=1, max_size=40))
+    return st.integers(1, 4).flatmap(
+        lambda m: st.lists(st.tuples(*[st.integers(0, most)] * m), min_size=1, max_size=40)
+    )
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
@@ -89,7 +100,12 @@ def test_memory_saves_questions():
     points = solves = 0
     for _ in range(5):
         raw = rng.random((4000, 3)) ** 0.7
-        vectors = np.floor(2000 * raw / np.linalg.norm(raw, axis=1, keepdims=True) * (1 + 0.02 * rng.random((4000, 1))))
+        vectors = np.floor(
+            2000
+            * raw
+            / np.linalg.norm(raw, axis=1, keepdims=True)
+            * (1 + 0.02 * rng.random((4000, 1)))
+        )
         oracle = Listed(vectors[:250])
         found = search(oracle, WHOLE)
         assert values(found).tolist() == minimal(vectors[:250]).tolist()
@@ -144,14 +160,18 @@ def test_a_relaxation_gives_bounds_and_no_false_proofs(vectors, seed):
         if answer.claimed is None:
             return answer
         worse = tuple(float(v + rng.integers(0, 3)) for v in answer.claimed)
-        return Answer("optimal", answer.bound, None if rng.random() < 0.3 else worse, answer.claimed)
+        return Answer(
+            "optimal", answer.bound, None if rng.random() < 0.3 else worse, answer.claimed
+        )
 
     found = search(Listed(vectors, spoil=worsen), WHOLE)
     assert found.complete
     assert proves(found, vectors)
     for point in found.points:
         if found.gap(point.values, [True] * len(point.values)) is None:
-            assert not any((np.array(v) <= point.values).all() and tuple(v) != point.values for v in vectors)
+            assert not any(
+                (np.array(v) <= point.values).all() and tuple(v) != point.values for v in vectors
+            )
 
 
 def test_answers_that_took_too_long_are_asked_again_while_there_is_time():
@@ -196,7 +216,11 @@ def test_one_real_objective_is_the_main_one_and_the_front_is_complete():
     found = search(Listed(vectors), [WHOLE[0], REAL[1]])
     assert (found.main, found.complete) == (1, True)
     assert values(found).tolist() == minimal(vectors).tolist()
-    assert all(found.gap(p.values, [True, False]) in (None, 0.0) for p in found.points if list(p.values) in minimal(vectors).tolist())
+    assert all(
+        found.gap(p.values, [True, False]) in (None, 0.0)
+        for p in found.points
+        if list(p.values) in minimal(vectors).tolist()
+    )
 
 
 def test_grid_on_whole_values():

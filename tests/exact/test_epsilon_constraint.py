@@ -47,7 +47,13 @@ def tiny(seed: int) -> Temporal:
         request["replicas"] = 2
     offers = []
     for location in "ab":
-        offer = {"location": location, "size": "m", "cpu_cores": int(rng.integers(3, 7)), "memory_gib": 5.0, "max_instances": None}
+        offer = {
+            "location": location,
+            "size": "m",
+            "cpu_cores": int(rng.integers(3, 7)),
+            "memory_gib": 5.0,
+            "max_instances": None,
+        }
         lowest = {"on_demand_usd_per_hour": 30, "reserved_usd_per_hour": 15, "spot_usd_per_hour": 5}
         prices = {key: rng.integers(low, low + 20) for key, low in lowest.items()}
         absent = rng.choice([*prices, "none"], p=[0.2, 0.2, 0.2, 0.4])
@@ -58,9 +64,19 @@ def tiny(seed: int) -> Temporal:
             offer["max_instances"] = int(rng.integers(1, 3))
         offers.append(offer)
     near, far = (sorted(rng.integers(1, 400, 2).tolist()) for _ in range(2))
-    latency = {"a": {"a": near[0] / 10, "b": near[1] / 10}, "b": {"a": far[1] / 10, "b": far[0] / 10}}
-    document = {"problem": "temporal", "name": f"tiny{seed}", "horizon_slots": 4 if count == 3 else int(rng.integers(4, 6)), "latency_ms": latency}
-    return Temporal.from_document(document | {"slot_hours": 0.5, "offers": offers, "requests": requests})
+    latency = {
+        "a": {"a": near[0] / 10, "b": near[1] / 10},
+        "b": {"a": far[1] / 10, "b": far[0] / 10},
+    }
+    document = {
+        "problem": "temporal",
+        "name": f"tiny{seed}",
+        "horizon_slots": 4 if count == 3 else int(rng.integers(4, 6)),
+        "latency_ms": latency,
+    }
+    return Temporal.from_document(
+        document | {"slot_hours": 0.5, "offers": offers, "requests": requests}
+    )
 
 
 def partitions(items):
@@ -78,17 +94,32 @@ def partitions(items):
 def brute_force(problem: Temporal) -> set[tuple[Fraction, ...]]:
     """All vectors of all plans, by trying them: starts, partitions of the replicas, offer and pricing of every part."""
     requests, offers, horizon = problem.requests, problem.offers, problem.horizon_slots
-    exact = {id(o): {p: None if o.price(p) is None else Fraction(str(o.price(p))) for p in ("on-demand", "reserved", "spot")} for o in offers}
-    shares = [list(p) for p in partitions([k for k, r in enumerate(requests) for _ in range(r.replicas)])]
+    exact = {
+        id(o): {
+            p: None if o.price(p) is None else Fraction(str(o.price(p)))
+            for p in ("on-demand", "reserved", "spot")
+        }
+        for o in offers
+    }
+    shares = [
+        list(p) for p in partitions([k for k, r in enumerate(requests) for _ in range(r.replicas)])
+    ]
     parts = {tuple(block) for share in shares for block in share}
     vectors = set()
     for starts in itertools.product(*(range(horizon - r.duration_slots + 1) for r in requests)):
-        running = [set(range(s, s + r.duration_slots)) for s, r in zip(starts, requests, strict=True)]
-        choices = {part: hosts(part, requests, offers, running, horizon, exact, problem) for part in parts}
+        running = [
+            set(range(s, s + r.duration_slots)) for s, r in zip(starts, requests, strict=True)
+        ]
+        choices = {
+            part: hosts(part, requests, offers, running, horizon, exact, problem) for part in parts
+        }
         for share in shares:
             for chosen in itertools.product(*(choices[tuple(block)] for block in share)):
                 counts = [sum(choice[0] == j for choice in chosen) for j in range(len(offers))]
-                if all(o.max_instances is None or n <= o.max_instances for o, n in zip(offers, counts, strict=True)):
+                if all(
+                    o.max_instances is None or n <= o.max_instances
+                    for o, n in zip(offers, counts, strict=True)
+                ):
                     vectors.add(vector(share, chosen, requests, offers, problem))
     return vectors
 
@@ -99,7 +130,11 @@ def hosts(part, requests, offers, running, horizon, exact, problem):
     busy = set().union(*(running[k] for k in part))
     for j, offer in enumerate(offers):
         for resource in ("cpu_cores", "memory_gib"):
-            if any(sum(getattr(requests[k], resource) for k in part if t in running[k]) > getattr(offer, resource) for t in busy):
+            if any(
+                sum(getattr(requests[k], resource) for k in part if t in running[k])
+                > getattr(offer, resource)
+                for t in busy
+            ):
                 break
         else:
             for pricing, price in exact[id(offer)].items():
@@ -114,7 +149,10 @@ def vector(share, chosen, requests, offers, problem):
     for block, (j, pricing, price) in zip(share, chosen, strict=True):
         cost += price
         for k in block:
-            latency[k] = max(latency[k], Fraction(str(problem.latency_ms[requests[k].origin][offers[j].location])))
+            latency[k] = max(
+                latency[k],
+                Fraction(str(problem.latency_ms[requests[k].origin][offers[j].location])),
+            )
             if pricing == "spot":
                 interruption += Fraction(str(offers[j].spot_interruption)) / requests[k].replicas
     return sum(latency) / len(requests), cost, interruption / len(requests)
@@ -123,11 +161,17 @@ def vector(share, chosen, requests, offers, problem):
 def nondominated(vectors, columns=(0, 1, 2)):
     """The vectors that no other one beats, compared exactly, one by one."""
     cut = {tuple(v[c] for c in columns) for v in vectors}
-    return sorted(v for v in cut if not any(w != v and all(a <= b for a, b in zip(w, v, strict=True)) for w in cut))
+    return sorted(
+        v
+        for v in cut
+        if not any(w != v and all(a <= b for a, b in zip(w, v, strict=True)) for w in cut)
+    )
 
 
 def same(front, truth):
-    return len(front) == len(truth) and np.allclose(front.values, np.array(truth, dtype=float), rtol=1e-12, atol=1e-12)
+    return len(front) == len(truth) and np.allclose(
+        front.values, np.array(truth, dtype=float), rtol=1e-12, atol=1e-12
+    )
 
 
 TRUTH: dict[int, list] = {}
@@ -205,7 +249,13 @@ def changed(problem, **offer):
 def test_max_instances_and_absent_prices_bind():
     free = changed(tiny(14), max_instances=None)
     one = changed(free, max_instances=1)
-    dear = changed(free, spot_usd_per_hour=None, spot_interruption=None, reserved_usd_per_hour=None, on_demand_usd_per_hour=0.4)
+    dear = changed(
+        free,
+        spot_usd_per_hour=None,
+        spot_interruption=None,
+        reserved_usd_per_hour=None,
+        on_demand_usd_per_hour=0.4,
+    )
     truths = [nondominated(brute_force(p)) for p in (free, one, dear)]
     assert truths[0] != truths[1] != truths[2]
     for problem, truth in zip((free, one, dear), truths, strict=True):
@@ -244,7 +294,13 @@ def test_fewer_copies_prove_nothing():
 
 def bounded(front, truth):
     """Whether every true point is weakly dominated by a bound, up to the last bit."""
-    return all(any(all(b <= float(v) * (1 + 1e-12) for b, v in zip(bound, point, strict=True)) for bound in front.bounds) for point in truth)
+    return all(
+        any(
+            all(b <= float(v) * (1 + 1e-12) for b, v in zip(bound, point, strict=True))
+            for bound in front.bounds
+        )
+        for point in truth
+    )
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.4, 1.0])
@@ -277,7 +333,9 @@ def test_a_model_that_is_too_large_is_not_built():
     problem = Temporal.generate(seed=1, requests=50)
     begun = time.perf_counter()
     front = answer(problem, seconds=1.0)
-    assert time.perf_counter() - begun < 20  # compiling the greedy kernels for the first time included
+    assert (
+        time.perf_counter() - begun < 20
+    )  # compiling the greedy kernels for the first time included
     assert len(front) > 0
     assert "coefficients" in front.runs[0].parameters["note"]
     assert not front.runs[0].completed
@@ -343,7 +401,11 @@ def test_grid():
     truth = nondominated(truth_of(14))
     assert bounded(front, truth)
     assert front.runs[0].solver_calls <= 9 + 9
-    assert all(any(np.allclose(p.values, np.array(t, dtype=float), rtol=1e-12) for t in truth) or p.status == "bounded" for p in front.points)
+    assert all(
+        any(np.allclose(p.values, np.array(t, dtype=float), rtol=1e-12) for t in truth)
+        or p.status == "bounded"
+        for p in front.points
+    )
 
 
 def test_objectives_of_very_fine_steps_are_real_valued():
@@ -361,12 +423,21 @@ def test_objectives_of_very_fine_steps_are_real_valued():
 
 
 def solve_with(problem, **hooks):
-    return solve_model(problem, temporal.build(problem), Hooks(temporal.extract, **hooks), problem.objectives, Budget(seconds=60))
+    return solve_model(
+        problem,
+        temporal.build(problem),
+        Hooks(temporal.extract, **hooks),
+        problem.objectives,
+        Budget(seconds=60),
+    )
 
 
 def test_plans_that_do_not_validate_are_not_proven():
     problem = tiny(3)
-    front = solve_with(problem, validate=lambda problem, plan: all(i["pricing"] != "spot" for i in plan["instances"]))
+    front = solve_with(
+        problem,
+        validate=lambda problem, plan: all(i["pricing"] != "spot" for i in plan["instances"]),
+    )
     assert same(front, nondominated(truth_of(3)))
     for point in front.points:
         spot = any(i["pricing"] == "spot" for i in point.plan["instances"])

@@ -33,7 +33,9 @@ def brute(problem: MultiCluster, weights: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", range(4))
 def test_optimum_against_all_sequences(semantics: str, seed: int) -> None:
     """Every strategy; with few histories kept, the bound still holds; the plan is the reward's."""
-    problem = MultiCluster.generate(seed, semantics=semantics, clusters=3, requests=4, most_replicas=14)
+    problem = MultiCluster.generate(
+        seed, semantics=semantics, clusters=3, requests=4, most_replicas=14
+    )
     for row in STRATEGIES.values():
         weights = np.array(row)
         best = brute(problem, weights)
@@ -46,12 +48,17 @@ def test_optimum_against_all_sequences(semantics: str, seed: int) -> None:
 @pytest.mark.parametrize("semantics", ["fixed", "published"])
 def test_no_reward_exceeds_the_optimistic_one(semantics: str) -> None:
     """Whatever is done, step by step."""
-    problem, rng = MultiCluster.generate(3, semantics=semantics, requests=40, most_replicas=20), np.random.default_rng(0)
+    problem, rng = (
+        MultiCluster.generate(3, semantics=semantics, requests=40, most_replicas=20),
+        np.random.default_rng(0),
+    )
     stream = Stream.of(problem, 50)
     stream.reset()
     for t in range(40):
         for row in STRATEGIES.values():
-            assert (stream.parts @ np.array(row))[stream.masks].max() <= optimistic(problem, np.array(row))[t] + 1e-12
+            assert (stream.parts @ np.array(row))[stream.masks].max() <= optimistic(
+                problem, np.array(row)
+            )[t] + 1e-12
         stream.step(np.where(stream.masks, rng.random(stream.masks.shape), -1).argmax(axis=1))
 
 
@@ -64,7 +71,9 @@ def test_hindsight_is_not_below_any_policy() -> None:
     for name, row in STRATEGIES.items():
         stream = Stream.of(problem)
         stream.reset()
-        earned = policies.play(stream, policies.of("myopic", row), np.random.default_rng(0)) @ np.array(row)
+        earned = policies.play(
+            stream, policies.of("myopic", row), np.random.default_rng(0)
+        ) @ np.array(row)
         assert earned[0] - 1e-9 <= facts[name]["reward"] <= facts[name]["bound"] + 1e-9
     assert all(p.status == "heuristic" for p in front.points)
 

@@ -20,7 +20,12 @@ def tiny(seed: int, most: int = 5) -> RollingUpdate:
     """Return an instance of a few microservices on 3 or 4 nodes of two sizes and several prices; some grow, some shrink."""
     rng = np.random.default_rng(seed)
     nodes = [
-        {"name": f"n{k}", "cluster": f"c{rng.integers(2)}", "cpu_millicores": int(rng.choice([8, 10])), "memory_mib": int(rng.choice([9, 100]))}
+        {
+            "name": f"n{k}",
+            "cluster": f"c{rng.integers(2)}",
+            "cpu_millicores": int(rng.choice([8, 10])),
+            "memory_mib": int(rng.choice([9, 100])),
+        }
         | {"price": float(rng.choice([0.0, 1.0, 1.0, 1.5])), "drain": bool(rng.random() < 0.05)}
         for k in range(int(rng.integers(3, 5)))
     ]
@@ -38,13 +43,32 @@ def tiny(seed: int, most: int = 5) -> RollingUpdate:
         {
             "name": "b",
             "microservices": services[half:],
-            "flows": [{"from": f"m{half}", "to": f"m{half + 1}", "max_latency_ms": float(rng.choice([10, 90]))}],
+            "flows": [
+                {
+                    "from": f"m{half}",
+                    "to": f"m{half + 1}",
+                    "max_latency_ms": float(rng.choice([10, 90])),
+                }
+            ],
         },
     ]
     if rng.random() < 0.2:
-        applications[0] |= {"reschedulable": False, "microservices": [{k: v for k, v in m.items() if k[:3] != "new"} for m in services[:half]]}
-    document = {"problem": "rolling-update", "name": "tiny", "nodes": nodes, "applications": applications}
-    return RollingUpdate.from_document(document | {"cluster_latency_ms": {"c0": {"c1": 50.0}}, "semantics": ("stay", "strict")[seed % 2]})
+        applications[0] |= {
+            "reschedulable": False,
+            "microservices": [
+                {k: v for k, v in m.items() if k[:3] != "new"} for m in services[:half]
+            ],
+        }
+    document = {
+        "problem": "rolling-update",
+        "name": "tiny",
+        "nodes": nodes,
+        "applications": applications,
+    }
+    return RollingUpdate.from_document(
+        document
+        | {"cluster_latency_ms": {"c0": {"c1": 50.0}}, "semantics": ("stay", "strict")[seed % 2]}
+    )
 
 
 class Exhaustive:
@@ -53,7 +77,9 @@ class Exhaustive:
     def __init__(self, problem: RollingUpdate, most_starts: int):
         self.problem, self.a, self.most = problem, problem.arrays, most_starts
         self.home = tuple(self.a.home.tolist())
-        self.labels: dict[Any, list[tuple[int, int]]] = {(self.home, (False,) * len(self.home)): [(0, 0)]}
+        self.labels: dict[Any, list[tuple[int, int]]] = {
+            (self.home, (False,) * len(self.home)): [(0, 0)]
+        }
 
     def front(self) -> list[list[float]]:
         """Return the non-dominated (cost, starts, stops)."""
@@ -69,8 +95,14 @@ class Exhaustive:
             for more_starts, more_stops, after in self._next(*state):
                 label = (starts + more_starts, stops + more_stops)
                 known = self.labels.setdefault(after, [])
-                if label[0] <= self.most and label[1] <= 2 and not any(x <= label[0] and y <= label[1] for x, y in known):
-                    self.labels[after] = [(x, y) for x, y in known if x < label[0] or y < label[1]] + [label]
+                if (
+                    label[0] <= self.most
+                    and label[1] <= 2
+                    and not any(x <= label[0] and y <= label[1] for x, y in known)
+                ):
+                    self.labels[after] = [
+                        (x, y) for x, y in known if x < label[0] or y < label[1]
+                    ] + [label]
                     heapq.heappush(heap, (*label, after))
         return minimal(sorted(found)).tolist() if found else []
 
@@ -88,11 +120,19 @@ class Exhaustive:
                 yield 0, 1, ((*where[:m], -1, *where[m + 1 :]), renewed)
             for n in [self.home[m]] if self.a.pinned[m] else range(len(room)):
                 if not self.a.drain[n] and (self.a.new[m] <= room[n]).all():
-                    yield 1, 0, ((*where[:m], n, *where[m + 1 :]), (*renewed[:m], True, *renewed[m + 1 :]))
+                    yield (
+                        1,
+                        0,
+                        ((*where[:m], n, *where[m + 1 :]), (*renewed[:m], True, *renewed[m + 1 :])),
+                    )
 
     def _cost(self, where: Any, renewed: Any) -> float | None:
         a = self.a
-        if min(where) < 0 or (self._load(where, renewed) > a.capacity).any() or a.drain[list(where)].any():
+        if (
+            min(where) < 0
+            or (self._load(where, renewed) > a.capacity).any()
+            or a.drain[list(where)].any()
+        ):
             return None
         if (a.mandatory & ~np.array(renewed)).any():
             return None
@@ -196,5 +236,9 @@ def test_moves_that_do_not_pay_are_left_out() -> None:
     every = [p.values for p in run(problem).points]
     kept = [p.values for p in run(problem, min_saving_per_move=0.5, max_moves=10).points]
     some = [v for v in every if v[1] <= 10]
-    assert kept == [v for v in some if all(w[0] - v[0] >= 0.5 * (v[1] - w[1]) for w in some if w[1] < v[1])]
-    assert [p.values for p in run(problem, ["node_cost"], max_moves=8).points] == [min(v[:1] for v in every if v[1] <= 8)]
+    assert kept == [
+        v for v in some if all(w[0] - v[0] >= 0.5 * (v[1] - w[1]) for w in some if w[1] < v[1])
+    ]
+    assert [p.values for p in run(problem, ["node_cost"], max_moves=8).points] == [
+        min(v[:1] for v in every if v[1] <= 8)
+    ]

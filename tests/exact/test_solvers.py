@@ -28,7 +28,16 @@ def random_program(seed: int) -> Program:
     rows, columns = 4, 5
     A = rng.integers(-2, 7, (rows, columns)).astype(float)
     lower = np.where(rng.random(rows) < 0.3, 3.0, -np.inf)
-    return Program(rng.integers(-9, 9, columns), sp.csc_matrix(A), lower, rng.integers(2, 15, rows), 0, 2, True, offset=0.5)
+    return Program(
+        rng.integers(-9, 9, columns),
+        sp.csc_matrix(A),
+        lower,
+        rng.integers(2, 15, rows),
+        0,
+        2,
+        True,
+        offset=0.5,
+    )
 
 
 def by_enumeration(program: Program) -> float:
@@ -43,7 +52,15 @@ def hard_program() -> Program:
     rng = np.random.default_rng(1)
     A = sp.random(1500, 2500, 0.02, format="csc", random_state=1)
     A.data = np.ceil(A.data * 20)
-    return Program(-np.ceil(rng.random(2500) * 30), A, -np.inf, np.asarray(A.sum(axis=1)).ravel() // 3, 0, 1, True)
+    return Program(
+        -np.ceil(rng.random(2500) * 30),
+        A,
+        -np.inf,
+        np.asarray(A.sum(axis=1)).ravel() // 3,
+        0,
+        1,
+        True,
+    )
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -137,7 +154,11 @@ def test_a_solver_that_fails_is_asked_again(monkeypatch, wrong):
     faulty = Faulty(2, wrong)
     monkeypatch.setitem(solvers.ENGINES, "highs", faulty)
     outcome = solve(program)
-    assert (outcome.status, outcome.attempts, outcome.objective) == ("optimal", 3, by_enumeration(program))
+    assert (outcome.status, outcome.attempts, outcome.objective) == (
+        "optimal",
+        3,
+        by_enumeration(program),
+    )
     assert [s.presolve for s in faulty.asked] == [True, False, True]
 
 
@@ -178,7 +199,9 @@ def test_duals_and_session():
     assert session.solve().objective == pytest.approx(5)
     session.add_columns([0.5], sp.csc_matrix([[0.0], [1.0]]))
     changed = session.solve()
-    assert changed.objective == pytest.approx(solve(session.program).objective) == pytest.approx(3.5)
+    assert (
+        changed.objective == pytest.approx(solve(session.program).objective) == pytest.approx(3.5)
+    )
     assert changed.row_duals @ [4, 5] == pytest.approx(3.5)
     session.add_rows(sp.csr_matrix([[0.0, 0.0, 1.0, 1.0]]), -np.inf, 3.0)
     assert session.solve().objective == pytest.approx(solve(session.program).objective)
@@ -192,7 +215,9 @@ def test_duals_and_session():
 
 def test_a_session_survives_an_error(monkeypatch):
     session = Session(random_program(FEASIBLE))
-    monkeypatch.setattr(engines.HighsEngine, "reply", lambda self: Reply("error", message="Solve error"))
+    monkeypatch.setattr(
+        engines.HighsEngine, "reply", lambda self: Reply("error", message="Solve error")
+    )
     with pytest.raises(SolverError):
         session.solve()
     monkeypatch.undo()

@@ -29,30 +29,60 @@ from placeopt.problems.temporal import Temporal
 PLACES = ("north", "south")
 
 
-def tiny(seed: int, *, requests: int = 2, replicas: int = 2, horizon: int = 4, offers: int = 3, **changes: Any) -> Temporal:
+def tiny(
+    seed: int,
+    *,
+    requests: int = 2,
+    replicas: int = 2,
+    horizon: int = 4,
+    offers: int = 3,
+    **changes: Any,
+) -> Temporal:
     """Return a random instance small enough for brute force."""
     rng = np.random.default_rng(seed)
 
     def offer(k: int) -> dict[str, Any]:
-        prices = {"on_demand_usd_per_hour": 0.1 * int(rng.integers(3, 9)), "reserved_usd_per_hour": 0.1 * int(rng.integers(1, 6))}
+        prices = {
+            "on_demand_usd_per_hour": 0.1 * int(rng.integers(3, 9)),
+            "reserved_usd_per_hour": 0.1 * int(rng.integers(1, 6)),
+        }
         if rng.random() < 0.6:
-            prices |= {"spot_usd_per_hour": 0.1 * int(rng.integers(1, 4)), "spot_interruption": 0.05 * int(rng.integers(1, 4))}
+            prices |= {
+                "spot_usd_per_hour": 0.1 * int(rng.integers(1, 4)),
+                "spot_interruption": 0.05 * int(rng.integers(1, 4)),
+            }
         if rng.random() < 0.3:
             del prices["reserved_usd_per_hour" if rng.random() < 0.5 else "on_demand_usd_per_hour"]
         prices = {name: round(value, 2) for name, value in prices.items()}
-        return {"location": PLACES[k % 2], "size": f"s{k}", "cpu_cores": int(rng.integers(3, 7)), "memory_gib": int(rng.integers(3, 7)), **prices}
+        return {
+            "location": PLACES[k % 2],
+            "size": f"s{k}",
+            "cpu_cores": int(rng.integers(3, 7)),
+            "memory_gib": int(rng.integers(3, 7)),
+            **prices,
+        }
 
     def request(k: int) -> dict[str, Any]:
         return {
-            "name": f"r{k}", "cpu_cores": int(rng.integers(1, 4)), "memory_gib": int(rng.integers(1, 4)), "origin": PLACES[int(rng.integers(2))],
-            "duration_slots": int(rng.integers(1, horizon)), "replicas": int(rng.integers(1, replicas + 1)),
-        }  # fmt: skip
+            "name": f"r{k}",
+            "cpu_cores": int(rng.integers(1, 4)),
+            "memory_gib": int(rng.integers(1, 4)),
+            "origin": PLACES[int(rng.integers(2))],
+            "duration_slots": int(rng.integers(1, horizon)),
+            "replicas": int(rng.integers(1, replicas + 1)),
+        }
 
-    latency = {a: {b: 1.5 if a == b else float(rng.integers(5, 30)) for b in PLACES} for a in PLACES}
+    latency = {
+        a: {b: 1.5 if a == b else float(rng.integers(5, 30)) for b in PLACES} for a in PLACES
+    }
     document = {
-        "problem": "temporal", "name": f"tiny-{seed}", "horizon_slots": horizon, "latency_ms": latency,
-        "offers": [offer(k) for k in range(offers)], "requests": [request(k) for k in range(requests)],
-    }  # fmt: skip
+        "problem": "temporal",
+        "name": f"tiny-{seed}",
+        "horizon_slots": horizon,
+        "latency_ms": latency,
+        "offers": [offer(k) for k in range(offers)],
+        "requests": [request(k) for k in range(requests)],
+    }
     return Temporal.from_document(document | changes)
 
 
@@ -69,7 +99,12 @@ def partitions(items: list[Any]) -> Any:
 
 def all_values(problem: Temporal) -> np.ndarray:
     """Return the referee's values of every plan that there is."""
-    leases = [(o.location, o.size, p) for o in problem.offers for p in ("on-demand", "reserved", "spot") if o.price(p) is not None]
+    leases = [
+        (o.location, o.size, p)
+        for o in problem.offers
+        for p in ("on-demand", "reserved", "spot")
+        if o.price(p) is not None
+    ]
     items = [(r.name, q) for r in problem.requests for q in range(r.replicas)]
     starts = [range(problem.horizon_slots - r.duration_slots + 1) for r in problem.requests]
     seen, found = set(), []
@@ -79,9 +114,17 @@ def all_values(problem: Temporal) -> np.ndarray:
             continue
         seen.add(key)
         for chosen in itertools.product(leases, repeat=len(groups)):
-            machines = [{"location": a, "size": b, "pricing": p, "replicas": g} for (a, b, p), g in zip(chosen, groups, strict=True)]
+            machines = [
+                {"location": a, "size": b, "pricing": p, "replicas": g}
+                for (a, b, p), g in zip(chosen, groups, strict=True)
+            ]
             for begin in itertools.product(*starts):
-                verdict = problem.evaluate({"starts": {r.name: a for r, a in zip(problem.requests, begin, strict=True)}, "instances": machines})
+                verdict = problem.evaluate(
+                    {
+                        "starts": {r.name: a for r, a in zip(problem.requests, begin, strict=True)},
+                        "instances": machines,
+                    }
+                )
                 if verdict.feasible:
                     found.append(verdict.values)
     return np.array(found)
@@ -112,13 +155,24 @@ def by_starts(problem: Temporal) -> np.ndarray:
     replicas = tuple(r.replicas for r in problem.requests)
     sets = [s for s in itertools.product(*(range(r + 1) for r in replicas)) if any(s)]
     starts = [range(problem.horizon_slots - r.duration_slots + 1) for r in problem.requests]
-    found = {vector for begin in itertools.product(*starts) for vector in _parted(problem, begin, sets, replicas)}
+    found = {
+        vector
+        for begin in itertools.product(*starts)
+        for vector in _parted(problem, begin, sets, replicas)
+    }
     return minimal(np.array(sorted(found)))
 
 
-def _parted(problem: Temporal, begin: tuple[int, ...], sets: list[tuple[int, ...]], replicas: tuple[int, ...]) -> set[tuple[float, ...]]:
+def _parted(
+    problem: Temporal,
+    begin: tuple[int, ...],
+    sets: list[tuple[int, ...]],
+    replicas: tuple[int, ...],
+) -> set[tuple[float, ...]]:
     hosts = {s: options for s in sets if (options := _hosts(problem, begin, s))}
-    states: dict[tuple[int, ...], set[tuple[Any, ...]]] = {replicas: {((0.0,) * len(replicas), 0.0, 0.0)}}
+    states: dict[tuple[int, ...], set[tuple[Any, ...]]] = {
+        replicas: {((0.0,) * len(replicas), 0.0, 0.0)}
+    }
     for left in sorted(itertools.product(*(range(r + 1) for r in replicas)), key=sum, reverse=True):
         first = next((i for i, n in enumerate(left) if n), None)
         labels = states.get(left, set())
@@ -133,12 +187,19 @@ def _parted(problem: Temporal, begin: tuple[int, ...], sets: list[tuple[int, ...
             for *worst, cost, share in kept:
                 for latency, price, spot in options:
                     farther = tuple(max(w, x) for w, x in zip(worst, latency, strict=True))
-                    states.setdefault(rest, set()).add((farther, round(cost + price, 6), round(share + spot, 9)))
+                    states.setdefault(rest, set()).add(
+                        (farther, round(cost + price, 6), round(share + spot, 9))
+                    )
     count = len(replicas)
-    return {(round(sum(worst) / count, 6), cost, round(share / count, 9)) for worst, cost, share in states.get((0,) * count, set())}
+    return {
+        (round(sum(worst) / count, 6), cost, round(share / count, 9))
+        for worst, cost, share in states.get((0,) * count, set())
+    }
 
 
-def _hosts(problem: Temporal, begin: tuple[int, ...], counts: tuple[int, ...]) -> list[tuple[tuple[float, ...], float, float]]:
+def _hosts(
+    problem: Temporal, begin: tuple[int, ...], counts: tuple[int, ...]
+) -> list[tuple[tuple[float, ...], float, float]]:
     """Return (latency of each request, cost, interruption) of every lease that can host a set at these starts."""
     load, busy = np.zeros((problem.horizon_slots, 2)), np.zeros(problem.horizon_slots, dtype=bool)
     for n, a, r in zip(counts, begin, problem.requests, strict=True):
@@ -147,7 +208,10 @@ def _hosts(problem: Temporal, begin: tuple[int, ...], counts: tuple[int, ...]) -
             busy[a : a + r.duration_slots] = True
     options = []
     for offer in problem.offers:
-        reach = [problem.latency_ms[r.origin].get(offer.location) if n else 0.0 for n, r in zip(counts, problem.requests, strict=True)]
+        reach = [
+            problem.latency_ms[r.origin].get(offer.location) if n else 0.0
+            for n, r in zip(counts, problem.requests, strict=True)
+        ]
         if (load > (offer.cpu_cores, offer.memory_gib)).any() or None in reach:
             continue
         for pricing in ("on-demand", "reserved", "spot"):
@@ -155,11 +219,22 @@ def _hosts(problem: Temporal, begin: tuple[int, ...], counts: tuple[int, ...]) -
             if price is not None:
                 slots = problem.horizon_slots if pricing == "reserved" else int(busy.sum())
                 rate = (offer.spot_interruption or 0.0) if pricing == "spot" else 0.0
-                options.append((tuple(reach), price * slots, sum(n * rate / r.replicas for n, r in zip(counts, problem.requests, strict=True))))
+                options.append(
+                    (
+                        tuple(reach),
+                        price * slots,
+                        sum(
+                            n * rate / r.replicas
+                            for n, r in zip(counts, problem.requests, strict=True)
+                        ),
+                    )
+                )
     return options
 
 
-@pytest.mark.parametrize(("seed", "replicas"), [(16, 2), (25, 2), (80, 2), (105, 3), (131, 3), (3, 2), (4, 3)])
+@pytest.mark.parametrize(
+    ("seed", "replicas"), [(16, 2), (25, 2), (80, 2), (105, 3), (131, 3), (3, 2), (4, 3)]
+)
 def test_front_is_exact_where_machines_must_agree_on_starts(seed: int, replicas: int) -> None:
     """Against an oracle that loops over all starts; in the first five a point of the relaxed front cannot be scheduled."""
     problem = tiny(seed, requests=3, replicas=replicas, horizon=5)
@@ -171,7 +246,15 @@ def test_front_is_exact_where_machines_must_agree_on_starts(seed: int, replicas:
     assert all(problem.evaluate(p.plan).feasible for p in front.points)
 
 
-@pytest.mark.parametrize("names", [["cost_usd"], ["cost_usd", "latency_ms"], ["interruption", "cost_usd"], ["interruption", "latency_ms"]])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["cost_usd"],
+        ["cost_usd", "latency_ms"],
+        ["interruption", "cost_usd"],
+        ["interruption", "latency_ms"],
+    ],
+)
 def test_any_objectives(names: list[str]) -> None:
     """Leaving goals out gives the front of the others, in the order asked for."""
     for seed in (1, 16):
@@ -216,15 +299,31 @@ def test_common_starts_are_found_where_there_are_any(seed: int) -> None:
     def good(begin: tuple[int, ...]) -> bool:
         for row, room, most in zip(counts, capacity, window, strict=True):
             members = np.flatnonzero(row)
-            if len(members) > 1 and max(begin[i] + durations[i] for i in members) - min(begin[i] for i in members) > most:
+            if (
+                len(members) > 1
+                and max(begin[i] + durations[i] for i in members) - min(begin[i] for i in members)
+                > most
+            ):
                 return False
             for t in range(horizon):
-                if (sum((row[i] * demands[i] for i in members if begin[i] <= t < begin[i] + durations[i]), np.zeros(2)) > room).any():
+                if (
+                    sum(
+                        (
+                            row[i] * demands[i]
+                            for i in members
+                            if begin[i] <= t < begin[i] + durations[i]
+                        ),
+                        np.zeros(2),
+                    )
+                    > room
+                ).any():
                     return False
         return True
 
     status, starts = common_starts(counts, demands, durations, capacity, window, horizon)
-    exists = any(good(begin) for begin in itertools.product(*(range(horizon - d + 1) for d in durations)))
+    exists = any(
+        good(begin) for begin in itertools.product(*(range(horizon - d + 1) for d in durations))
+    )
     assert status == int(exists)
     assert not exists or good(tuple(starts.tolist()))
 
@@ -234,7 +333,11 @@ def test_common_starts_are_found_where_there_are_any(seed: int) -> None:
 def test_knapsack(seed: int) -> None:
     """Against all counts; the counts returned are worth what is said, and fit."""
     rng = np.random.default_rng(seed)
-    demands, most, capacity = rng.integers(0, 4, size=(4, 2)), rng.integers(1, 3, size=4), rng.integers(2, 8, size=2)
+    demands, most, capacity = (
+        rng.integers(0, 4, size=(4, 2)),
+        rng.integers(1, 3, size=4),
+        rng.integers(2, 8, size=2),
+    )
     value, setup = rng.random(4) * 3 - 0.5, rng.random(4)
     packing = Knapsack(demands, most, capacity)
     best, counts = packing.best(value, setup)
@@ -242,7 +345,11 @@ def test_knapsack(seed: int) -> None:
     def worth(n: Any) -> float:
         return float(sum(q * v - f for q, v, f in zip(n, value, setup, strict=True) if q))
 
-    legal = [n for n in itertools.product(*(range(m + 1) for m in most)) if (np.array(n) @ demands <= capacity).all()]
+    legal = [
+        n
+        for n in itertools.product(*(range(m + 1) for m in most))
+        if (np.array(n) @ demands <= capacity).all()
+    ]
     assert packing.exact
     assert best == pytest.approx(max(map(worth, legal)))
     assert worth(counts) == pytest.approx(best)
@@ -290,7 +397,10 @@ def test_bounds_hold_for_whatever_is_feasible(seed: int) -> None:
     F, G = encoder.evaluate(X)
     for cells in (4, 30):
         front = bound(problem, problem.objectives, Budget(), 1, cells=cells)
-        assert len(front) >= 3 and all(p.values == problem.evaluate(p.plan).values and p.status in ("optimal", "bounded") for p in front.points)
+        assert len(front) >= 3 and all(
+            p.values == problem.evaluate(p.plan).values and p.status in ("optimal", "bounded")
+            for p in front.points
+        )
         assert dominated(np.array(front.bounds), F[G.sum(axis=1) == 0])
 
 
@@ -312,11 +422,33 @@ def test_bounds_hold_for_exact_fronts_and_limits() -> None:
 def test_limits_on_machines_raise_the_bound() -> None:
     """Two requests, one cheap machine: the second must lease the dear one."""
     offers = [
-        {"location": "north", "size": "cheap", "cpu_cores": 2, "memory_gib": 2, "on_demand_usd_per_hour": 0.1, "max_instances": 1},
-        {"location": "north", "size": "dear", "cpu_cores": 2, "memory_gib": 2, "on_demand_usd_per_hour": 1.0},
+        {
+            "location": "north",
+            "size": "cheap",
+            "cpu_cores": 2,
+            "memory_gib": 2,
+            "on_demand_usd_per_hour": 0.1,
+            "max_instances": 1,
+        },
+        {
+            "location": "north",
+            "size": "dear",
+            "cpu_cores": 2,
+            "memory_gib": 2,
+            "on_demand_usd_per_hour": 1.0,
+        },
     ]
-    request = {"cpu_cores": 2, "memory_gib": 2, "duration_slots": 4, "replicas": 1, "origin": "north"}
-    document = tiny(0, horizon=4).to_document() | {"offers": offers, "requests": [request | {"name": "a"}, request | {"name": "b"}]}
+    request = {
+        "cpu_cores": 2,
+        "memory_gib": 2,
+        "duration_slots": 4,
+        "replicas": 1,
+        "origin": "north",
+    }
+    document = tiny(0, horizon=4).to_document() | {
+        "offers": offers,
+        "requests": [request | {"name": "a"}, request | {"name": "b"}],
+    }
     problem = Temporal.from_document(document)
     front = bound(problem, problem.select(["cost_usd"]), Budget(), 1)
     assert front.bounds[0][0] == pytest.approx(4.4, abs=1e-5)
@@ -341,7 +473,9 @@ def test_an_early_end_keeps_valid_bounds_and_a_plan() -> None:
     hurried = bin_plans(problem, problem.objectives, Budget(seconds=1e-6), 1)
     assert hurried.points and not hurried.runs[0].completed
     assert dominated(np.array(hurried.bounds), exact.values)
-    assert dominated(np.array(bound(problem, problem.objectives, Budget(seconds=1e-6), 1).bounds), exact.values)
+    assert dominated(
+        np.array(bound(problem, problem.objectives, Budget(seconds=1e-6), 1).bounds), exact.values
+    )
 
 
 def test_same_call_same_front_and_a_start_changes_nothing() -> None:
@@ -356,16 +490,27 @@ def test_certify_grades_points() -> None:
     """Exact points are recognised; a point that is beaten gets the share by which it may be; the gap is reported."""
     problem = Temporal.generate(seed=6, requests=5, most_replicas=2)
     exact = bin_plans(problem, problem.objectives, Budget(), 1)
-    plain = replace(exact, points=tuple(replace(p, status="heuristic") for p in exact.points[::2]), bounds=())
+    plain = replace(
+        exact, points=tuple(replace(p, status="heuristic") for p in exact.points[::2]), bounds=()
+    )
     graded = certify(problem, plain, Budget())
     assert {p.status for p in graded.points} <= {"optimal", "bounded"}
     assert 2 * sum(p.status == "optimal" for p in graded.points) > len(graded.points)
-    assert graded.runs[-1].parameters["hypervolume_gap"] == pytest.approx(graded.gap() or 0.0) and graded.gap() != 0.0
+    assert (
+        graded.runs[-1].parameters["hypervolume_gap"] == pytest.approx(graded.gap() or 0.0)
+        and graded.gap() != 0.0
+    )
     large = Temporal.generate(seed=6, requests=12)
     genes = encoder_of(large, large.objectives)
     plan = genes.decode(genes.sample(np.random.default_rng(1), 1)[0])
-    point = replace(exact.points[0], values=large.evaluate(plan).values, plan=plan, status="heuristic")
-    graded = certify(large, replace(exact, instance=large.instance_name, points=(point,), bounds=()), Budget(seconds=2))
+    point = replace(
+        exact.points[0], values=large.evaluate(plan).values, plan=plan, status="heuristic"
+    )
+    graded = certify(
+        large,
+        replace(exact, instance=large.instance_name, points=(point,), bounds=()),
+        Budget(seconds=2),
+    )
     assert graded.points[0].status == "bounded" and 0 < (graded.points[0].gap or 0) < 1
 
 
@@ -376,12 +521,21 @@ def test_too_many_sets_are_refused_by_name() -> None:
         bin_plans(problem, problem.objectives, Budget(), 1)
     assert len(strides(numbers(problem, problem.objectives).replicas)) == 51
     with pytest.raises(InfeasibleInstanceError):
-        bin_plans(tiny(0, horizon=4, requests=1, latency_ms={"north": {}, "south": {}}), problem.objectives, Budget(), 1)
+        bin_plans(
+            tiny(0, horizon=4, requests=1, latency_ms={"north": {}, "south": {}}),
+            problem.objectives,
+            Budget(),
+            1,
+        )
 
 
 def test_columns_that_parts_replace_are_dropped() -> None:
     """Every column costs less than any way to cut its set in two within its class."""
-    columns = bin_columns(numbers(problem := Temporal.generate(seed=2, requests=4, most_replicas=2), problem.objectives))
+    columns = bin_columns(
+        numbers(
+            problem := Temporal.generate(seed=2, requests=4, most_replicas=2), problem.objectives
+        )
+    )
     assert columns.proven
     step = strides(columns.numbers.replicas)
     for w in range(len(columns)):
@@ -389,4 +543,8 @@ def test_columns_that_parts_replace_are_dropped() -> None:
         for part in itertools.product(*(range(q + 1) for q in n)):
             code = sum(int(q) * int(s) for q, s in zip(part, step[:-1], strict=True))
             if 0 < code < columns.codes[w]:
-                assert columns.best[columns.classes[w], code] + columns.best[columns.classes[w], columns.codes[w] - code] > columns.cost[w]
+                assert (
+                    columns.best[columns.classes[w], code]
+                    + columns.best[columns.classes[w], columns.codes[w] - code]
+                    > columns.cost[w]
+                )

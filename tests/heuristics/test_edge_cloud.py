@@ -19,12 +19,19 @@ from placeopt.heuristics.edge_cloud_prices import Prices, Relaxation, staircase
 from placeopt.heuristics.shares import Share
 from placeopt.problems.edge_cloud import EdgeCloud
 
-METHODS = {"greedy": heuristics.greedy, "price-guided": heuristics.price_guided, "lns": heuristics.lns, "bound": exact.bound}
+METHODS = {
+    "greedy": heuristics.greedy,
+    "price-guided": heuristics.price_guided,
+    "lns": heuristics.lns,
+    "bound": exact.bound,
+}
 
 
 def tiny_instance(seed: int) -> EdgeCloud:
     """An instance small enough to try all plans."""
-    document = EdgeCloud.generate(seed, applications=2, near=2, far=1, cloud=1, load=(1.0, 2.0)[seed % 2]).to_document()
+    document = EdgeCloud.generate(
+        seed, applications=2, near=2, far=1, cloud=1, load=(1.0, 2.0)[seed % 2]
+    ).to_document()
     for application in document["applications"]:
         application["microservices"] = application["microservices"][:3]
         names = {m["name"] for m in application["microservices"]}
@@ -35,7 +42,10 @@ def tiny_instance(seed: int) -> EdgeCloud:
 def every_value(problem: EdgeCloud) -> np.ndarray:
     """The values of all feasible plans, shape (plans, 2)."""
     nodes, count = len(problem.nodes), len(problem.arrays.demand)
-    verdicts = (problem.evaluate(problem.plan(np.array(h))) for h in itertools.product(range(nodes), repeat=count))
+    verdicts = (
+        problem.evaluate(problem.plan(np.array(h)))
+        for h in itertools.product(range(nodes), repeat=count)
+    )
     return np.array([v.values for v in verdicts if v.feasible]).reshape(-1, 2)
 
 
@@ -61,10 +71,14 @@ def test_tiny_instances_against_all_plans(seed):
     values = every_value(problem)
     for weight in (0.0, 0.01, 0.3, 0.9, 1.0):
         least = (values @ [weight, 1 - weight]).min()
-        front = heuristics.lns(problem, problem.objectives, Budget(evaluations=3000), seed, weight=weight)
+        front = heuristics.lns(
+            problem, problem.objectives, Budget(evaluations=3000), seed, weight=weight
+        )
         found = (front.values @ [weight, 1 - weight]).min()
         assert found == pytest.approx(least, abs=1e-9)
-        assert Relaxation(problem).ascend(weight, Share(Budget(evaluations=200))).bound <= least + 1e-9
+        assert (
+            Relaxation(problem).ascend(weight, Share(Budget(evaluations=200))).bound <= least + 1e-9
+        )
     bounds = np.array(exact.bound(problem, problem.objectives, Budget(evaluations=2000), 0).bounds)
     assert all((bounds <= v).all(axis=1).any() for v in values)
 
@@ -78,7 +92,10 @@ def test_one_application_is_placed_exactly(seed):
     document["applications"] = document["applications"][:1]
     problem = EdgeCloud.from_document(document)
     rng, relaxation, table = np.random.default_rng(seed), Relaxation(problem), problem.arrays
-    price, weight = rng.uniform(0, 0.2, table.capacity.shape) * rng.integers(0, 2, table.capacity.shape), float(rng.choice([0, 0.01, 0.5, 1]))
+    price, weight = (
+        rng.uniform(0, 0.2, table.capacity.shape) * rng.integers(0, 2, table.capacity.shape),
+        float(rng.choice([0, 0.01, 0.5, 1])),
+    )
     proven = relaxation.bound(weight, price) + (price * table.capacity).sum()
     least = np.inf
     for hosts in itertools.product(range(len(problem.nodes)), repeat=len(table.demand)):
@@ -93,7 +110,9 @@ def test_one_application_is_placed_exactly(seed):
 def test_repeatable(name):
     """The same seed and evaluations give the same points and bounds, whatever was run before; another order of objectives only swaps them."""
     problem = EdgeCloud.generate(1, applications=30, load=1.0)
-    one, two = (METHODS[name](problem, problem.objectives, Budget(evaluations=4000), 3) for _ in range(2))
+    one, two = (
+        METHODS[name](problem, problem.objectives, Budget(evaluations=4000), 3) for _ in range(2)
+    )
     assert one.points == two.points and one.bounds == two.bounds
     swapped = METHODS[name](problem, problem.objectives[::-1], Budget(evaluations=4000), 3)
     assert sorted(p.values[::-1] for p in swapped.points) == sorted(p.values for p in one.points)
@@ -108,19 +127,28 @@ def test_the_search_improves_and_keeps_count():
     weights = np.array([0.01, 0.99])
     sums = []
     for evaluations in (300, 20_000):
-        front = heuristics.lns(problem, problem.objectives, Budget(evaluations=evaluations), 1, weight=0.01)
+        front = heuristics.lns(
+            problem, problem.objectives, Budget(evaluations=evaluations), 1, weight=0.01
+        )
         sums.append((front.values @ weights).min())
         assert evaluations <= front.runs[0].evaluations <= evaluations + 1
     assert sums[1] < 0.97 * sums[0]
-    assert (heuristics.greedy(problem, problem.objectives, Budget(), 1, weight=0.01).values @ weights).min() > 1.1 * sums[1]
-    again = heuristics.lns(problem, problem.objectives, Budget(evaluations=2000), 1, front, weight=0.01)
+    assert (
+        heuristics.greedy(problem, problem.objectives, Budget(), 1, weight=0.01).values @ weights
+    ).min() > 1.1 * sums[1]
+    again = heuristics.lns(
+        problem, problem.objectives, Budget(evaluations=2000), 1, front, weight=0.01
+    )
     assert (again.values @ weights).min() <= sums[1] + 1e-9
 
 
 def test_small_first_is_what_counts():
     """On a contended instance small applications first beat the given order by far."""
     problem = EdgeCloud.generate(1, applications=100)
-    small, given = (heuristics.greedy(problem, problem.objectives, Budget(), 1, weight=0.01, order=order) for order in ("small-first", "given"))
+    small, given = (
+        heuristics.greedy(problem, problem.objectives, Budget(), 1, weight=0.01, order=order)
+        for order in ("small-first", "given")
+    )
     assert (small.values @ [0.01, 0.99]).min() < 0.85 * (given.values @ [0.01, 0.99]).min()
 
 
@@ -128,7 +156,9 @@ def test_a_time_limit_is_kept():
     """A limit in seconds stops every method soon after, with a feasible front."""
     problem = EdgeCloud.generate(3, applications=300, load=1.0)
     for name, method in METHODS.items():
-        method(EdgeCloud.generate(3, applications=2), problem.objectives, Budget(evaluations=500), 1)  # compiles
+        method(
+            EdgeCloud.generate(3, applications=2), problem.objectives, Budget(evaluations=500), 1
+        )  # compiles
         budget = Budget(seconds=0.5)
         front = method(problem, problem.objectives, budget, 1)
         assert budget.seconds < 3 and front.points, name
@@ -142,7 +172,9 @@ def test_instances_without_a_plan():
     for method in METHODS.values():
         front = method(problem, problem.objectives, Budget(evaluations=600), 1)
         if not front.points:
-            assert front.rejected is not None and {v.kind for v in front.rejected.violations} == {"not-placed"}
+            assert front.rejected is not None and {v.kind for v in front.rejected.violations} == {
+                "not-placed"
+            }
     document["applications"][0]["microservices"][0]["cpu_cores"] = 99.0
     impossible = EdgeCloud.from_document(document)
     for method in METHODS.values():
@@ -163,13 +195,16 @@ def test_staircase_of_known_lines():
     """Corners lie below the lines that they stand for, and approach them."""
     problem = EdgeCloud.generate(1, applications=5)
     none = np.zeros(problem.arrays.capacity.shape)
-    corners = np.array(staircase([Prices(0.5, none, 1000.0)], problem, problem.objectives, cells=1000))
+    corners = np.array(
+        staircase([Prices(0.5, none, 1000.0)], problem, problem.objectives, cells=1000)
+    )
     assert (corners.sum(axis=1) <= 2000 + 1e-9).all() and corners.sum(axis=1).max() > 1990
     assert corners[:, 1].min() == 0 and np.all(np.diff(corners[:, 0]) > 0)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"weight": 1.5}, {"weight": "a"}, {"parts": 0}, {"most": 0}, {"most": 99}, {"strength": -1.0}]
+    "wrong",
+    [{"weight": 1.5}, {"weight": "a"}, {"parts": 0}, {"most": 0}, {"most": 99}, {"strength": -1.0}],
 )
 def test_parameters_out_of_range(wrong):
     """Wrong parameters say what is legal."""

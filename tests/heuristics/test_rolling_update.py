@@ -17,19 +17,40 @@ from placeopt.heuristics.rolling_update import recreate, repack, rolling_update,
 from placeopt.problems.rolling_update import RollingUpdate
 
 
-def instance(nodes: list[Any], apps: dict[str, Any], flows: dict[str, Any] | None = None, **more: Any) -> RollingUpdate:
+def instance(
+    nodes: list[Any], apps: dict[str, Any], flows: dict[str, Any] | None = None, **more: Any
+) -> RollingUpdate:
     """Nodes as (name, cluster, cpu, memory, price); applications as lists of (name, node, cpu, memory, new cpu)."""
     document = {
         "problem": "rolling-update",
         "name": "t",
-        "nodes": [dict(zip(("name", "cluster", "cpu_millicores", "memory_mib", "price"), n[:5], strict=True)) | dict(*n[5:]) for n in nodes],
+        "nodes": [
+            dict(
+                zip(
+                    ("name", "cluster", "cpu_millicores", "memory_mib", "price"), n[:5], strict=True
+                )
+            )
+            | dict(*n[5:])
+            for n in nodes
+        ],
         "applications": [
             {
                 "name": a,
                 "microservices": [
-                    dict(zip(("name", "node", "cpu_millicores", "memory_mib", "new_cpu_millicores"), m[:5], strict=False)) | dict(*m[5:]) for m in ms
+                    dict(
+                        zip(
+                            ("name", "node", "cpu_millicores", "memory_mib", "new_cpu_millicores"),
+                            m[:5],
+                            strict=False,
+                        )
+                    )
+                    | dict(*m[5:])
+                    for m in ms
                 ],
-                "flows": [{"from": x, "to": y, "max_latency_ms": ms} for x, y, ms in (flows or {}).get(a, [])],
+                "flows": [
+                    {"from": x, "to": y, "max_latency_ms": ms}
+                    for x, y, ms in (flows or {}).get(a, [])
+                ],
             }
             for a, ms in apps.items()
         ],
@@ -48,21 +69,34 @@ def run(problem: RollingUpdate, **parameters: Any) -> Front:
 
 def test_memory_that_binds_keeps_nodes_open() -> None:
     """Four microservices of hardly any CPU: two fit a node by memory."""
-    problem = instance([(f"n{k}", "c0", 100, 10, 1.0) for k in range(4)], {"a": [(f"m{k}", f"n{k}", 1, 5, 1) for k in range(4)]})
+    problem = instance(
+        [(f"n{k}", "c0", 100, 10, 1.0) for k in range(4)],
+        {"a": [(f"m{k}", f"n{k}", 1, 5, 1) for k in range(4)]},
+    )
     assert values(run(problem)) == [(2.0, 2.0, 0.0), (3.0, 1.0, 0.0), (4.0, 0.0, 0.0)]
 
 
 def test_nodes_of_different_size_and_price() -> None:
     """The large node is dearer, yet cheaper than the two that it replaces; the free one is filled first."""
-    nodes = [("big", "c0", 20, 20, 1.5), ("s1", "c0", 10, 10, 1.0), ("s2", "c0", 10, 10, 1.0), ("own", "c1", 6, 6, 0.0)]
-    problem = instance(nodes, {"a": [("x", "s1", 8, 8, 8), ("y", "s2", 8, 8, 8)], "b": [("z", "s1", 2, 2, 2)]})
+    nodes = [
+        ("big", "c0", 20, 20, 1.5),
+        ("s1", "c0", 10, 10, 1.0),
+        ("s2", "c0", 10, 10, 1.0),
+        ("own", "c1", 6, 6, 0.0),
+    ]
+    problem = instance(
+        nodes, {"a": [("x", "s1", 8, 8, 8), ("y", "s2", 8, 8, 8)], "b": [("z", "s1", 2, 2, 2)]}
+    )
     front = run(problem)
     assert front.points[0].values == (1.5, 2.0 + 1.0, 0.0)
     assert front.points[-1].values == (2.0, 0.0, 0.0)
 
 
 def test_an_overloaded_start_only_gets_better() -> None:
-    problem = instance([("n0", "c0", 10, 10, 1.0), ("n1", "c0", 10, 10, 1.0)], {"a": [("x", "n0", 8, 1, 8), ("y", "n0", 6, 1, 6)]})
+    problem = instance(
+        [("n0", "c0", 10, 10, 1.0), ("n1", "c0", 10, 10, 1.0)],
+        {"a": [("x", "n0", 8, 1, 8), ("y", "n0", 6, 1, 6)]},
+    )
     assert values(run(problem)) == [(2.0, 1.0, 0.0)]
 
 
@@ -106,7 +140,11 @@ def test_a_node_to_drain_ends_empty_or_says_why_not() -> None:
 def test_groups_that_must_share_a_cluster_move_together() -> None:
     """Emptying the dear cluster needs both ends of the tight flow to leave at once."""
     nodes = [("own", "c0", 10, 10, 0.0), ("rented", "c1", 10, 10, 1.0)]
-    problem = instance(nodes, {"a": [("x", "rented", 4, 4, 4), ("y", "rented", 4, 4, 4)]}, {"a": [("x", "y", 20.0)]})
+    problem = instance(
+        nodes,
+        {"a": [("x", "rented", 4, 4, 4), ("y", "rented", 4, 4, 4)]},
+        {"a": [("x", "y", 20.0)]},
+    )
     assert values(run(problem)) == [(0.0, 2.0, 0.0), (1.0, 0.0, 0.0)]
 
 
@@ -117,7 +155,11 @@ def test_moves_that_do_not_pay_are_left_out() -> None:
     assert len(every) > 3
     for least in (0.3, 0.5, 1.0):
         kept = values(run(problem, min_saving_per_move=least))
-        assert kept == [v for v in every if all(w[0] - v[0] >= least * (v[1] - w[1]) for w in every if w[1] < v[1])]
+        assert kept == [
+            v
+            for v in every
+            if all(w[0] - v[0] >= least * (v[1] - w[1]) for w in every if w[1] < v[1])
+        ]
     assert max(v[1] for v in values(run(problem, max_moves=13))) <= 13
     nothing = run(problem, max_moves=3)
     assert not nothing.points
@@ -167,7 +209,10 @@ def test_the_two_readings_of_the_cluster_choice() -> None:
 def test_the_ordering_phase_stops_what_blocks(order: str) -> None:
     """Two full nodes that the allocation makes swap."""
     nodes = [("n0", "c0", 10, 8, 1.0), ("n1", "c0", 10, 10, 1.0)]
-    apps = {"a": [("m", "n0", 6, 2, 6, {"new_memory_mib": 9})], "b": [("m", "n1", 6, 9, 6, {"new_memory_mib": 2})]}
+    apps = {
+        "a": [("m", "n0", 6, 2, 6, {"new_memory_mib": 9})],
+        "b": [("m", "n1", 6, 9, 6, {"new_memory_mib": 2})],
+    }
     problem = instance(nodes, apps)
     front = two_phase(problem, problem.objectives, Budget(), 1, order=order)
     assert values(front) == [(2.0, 2.0, 1.0)]
@@ -186,7 +231,9 @@ def test_the_schemes_on_the_papers_instances(seed: int) -> None:
     assert verdicts["two-phase"].feasible
     assert verdicts["rolling-update"].values[1:] == (50.0, 0.0)
     assert verdicts["recreate"].values[1:] == (50.0, 50.0)
-    assert {v.kind for v in (*verdicts["recreate"].violations, *verdicts["rolling-update"].violations)} <= {"latency"}
+    assert {
+        v.kind for v in (*verdicts["recreate"].violations, *verdicts["rolling-update"].violations)
+    } <= {"latency"}
     assert all(8 <= v.values[0] <= 12 for v in verdicts.values())
 
 

@@ -20,7 +20,12 @@ def tiny(seed: int) -> RollingUpdate:
     clusters = ["c0", "c1"][: int(rng.integers(1, 3))]
     memory = 10 if rng.random() < 0.5 else 100
     nodes = [
-        {"name": f"n{k}", "cluster": str(rng.choice(clusters)), "cpu_millicores": int(rng.choice([8, 12])), "memory_mib": memory}
+        {
+            "name": f"n{k}",
+            "cluster": str(rng.choice(clusters)),
+            "cpu_millicores": int(rng.choice([8, 12])),
+            "memory_mib": memory,
+        }
         | {"price": float(rng.choice([0.0, 1.0, 1.0, 1.5])), "drain": bool(rng.random() < 0.1)}
         for k in range(4)
     ]
@@ -28,14 +33,36 @@ def tiny(seed: int) -> RollingUpdate:
     for a in range(2):
         free = bool(rng.random() < 0.8)
         services = [
-            {"name": f"m{k}", "node": f"n{rng.integers(4)}", "cpu_millicores": int(rng.integers(1, 6)), "memory_mib": int(rng.integers(1, 6))}
-            | ({"new_cpu_millicores": int(rng.integers(1, 6)), "pinned": bool(rng.random() < 0.1)} if free and rng.random() < 0.4 else {})
+            {
+                "name": f"m{k}",
+                "node": f"n{rng.integers(4)}",
+                "cpu_millicores": int(rng.integers(1, 6)),
+                "memory_mib": int(rng.integers(1, 6)),
+            }
+            | (
+                {"new_cpu_millicores": int(rng.integers(1, 6)), "pinned": bool(rng.random() < 0.1)}
+                if free and rng.random() < 0.4
+                else {}
+            )
             for k in range(int(rng.integers(2, 4 - a)) + a)
         ]
         flows = [{"from": "m0", "to": "m1", "max_latency_ms": float(rng.choice([10, 90]))}]
-        applications.append({"name": f"a{a}", "reschedulable": free, "microservices": services[:3], "flows": flows})
-    document = {"problem": "rolling-update", "name": "tiny", "nodes": nodes, "applications": applications}
-    return RollingUpdate.from_document(document | {"cluster_latency_ms": {"c0": {"c1": 50.0}}, "semantics": str(rng.choice(["stay", "strict"]))})
+        applications.append(
+            {"name": f"a{a}", "reschedulable": free, "microservices": services[:3], "flows": flows}
+        )
+    document = {
+        "problem": "rolling-update",
+        "name": "tiny",
+        "nodes": nodes,
+        "applications": applications,
+    }
+    return RollingUpdate.from_document(
+        document
+        | {
+            "cluster_latency_ms": {"c0": {"c1": 50.0}},
+            "semantics": str(rng.choice(["stay", "strict"])),
+        }
+    )
 
 
 def feasible(problem: RollingUpdate, target: np.ndarray) -> bool:
@@ -49,7 +76,10 @@ def feasible(problem: RollingUpdate, target: np.ndarray) -> bool:
 def deployments(problem: RollingUpdate) -> list[Target]:
     """All deployments that can be reached somehow, with their prices."""
     a = problem.arrays
-    choices = [range(len(a.price)) if movable else [home] for movable, home in zip(a.movable, a.home.tolist(), strict=True)]
+    choices = [
+        range(len(a.price)) if movable else [home]
+        for movable, home in zip(a.movable, a.home.tolist(), strict=True)
+    ]
     every = (np.array(x) for x in itertools.product(*choices))
     return [Target(int(a.price[np.unique(x)].sum()), x) for x in every if feasible(problem, x)]
 

@@ -35,7 +35,12 @@ class Plain:
 
 def edge_cloud(seed: int) -> EdgeCloud:
     rng = np.random.default_rng(seed)
-    sizes = {"applications": int(rng.integers(1, 7)), "near": int(rng.integers(2, 6)), "far": 1, "cloud": 1}
+    sizes = {
+        "applications": int(rng.integers(1, 7)),
+        "near": int(rng.integers(2, 6)),
+        "far": 1,
+        "cloud": 1,
+    }
     return EdgeCloud.generate(seed, load=float(rng.choice([0.4, 1.0, 2.0])), **sizes)
 
 
@@ -44,11 +49,20 @@ def temporal(seed: int) -> Temporal:
 
 
 def rolling_update(seed: int) -> RollingUpdate:
-    return RollingUpdate.generate(seed, applications=2, microservices=3, nodes=4, reschedulable=2, occupancy=(0.5, 0.8)[seed % 2])
+    return RollingUpdate.generate(
+        seed,
+        applications=2,
+        microservices=3,
+        nodes=4,
+        reschedulable=2,
+        occupancy=(0.5, 0.8)[seed % 2],
+    )
 
 
 def rescheduling(seed: int) -> Rescheduling:
-    return Rescheduling.generate(seed, application="chain", replicas=2, cloud_a=1, edge_a=1, edge_b=1)
+    return Rescheduling.generate(
+        seed, application="chain", replicas=2, cloud_a=1, edge_a=1, edge_b=1
+    )
 
 
 def multi_cluster(seed: int) -> MultiCluster:
@@ -57,8 +71,12 @@ def multi_cluster(seed: int) -> MultiCluster:
 
 #: A small instance of every problem that has a sequential face.
 FACES = {
-    "temporal": temporal, "edge-cloud": edge_cloud, "rolling-update": rolling_update, "rescheduling": rescheduling, "multi-cluster": multi_cluster,
-}  # fmt: skip
+    "temporal": temporal,
+    "edge-cloud": edge_cloud,
+    "rolling-update": rolling_update,
+    "rescheduling": rescheduling,
+    "multi-cluster": multi_cluster,
+}
 
 
 def weighted(face, state, weights) -> float:
@@ -80,7 +98,11 @@ def test_every_face_is_tried():
 
 
 @settings(max_examples=50, derandomize=True, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from(list(FACES.values())), st.sampled_from([rollout.greedy, rollout.first, worst_first]))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(list(FACES.values())),
+    st.sampled_from([rollout.greedy, rollout.first, worst_first]),
+)
 def test_never_worse_than_the_base_policy(seed, make, policy):
     """With gamma 1, all actions and the full horizon, rollout improves on any policy that is a function of the state."""
     face = sequential.build(make(seed))
@@ -93,14 +115,21 @@ def test_never_worse_than_the_base_policy(seed, make, policy):
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([0.5, 0.9, 1.0]), st.sampled_from([0.0, 0.8, 1.0]), st.sampled_from([0, 1, 2, math.inf]))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0.5, 0.9, 1.0]),
+    st.sampled_from([0.0, 0.8, 1.0]),
+    st.sampled_from([0, 1, 2, math.inf]),
+)
 def test_compiled_equals_plain(seed, beta, gamma, horizon):
     """The compiled rollout of the edge-cloud face finds a plan of the same cost as the plain one."""
     face = sequential.build(edge_cloud(seed), order=("given", "small-first")[seed % 2])
     weights = np.array([(w := (0.01, 0.3, 0.9)[seed % 3]), 1 - w])
     budget = Budget()
     fast = rollout.play(face, weights, budget, beta=beta, gamma=gamma, horizon=horizon)
-    if beta < 1:  # the compiled form ranks the nodes that fit now, the plain one those that the look-ahead allows
+    if (
+        beta < 1
+    ):  # the compiled form ranks the nodes that fit now, the plain one those that the look-ahead allows
         assert face.remaining(fast) == 0 or not face.mask(fast).any()
         return
     slow = rollout.play(Plain(face), weights, budget, beta=beta, gamma=gamma, horizon=horizon)
@@ -114,7 +143,9 @@ def test_fronts_of_every_problem(make):
     one, two = (rollout.run(problem, problem.objectives, Budget(), parts=4) for _ in range(2))
     assert one.points == two.points and len(one) >= 1 + (make in (edge_cloud, temporal))
     assert all(problem.evaluate(p.plan).values == p.values for p in one.points)
-    single = rollout.run(problem, problem.objectives, Budget(), weights=",".join(["1"] * len(problem.objectives)))
+    single = rollout.run(
+        problem, problem.objectives, Budget(), weights=",".join(["1"] * len(problem.objectives))
+    )
     assert 1 <= len(single) <= 2
     few = rollout.run(problem, problem.objectives[:1], Budget(evaluations=1))
     assert len(few) == 1 and few.runs[0].evaluations == 2
@@ -141,7 +172,16 @@ def test_a_time_limit_is_kept():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"beta": 0.0}, {"gamma": 1.5}, {"horizon": -1}, {"parts": 0}, {"base": "gredy"}, {"weights": "1"}, {"weights": "a,b"}, {"weights": (0.0, 0.0)}],
+    [
+        {"beta": 0.0},
+        {"gamma": 1.5},
+        {"horizon": -1},
+        {"parts": 0},
+        {"base": "gredy"},
+        {"weights": "1"},
+        {"weights": "a,b"},
+        {"weights": (0.0, 0.0)},
+    ],
 )
 def test_parameters_out_of_range(wrong):
     """Wrong parameters say what is legal."""

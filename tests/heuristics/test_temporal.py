@@ -43,7 +43,13 @@ def test_large_instances_get_fewer_seeds():
 def test_scaling_all_prices_scales_only_the_cost():
     """Twice the prices, twice the cost, the same plans."""
     document = Temporal.generate(4, requests=8).to_document()
-    dearer = {**document, "offers": [{k: v * 2 if k.endswith("per_hour") and v else v for k, v in o.items()} for o in document["offers"]]}
+    dearer = {
+        **document,
+        "offers": [
+            {k: v * 2 if k.endswith("per_hour") and v else v for k, v in o.items()}
+            for o in document["offers"]
+        ],
+    }
     one, two = (placeopt.solve(Temporal.from_document(d), "greedy") for d in (document, dearer))
     np.testing.assert_allclose(one.values * [1, 2, 1], two.values)
     assert [p.plan for p in one.points] == [p.plan for p in two.points]

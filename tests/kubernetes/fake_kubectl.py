@@ -34,51 +34,114 @@ class Cluster:
     def settle(self) -> None:
         """Let the controllers and the scheduler do what they would."""
         for name, rs in self.state["replicasets"].items():
-            rs["spec"]["replicas"] = self.state["deployments"][rs["metadata"]["ownerReferences"][0]["name"]]["spec"]["replicas"]
+            rs["spec"]["replicas"] = self.state["deployments"][
+                rs["metadata"]["ownerReferences"][0]["name"]
+            ]["spec"]["replicas"]
             wanted = rs["spec"]["selector"]["matchLabels"]
             for pod in self.pods.values():
-                if wanted.items() <= pod["metadata"]["labels"].items() and not pod["metadata"].get("ownerReferences"):
-                    pod["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": name, "controller": True}]
-            mine = [p for p in self.pods.values() if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name]
+                if wanted.items() <= pod["metadata"]["labels"].items() and not pod["metadata"].get(
+                    "ownerReferences"
+                ):
+                    pod["metadata"]["ownerReferences"] = [
+                        {"kind": "ReplicaSet", "name": name, "controller": True}
+                    ]
+            mine = [
+                p
+                for p in self.pods.values()
+                if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name
+            ]
             self.schedule()
             mine.sort(key=lambda p: (p["ready"], int(p["metadata"]["annotations"].get(COST, "0"))))
             for pod in mine[: max(0, len(mine) - rs["spec"]["replicas"])]:
                 del self.pods[pod["metadata"]["name"]]
             for k in range(rs["spec"]["replicas"] - len(mine)):
-                self.make(f"{name}-auto{len(self.state['log'])}-{k}", rs["spec"]["template"], {"kind": "ReplicaSet", "name": name}, wanted, slow=True)
-            ready = sum(p["ready"] for p in self.pods.values() if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name)
+                self.make(
+                    f"{name}-auto{len(self.state['log'])}-{k}",
+                    rs["spec"]["template"],
+                    {"kind": "ReplicaSet", "name": name},
+                    wanted,
+                    slow=True,
+                )
+            ready = sum(
+                p["ready"]
+                for p in self.pods.values()
+                if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name
+            )
             self.state["least"][name] = min(self.state["least"].get(name, ready), ready)
         for name, stateful in self.state["statefulsets"].items():
             for k in range(stateful["spec"]["replicas"]):
                 if f"{name}-{k}" not in self.pods:
-                    self.make(f"{name}-{k}", stateful["spec"]["template"], {"kind": "StatefulSet", "name": name}, {})
+                    self.make(
+                        f"{name}-{k}",
+                        stateful["spec"]["template"],
+                        {"kind": "StatefulSet", "name": name},
+                        {},
+                    )
         self.schedule()
 
-    def make(self, name: str, template: Any, owner: dict[str, Any], labels: dict[str, str], slow: bool = False) -> None:
-        metadata = {"name": name, "labels": dict(labels), "annotations": {}, "ownerReferences": [owner | {"controller": True}]}
-        self.pods[name] = {"metadata": metadata, "spec": json.loads(json.dumps(template["spec"])), "ready": False, "slow": slow}
+    def make(
+        self,
+        name: str,
+        template: Any,
+        owner: dict[str, Any],
+        labels: dict[str, str],
+        slow: bool = False,
+    ) -> None:
+        metadata = {
+            "name": name,
+            "labels": dict(labels),
+            "annotations": {},
+            "ownerReferences": [owner | {"controller": True}],
+        }
+        self.pods[name] = {
+            "metadata": metadata,
+            "spec": json.loads(json.dumps(template["spec"])),
+            "ready": False,
+            "slow": slow,
+        }
 
     def schedule(self) -> None:
         for pod in self.pods.values():
             if pod["ready"] or pod.get("slow"):
                 continue
-            terms = pod["spec"].get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
-            for node in [f["values"][0] for t in terms.get("nodeSelectorTerms", []) for f in t.get("matchFields", [])]:
+            terms = (
+                pod["spec"]
+                .get("affinity", {})
+                .get("nodeAffinity", {})
+                .get("requiredDuringSchedulingIgnoredDuringExecution", {})
+            )
+            for node in [
+                f["values"][0]
+                for t in terms.get("nodeSelectorTerms", [])
+                for f in t.get("matchFields", [])
+            ]:
                 room = self.state["nodes"][node]
-                used = sum(self.cpu(p) for p in self.pods.values() if p["spec"].get("nodeName") == node)
+                used = sum(
+                    self.cpu(p) for p in self.pods.values() if p["spec"].get("nodeName") == node
+                )
                 if not room["cordoned"] and used + self.cpu(pod) <= room["cpu"]:
                     pod["spec"]["nodeName"], pod["ready"] = node, True
                     break
 
     @staticmethod
     def cpu(pod: Any) -> int:
-        return sum(int(c["resources"]["requests"]["cpu"].removesuffix("m")) for c in pod["spec"]["containers"])
+        return sum(
+            int(c["resources"]["requests"]["cpu"].removesuffix("m"))
+            for c in pod["spec"]["containers"]
+        )
 
 
 def path_of(thing: Any, text: str) -> str:
     """The jsonpath expressions that the scripts use."""
     if "ownerReferences" in text:
-        return next((o["name"] for o in thing["metadata"].get("ownerReferences", []) if o.get("controller")), "")
+        return next(
+            (
+                o["name"]
+                for o in thing["metadata"].get("ownerReferences", [])
+                if o.get("controller")
+            ),
+            "",
+        )
     for key in re.findall(r"[^.{}]+", text):
         thing = thing.get(key, {}) if isinstance(thing, dict) else {}
     return "" if thing == {} else str(thing)
@@ -90,7 +153,13 @@ def fail(text: str) -> None:
 
 
 def get(cluster: Cluster, kind: str, rest: list[str]) -> None:
-    table = {"pod": "pods", "replicaset": "replicasets", "replicasets": "replicasets", "deployment": "deployments", "statefulset": "statefulsets"}
+    table = {
+        "pod": "pods",
+        "replicaset": "replicasets",
+        "replicasets": "replicasets",
+        "deployment": "deployments",
+        "statefulset": "statefulsets",
+    }
     things = cluster.state[table[kind]]
     form = rest[rest.index("-o") + 1]
     if kind == "replicasets":
@@ -101,7 +170,13 @@ def get(cluster: Cluster, kind: str, rest: list[str]) -> None:
             return
         fail(f"{kind} {rest[0]} not found")
     thing = things[rest[0]]
-    print(f"{kind}/{rest[0]}" if form == "name" else json.dumps(thing) if form == "json" else path_of(thing, form.removeprefix("jsonpath=")))
+    print(
+        f"{kind}/{rest[0]}"
+        if form == "name"
+        else json.dumps(thing)
+        if form == "json"
+        else path_of(thing, form.removeprefix("jsonpath="))
+    )
 
 
 def change(cluster: Cluster, what: str, rest: list[str]) -> None:
@@ -117,7 +192,9 @@ def change(cluster: Cluster, what: str, rest: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    given = json.load(sys.stdin) if arguments[-1] == "-" else None  # what writes into the pipe is done then
+    given = (
+        json.load(sys.stdin) if arguments[-1] == "-" else None
+    )  # what writes into the pipe is done then
     cluster = Cluster()
     cluster.state["log"].append(arguments)
     if len(cluster.state["log"]) in cluster.state.get("break_at", []):
@@ -145,7 +222,9 @@ def main(arguments: list[str]) -> None:
     elif verb in ("annotate", "label"):
         change(cluster, verb, rest)
     elif verb == "scale":
-        cluster.state["deployments"][rest[1]]["spec"]["replicas"] = int(rest[2].removeprefix("--replicas="))
+        cluster.state["deployments"][rest[1]]["spec"]["replicas"] = int(
+            rest[2].removeprefix("--replicas=")
+        )
     elif verb == "delete":
         del cluster.pods[rest[1]]
     elif verb == "cordon":
@@ -155,7 +234,9 @@ def main(arguments: list[str]) -> None:
     elif verb == "set":
         spec = cluster.state[rest[1] + "s"][rest[2]]["spec"]["template"]["spec"]
         asked = dict(pair.split("=") for pair in rest[5].removeprefix("--requests=").split(","))
-        next(c for c in spec["containers"] if c["name"] == rest[4])["resources"]["requests"] |= asked
+        next(c for c in spec["containers"] if c["name"] == rest[4])["resources"]["requests"] |= (
+            asked
+        )
     else:
         fail(f"unknown command {verb}")
     cluster.settle()

@@ -27,7 +27,9 @@ from placeopt.problems.rescheduling import Rescheduling
 from placeopt.problems.rolling_update import RollingUpdate
 
 FAKE = Path(__file__).with_name("fake_kubectl.py")
-NEEDS_TOOLS = pytest.mark.skipif(not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed")
+NEEDS_TOOLS = pytest.mark.skipif(
+    not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"
+)
 
 #: pod -> (workload, node, milli-CPU now, milli-CPU then)
 PODS = {
@@ -41,11 +43,26 @@ PODS = {
 
 def shop() -> RollingUpdate:
     services = [
-        {"name": pod, "node": node, "cpu_millicores": now, "memory_mib": 64, "new_cpu_millicores": then, "new_memory_mib": 64}
+        {
+            "name": pod,
+            "node": node,
+            "cpu_millicores": now,
+            "memory_mib": 64,
+            "new_cpu_millicores": then,
+            "new_memory_mib": 64,
+        }
         for pod, (_, node, now, then) in PODS.items()
     ]
-    nodes = [{"name": n, "cluster": "c", "cpu_millicores": 1000, "memory_mib": 4096, "price": 1.0} for n in ("n1", "n2", "n3")]
-    document = {"problem": "rolling-update", "name": "shop", "nodes": nodes, "applications": [{"name": "shop", "microservices": services}]}
+    nodes = [
+        {"name": n, "cluster": "c", "cpu_millicores": 1000, "memory_mib": 4096, "price": 1.0}
+        for n in ("n1", "n2", "n3")
+    ]
+    document = {
+        "problem": "rolling-update",
+        "name": "shop",
+        "nodes": nodes,
+        "applications": [{"name": "shop", "microservices": services}],
+    }
     problem = from_document(document)
     assert isinstance(problem, RollingUpdate)
     return problem
@@ -53,17 +70,27 @@ def shop() -> RollingUpdate:
 
 def origin_of(problem: Any, items: dict[str, Any]) -> Origin:
     name = problem.instance_name
-    return Origin.model_validate({"instance": {"problem": name.problem, "name": name.name, "sha256": name.sha256}, "items": items})
+    return Origin.model_validate(
+        {
+            "instance": {"problem": name.problem, "name": name.name, "sha256": name.sha256},
+            "items": items,
+        }
+    )
 
 
 def shop_origin(problem: RollingUpdate, **changes: Any) -> Origin:
     items = {
         f"shop/{pod}": {
-            "namespace": "shop", "kind": "StatefulSet" if workload == "db" else "Deployment", "name": workload, "pod": pod, "node": node,
+            "namespace": "shop",
+            "kind": "StatefulSet" if workload == "db" else "Deployment",
+            "name": workload,
+            "pod": pod,
+            "node": node,
             "containers": [{"name": "server", "cpu_millicores": now, "memory_bytes": 64 << 20}],
-        } | changes
+        }
+        | changes
         for pod, (workload, node, now, _) in PODS.items()
-    }  # fmt: skip
+    }
     return origin_of(problem, items)
 
 
@@ -82,26 +109,65 @@ PLAN = {"steps": [{"application": "shop", "microservice": pod, "to": node} for p
 
 def cluster() -> dict[str, Any]:
     """The same shop as Kubernetes has it."""
-    state: dict[str, Any] = {"pods": {}, "replicasets": {}, "deployments": {}, "statefulsets": {}, "log": [], "made": [], "least": {}}
+    state: dict[str, Any] = {
+        "pods": {},
+        "replicasets": {},
+        "deployments": {},
+        "statefulsets": {},
+        "log": [],
+        "made": [],
+        "least": {},
+    }
     state["nodes"] = {name: {"cpu": 1000, "cordoned": False} for name in ("n1", "n2", "n3")}
     for pod, (workload, node, cpu, _) in PODS.items():
-        spec: dict[str, Any] = {"containers": [{"name": "server", "resources": {"requests": {"cpu": f"{cpu}m", "memory": "64Mi"}}}]}
-        labels = {"app": workload} | ({} if workload == "db" else {"pod-template-hash": pod.split("-")[1]})
+        spec: dict[str, Any] = {
+            "containers": [
+                {"name": "server", "resources": {"requests": {"cpu": f"{cpu}m", "memory": "64Mi"}}}
+            ]
+        }
+        labels = {"app": workload} | (
+            {} if workload == "db" else {"pod-template-hash": pod.split("-")[1]}
+        )
         template = {"metadata": {"labels": labels}, "spec": spec}
-        owner = {"kind": "StatefulSet", "name": workload} if workload == "db" else {"kind": "ReplicaSet", "name": pod.rsplit("-", 1)[0]}
-        metadata = {"name": pod, "labels": labels, "annotations": {}, "ownerReferences": [owner | {"controller": True}]}
-        state["pods"][pod] = {"metadata": metadata, "spec": spec | {"nodeName": node}, "ready": True}
+        owner = (
+            {"kind": "StatefulSet", "name": workload}
+            if workload == "db"
+            else {"kind": "ReplicaSet", "name": pod.rsplit("-", 1)[0]}
+        )
+        metadata = {
+            "name": pod,
+            "labels": labels,
+            "annotations": {},
+            "ownerReferences": [owner | {"controller": True}],
+        }
+        state["pods"][pod] = {
+            "metadata": metadata,
+            "spec": spec | {"nodeName": node},
+            "ready": True,
+        }
         replicas = sum(w == workload for w, *_ in PODS.values())
         if workload == "db":
-            state["statefulsets"]["db"] = {"metadata": {"name": "db"}, "spec": {"replicas": 1, "template": template}}
+            state["statefulsets"]["db"] = {
+                "metadata": {"name": "db"},
+                "spec": {"replicas": 1, "template": template},
+            }
             continue
-        state["deployments"][workload] = {"metadata": {"name": workload}, "spec": {"replicas": replicas, "template": template}}
+        state["deployments"][workload] = {
+            "metadata": {"name": workload},
+            "spec": {"replicas": replicas, "template": template},
+        }
         set_name = owner["name"]
         about = {
-            "name": set_name, "namespace": "shop", "labels": labels, "annotations": {"deployment.kubernetes.io/revision": "2"},
+            "name": set_name,
+            "namespace": "shop",
+            "labels": labels,
+            "annotations": {"deployment.kubernetes.io/revision": "2"},
             "ownerReferences": [{"kind": "Deployment", "name": workload, "controller": True}],
-        }  # fmt: skip
-        state["replicasets"][set_name] = {"metadata": about, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+        }
+        state["replicasets"][set_name] = {
+            "metadata": about,
+            "spec": {"selector": {"matchLabels": labels}, "template": template},
+        }
     return state
 
 
@@ -112,7 +178,9 @@ class Machine:
         self.folder, self.state_file = folder, folder / "cluster.json"
         tool = folder / "bin" / "kubectl"
         tool.parent.mkdir()
-        tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{FAKE}" "$@"\n', encoding="utf-8")
+        tool.write_text(
+            f'#!/bin/sh\nexec "{sys.executable}" -S -E "{FAKE}" "$@"\n', encoding="utf-8"
+        )
         tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
         (folder / "steps.sh").write_text(script + "\n", encoding="utf-8")
         self.state = cluster()
@@ -128,16 +196,28 @@ class Machine:
     def run(self, **more: str) -> subprocess.CompletedProcess[str]:
         paths = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         environment = os.environ | {"PATH": paths, "FAKE_CLUSTER": str(self.state_file)} | more
-        return subprocess.run(["bash", "steps.sh"], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=600)
+        return subprocess.run(
+            ["bash", "steps.sh"],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
 
 
 def workloads_on_nodes(state: dict[str, Any]) -> Counter[tuple[str, str]]:
     assert all(pod["ready"] for pod in state["pods"].values())
-    return Counter((pod["metadata"]["labels"].get("app", "db"), pod["spec"]["nodeName"]) for pod in state["pods"].values())
+    return Counter(
+        (pod["metadata"]["labels"].get("app", "db"), pod["spec"]["nodeName"])
+        for pod in state["pods"].values()
+    )
 
 
 #: Commands that are lost, by their number; a command that is given again counts again. Every number has been tried alone, too.
-BREAKS = [int(k) for k in os.environ.get("PLACEOPT_BREAKS", "5 12 17 26 33 41 48 57 64 70 77 84").split()]
+BREAKS = [
+    int(k) for k in os.environ.get("PLACEOPT_BREAKS", "5 12 17 26 33 41 48 57 64 70 77 84").split()
+]
 
 #: What a Deployment asks of nodes.
 WISH = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
@@ -152,49 +232,79 @@ def test_the_plan_is_legal() -> None:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, subprocess.CompletedProcess[str]]:
+def ran(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Machine, subprocess.CompletedProcess[str]]:
     """The script, run once from its first step to its last, over a Deployment with a wish about nodes."""
     problem = shop()
     machine = Machine(tmp_path_factory.mktemp("shop"), export(problem, PLAN, shop_origin(problem)))
     state = cluster()
     spec = state["replicasets"]["cart-7d"]["spec"]["template"]["spec"]
-    spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [WISH]}}}
+    spec["affinity"] = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [WISH]}
+        }
+    }
     machine.state = state
     return machine, machine.run()
 
 
 @NEEDS_TOOLS
-def test_the_script_does_what_the_plan_says(ran: tuple[Machine, subprocess.CompletedProcess[str]]) -> None:
+def test_the_script_does_what_the_plan_says(
+    ran: tuple[Machine, subprocess.CompletedProcess[str]],
+) -> None:
     """Pods end where the plan puts them, at their new sizes; surge first; the emptied node is cordoned; templates agree."""
     machine, done = ran
     assert done.returncode == 0, done.stderr
     state = machine.state
     assert workloads_on_nodes(state) == EXPECTED
     assert [name for name, node in state["nodes"].items() if node["cordoned"]] == ["n2"]
-    assert state["least"] == {"cart-7d": 2, "api-9f": 1, "web-5c": 0}, "only the stop of web interrupts"
-    sizes = {p["metadata"]["labels"].get("app", "db"): p["spec"]["containers"][0]["resources"]["requests"] for p in state["pods"].values()}
+    assert state["least"] == {"cart-7d": 2, "api-9f": 1, "web-5c": 0}, (
+        "only the stop of web interrupts"
+    )
+    sizes = {
+        p["metadata"]["labels"].get("app", "db"): p["spec"]["containers"][0]["resources"][
+            "requests"
+        ]
+        for p in state["pods"].values()
+    }
     assert sizes["cart"] == {"cpu": "300m", "memory": "64Mi"} and sizes["web"]["cpu"] == "500m"
     for kind, name in (("deployments", "cart"), ("replicasets", "cart-7d")):
-        assert state[kind][name]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "300m"
-    assert state["deployments"]["cart"]["spec"]["paused"] is False and state["deployments"]["web"]["spec"]["replicas"] == 1
+        assert (
+            state[kind][name]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"][
+                "cpu"
+            ]
+            == "300m"
+        )
+    assert (
+        state["deployments"]["cart"]["spec"]["paused"] is False
+        and state["deployments"]["web"]["spec"]["replicas"] == 1
+    )
     assert "empty and cordoned: n2" in done.stdout and "all 7 steps are made" in done.stdout
 
 
 @NEEDS_TOOLS
-def test_a_script_that_is_done_does_nothing(ran: tuple[Machine, subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+def test_a_script_that_is_done_does_nothing(
+    ran: tuple[Machine, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
     """Run again it finds every step made; a dry run only tells."""
     machine, _ = ran
     before = machine.state
     again = machine.run()
     assert again.returncode == 0 and again.stdout.count("already made") == 7
-    assert machine.state["pods"] == before["pods"] and machine.state["deployments"] == before["deployments"]
+    assert (
+        machine.state["pods"] == before["pods"]
+        and machine.state["deployments"] == before["deployments"]
+    )
     fresh = Machine(tmp_path, (machine.folder / "steps.sh").read_text(encoding="utf-8"))
     dry = fresh.run(DRY_RUN="1")
     assert dry.returncode == 0 and fresh.state["log"] == [] and "step 7 of 7" in dry.stdout
 
 
 @NEEDS_TOOLS
-def test_copies_are_pods_that_kubernetes_accepts(ran: tuple[Machine, subprocess.CompletedProcess[str]]) -> None:
+def test_copies_are_pods_that_kubernetes_accepts(
+    ran: tuple[Machine, subprocess.CompletedProcess[str]],
+) -> None:
     """Every pod that the script makes is valid by the schemas of Kubernetes; what the template asks of nodes is kept."""
     validate = pytest.importorskip("kubernetes_validate")
     made = ran[0].state["made"]
@@ -202,8 +312,12 @@ def test_copies_are_pods_that_kubernetes_accepts(ran: tuple[Machine, subprocess.
     for pod in made:
         validate.validate(pod, "1.30", strict=True)
         assert "pod-template-hash" not in pod["metadata"]["labels"]
-    terms = made[0]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    assert terms == [WISH | {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+    terms = made[0]["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    assert terms == [
+        WISH | {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    ]
 
 
 @NEEDS_TOOLS
@@ -218,7 +332,10 @@ def test_an_interrupted_script_is_taken_up_again(tmp_path: Path) -> None:
             break
     assert done.returncode == 0, done.stderr
     assert len(machine.state["log"]) > max(BREAKS)
-    assert workloads_on_nodes(machine.state) == EXPECTED and machine.state["deployments"]["web"]["spec"]["replicas"] == 1
+    assert (
+        workloads_on_nodes(machine.state) == EXPECTED
+        and machine.state["deployments"]["web"]["spec"]["replicas"] == 1
+    )
 
 
 @NEEDS_TOOLS
@@ -244,7 +361,11 @@ def test_the_commands_in_the_json_do_the_same(tmp_path: Path) -> None:
     """Set up, steps and finish, line by line in one shell."""
     problem = shop()
     document = parse_json(export(problem, PLAN, shop_origin(problem), form="json"))
-    body = [*document["setup"], *(line for step in document["steps"] for line in step["commands"]), *document["finish"]]
+    body = [
+        *document["setup"],
+        *(line for step in document["steps"] for line in step["commands"]),
+        *document["finish"],
+    ]
     machine = Machine(tmp_path, "\n".join(["set -euo pipefail", *body]))
     done = machine.run()
     assert done.returncode == 0, done.stderr
@@ -254,17 +375,43 @@ def test_the_commands_in_the_json_do_the_same(tmp_path: Path) -> None:
 def kubectl_list(state: dict[str, Any]) -> dict[str, Any]:
     """What `kubectl get nodes,pods,replicasets,deployments,statefulsets -A -o json` says of the stand-in."""
     items: list[dict[str, Any]] = [
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": f"{node['cpu']}m", "memory": "4Gi"}}}
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name},
+            "status": {"allocatable": {"cpu": f"{node['cpu']}m", "memory": "4Gi"}},
+        }
         for name, node in state["nodes"].items()
     ]
-    tables = (("deployments", "Deployment"), ("replicasets", "ReplicaSet"), ("statefulsets", "StatefulSet"))
+    tables = (
+        ("deployments", "Deployment"),
+        ("replicasets", "ReplicaSet"),
+        ("statefulsets", "StatefulSet"),
+    )
     for table, kind in tables:
         for thing in state[table].values():
-            items.append({"apiVersion": "apps/v1", "kind": kind, **thing, "metadata": thing["metadata"] | {"namespace": "shop"}})
+            items.append(
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": kind,
+                    **thing,
+                    "metadata": thing["metadata"] | {"namespace": "shop"},
+                }
+            )
     for pod in state["pods"].values():
         about = pod["metadata"] | {"namespace": "shop"}
-        about["ownerReferences"] = [{"apiVersion": "apps/v1", "uid": "1", **owner} for owner in about["ownerReferences"]]
-        items.append({"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": pod["spec"], "status": {"phase": "Running"}})
+        about["ownerReferences"] = [
+            {"apiVersion": "apps/v1", "uid": "1", **owner} for owner in about["ownerReferences"]
+        ]
+        items.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": about,
+                "spec": pod["spec"],
+                "status": {"phase": "Running"},
+            }
+        )
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
@@ -281,10 +428,24 @@ def test_from_kubectl_to_kubectl(tmp_path: Path, capfd: pytest.CaptureFixture[st
             cli.main([str(a) for a in arguments])
         assert not end.value.code, capfd.readouterr().err
 
-    shop_file, front_file, script = (tmp_path / name for name in ("shop.json", "front.json", "steps.sh"))
-    placeopt_("import", "kubernetes", tmp_path / "list.json", "--to", "rolling-update", "--missing-prices", "default=1", "-o", shop_file)
+    shop_file, front_file, script = (
+        tmp_path / name for name in ("shop.json", "front.json", "steps.sh")
+    )
+    placeopt_(
+        "import",
+        "kubernetes",
+        tmp_path / "list.json",
+        "--to",
+        "rolling-update",
+        "--missing-prices",
+        "default=1",
+        "-o",
+        shop_file,
+    )
     placeopt_("solve", shop_file, "--method", "repack", "-o", front_file)
-    placeopt_("export", "kubernetes", front_file, "--instance", shop_file, "--point", 0, "-o", script)
+    placeopt_(
+        "export", "kubernetes", front_file, "--instance", shop_file, "--point", 0, "-o", script
+    )
     machine = Machine(tmp_path, script.read_text(encoding="utf-8"))
     machine.state = state
     done = machine.run()
@@ -293,7 +454,9 @@ def test_from_kubectl_to_kubectl(tmp_path: Path, capfd: pytest.CaptureFixture[st
     ended = machine.state
     assert front.points[0].values[0] == 2.0
     assert len({node for _, node in workloads_on_nodes(ended)}) == 2
-    assert sum(workloads_on_nodes(ended).values()) == len(PODS) and all(v >= 1 for v in ended["least"].values())
+    assert sum(workloads_on_nodes(ended).values()) == len(PODS) and all(
+        v >= 1 for v in ended["least"].values()
+    )
     assert sum(node["cordoned"] for node in ended["nodes"].values()) == 1
 
 
@@ -308,13 +471,24 @@ def test_steps_say_what_they_interrupt() -> None:
     assert [s.number for s in made if s.empties] == [5]
     assert [s.number for s in made if s.cordon] == [3]
     told = steps.warnings(made)
-    assert len(told) == 3 and "1 of 7 steps stop" in told[0] and "StatefulSets" in told[1] and "hops" in told[2]
-    assert "disruption" in str(made[4].warning) and "cannot run twice" in str(made[1].warning) and made[3].warning is None
+    assert (
+        len(told) == 3
+        and "1 of 7 steps stop" in told[0]
+        and "StatefulSets" in told[1]
+        and "hops" in told[2]
+    )
+    assert (
+        "disruption" in str(made[4].warning)
+        and "cannot run twice" in str(made[1].warning)
+        and made[3].warning is None
+    )
     assert made[6].at is not None and made[6].at.pod is None
 
 
 @pytest.mark.parametrize("kind", ["rolling-update", "rescheduling"])
-def test_exported_steps_are_the_plan(kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_exported_steps_are_the_plan(
+    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Every point of a front, exported without an origin and replayed, has the values of the front; `evaluate` says so too."""
     folder = Path(__file__).resolve().parents[2] / "instances" / kind
     instance = next(folder.glob("*.json"))
@@ -324,7 +498,11 @@ def test_exported_steps_are_the_plan(kind: str, tmp_path: Path, capfd: pytest.Ca
         text = export(problem, point.plan, form="json")
         plan, sha = steps.replay(parse_json(text))
         verdict = problem.evaluate(plan)
-        assert sha == problem.instance_name.sha256 and verdict.feasible and verdict.values == point.values
+        assert (
+            sha == problem.instance_name.sha256
+            and verdict.feasible
+            and verdict.values == point.values
+        )
         assert plan == problem.read_plan(point.plan)  # type: ignore[attr-defined]
     jsonschema = pytest.importorskip("jsonschema")
     with pytest.raises(SystemExit):
@@ -334,25 +512,69 @@ def test_exported_steps_are_the_plan(kind: str, tmp_path: Path, capfd: pytest.Ca
     with pytest.raises(SystemExit) as end:
         cli.main(["evaluate", str(instance), str(tmp_path / "steps.json")])
     assert not end.value.code
-    assert list(parse_json(capfd.readouterr().out)["values"].values()) == list(front.points[-1].values)
+    assert list(parse_json(capfd.readouterr().out)["values"].values()) == list(
+        front.points[-1].values
+    )
 
 
 def test_replicas_of_a_service_are_followed() -> None:
     """A rescheduling plan names services and nodes: which pod goes is the first there, also after it has moved."""
-    nodes = [{"name": n, "kind": "k", "cpu_cores": 4, "memory_gib": 4, "user_latency_ms": 1} for n in ("n1", "n2", "n3")]
-    service = {"name": "front", "cpu_cores": 1, "memory_gib": 1, "execution_ms": {"k": 1}, "replicas": ["n1", "n1"]}
+    nodes = [
+        {"name": n, "kind": "k", "cpu_cores": 4, "memory_gib": 4, "user_latency_ms": 1}
+        for n in ("n1", "n2", "n3")
+    ]
+    service = {
+        "name": "front",
+        "cpu_cores": 1,
+        "memory_gib": 1,
+        "execution_ms": {"k": 1},
+        "replicas": ["n1", "n1"],
+    }
     latency = {a: {b: 1 for b in ("n1", "n2", "n3") if b > a} for a in ("n1", "n2")}
-    document = {"problem": "rescheduling", "name": "x", "nodes": nodes, "latency_ms": latency, "services": [service], "gateway": "front"}
+    document = {
+        "problem": "rescheduling",
+        "name": "x",
+        "nodes": nodes,
+        "latency_ms": latency,
+        "services": [service],
+        "gateway": "front",
+    }
     problem = from_document(document)
     assert isinstance(problem, Rescheduling)
     replicas = [{"pod": f"front-1-{k}", "node": "n1"} for k in "ab"]
-    origin = origin_of(problem, {"front": {"namespace": "shop", "kind": "Deployment", "name": "front", "replicas": replicas}})
-    plan = {"moves": [{"service": "front", "from": a, "to": b} for a, b in (("n1", "n2"), ("n2", "n3"), ("n1", "n3"))]}
+    origin = origin_of(
+        problem,
+        {
+            "front": {
+                "namespace": "shop",
+                "kind": "Deployment",
+                "name": "front",
+                "replicas": replicas,
+            }
+        },
+    )
+    plan = {
+        "moves": [
+            {"service": "front", "from": a, "to": b}
+            for a, b in (("n1", "n2"), ("n2", "n3"), ("n1", "n3"))
+        ]
+    }
     made = steps.steps(problem, plan, origin)
     pods = [(s.at.pod, s.at.new_pod) for s in made if s.at is not None]
-    assert pods[0][0] == "front-1-a" and pods[1][0] == pods[0][1] and pods[2][0] == "front-1-b" and len({new for _, new in pods}) == 3
-    assert [(s.cordon, s.empties) for s in made] == [(False, False), (True, True), (True, True)] or made[0].cordon
-    bare = origin_of(problem, {"front": {"namespace": "shop", "kind": "Deployment", "name": "front"}})
+    assert (
+        pods[0][0] == "front-1-a"
+        and pods[1][0] == pods[0][1]
+        and pods[2][0] == "front-1-b"
+        and len({new for _, new in pods}) == 3
+    )
+    assert [(s.cordon, s.empties) for s in made] == [
+        (False, False),
+        (True, True),
+        (True, True),
+    ] or made[0].cordon
+    bare = origin_of(
+        problem, {"front": {"namespace": "shop", "kind": "Deployment", "name": "front"}}
+    )
     with pytest.raises(UnsupportedError, match="no running pod"):
         steps.steps(problem, plan, bare)
 
@@ -381,13 +603,16 @@ def test_what_commands_cannot_do_is_refused(changes: dict[str, Any], message: st
 @NEEDS_TOOLS
 def test_names_of_the_instance_are_not_run(tmp_path: Path) -> None:
     """Applications and instances may have any name: in the script they are comments and quoted texts."""
-    hostile = '$(touch hurt) `touch hurt`\n"; touch hurt #\'@title@ {ns}'
+    hostile = "$(touch hurt) `touch hurt`\n\"; touch hurt #'@title@ {ns}"
     document = shop().to_document() | {"name": hostile}
     document["applications"][0]["name"] = hostile
     for service in document["applications"][0]["microservices"]:
         service["new_cpu_millicores"] = service["cpu_millicores"]
     problem = from_document(document)
-    items = {key.replace("shop/", f"{hostile}/"): item for key, item in shop_origin(shop()).model_dump()["items"].items()}
+    items = {
+        key.replace("shop/", f"{hostile}/"): item
+        for key, item in shop_origin(shop()).model_dump()["items"].items()
+    }
     plan = {"steps": [{"application": hostile, "microservice": "cart-7d-a", "to": "n3"}]}
     machine = Machine(tmp_path, export(problem, plan, origin_of(problem, items)))
     done = machine.run()
@@ -400,7 +625,12 @@ def test_what_the_importer_made_up_is_passed_over() -> None:
     """A step that restarts an anchor in place is none for a cluster."""
     problem = shop()
     known = shop_origin(problem).model_dump()
-    known["items"]["shop/db-0"] |= {"kind": "Virtual", "namespace": "", "name": "only-1.placeopt", "pod": None}
+    known["items"]["shop/db-0"] |= {
+        "kind": "Virtual",
+        "namespace": "",
+        "name": "only-1.placeopt",
+        "pod": None,
+    }
     text = export(problem, PLAN, Origin.model_validate(known))
     assert "db-0" not in text and text.count("\nstep ") == len(MOVES) - 2
 
@@ -409,7 +639,9 @@ def test_wrong_asks_are_refused() -> None:
     """Plans that break the instance, foreign origins, forms that a problem does not have, commands without an origin."""
     problem = shop()
     broken = {"steps": PLAN["steps"][:-1]}
-    with pytest.raises(DocumentError, match=r"the plan breaks the instance: .*stopped and never started"):
+    with pytest.raises(
+        DocumentError, match=r"the plan breaks the instance: .*stopped and never started"
+    ):
         export(problem, broken, form="json")
     other = from_document(problem.to_document() | {"name": "other"})
     with pytest.raises(DocumentError, match="belongs to 'other'"):
@@ -418,7 +650,9 @@ def test_wrong_asks_are_refused() -> None:
         export(problem, PLAN, form="karmada")
     with pytest.raises(UsageError, match="give --origin"):
         export(problem, PLAN)
-    temporal = placeopt.load(Path(__file__).resolve().parents[2] / "instances" / "temporal" / "toy.json")
+    temporal = placeopt.load(
+        Path(__file__).resolve().parents[2] / "instances" / "temporal" / "toy.json"
+    )
     with pytest.raises(UnsupportedError, match="are not Kubernetes objects"):
         export(temporal, {})
 
@@ -426,14 +660,26 @@ def test_wrong_asks_are_refused() -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_writes_a_script_that_can_be_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_a_script_that_can_be_run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The origin is found beside the instance; warnings go to stderr; a front's knee is the default."""
     problem = shop()
     problem.write(tmp_path / "shop.json")
     origins.write(tmp_path / "shop.origin.json", shop_origin(problem))
     (tmp_path / "plan.json").write_text(json.dumps(PLAN), encoding="utf-8")
     with pytest.raises(SystemExit) as end:
-        cli.main(["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "shop.json"), "-o", str(tmp_path / "steps.sh")])
+        cli.main(
+            [
+                "export",
+                "kubernetes",
+                str(tmp_path / "plan.json"),
+                "--instance",
+                str(tmp_path / "shop.json"),
+                "-o",
+                str(tmp_path / "steps.sh"),
+            ]
+        )
     assert not end.value.code
     out, err = capfd.readouterr()
     assert out == "" and "warning: 1 of 7 steps stop" in err
@@ -441,14 +687,59 @@ def test_the_command_writes_a_script_that_can_be_run(tmp_path: Path, capfd: pyte
     assert subprocess.run(["bash", "-n", tmp_path / "steps.sh"]).returncode == 0
     (tmp_path / "steps.json").write_text(export(problem, PLAN, form="json"), encoding="utf-8")
     with pytest.raises(SystemExit):  # steps become the same script again
-        cli.main(["export", "kubernetes", str(tmp_path / "steps.json"), "--instance", str(tmp_path / "shop.json")])
+        cli.main(
+            [
+                "export",
+                "kubernetes",
+                str(tmp_path / "steps.json"),
+                "--instance",
+                str(tmp_path / "shop.json"),
+            ]
+        )
     assert capfd.readouterr().out == (tmp_path / "steps.sh").read_text(encoding="utf-8")
     for wrong, message in (
-        (["export", "kubernetes", str(tmp_path / "shop.json"), "--instance", str(tmp_path / "shop.json")], "not a plan"),
-        (["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "plan.json")], "problem: this field is missing"),
-        (["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "shop.json"), "--point", "2"], "leave it out"),
         (
-            ["export", "kubernetes", str(tmp_path / "plan.json"), "--instance", str(tmp_path / "shop.json"), "--origin", str(tmp_path / "shop.json")],
+            [
+                "export",
+                "kubernetes",
+                str(tmp_path / "shop.json"),
+                "--instance",
+                str(tmp_path / "shop.json"),
+            ],
+            "not a plan",
+        ),
+        (
+            [
+                "export",
+                "kubernetes",
+                str(tmp_path / "plan.json"),
+                "--instance",
+                str(tmp_path / "plan.json"),
+            ],
+            "problem: this field is missing",
+        ),
+        (
+            [
+                "export",
+                "kubernetes",
+                str(tmp_path / "plan.json"),
+                "--instance",
+                str(tmp_path / "shop.json"),
+                "--point",
+                "2",
+            ],
+            "leave it out",
+        ),
+        (
+            [
+                "export",
+                "kubernetes",
+                str(tmp_path / "plan.json"),
+                "--instance",
+                str(tmp_path / "shop.json"),
+                "--origin",
+                str(tmp_path / "shop.json"),
+            ],
             "this is a rolling-update instance, not an origin",
         ),
     ):
@@ -461,5 +752,8 @@ def test_importing_the_commands_loads_nothing_heavy() -> None:
     """Neither yaml nor plotly, until a command needs them."""
     modules = "placeopt.cli, placeopt.kubernetes.export, placeopt.report"
     code = f"import sys, {modules}\nprint([m for m in ('yaml', 'plotly', 'numba') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+        == "[]"
+    )
     assert importlib.util.find_spec("yaml") is not None

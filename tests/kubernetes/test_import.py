@@ -25,40 +25,99 @@ from placeopt.kubernetes.units import Rules
 Json = dict[str, Any]
 
 
-def node(name: str, cpu: str = "4", memory: str = "8Gi", *, labels: Json | None = None, **spec: Any) -> Json:
+def node(
+    name: str, cpu: str = "4", memory: str = "8Gi", *, labels: Json | None = None, **spec: Any
+) -> Json:
     """Return a node that is ready."""
-    status = {"capacity": {"cpu": "99", "memory": "99Gi"}, "allocatable": {"cpu": cpu, "memory": memory, "pods": "110"},
-              "conditions": [{"type": "Ready", "status": "True"}]}  # fmt: skip
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels or {}}, "spec": spec, "status": status}
+    status = {
+        "capacity": {"cpu": "99", "memory": "99Gi"},
+        "allocatable": {"cpu": cpu, "memory": memory, "pods": "110"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": spec,
+        "status": status,
+    }
 
 
-def pod(name: str, on: str | None, *, owner: tuple[str, str] | None = ("ReplicaSet", "web-6f9"), labels: Json | None = None,
-        annotations: Json | None = None, cpu: str | None = "500m", memory: str | None = "512Mi", space: str = "shop", phase: str = "Running",
-        env: Json | None = None, limits: Json | None = None, **spec: Any) -> Json:  # fmt: skip
+def pod(
+    name: str,
+    on: str | None,
+    *,
+    owner: tuple[str, str] | None = ("ReplicaSet", "web-6f9"),
+    labels: Json | None = None,
+    annotations: Json | None = None,
+    cpu: str | None = "500m",
+    memory: str | None = "512Mi",
+    space: str = "shop",
+    phase: str = "Running",
+    env: Json | None = None,
+    limits: Json | None = None,
+    **spec: Any,
+) -> Json:
     """Return a running pod of one container."""
-    requests = {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value is not None}
+    requests = {
+        key: value for key, value in (("cpu", cpu), ("memory", memory)) if value is not None
+    }
     variables = [{"name": k, "value": v} for k, v in (env or {}).items()]
-    container = {"name": "main", "resources": {"requests": requests, "limits": limits or {}}, "env": variables}
-    meta: Json = {"name": name, "namespace": space, "labels": {"app": name.rsplit("-", 1)[0], **(labels or {})}, "annotations": annotations or {}}
+    container = {
+        "name": "main",
+        "resources": {"requests": requests, "limits": limits or {}},
+        "env": variables,
+    }
+    meta: Json = {
+        "name": name,
+        "namespace": space,
+        "labels": {"app": name.rsplit("-", 1)[0], **(labels or {})},
+        "annotations": annotations or {},
+    }
     if owner is not None:
         meta["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
     whole = {"containers": [container], "nodeName": on, **spec}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": whole, "status": {"phase": phase}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": whole,
+        "status": {"phase": phase},
+    }
 
 
-def deployment(name: str, replicas: int = 1, *, space: str = "default", kind: str = "Deployment", env: Json | None = None, cpu: str = "500m",
-               memory: str = "512Mi", **spec: Any) -> Json:  # fmt: skip
+def deployment(
+    name: str,
+    replicas: int = 1,
+    *,
+    space: str = "default",
+    kind: str = "Deployment",
+    env: Json | None = None,
+    cpu: str = "500m",
+    memory: str = "512Mi",
+    **spec: Any,
+) -> Json:
     """Return a workload of a manifest."""
     made = pod(f"{name}-0", None, cpu=cpu, memory=memory, env=env, **spec)["spec"]
     made.pop("nodeName")
     template = {"metadata": {"labels": {"app": name}}, "spec": made}
     meta = {"name": name, "namespace": space}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": {"replicas": replicas, "template": template}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": meta,
+        "spec": {"replicas": replicas, "template": template},
+    }
 
 
 def service(name: str, space: str = "default", **spec: Any) -> Json:
     """Return a service in front of the pods of this name."""
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": space}, "spec": {"selector": {"app": name}, **spec}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": space},
+        "spec": {"selector": {"app": name}, **spec},
+    }
 
 
 Import = Callable[..., Imported]
@@ -68,10 +127,22 @@ Import = Callable[..., Imported]
 def run(tmp_path: Path) -> Import:
     """Import objects: ``run(objects, target, **options)``."""
 
-    def importer(objects: list[Json], to: str = "rolling-update", *, rules: Json | None = None, more: Json | None = None, **options: Any) -> Imported:
+    def importer(
+        objects: list[Json],
+        to: str = "rolling-update",
+        *,
+        rules: Json | None = None,
+        more: Json | None = None,
+        **options: Any,
+    ) -> Imported:
         path = tmp_path / "objects.json"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1), encoding="utf-8")
-        return import_files([path], to, Options(rules=Rules(**(rules or {})), **options), **(more or {}))
+        path.write_text(
+            json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1),
+            encoding="utf-8",
+        )
+        return import_files(
+            [path], to, Options(rules=Rules(**(rules or {})), **options), **(more or {})
+        )
 
     return importer
 
@@ -79,13 +150,21 @@ def run(tmp_path: Path) -> Import:
 def microservices(done: Imported) -> dict[str, Json]:
     """Return application/microservice -> record, the anchors left out."""
     return {
-        f"{a['name']}/{m['name']}": m for a in done.document["applications"] for m in a["microservices"] if not m["node"].endswith(".placeopt")
+        f"{a['name']}/{m['name']}": m
+        for a in done.document["applications"]
+        for m in a["microservices"]
+        if not m["node"].endswith(".placeopt")
     }
 
 
 def pinned(done: Imported) -> set[str]:
     """Return the names of the pods that stay."""
-    return {m["name"] for a in done.document["applications"] for m in a["microservices"] if a.get("reschedulable") is False or m.get("pinned")}
+    return {
+        m["name"]
+        for a in done.document["applications"]
+        for m in a["microservices"]
+        if a.get("reschedulable") is False or m.get("pinned")
+    }
 
 
 def texts(done: Imported, topic: str) -> str:
@@ -105,7 +184,11 @@ def size_of(document: Json, *policy: str) -> Size:
 
 
 def asks(cpu: int | None, **more: Any) -> Json:
-    return {"name": "c", "resources": {"requests": {"memory": "1Mi", **({} if cpu is None else {"cpu": f"{cpu}m"})}}, **more}
+    return {
+        "name": "c",
+        "resources": {"requests": {"memory": "1Mi", **({} if cpu is None else {"cpu": f"{cpu}m"})}},
+        **more,
+    }
 
 
 def test_effective_requests_by_hand() -> None:
@@ -113,11 +196,40 @@ def test_effective_requests_by_hand() -> None:
     always = {"restartPolicy": "Always"}
     assert size_of({"containers": [asks(100), asks(200)]}) == Size(300, 2 * 2**20)
     assert size_of({"containers": [asks(100)], "initContainers": [asks(900), asks(50)]}).cpu == 900
-    assert size_of({"containers": [asks(100)], "initContainers": [asks(50, **always), asks(900)]}).cpu == 950
-    assert size_of({"containers": [asks(100)], "initContainers": [asks(900), asks(50, **always)]}).cpu == 900
-    assert size_of({"containers": [asks(100)], "initContainers": [asks(50, **always)], "overhead": {"cpu": "7m"}}).cpu == 157
-    assert size_of({"containers": [asks(100)], "resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "1m"}}).cpu == 2001
-    assert size_of({"containers": [asks(None)], "initContainers": [asks(None)]}, "default=100m,1Mi").cpu == 100
+    assert (
+        size_of({"containers": [asks(100)], "initContainers": [asks(50, **always), asks(900)]}).cpu
+        == 950
+    )
+    assert (
+        size_of({"containers": [asks(100)], "initContainers": [asks(900), asks(50, **always)]}).cpu
+        == 900
+    )
+    assert (
+        size_of(
+            {
+                "containers": [asks(100)],
+                "initContainers": [asks(50, **always)],
+                "overhead": {"cpu": "7m"},
+            }
+        ).cpu
+        == 157
+    )
+    assert (
+        size_of(
+            {
+                "containers": [asks(100)],
+                "resources": {"requests": {"cpu": "2"}},
+                "overhead": {"cpu": "1m"},
+            }
+        ).cpu
+        == 2001
+    )
+    assert (
+        size_of(
+            {"containers": [asks(None)], "initContainers": [asks(None)]}, "default=100m,1Mi"
+        ).cpu
+        == 100
+    )
 
 
 def test_effective_requests_against_a_timeline() -> None:
@@ -125,27 +237,38 @@ def test_effective_requests_against_a_timeline() -> None:
     rng = np.random.default_rng(5)
     for _ in range(300):
         containers = [int(c) for c in rng.integers(1, 100, int(rng.integers(1, 4)))]
-        inits = [(int(c), bool(s)) for c, s in zip(rng.integers(1, 300, 4), rng.random(4) < 0.4, strict=True)][: int(rng.integers(0, 5))]
+        inits = [
+            (int(c), bool(s))
+            for c, s in zip(rng.integers(1, 300, 4), rng.random(4) < 0.4, strict=True)
+        ][: int(rng.integers(0, 5))]
         running, most = 0, 0
         for cpu, sidecar in inits:
             most = max(most, running + cpu)
             running += cpu if sidecar else 0
         most = max(most, running + sum(containers))
-        document = {"containers": [asks(c) for c in containers],
-                    "initContainers": [asks(c, **({"restartPolicy": "Always"} if s else {})) for c, s in inits]}  # fmt: skip
+        document = {
+            "containers": [asks(c) for c in containers],
+            "initContainers": [
+                asks(c, **({"restartPolicy": "Always"} if s else {})) for c, s in inits
+            ],
+        }
         assert size_of(document).cpu == most
 
 
 def test_missing_requests() -> None:
     """An error by default, never zero; limits, then a default, in the order given."""
     document = {"containers": [{"name": "c", "resources": {"limits": {"cpu": "2"}}}]}
-    with pytest.raises(DocumentError, match=r"container 'c' of x has no cpu request \(it has a limit"):
+    with pytest.raises(
+        DocumentError, match=r"container 'c' of x has no cpu request \(it has a limit"
+    ):
         size_of(document)
     with pytest.raises(DocumentError, match="no memory request"):
         size_of(document, "limits")
     assert size_of(document, "limits", "default=100m,128Mi") == Size(2000, 2**27)
     assert size_of(document, "default=100m,128Mi", "limits") == Size(100, 2**27)
-    assert size_of({"containers": [{"name": "c", "resources": {"requests": {"cpu": 0, "memory": "0"}}}]}) == Size(0, 0)
+    assert size_of(
+        {"containers": [{"name": "c", "resources": {"requests": {"cpu": 0, "memory": "0"}}}]}
+    ) == Size(0, 0)
     for bad in ("zero", "default", "default=1", "default=x,y", "default=-1,1", "limits=1"):
         with pytest.raises(UsageError, match="missing-requests"):
             Policy.parse([bad])
@@ -158,27 +281,50 @@ def test_a_cluster_becomes_a_rolling_update(run: Import) -> None:
     """Pods on their nodes, allocatable not capacity, DaemonSets and static pods off it, ended pods skipped, owners through ReplicaSets."""
     done = run(
         [
-            node("n1"), node("n2"),
-            pod("web-6f9-a", "n1", labels={"pod-template-hash": "6f9"}), pod("web-6f9-b", "n2", labels={"pod-template-hash": "6f9"}),
+            node("n1"),
+            node("n2"),
+            pod("web-6f9-a", "n1", labels={"pod-template-hash": "6f9"}),
+            pod("web-6f9-b", "n2", labels={"pod-template-hash": "6f9"}),
             pod("agent-1", "n1", owner=("DaemonSet", "agent"), cpu="1", memory="1Gi"),
-            pod("apiserver-n2", "n2", owner=("Node", "n2"), cpu="250m", memory="1Gi", space="kube-system"),
-            pod("job-1", "n1", phase="Succeeded", owner=("Job", "job")), pod("waits-1", None, phase="Pending"),
+            pod(
+                "apiserver-n2",
+                "n2",
+                owner=("Node", "n2"),
+                cpu="250m",
+                memory="1Gi",
+                space="kube-system",
+            ),
+            pod("job-1", "n1", phase="Succeeded", owner=("Job", "job")),
+            pod("waits-1", None, phase="Pending"),
         ],
         name="c",
-    )  # fmt: skip
+    )
     nodes = {n["name"]: (n["cpu_millicores"], n["memory_mib"]) for n in done.document["nodes"]}
     assert nodes == {"n1": (3000, 7168), "n2": (3750, 7168)}
     assert set(microservices(done)) == {"shop/web-6f9-a", "shop/web-6f9-b"} and not pinned(done)
     item = done.origin.item("web-6f9-a", "shop")
-    assert (item.namespace, item.kind, item.name, item.pod, item.node) == ("shop", "Deployment", "web", "web-6f9-a", "n1")
+    assert (item.namespace, item.kind, item.name, item.pod, item.node) == (
+        "shop",
+        "Deployment",
+        "web",
+        "web-6f9-a",
+        "n1",
+    )
     assert item.containers[0].cpu_millicores == 500 and item.labels["app"] == "web-6f9"
-    assert "job-1" in texts(done, "left-out") and "waits-1" in texts(done, "left-out") and "agent-1" in texts(done, "capacity")
+    assert (
+        "job-1" in texts(done, "left-out")
+        and "waits-1" in texts(done, "left-out")
+        and "agent-1" in texts(done, "capacity")
+    )
     front = api.solve(done.problem, "repack", evaluations=500)
     assert min(p.values[0] for p in front.points) == 1.0
 
 
 STAYING: dict[str, tuple[Json, Json]] = {
-    "safe-to-evict": ({"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}}, {}),
+    "safe-to-evict": (
+        {"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}},
+        {},
+    ),
     "karpenter": ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, {}),
     "bare": ({"owner": None}, {}),
     "stateful": ({"owner": ("StatefulSet", "db")}, {}),
@@ -188,23 +334,68 @@ STAYING: dict[str, tuple[Json, Json]] = {
     "emptyDir": ({"volumes": [{"name": "v", "emptyDir": {}}]}, {}),
     "claim": ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, {}),
     "port": ({"hostNetwork": True}, {}),
-    "spread": ({"topologySpreadConstraints": [{"topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}]}, {}),
-    "anti": ({"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}]}}}, {}),
+    "spread": (
+        {
+            "topologySpreadConstraints": [
+                {"topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
+            ]
+        },
+        {},
+    ),
+    "anti": (
+        {
+            "affinity": {
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                        {
+                            "topologyKey": "kubernetes.io/hostname",
+                            "labelSelector": {"matchLabels": {"app": "x"}},
+                        }
+                    ]
+                }
+            }
+        },
+        {},
+    ),
     "gpu": ({"limits": {"nvidia.com/gpu": 1}}, {}),
     "namespace": ({"space": "other"}, {"namespaces": ("shop",)}),
-}  # fmt: skip
+}
 MOVING: dict[str, tuple[Json, Json]] = {
     "plain": ({}, {}),
     "memory": ({"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]}, {}),
     "emptyDir-policy": ({"volumes": [{"name": "v", "emptyDir": {}}]}, {"move_empty_dir": True}),
-    "safe": ({"volumes": [{"name": "v", "hostPath": {}}], "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}, {}),
-    "spared": ({"volumes": [{"name": "v", "emptyDir": {}}],
-                "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": "u, v"}}, {}),
-    "preferred": ({"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}}, {}),
-    "soft": ({"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}, {}),
+    "safe": (
+        {
+            "volumes": [{"name": "v", "hostPath": {}}],
+            "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
+        },
+        {},
+    ),
+    "spared": (
+        {
+            "volumes": [{"name": "v", "emptyDir": {}}],
+            "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": "u, v"},
+        },
+        {},
+    ),
+    "preferred": (
+        {
+            "affinity": {
+                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
+            }
+        },
+        {},
+    ),
+    "soft": (
+        {
+            "topologySpreadConstraints": [
+                {"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+            ]
+        },
+        {},
+    ),
     "system": ({"space": "kube-system"}, {"fixed_namespaces": ()}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", STAYING)
@@ -212,7 +403,9 @@ def test_pods_that_must_not_move_stay(run: Import, case: str) -> None:
     """And keep their node in use, which every plan shows; the report says why."""
     extra, rules = STAYING[case]
     done = run([node("n1"), node("n2"), pod("x-1", "n1", **extra), pod("y-1", "n2")], rules=rules)
-    assert pinned(done) == {"x-1"} and "shop/x-1" in texts(done, "pinned").replace("kube-system/", "shop/").replace("other/", "shop/")
+    assert pinned(done) == {"x-1"} and "shop/x-1" in texts(done, "pinned").replace(
+        "kube-system/", "shop/"
+    ).replace("other/", "shop/")
     for point in api.solve(done.problem, "repack", evaluations=300).points:
         assert all(step["microservice"] != "x-1" for step in point.plan["steps"])
 
@@ -229,32 +422,62 @@ def test_a_deployment_that_recreates_holds_its_pods(run: Import, strategy: str) 
     """Two copies of its pods must not run side by side, as every move would have it."""
     web = deployment("web", space="shop")
     web["spec"]["strategy"] = {"type": strategy}
-    done = run([node("n1"), node("n2"), pod("x-6f9-a", "n1", labels={"pod-template-hash": "6f9"}), web])
+    done = run(
+        [node("n1"), node("n2"), pod("x-6f9-a", "n1", labels={"pod-template-hash": "6f9"}), web]
+    )
     assert pinned(done) == ({"x-6f9-a"} if strategy == "Recreate" else set())
 
 
 def test_shared_claims_and_repelled_pods(run: Import) -> None:
     """A claim that several nodes may mount does not hold a pod; required anti-affinity of one holds those that it keeps away."""
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "shop"},
-             "spec": {"accessModes": ["ReadWriteMany"]}}  # fmt: skip
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "c", "namespace": "shop"},
+        "spec": {"accessModes": ["ReadWriteMany"]},
+    }
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
     assert pinned(run([node("n1"), claim, pod("x-1", "n1", volumes=volumes)])) == set()
-    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["y"]}]}}
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["y"]}]},
+    }
     away = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    done = run([node("n1"), node("n2"), pod("x-1", "n1", affinity=away), pod("y-1", "n2"), pod("z-1", "n2")])
+    done = run(
+        [
+            node("n1"),
+            node("n2"),
+            pod("x-1", "n1", affinity=away),
+            pod("y-1", "n2"),
+            pod("z-1", "n2"),
+        ]
+    )
     assert pinned(done) == {"x-1", "y-1"}
 
 
 @pytest.mark.parametrize(
     ("spec", "holds"),
-    [({"maxUnavailable": 0}, True), ({"minAvailable": 2}, True), ({"minAvailable": "100%"}, True), ({"minAvailable": 1}, False),
-     ({"maxUnavailable": "50%"}, False), ({"minAvailable": "nonsense"}, False), ({"maxUnavailable": "nonsense"}, True)],
-)  # fmt: skip
+    [
+        ({"maxUnavailable": 0}, True),
+        ({"minAvailable": 2}, True),
+        ({"minAvailable": "100%"}, True),
+        ({"minAvailable": 1}, False),
+        ({"maxUnavailable": "50%"}, False),
+        ({"minAvailable": "nonsense"}, False),
+        ({"maxUnavailable": "nonsense"}, True),
+    ],
+)
 def test_disruption_budgets(run: Import, spec: Json, holds: bool) -> None:
     """Those that allow no disruption pin their pods; the others are kept by plans without one."""
-    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "shop"},
-              "spec": {"selector": {"matchLabels": {"app": "x"}}, **spec}}  # fmt: skip
-    done = run([node("n1"), node("n2"), pod("x-1", "n1"), pod("x-2", "n2"), pod("y-1", "n1"), budget])
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "x"}}, **spec},
+    }
+    done = run(
+        [node("n1"), node("n2"), pod("x-1", "n1"), pod("x-2", "n2"), pod("y-1", "n1"), budget]
+    )
     assert pinned(done) == ({"x-1", "x-2"} if holds else set())
     assert ("shop/b" in texts(done, "kept")) != holds
 
@@ -262,20 +485,64 @@ def test_disruption_budgets(run: Import, spec: Json, holds: bool) -> None:
 GPU = [{"key": "gpu", "operator": "Exists"}]
 POOLS: list[tuple[str, Json]] = [
     ("selector", {"nodeSelector": {"pool": "gpu"}, "tolerations": [{"operator": "Exists"}]}),
-    ("affinity", {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["gpu"]}]}]}}}, "tolerations": GPU}),
-    ("fields", {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["g1", "g2"]}]}]}}}, "tolerations": GPU}),
-]  # fmt: skip
+    (
+        "affinity",
+        {
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {
+                                "matchExpressions": [
+                                    {"key": "pool", "operator": "In", "values": ["gpu"]}
+                                ]
+                            }
+                        ]
+                    }
+                }
+            },
+            "tolerations": GPU,
+        },
+    ),
+    (
+        "fields",
+        {
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {
+                                "matchFields": [
+                                    {
+                                        "key": "metadata.name",
+                                        "operator": "In",
+                                        "values": ["g1", "g2"],
+                                    }
+                                ]
+                            }
+                        ]
+                    }
+                }
+            },
+            "tolerations": GPU,
+        },
+    ),
+]
 
 
 @pytest.mark.parametrize("spec", [spec for _, spec in POOLS], ids=[name for name, _ in POOLS])
-@pytest.mark.parametrize("method", ["repack", "decomposition", "two-phase", "rolling-update", "recreate", "nsga2"])
+@pytest.mark.parametrize(
+    "method", ["repack", "decomposition", "two-phase", "rolling-update", "recreate", "nsga2"]
+)
 def test_rules_about_nodes_are_kept_by_every_method(run: Import, spec: Json, method: str) -> None:
     """Plain pods never reach the tainted nodes, pods of the pool never leave it: the referee says so of every point."""
     taint = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
-    nodes = [node(f"g{k}", labels={"pool": "gpu"}, **taint) for k in (1, 2)] + [node(f"n{k}") for k in (1, 2, 3)]
-    pods = [pod(f"gpu-{k}", f"g{k}", **spec) for k in (1, 2)] + [pod(f"web-{k}", f"n{k}") for k in (1, 2, 3)]
+    nodes = [node(f"g{k}", labels={"pool": "gpu"}, **taint) for k in (1, 2)] + [
+        node(f"n{k}") for k in (1, 2, 3)
+    ]
+    pods = [pod(f"gpu-{k}", f"g{k}", **spec) for k in (1, 2)] + [
+        pod(f"web-{k}", f"n{k}") for k in (1, 2, 3)
+    ]
     done = run(nodes + pods)
     assert not pinned(done) - {"anchor-1", "anchor-2"} and "gpu-1" in texts(done, "kept")
     front = api.solve(done.problem, method, evaluations=400, seed=1)
@@ -292,7 +559,15 @@ def test_rules_about_nodes_are_kept_by_every_method(run: Import, spec: Json, met
 
 def test_anchors_forbid_what_kubernetes_would(run: Import) -> None:
     """A plan that moves a plain pod onto a tainted node is a violation."""
-    done = run([node("g1", taints=[{"key": "gpu", "effect": "NoSchedule"}]), node("n1"), node("n2"), pod("web-1", "n1"), pod("web-2", "n2")])
+    done = run(
+        [
+            node("g1", taints=[{"key": "gpu", "effect": "NoSchedule"}]),
+            node("n1"),
+            node("n2"),
+            pod("web-1", "n1"),
+            pod("web-2", "n2"),
+        ]
+    )
     for to, legal in (("g1", False), ("n2", True)):
         plan = {"steps": [{"application": "shop", "microservice": "web-1", "to": to}]}
         assert (not done.problem.evaluate(plan).violations) == legal
@@ -302,14 +577,30 @@ def test_nodes_that_take_no_part(run: Import) -> None:
     """Cordoned and broken ones are left out with their pods, or drained; a node may be drained by name."""
     broken = node("n3")
     broken["status"]["conditions"][0]["status"] = "Unknown"
-    objects = [node("n1"), node("n2", unschedulable=True), broken, pod("a-1", "n1"), pod("b-1", "n2"), pod("c-1", "n3"), pod("d-1", "n9")]
+    objects = [
+        node("n1"),
+        node("n2", unschedulable=True),
+        broken,
+        pod("a-1", "n1"),
+        pod("b-1", "n2"),
+        pod("c-1", "n3"),
+        pod("d-1", "n9"),
+    ]
     done = run(objects)
-    assert [n["name"] for n in done.document["nodes"]] == ["n1"] and set(microservices(done)) == {"shop/a-1"}
+    assert [n["name"] for n in done.document["nodes"]] == ["n1"] and set(microservices(done)) == {
+        "shop/a-1"
+    }
     assert all(name in texts(done, "left-out") for name in ("n2", "n3", "b-1", "c-1", "d-1"))
     drained = run(objects, drain_cordoned=True)
     assert [n.get("drain", False) for n in drained.document["nodes"]] == [False, True]
-    assert all(p.plan["steps"][0]["to"] == "n1" for p in api.solve(drained.problem, "repack", evaluations=300).points)
-    assert run([objects[0], node("n4"), objects[3]], drain=("n1",)).document["nodes"][0]["drain"] is True
+    assert all(
+        p.plan["steps"][0]["to"] == "n1"
+        for p in api.solve(drained.problem, "repack", evaluations=300).points
+    )
+    assert (
+        run([objects[0], node("n4"), objects[3]], drain=("n1",)).document["nodes"][0]["drain"]
+        is True
+    )
     with pytest.raises(UsageError, match="no such node; did you mean 'n1'"):
         run(objects, drain=("n11",))
 
@@ -317,14 +608,31 @@ def test_nodes_that_take_no_part(run: Import) -> None:
 def test_new_requests(run: Import, tmp_path: Path) -> None:
     """From a table, from manifests, from recommendations; pods that stay keep theirs."""
     table = tmp_path / "new.csv"
-    table.write_text("namespace,workload,cpu,memory\nshop,web,250m,256Mi\nshop,db,1,1Gi\n", encoding="utf-8")
-    vpa = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "v", "namespace": "shop"},
-           "spec": {"targetRef": {"kind": "Deployment", "name": "web"}},
-           "status": {"recommendation": {"containerRecommendations": [
-               {"containerName": "main", "target": {"cpu": "250m", "memory": "268435456"}}]}}}  # fmt: skip
+    table.write_text(
+        "namespace,workload,cpu,memory\nshop,web,250m,256Mi\nshop,db,1,1Gi\n", encoding="utf-8"
+    )
+    vpa = {
+        "apiVersion": "autoscaling.k8s.io/v1",
+        "kind": "VerticalPodAutoscaler",
+        "metadata": {"name": "v", "namespace": "shop"},
+        "spec": {"targetRef": {"kind": "Deployment", "name": "web"}},
+        "status": {
+            "recommendation": {
+                "containerRecommendations": [
+                    {"containerName": "main", "target": {"cpu": "250m", "memory": "268435456"}}
+                ]
+            }
+        },
+    }
     (tmp_path / "vpa.json").write_text(json.dumps(vpa), encoding="utf-8")
-    (tmp_path / "manifest.json").write_text(json.dumps(deployment("web", space="shop", cpu="250m", memory="256Mi")), encoding="utf-8")
-    objects = [node("n1"), pod("web-6f9-a", "n1", labels={"pod-template-hash": "6f9"}), pod("db-0", "n1", owner=("StatefulSet", "db"))]
+    (tmp_path / "manifest.json").write_text(
+        json.dumps(deployment("web", space="shop", cpu="250m", memory="256Mi")), encoding="utf-8"
+    )
+    objects = [
+        node("n1"),
+        pod("web-6f9-a", "n1", labels={"pod-template-hash": "6f9"}),
+        pod("db-0", "n1", owner=("StatefulSet", "db")),
+    ]
     for name in ("new.csv", "vpa.json", "manifest.json"):
         sizes = new_sizes(tmp_path / name, Policy())
         assert sizes["shop", "web"] == Size(250, 2**28)
@@ -341,11 +649,18 @@ def test_new_requests(run: Import, tmp_path: Path) -> None:
 
 def test_prices_by_machine_type(run: Import, tmp_path: Path) -> None:
     """In the region of the node; spot nodes at the spot price; a node without a price is an error until a policy says otherwise."""
-    labels = {"node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/region": "us-east-1"}
+    labels = {
+        "node.kubernetes.io/instance-type": "m5.large",
+        "topology.kubernetes.io/region": "us-east-1",
+    }
     table = tmp_path / "prices.csv"
     header = "location,size,on_demand_usd_per_hour,spot_usd_per_hour,spot_interruption"
     table.write_text(f"{header}\nus-east-1,m5.large,0.096,0.03,0.05\n", encoding="utf-8")
-    objects = [node("n1", labels=labels), node("n2", labels=labels | {"karpenter.sh/capacity-type": "spot"}), pod("web-1", "n1")]
+    objects = [
+        node("n1", labels=labels),
+        node("n2", labels=labels | {"karpenter.sh/capacity-type": "spot"}),
+        pod("web-1", "n1"),
+    ]
     done = run(objects, more={"prices": [table]})
     assert [n["price"] for n in done.document["nodes"]] == [0.096, 0.03]
     with pytest.raises(DocumentError, match="no price for node 'n3'"):
@@ -357,19 +672,53 @@ def test_prices_by_machine_type(run: Import, tmp_path: Path) -> None:
 
 
 TOPOLOGY = {
-    "apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1", "kind": "NetworkTopology", "metadata": {"name": "t"},
-    "spec": {"weights": [{"name": "UserDefined", "costList": [{"topologyKey": "topology.kubernetes.io/zone", "originCosts": [
-        {"origin": "z1", "costs": [{"destination": "z2", "networkCost": 5}]},
-        {"origin": "z2", "costs": [{"destination": "z1", "networkCost": 7}]}]}]}]},
-}  # fmt: skip
+    "apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1",
+    "kind": "NetworkTopology",
+    "metadata": {"name": "t"},
+    "spec": {
+        "weights": [
+            {
+                "name": "UserDefined",
+                "costList": [
+                    {
+                        "topologyKey": "topology.kubernetes.io/zone",
+                        "originCosts": [
+                            {"origin": "z1", "costs": [{"destination": "z2", "networkCost": 5}]},
+                            {"origin": "z2", "costs": [{"destination": "z1", "networkCost": 7}]},
+                        ],
+                    }
+                ],
+            }
+        ]
+    },
+}
 GROUP = {
-    "apiVersion": "appgroup.diktyo.x-k8s.io/v1alpha1", "kind": "AppGroup", "metadata": {"name": "g"},
-    "spec": {"workloads": [
-        {"workload": {"kind": "Deployment", "name": "web", "namespace": "default"},
-         "dependencies": [{"workload": {"kind": "Deployment", "name": "db", "namespace": "default"}, "maxNetworkCost": 6}]},
-        {"workload": {"kind": "Deployment", "name": "db", "namespace": "default"},
-         "dependencies": [{"workload": {"kind": "Deployment", "name": "gone", "namespace": "default"}, "maxNetworkCost": 6}]}]},
-}  # fmt: skip
+    "apiVersion": "appgroup.diktyo.x-k8s.io/v1alpha1",
+    "kind": "AppGroup",
+    "metadata": {"name": "g"},
+    "spec": {
+        "workloads": [
+            {
+                "workload": {"kind": "Deployment", "name": "web", "namespace": "default"},
+                "dependencies": [
+                    {
+                        "workload": {"kind": "Deployment", "name": "db", "namespace": "default"},
+                        "maxNetworkCost": 6,
+                    }
+                ],
+            },
+            {
+                "workload": {"kind": "Deployment", "name": "db", "namespace": "default"},
+                "dependencies": [
+                    {
+                        "workload": {"kind": "Deployment", "name": "gone", "namespace": "default"},
+                        "maxNetworkCost": 6,
+                    }
+                ],
+            },
+        ]
+    },
+}
 
 
 def zoned(name: str, zone: str) -> Json:
@@ -378,15 +727,37 @@ def zoned(name: str, zone: str) -> Json:
 
 def test_app_groups_limit_calls_and_topologies_say_how_far(run: Import) -> None:
     """The larger of two directions; a limit that a pair of zones breaks is held by the referee."""
-    done = run([zoned("n1", "z1"), zoned("n2", "z2"), TOPOLOGY, GROUP, deployment("web"), deployment("db")])
+    done = run(
+        [zoned("n1", "z1"), zoned("n2", "z2"), TOPOLOGY, GROUP, deployment("web"), deployment("db")]
+    )
     assert done.document["cluster_latency_ms"] == {"z1": {"z2": 7.0}}
-    assert done.document["applications"][0]["flows"] == [{"from": "web", "to": "db", "max_latency_ms": 6.0}]
-    assert "default/gone" in texts(done, "ignored") and "differ by direction" in texts(done, "assumption")
+    assert done.document["applications"][0]["flows"] == [
+        {"from": "web", "to": "db", "max_latency_ms": 6.0}
+    ]
+    assert "default/gone" in texts(done, "ignored") and "differ by direction" in texts(
+        done, "assumption"
+    )
     assert {m["node"] for m in microservices(done).values()} == {"n1", "n2"}
-    assert all(not p.plan["steps"] or p.values[0] == 1.0 for p in api.solve(done.problem, "repack", evaluations=300).points)
-    edge = run([zoned("n1", "z1"), zoned("n2", "z2"), TOPOLOGY, GROUP, deployment("web"), deployment("db")], "edge-cloud")
+    assert all(
+        not p.plan["steps"] or p.values[0] == 1.0
+        for p in api.solve(done.problem, "repack", evaluations=300).points
+    )
+    edge = run(
+        [
+            zoned("n1", "z1"),
+            zoned("n2", "z2"),
+            TOPOLOGY,
+            GROUP,
+            deployment("web"),
+            deployment("db"),
+        ],
+        "edge-cloud",
+    )
     assert edge.document["delay_ms"] == {"n1": {"n2": 7.0}}
-    assert edge.document["applications"][0]["name"] == "g" and edge.document["applications"][0]["flows"][0]["max_delay_ms"] == 6.0
+    assert (
+        edge.document["applications"][0]["name"] == "g"
+        and edge.document["applications"][0]["flows"][0]["max_delay_ms"] == 6.0
+    )
 
 
 # -- who calls whom ----------------------------------------------------------------------------------------------------
@@ -394,11 +765,23 @@ def test_app_groups_limit_calls_and_topologies_say_how_far(run: Import) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "called"),
-    [("DB_ADDR", "db:5432", True), ("DB_URL", "postgres://user:secret@db.default.svc.cluster.local:5432/x?y=z", True), ("X", "http://db/", True),
-     ("DB_HOST", "db", True), ("PEERS", "other:1,db:2", True), ("DB_ADDR", "db.default", True), ("DB_ADDR", "pod-0.db.default.svc:1", True),
-     ("NAME", "db", False), ("DB_ADDR", "db.other", False), ("DB_ADDR", "http://", False), ("DB_URL", "https://db.example.com", False),
-     ("DB_ADDR", "$(HOST):1", False), ("DB_ADDR", "x" * 5000, False), ("DB_ADDR", "[::1]:80", False)],
-)  # fmt: skip
+    [
+        ("DB_ADDR", "db:5432", True),
+        ("DB_URL", "postgres://user:secret@db.default.svc.cluster.local:5432/x?y=z", True),
+        ("X", "http://db/", True),
+        ("DB_HOST", "db", True),
+        ("PEERS", "other:1,db:2", True),
+        ("DB_ADDR", "db.default", True),
+        ("DB_ADDR", "pod-0.db.default.svc:1", True),
+        ("NAME", "db", False),
+        ("DB_ADDR", "db.other", False),
+        ("DB_ADDR", "http://", False),
+        ("DB_URL", "https://db.example.com", False),
+        ("DB_ADDR", "$(HOST):1", False),
+        ("DB_ADDR", "x" * 5000, False),
+        ("DB_ADDR", "[::1]:80", False),
+    ],
+)
 def test_addresses_that_name_a_service(run: Import, name: str, value: str, called: bool) -> None:
     """Are calls; others are not."""
     done = run([node("n1"), deployment("web", env={name: value}), deployment("db"), service("db")])
@@ -408,23 +791,40 @@ def test_addresses_that_name_a_service(run: Import, name: str, value: str, calle
 def test_rescheduling_of_a_call_graph(run: Import) -> None:
     """Groups of calls, a gateway behind a load balancer, circles cut, services that stay held by their execution times."""
     objects = [
-        zoned("n1", "z1"), zoned("n2", "z2"), TOPOLOGY, service("web", "shop", type="LoadBalancer"), service("api", "shop"), service("db", "shop"),
-        pod("web-1", "n1", env={"API_ADDR": "api:1", "DB_ADDR": "db:1"}), pod("api-1", "n2", owner=("ReplicaSet", "api-1"), env={"DB_ADDR": "db:1"}),
+        zoned("n1", "z1"),
+        zoned("n2", "z2"),
+        TOPOLOGY,
+        service("web", "shop", type="LoadBalancer"),
+        service("api", "shop"),
+        service("db", "shop"),
+        pod("web-1", "n1", env={"API_ADDR": "api:1", "DB_ADDR": "db:1"}),
+        pod("api-1", "n2", owner=("ReplicaSet", "api-1"), env={"DB_ADDR": "db:1"}),
         pod("db-0", "n1", owner=("StatefulSet", "db"), env={"WEB_URL": "http://web"}),
-    ]  # fmt: skip
+    ]
     done = run(objects, "rescheduling", user_latency_ms=3.0)
     services = {s["name"]: s for s in done.document["services"]}
-    assert done.document["gateway"] == "web-6f9" and services["web-6f9"]["calls"] == [["api-1", "db"]] and services["api-1"]["calls"] == [["db"]]
+    assert (
+        done.document["gateway"] == "web-6f9"
+        and services["web-6f9"]["calls"] == [["api-1", "db"]]
+        and services["api-1"]["calls"] == [["db"]]
+    )
     assert "calls" not in services["db"] and "close a circle" in texts(done, "not-expressed")
     kinds = {n["name"]: n["kind"] for n in done.document["nodes"]}
     assert services["db"]["execution_ms"] == {kinds["n1"]: 10.0, kinds["n2"]: 1e6}
-    assert [r.model_dump() for r in done.origin.item("db").replicas] == [{"pod": "db-0", "node": "n1"}]
+    assert [r.model_dump() for r in done.origin.item("db").replicas] == [
+        {"pod": "db-0", "node": "n1"}
+    ]
     for point in api.solve(done.problem, "block-search", evaluations=300).points:
         assert all(move["service"] != "db" for move in point.plan["moves"])
-    assert run(objects, "rescheduling", parallel_calls=True).document["services"][0]["calls"] == [["api-1"], ["db"]]
+    assert run(objects, "rescheduling", parallel_calls=True).document["services"][0]["calls"] == [
+        ["api-1"],
+        ["db"],
+    ]
     with pytest.raises(UsageError, match="no such service; did you mean 'db'"):
         run(objects, "rescheduling", gateway="dbb")
-    with pytest.raises(DocumentError, match=r"objects\.json: line \d+, items\[0\]: no latency between n1 and n2"):
+    with pytest.raises(
+        DocumentError, match=r"objects\.json: line \d+, items\[0\]: no latency between n1 and n2"
+    ):
         run(objects[:2] + objects[3:], "rescheduling")
 
 
@@ -432,8 +832,15 @@ def test_execution_times(tmp_path: Path, run: Import) -> None:
     """A number, or a table by service and kind."""
     table = tmp_path / "t.csv"
     table.write_text("service,kind,ms\nweb,m5,4\nweb,,9\n", encoding="utf-8")
-    assert execution_times("12.5") == (12.5, {}) and execution_times(str(table)) == (10.0, {("web", "m5"): 4.0, ("web", ""): 9.0})
-    done = run([node("n1"), deployment("web"), deployment("db")], "rescheduling", execution=execution_times(str(table))[1])
+    assert execution_times("12.5") == (12.5, {}) and execution_times(str(table)) == (
+        10.0,
+        {("web", "m5"): 4.0, ("web", ""): 9.0},
+    )
+    done = run(
+        [node("n1"), deployment("web"), deployment("db")],
+        "rescheduling",
+        execution=execution_times(str(table))[1],
+    )
     assert [s["execution_ms"] for s in done.document["services"]] == [{"node": 9.0}, {"node": 10.0}]
     for bad in ("-1", "1e9"):
         with pytest.raises(UsageError, match="execution"):
@@ -445,7 +852,12 @@ def test_execution_times(tmp_path: Path, run: Import) -> None:
 
 def test_manifests_are_placed_as_the_scheduler_would(run: Import) -> None:
     """Evenly; a DaemonSet takes its share of every node it may be on; what has no room is said."""
-    objects = [node("n1"), node("n2"), deployment("web", 4, cpu="1"), deployment("agent", kind="DaemonSet", cpu="500m")]
+    objects = [
+        node("n1"),
+        node("n2"),
+        deployment("web", 4, cpu="1"),
+        deployment("agent", kind="DaemonSet", cpu="500m"),
+    ]
     done = run(objects)
     assert sorted(m["node"] for m in microservices(done).values()) == ["n1", "n1", "n2", "n2"]
     assert [n["cpu_millicores"] for n in done.document["nodes"]] == [3500, 3500]
@@ -460,13 +872,30 @@ def test_temporal_fleet(run: Import, tmp_path: Path) -> None:
     job["apiVersion"] = "batch/v1"
     job["spec"] |= {"parallelism": 3, "activeDeadlineSeconds": 5400}
     table = tmp_path / "p.csv"
-    table.write_text("location,size,cpu_cores,memory_gib,on_demand_usd_per_hour,spot_usd_per_hour,spot_interruption\n"
-                     "us,m5.large,2,8,0.1,0.03,0.05\nus,tiny,0.4,8,0.01,,\nus,unsized,,,0.02,,\n", encoding="utf-8")  # fmt: skip
-    objects = [deployment("web", 2), job, deployment("agent", kind="DaemonSet", cpu="500m", memory="512Mi")]
+    table.write_text(
+        "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour,spot_usd_per_hour,spot_interruption\n"
+        "us,m5.large,2,8,0.1,0.03,0.05\nus,tiny,0.4,8,0.01,,\nus,unsized,,,0.02,,\n",
+        encoding="utf-8",
+    )
+    objects = [
+        deployment("web", 2),
+        job,
+        deployment("agent", kind="DaemonSet", cpu="500m", memory="512Mi"),
+    ]
     done = run(objects, "temporal", more={"prices": [table]}, horizon=10)
-    assert {r["name"]: (r["replicas"], r["duration_slots"]) for r in done.document["requests"]} == {"web": (2, 10), "report": (3, 2)}
-    offer = {"location": "us", "size": "m5.large", "cpu_cores": 1.5, "memory_gib": 7.5, "on_demand_usd_per_hour": 0.1, "spot_usd_per_hour": 0.03,
-             "spot_interruption": 0.05}  # fmt: skip
+    assert {r["name"]: (r["replicas"], r["duration_slots"]) for r in done.document["requests"]} == {
+        "web": (2, 10),
+        "report": (3, 2),
+    }
+    offer = {
+        "location": "us",
+        "size": "m5.large",
+        "cpu_cores": 1.5,
+        "memory_gib": 7.5,
+        "on_demand_usd_per_hour": 0.1,
+        "spot_usd_per_hour": 0.03,
+        "spot_interruption": 0.05,
+    }
     assert done.document["offers"] == [offer]
     assert api.solve(done.problem, "greedy", evaluations=200).points
     with pytest.raises(DocumentError, match="no prices"):
@@ -474,21 +903,44 @@ def test_temporal_fleet(run: Import, tmp_path: Path) -> None:
     table.write_text(table.read_text() + "eu,m5.large,2,8,0.1,,\n", encoding="utf-8")
     with pytest.raises(UsageError, match="--origin"):
         run(objects, "temporal", more={"prices": [table]})
-    assert run(objects, "temporal", more={"prices": [table]}, origin="eu").document["latency_ms"] == {"eu": {"eu": 0.0}}
+    assert run(objects, "temporal", more={"prices": [table]}, origin="eu").document[
+        "latency_ms"
+    ] == {"eu": {"eu": 0.0}}
 
 
 def test_karmada_clusters_are_places(run: Import) -> None:
     """Of edge-cloud: what they can allocate less what is allocated."""
-    summary = {"resourceSummary": {"allocatable": {"cpu": "10", "memory": "20Gi"}, "allocated": {"cpu": "2500m", "memory": "4Gi"}},
-               "conditions": [{"type": "Ready", "status": "True"}]}  # fmt: skip
-    members = [{"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": f"member{k}"}, "spec": {"region": f"r{k}"},
-                "status": copy.deepcopy(summary)} for k in (1, 2)]  # fmt: skip
+    summary = {
+        "resourceSummary": {
+            "allocatable": {"cpu": "10", "memory": "20Gi"},
+            "allocated": {"cpu": "2500m", "memory": "4Gi"},
+        },
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    members = [
+        {
+            "apiVersion": "cluster.karmada.io/v1alpha1",
+            "kind": "Cluster",
+            "metadata": {"name": f"member{k}"},
+            "spec": {"region": f"r{k}"},
+            "status": copy.deepcopy(summary),
+        }
+        for k in (1, 2)
+    ]
     topology = copy.deepcopy(TOPOLOGY)
     costs = [{"origin": "r1", "costs": [{"destination": "r2", "networkCost": 30}]}]
-    topology["spec"]["weights"][0]["costList"] = [{"topologyKey": "topology.kubernetes.io/region", "originCosts": costs}]
+    topology["spec"]["weights"][0]["costList"] = [
+        {"topologyKey": "topology.kubernetes.io/region", "originCosts": costs}
+    ]
     done = run([*members, topology, deployment("nginx", 2)], "edge-cloud", source="member2")
-    assert [(n["cpu_cores"], n["memory_gib"], n["layer"]) for n in done.document["nodes"]] == [(7.5, 16.0, "r1"), (7.5, 16.0, "r2")]
-    assert done.document["delay_ms"] == {"member1": {"member2": 30.0}} and done.origin.nodes["member1"].kind == "Cluster"
+    assert [(n["cpu_cores"], n["memory_gib"], n["layer"]) for n in done.document["nodes"]] == [
+        (7.5, 16.0, "r1"),
+        (7.5, 16.0, "r2"),
+    ]
+    assert (
+        done.document["delay_ms"] == {"member1": {"member2": 30.0}}
+        and done.origin.nodes["member1"].kind == "Cluster"
+    )
     assert done.document["applications"][0]["source"] == "member2"
     assert api.solve(done.problem, "greedy", evaluations=200).points
 

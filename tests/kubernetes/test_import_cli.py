@@ -53,83 +53,206 @@ def tables(tmp_path: Path) -> dict[str, Path]:
 
 def options(target: str, tables: dict[str, Path]) -> list[object]:
     """Return what a target needs besides the manifests."""
-    return ["--prices", tables["prices"]] if target == "temporal" else ["--nodes", tables["nodes"], "--latency", tables["latency"]]
+    return (
+        ["--prices", tables["prices"]]
+        if target == "temporal"
+        else ["--nodes", tables["nodes"], "--latency", tables["latency"]]
+    )
 
 
 # -- real files ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("name", "services", "calls"), [("online-boutique", 12, 16), ("sock-shop", 14, 1), ("hotel-reservation", 17, 0)])
+@pytest.mark.parametrize(
+    ("name", "services", "calls"),
+    [("online-boutique", 12, 16), ("sock-shop", 14, 1), ("hotel-reservation", 17, 0)],
+)
 def test_real_manifests(
-    run: Run, kubernetes_data: Path, tables: dict[str, Path], tmp_path: Path, target: str, name: str, services: int, calls: int
+    run: Run,
+    kubernetes_data: Path,
+    tables: dict[str, Path],
+    tmp_path: Path,
+    target: str,
+    name: str,
+    services: int,
+    calls: int,
 ) -> None:
     """Import to every problem; the instance is feasible, and the files beside it belong to it."""
     out, report = tmp_path / "shop.json", tmp_path / "import.json"
     source = kubernetes_data / "kubernetes" / f"{name}.yaml"
-    code, _, err = run("import", "kubernetes", source, "--to", target, *options(target, tables), *GENEROUS, "-o", out, "--report", report)
+    code, _, err = run(
+        "import",
+        "kubernetes",
+        source,
+        "--to",
+        target,
+        *options(target, tables),
+        *GENEROUS,
+        "-o",
+        out,
+        "--report",
+        report,
+    )
     assert code == 0, err
     notes = json.loads(report.read_text(encoding="utf-8"))
-    assert (notes["counts"]["replicas"], notes["counts"]["calls"]) == (services, calls) and notes["format"] == "placeopt/import@1"
+    assert (notes["counts"]["replicas"], notes["counts"]["calls"]) == (services, calls) and notes[
+        "format"
+    ] == "placeopt/import@1"
     problem, names = read(out), origin.read(origin.beside(out))
     names.check(problem)
-    stay = 6 if (name, target) == ("hotel-reservation", "rescheduling") else 0  # databases that call nobody count against their nodes
-    assert len({i.name for i in names.items.values()}) == services - stay and all(len(i.containers) for i in names.items.values())
-    front = api.solve(problem, "greedy" if target != "rolling-update" else "repack", evaluations=300)
+    stay = (
+        6 if (name, target) == ("hotel-reservation", "rescheduling") else 0
+    )  # databases that call nobody count against their nodes
+    assert len({i.name for i in names.items.values()}) == services - stay and all(
+        len(i.containers) for i in names.items.values()
+    )
+    front = api.solve(
+        problem, "greedy" if target != "rolling-update" else "repack", evaluations=300
+    )
     assert front.points and not problem.evaluate(front.points[0].plan).violations
 
 
-def test_calls_of_the_online_boutique(run: Run, kubernetes_data: Path, tables: dict[str, Path], tmp_path: Path) -> None:
+def test_calls_of_the_online_boutique(
+    run: Run, kubernetes_data: Path, tables: dict[str, Path], tmp_path: Path
+) -> None:
     """The 16 that its addresses name; the one address without a Service is in the report."""
     out, report = tmp_path / "x.json", tmp_path / "import.md"
     source = kubernetes_data / "kubernetes" / "online-boutique.yaml"
-    run("import", "kubernetes", source, "--to", "rescheduling", *options("rescheduling", tables), "-o", out, "--report", report)
-    services = {s["name"]: s.get("calls", [[]])[0] for s in json.loads(out.read_text(encoding="utf-8"))["services"]}
+    run(
+        "import",
+        "kubernetes",
+        source,
+        "--to",
+        "rescheduling",
+        *options("rescheduling", tables),
+        "-o",
+        out,
+        "--report",
+        report,
+    )
+    services = {
+        s["name"]: s.get("calls", [[]])[0]
+        for s in json.loads(out.read_text(encoding="utf-8"))["services"]
+    }
     assert len(services) == 12 and sum(map(len, services.values())) == 16
-    assert services["cartservice"] == ["redis-cart"] and services["loadgenerator"] == ["frontend"] and len(services["frontend"]) == 7
+    assert (
+        services["cartservice"] == ["redis-cart"]
+        and services["loadgenerator"] == ["frontend"]
+        and len(services["frontend"]) == 7
+    )
     assert "SHOPPING_ASSISTANT_SERVICE_ADDR" in report.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["sock-shop", "hotel-reservation"])
-def test_missing_requests_are_refused_by_default(run: Run, kubernetes_data: Path, tables: dict[str, Path], name: str) -> None:
+def test_missing_requests_are_refused_by_default(
+    run: Run, kubernetes_data: Path, tables: dict[str, Path], name: str
+) -> None:
     """With the line of the container, and what to say."""
     source = kubernetes_data / "kubernetes" / f"{name}.yaml"
-    code, out, err = run("import", "kubernetes", source, "--to", "rolling-update", "--nodes", tables["nodes"])
-    assert code == 2 and out == "" and "request" in err and ": line " in err and "--missing-requests default=100m,128Mi" in err
+    code, out, err = run(
+        "import", "kubernetes", source, "--to", "rolling-update", "--nodes", tables["nodes"]
+    )
+    assert (
+        code == 2
+        and out == ""
+        and "request" in err
+        and ": line " in err
+        and "--missing-requests default=100m,128Mi" in err
+    )
 
 
-def test_all_outside_files_import_or_are_refused_with_a_line(run: Run, kubernetes_data: Path, tables: dict[str, Path]) -> None:
+def test_all_outside_files_import_or_are_refused_with_a_line(
+    run: Run, kubernetes_data: Path, tables: dict[str, Path]
+) -> None:
     """Each by the command that is made for it."""
     seen = {}
     for folder in ("kubernetes", "karmada", "appgroup"):
         for path in sorted((kubernetes_data / folder).iterdir()):
-            seen[path.name] = (path, *run("import", "kubernetes", path, "--to", "rolling-update", "--nodes", tables["nodes"], *GENEROUS))
+            seen[path.name] = (
+                path,
+                *run(
+                    "import",
+                    "kubernetes",
+                    path,
+                    "--to",
+                    "rolling-update",
+                    "--nodes",
+                    tables["nodes"],
+                    *GENEROUS,
+                ),
+            )
     for path in sorted((kubernetes_data / "mubench").glob("*.json")):
         seen[path.name] = (path, *run("import", "mubench", path))
     for path, code, out, err in seen.values():
-        assert (code == 0 and json.loads(out)) or (code == 2 and err.startswith(f"error: {path}: line ") and err.count("\n") == 1), (path, err)
-    good = {"nginx-deployment.yaml", "online-boutique.yaml", "sock-shop.yaml", "hotel-reservation.yaml"}
-    assert {name for name, (_, code, _, _) in seen.items() if code == 0 and not name.startswith("workmodel")} == good
+        assert (code == 0 and json.loads(out)) or (
+            code == 2 and err.startswith(f"error: {path}: line ") and err.count("\n") == 1
+        ), (path, err)
+    good = {
+        "nginx-deployment.yaml",
+        "online-boutique.yaml",
+        "sock-shop.yaml",
+        "hotel-reservation.yaml",
+    }
+    assert {
+        name
+        for name, (_, code, _, _) in seen.items()
+        if code == 0 and not name.startswith("workmodel")
+    } == good
     assert ": line 79: " in seen["onlineBoutique-appGroup-example.yaml"][3]
-    assert sum(code == 0 for name, (_, code, _, _) in seen.items() if name.startswith("workmodel")) == 5
+    assert (
+        sum(code == 0 for name, (_, code, _, _) in seen.items() if name.startswith("workmodel"))
+        == 5
+    )
 
 
 def test_stdin_and_karmada_together(kubernetes_data: Path, tables: dict[str, Path]) -> None:
     """`helm template | placeopt import kubernetes -`, in a process of its own."""
     text = (kubernetes_data / "karmada" / "nginx-deployment.yaml").read_bytes()
     policy = kubernetes_data / "karmada" / "nginx-propagationpolicy.yaml"
-    command = [sys.executable, "-m", "placeopt", "import", "kubernetes", "-", policy, "--to", "rolling-update", "--nodes", tables["nodes"], *GENEROUS]
+    command = [
+        sys.executable,
+        "-m",
+        "placeopt",
+        "import",
+        "kubernetes",
+        "-",
+        policy,
+        "--to",
+        "rolling-update",
+        "--nodes",
+        tables["nodes"],
+        *GENEROUS,
+    ]
     done = subprocess.run(list(map(str, command)), input=text, capture_output=True, timeout=120)
-    assert done.returncode == 0 and len(json.loads(done.stdout)["applications"][0]["microservices"]) == 2
+    assert (
+        done.returncode == 0
+        and len(json.loads(done.stdout)["applications"][0]["microservices"]) == 2
+    )
     assert b"PropagationPolicy" in done.stderr and b"nginx-propagation" in done.stderr
 
 
 def test_import_prices(run: Run, kubernetes_data: Path, tmp_path: Path) -> None:
     """A book, cut to what is wanted, with overlays; stdout is nothing but JSON."""
     table = kubernetes_data / "aws_price" / "ondemand_karpenter.json"
-    code, out, err = run("import", "prices", table, "--size", "m5.*large", "--overlay", "m5.large=-50%", "--report", tmp_path / "r.md")
+    code, out, err = run(
+        "import",
+        "prices",
+        table,
+        "--size",
+        "m5.*large",
+        "--overlay",
+        "m5.large=-50%",
+        "--report",
+        tmp_path / "r.md",
+    )
     offers = {o["size"]: o["on_demand_usd_per_hour"] for o in json.loads(out)["offers"]}
-    assert code == 0 and offers["m5.large"] == 0.048 and offers["m5.xlarge"] == 0.192 and "overlays" in err
+    assert (
+        code == 0
+        and offers["m5.large"] == 0.048
+        and offers["m5.xlarge"] == 0.192
+        and "overlays" in err
+    )
     assert "overlays" in (tmp_path / "r.md").read_text(encoding="utf-8")
     assert run("import", "prices", table, "--size", "nothing")[0] == 2
 
@@ -176,16 +299,48 @@ status:
   conditions: [{type: Ready, status: 'True'}]
 """
 EVIL: list[Any] = [
-    None, True, -1, 0, 1.5, 10**30, "", " ", "x" * 3000, "<script>alert(1)</script>", "\u202e\u0007web", "web\u0000", "../../etc/passwd",
-    "1e999999999", "-5", "NaN", [], {}, [[]], [None], {"a": {"b": {}}}, {"<img src=x>": "y"}, "$(touch /tmp/pwned)", "`id`", "${HOME}", "=cmd()",
-    "é" * 70, "100m100m", ["x"] * 50,
-]  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    10**30,
+    "",
+    " ",
+    "x" * 3000,
+    "<script>alert(1)</script>",
+    "\u202e\u0007web",
+    "web\u0000",
+    "../../etc/passwd",
+    "1e999999999",
+    "-5",
+    "NaN",
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": {"b": {}}},
+    {"<img src=x>": "y"},
+    "$(touch /tmp/pwned)",
+    "`id`",
+    "${HOME}",
+    "=cmd()",
+    "é" * 70,
+    "100m100m",
+    ["x"] * 50,
+]
 
 
 def spots(value: Any, steps: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the steps to everything below a value."""
     found = [steps] if steps else []
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         found += spots(inner, (*steps, key))
     return found
 
@@ -193,7 +348,9 @@ def spots(value: Any, steps: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def check_outcome(code: int, out: str, err: str, path: Path) -> None:
     """A clear refusal in one line that names file and line, an infeasible instance, or a valid instance; never a trace."""
     assert code in (0, 2, 3), err
-    assert "Traceback" not in err and "\x07" not in err and "\x1b" not in err and "\u202e" not in err
+    assert (
+        "Traceback" not in err and "\x07" not in err and "\x1b" not in err and "\u202e" not in err
+    )
     if code == 2:
         assert out == "" and err.count("\n") == 1 and len(err) < 2000, err
         assert err.startswith(f"error: {path}") and "line " in err, err
@@ -203,7 +360,9 @@ def check_outcome(code: int, out: str, err: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_values_out_of_place(run: Run, tables: dict[str, Path], tmp_path: Path, target: str) -> None:
+def test_values_out_of_place(
+    run: Run, tables: dict[str, Path], tmp_path: Path, target: str
+) -> None:
     """Every value of a manifest replaced by something else, a hundred times for each problem."""
     import yaml
 
@@ -219,7 +378,11 @@ def test_values_out_of_place(run: Run, tables: dict[str, Path], tmp_path: Path, 
             holder = holder[step]
         holder[steps[-1]] = EVIL[int(rng.integers(len(EVIL)))]
         path = tmp_path / f"m{round_}.{'yaml' if round_ % 2 else 'json'}"
-        text = yaml.safe_dump_all(mutated, allow_unicode=True) if round_ % 2 else json.dumps({"kind": "List", "items": mutated}, indent=1)
+        text = (
+            yaml.safe_dump_all(mutated, allow_unicode=True)
+            if round_ % 2
+            else json.dumps({"kind": "List", "items": mutated}, indent=1)
+        )
         path.write_text(text, encoding="utf-8")
         more = ["--prices", tables["prices"]] if target == "temporal" else []
         begin = time.process_time()
@@ -240,7 +403,11 @@ def test_texts_cut_swapped_and_repeated(run: Run, tmp_path: Path) -> None:
             if kind == 0:
                 text = text[:at] + text[at + int(rng.integers(1, 30)) :]
             elif kind == 1:
-                text = text[:at] + str(rng.choice(list("{}[]:,-&*!|>'\"%@`#\t\\\x00\x1b\x85\u2028\ufeff"))) + text[at:]
+                text = (
+                    text[:at]
+                    + str(rng.choice(list("{}[]:,-&*!|>'\"%@`#\t\\\x00\x1b\x85\u2028\ufeff")))
+                    + text[at:]
+                )
             elif kind == 2:
                 text = text[:at]
             elif kind == 3:
@@ -269,7 +436,13 @@ def test_texts_cut_swapped_and_repeated(run: Run, tmp_path: Path) -> None:
         ("kind: 5", "where a text is expected"),
         (SHOP.replace("replicas: 2", "replicas: 1000001"), "1000001 is not legal"),
         (SHOP.replace("replicas: 2", "replicas: 999999"), "more than 50,000 replicas"),
-        ('{"kind": "Pod", "metadata": {"name": "x"}, "spec": {"tolerations": ' + "[" * 700 + "]" * 700 + "}}", ""),
+        (
+            '{"kind": "Pod", "metadata": {"name": "x"}, "spec": {"tolerations": '
+            + "[" * 700
+            + "]" * 700
+            + "}}",
+            "",
+        ),
         (SHOP.replace("cpu: 100m", "cpu: 1e999999999"), "too large"),
         (SHOP.replace("cpu: 100m", "cpu: 100m\n, cpu: 1"), "twice"),
         (SHOP.replace("cpu: 100m", "cpu: -100m"), "negative"),
@@ -278,7 +451,10 @@ def test_texts_cut_swapped_and_repeated(run: Run, tmp_path: Path) -> None:
         (SHOP.replace("labels: {app: web}\n", "labels: {'<b>': web}\n", 1), "no key of a label"),
         (SHOP.replace("{app: web}", "{app: 1}", 1), "no value of a label"),
         (SHOP.replace("allocatable:", "capacity:"), "without allocatable"),
-        (SHOP.replace("operator: Exists", "operator: Exists, effect: 5"), "where a text is expected"),
+        (
+            SHOP.replace("operator: Exists", "operator: Exists, effect: 5"),
+            "where a text is expected",
+        ),
         ('{"kind": "List",\n"items": [' * 8 + "]}" * 8, "lists within lists"),
     ],
 )
@@ -292,22 +468,44 @@ def test_what_is_wrong_is_said(run: Run, tmp_path: Path, text: str, says: str) -
 
 def test_a_bomb_in_a_process_of_its_own(tmp_path: Path) -> None:
     """Ten to the eleventh values, refused in little time and memory."""
-    bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"{chr(98 + k)}: &{chr(98 + k)} [{','.join(['*' + chr(97 + k)] * 10)}]\n" for k in range(10))
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{chr(98 + k)}: &{chr(98 + k)} [{','.join(['*' + chr(97 + k)] * 10)}]\n" for k in range(10)
+    )
     (tmp_path / "bomb.yaml").write_text(bomb, encoding="utf-8")
     limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2); from placeopt.cli import main; main(sys.argv[1:])"
-    command = [sys.executable, "-c", limited, "import", "kubernetes", str(tmp_path / "bomb.yaml"), "--to", "rolling-update"]
+    command = [
+        sys.executable,
+        "-c",
+        limited,
+        "import",
+        "kubernetes",
+        str(tmp_path / "bomb.yaml"),
+        "--to",
+        "rolling-update",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "aliases expand" in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--to", "temporla"), ("--to", "rolling-update", "--missing-requests", "zero"), ("--to", "rolling-update", "--empty-dir", "lose"),
-     ("--to", "rolling-update", "--cordoned", "keep"), ("--to", "rolling-update", "--overlay", "x", "--prices", "none.csv"),
-     ("--to", "rolling-update", "-o", "/nonexistent/x.json"), ("--to", "rolling-update", "--nodes", "/nonexistent.csv"), ("--to", "temporal",),
-     ("--to", "rescheduling", "--execution", "/nonexistent.csv"), ("--to", "rolling-update", "--drain", "n9"),
-     ("--to", "temporal", "--slot-hours", "0")],
-)  # fmt: skip
+    [
+        ("--to", "temporla"),
+        ("--to", "rolling-update", "--missing-requests", "zero"),
+        ("--to", "rolling-update", "--empty-dir", "lose"),
+        ("--to", "rolling-update", "--cordoned", "keep"),
+        ("--to", "rolling-update", "--overlay", "x", "--prices", "none.csv"),
+        ("--to", "rolling-update", "-o", "/nonexistent/x.json"),
+        ("--to", "rolling-update", "--nodes", "/nonexistent.csv"),
+        (
+            "--to",
+            "temporal",
+        ),
+        ("--to", "rescheduling", "--execution", "/nonexistent.csv"),
+        ("--to", "rolling-update", "--drain", "n9"),
+        ("--to", "temporal", "--slot-hours", "0"),
+    ],
+)
 def test_options_that_are_wrong(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """One line, exit code 2."""
     path = tmp_path / "f.yaml"
@@ -322,12 +520,16 @@ def test_options_that_are_wrong(run: Run, tmp_path: Path, arguments: tuple[str, 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generated cluster of 200 nodes and 3,000 pods, as kubectl prints it."""
-    found = importlib.util.spec_from_file_location("make_cluster", ROOT / "benchmarks" / "kubernetes" / "make_cluster.py")
+    found = importlib.util.spec_from_file_location(
+        "make_cluster", ROOT / "benchmarks" / "kubernetes" / "make_cluster.py"
+    )
     assert found is not None and found.loader is not None
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     folder = tmp_path_factory.mktemp("large")
-    (folder / "cluster.json").write_text(json.dumps(module.cluster(200, 3000, 2), indent=4), encoding="utf-8")
+    (folder / "cluster.json").write_text(
+        json.dumps(module.cluster(200, 3000, 2), indent=4), encoding="utf-8"
+    )
     (folder / "prices.json").write_text(json.dumps(module.prices()), encoding="utf-8")
     return folder
 
@@ -335,14 +537,29 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_large_cluster(run: Run, large: Path, tmp_path: Path) -> None:
     """Imports in a fifth of ten seconds, and gets cheaper by plans that the referee replays step by step."""
     begin, out = time.process_time(), tmp_path / "large.json"
-    code, _, err = run("import", "kubernetes", large / "cluster.json", "--to", "rolling-update", "--prices", large / "prices.json", "-o", out)
+    code, _, err = run(
+        "import",
+        "kubernetes",
+        large / "cluster.json",
+        "--to",
+        "rolling-update",
+        "--prices",
+        large / "prices.json",
+        "-o",
+        out,
+    )
     assert code == 0, err
     assert time.process_time() - begin < 6  # measured: 1.5 s
     problem = read(out)
     front = api.solve(problem, "repack", seconds=6, seed=1)
     best = min(front.points, key=lambda p: p.values[0])
     judged = problem.evaluate(best.plan)
-    assert not judged.violations and judged.values == best.values and best.values[0] < 0.9 * problem.initial_cost and best.values[2] == 0
+    assert (
+        not judged.violations
+        and judged.values == best.values
+        and best.values[0] < 0.9 * problem.initial_cost
+        and best.values[2] == 0
+    )
     names = origin.read(origin.beside(out))
     for step in best.plan["steps"]:
         assert names.item(step["microservice"], step["application"]).pod == step["microservice"]

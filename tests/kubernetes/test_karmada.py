@@ -34,18 +34,29 @@ def origin_of(problem: EdgeCloud, kind: str = "Deployment") -> Origin:
     for k, application in enumerate(problem.applications):
         item = {"namespace": "shop", "kind": kind, "name": f"svc-{k}"}
         items |= {f"{application.name}/{m.name}": item for m in application.microservices}
-    return Origin.model_validate({"instance": {"problem": name.problem, "name": name.name, "sha256": name.sha256}, "items": items})
+    return Origin.model_validate(
+        {
+            "instance": {"problem": name.problem, "name": name.name, "sha256": name.sha256},
+            "items": items,
+        }
+    )
 
 
 def weights(policy: dict[str, Any]) -> dict[str, int]:
-    listed = policy["spec"]["placement"]["replicaScheduling"]["weightPreference"]["staticWeightList"]
-    return {name: entry["weight"] for entry in listed for name in entry["targetCluster"]["clusterNames"]}
+    listed = policy["spec"]["placement"]["replicaScheduling"]["weightPreference"][
+        "staticWeightList"
+    ]
+    return {
+        name: entry["weight"] for entry in listed for name in entry["targetCluster"]["clusterNames"]
+    }
 
 
 def crd_schema() -> dict[str, Any]:
     if DATA is None:
         pytest.skip("PLACEOPT_DATA is not set: the schema of PropagationPolicy is not at hand")
-    crd = yaml.safe_load((Path(DATA) / "karmada" / "crd-propagationpolicies.yaml").read_text(encoding="utf-8"))
+    crd = yaml.safe_load(
+        (Path(DATA) / "karmada" / "crd-propagationpolicies.yaml").read_text(encoding="utf-8")
+    )
     schema: dict[str, Any] = strict(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
     return schema
 
@@ -59,7 +70,11 @@ def strict(schema: Any) -> Any:
     made = {key: strict(value) for key, value in schema.items()}
     if isinstance(made.get("properties"), dict) and made.get("type") == "object":
         made.setdefault("additionalProperties", False)
-        if "kind" in made["properties"] and "apiVersion" in made["properties"] and "metadata" in made["properties"]:
+        if (
+            "kind" in made["properties"]
+            and "apiVersion" in made["properties"]
+            and "metadata" in made["properties"]
+        ):
             made["properties"]["metadata"] = {"type": "object"}
     return made
 
@@ -68,10 +83,14 @@ def test_weights_are_replicas(placed: tuple[EdgeCloud, dict[str, Any]]) -> None:
     """One policy a workload; its weights say how many replicas go to which cluster."""
     problem, plan = placed
     made = policies(problem, plan, origin_of(problem))
-    assert [policy["spec"]["resourceSelectors"][0]["name"] for policy in made] == [f"svc-{k}" for k in range(len(problem.applications))]
+    assert [policy["spec"]["resourceSelectors"][0]["name"] for policy in made] == [
+        f"svc-{k}" for k in range(len(problem.applications))
+    ]
     for application, policy in zip(problem.applications, made, strict=True):
         assert weights(policy) == Counter(plan["placement"][application.name].values())
-        assert policy["spec"]["placement"]["clusterAffinity"]["clusterNames"] == sorted(weights(policy))
+        assert policy["spec"]["placement"]["clusterAffinity"]["clusterNames"] == sorted(
+            weights(policy)
+        )
 
 
 def test_policies_are_valid(placed: tuple[EdgeCloud, dict[str, Any]]) -> None:
@@ -84,12 +103,16 @@ def test_policies_are_valid(placed: tuple[EdgeCloud, dict[str, Any]]) -> None:
         assert made
         for policy in made:
             jsonschema.validate(policy, schema)
-    made[0]["spec"]["placement"]["replicaScheduling"]["weightPreference"]["staticWeightList"][0]["weight"] = 0
+    made[0]["spec"]["placement"]["replicaScheduling"]["weightPreference"]["staticWeightList"][0][
+        "weight"
+    ] = 0
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(made[0], schema)
 
 
-@pytest.mark.skipif("multi-cluster" not in KINDS, reason="this version has no multi-cluster problem")
+@pytest.mark.skipif(
+    "multi-cluster" not in KINDS, reason="this version has no multi-cluster problem"
+)
 def test_decisions_become_policies() -> None:
     """A policy for every accepted request; deployments asked for twice get numbers."""
     problem = kind_class("multi-cluster").generate(1, requests=12)
@@ -111,4 +134,8 @@ def test_names_and_kinds_are_checked(placed: tuple[EdgeCloud, dict[str, Any]]) -
         policies(problem, plan, origin_of(problem, "DaemonSet"))
     application = problem.applications[0].name
     with pytest.raises(DocumentError, match="'Near_1' is not a name"):
-        policies(problem, {"placement": {application: dict.fromkeys(plan["placement"][application], "Near_1")}}, origin_of(problem))
+        policies(
+            problem,
+            {"placement": {application: dict.fromkeys(plan["placement"][application], "Near_1")}},
+            origin_of(problem),
+        )

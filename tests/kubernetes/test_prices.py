@@ -30,12 +30,31 @@ def write(tmp_path: Path) -> Write:
     return writer
 
 
-ON_DEMAND = json.dumps({"usd_per_hour": {"us-east-1": {"m5.large": 0.096, "m5.xlarge": 0.192, "t3.nano": 0.0052}}}, indent=1)
+ON_DEMAND = json.dumps(
+    {"usd_per_hour": {"us-east-1": {"m5.large": 0.096, "m5.xlarge": 0.192, "t3.nano": 0.0052}}},
+    indent=1,
+)
 ADVISOR = json.dumps(
     {
-        "ranges": [{"index": 0, "label": "<5%", "max": 5}, {"index": 1, "label": "5-10%", "max": 11}, {"index": 4, "label": ">20%", "max": 100}],
-        "instance_types": {"m5.large": {"cores": 2, "ram_gb": 8.0}, "m5.xlarge": {"cores": 4, "ram_gb": 16.0}, "gone": {"cores": 1, "ram_gb": 1}},
-        "spot_advisor": {"us-east-1": {"Linux": {"m5.large": {"s": 60, "r": 1}, "m5.xlarge": {"s": 70, "r": 4}, "gone": {"s": 50, "r": 0}}}},
+        "ranges": [
+            {"index": 0, "label": "<5%", "max": 5},
+            {"index": 1, "label": "5-10%", "max": 11},
+            {"index": 4, "label": ">20%", "max": 100},
+        ],
+        "instance_types": {
+            "m5.large": {"cores": 2, "ram_gb": 8.0},
+            "m5.xlarge": {"cores": 4, "ram_gb": 16.0},
+            "gone": {"cores": 1, "ram_gb": 1},
+        },
+        "spot_advisor": {
+            "us-east-1": {
+                "Linux": {
+                    "m5.large": {"s": 60, "r": 1},
+                    "m5.xlarge": {"s": 70, "r": 4},
+                    "gone": {"s": 50, "r": 0},
+                }
+            }
+        },
     },
     indent=1,
 )
@@ -45,10 +64,21 @@ def test_on_demand_and_advisor_together(write: Write) -> None:
     """Spot is on demand less the saving; the class of interruption is its upper end; a type without a price is named and left out."""
     notes = Notes()
     book = read_prices([write("a.json", ADVISOR), write("o.json", ON_DEMAND)], notes)
-    large = {"location": "us-east-1", "size": "m5.large", "cpu_cores": 2.0, "memory_gib": 8.0, "on_demand_usd_per_hour": 0.096,
-             "spot_usd_per_hour": 0.0384, "spot_interruption": 0.10}  # fmt: skip
+    large = {
+        "location": "us-east-1",
+        "size": "m5.large",
+        "cpu_cores": 2.0,
+        "memory_gib": 8.0,
+        "on_demand_usd_per_hour": 0.096,
+        "spot_usd_per_hour": 0.0384,
+        "spot_interruption": 0.10,
+    }
     offers = {o["size"]: o for o in book.document()["offers"]}
-    assert offers["m5.large"] == large and offers["m5.xlarge"]["spot_interruption"] == 0.25 and set(offers) == {"m5.large", "m5.xlarge", "t3.nano"}
+    assert (
+        offers["m5.large"] == large
+        and offers["m5.xlarge"]["spot_interruption"] == 0.25
+        and set(offers) == {"m5.large", "m5.xlarge", "t3.nano"}
+    )
     assert "us-east-1 gone" in dict(notes.of("left-out"))["spot savings without an on-demand price"]
     again = read_prices([write("own.json", json.dumps(book.document()))], Notes())
     assert again.document() == book.document()
@@ -57,7 +87,9 @@ def test_on_demand_and_advisor_together(write: Write) -> None:
 def test_the_karpenter_table(kubernetes_data: Path) -> None:
     """1,367 prices of us-east-1."""
     book = read_prices([kubernetes_data / "aws_price" / "ondemand_karpenter.json"], Notes())
-    assert len(book.offers) == 1367 and book.offers["us-east-1", "m5.large"] == {"on_demand_usd_per_hour": Decimal("0.096")}
+    assert len(book.offers) == 1367 and book.offers["us-east-1", "m5.large"] == {
+        "on_demand_usd_per_hour": Decimal("0.096")
+    }
 
 
 def test_opencost_and_plain_tables(write: Write) -> None:
@@ -68,11 +100,16 @@ def test_opencost_and_plain_tables(write: Write) -> None:
         ",rack-7,,node,metadata.name,,0.21,\n,c5.large,us-east-2,node,metadata.labels.node.kubernetes.io/instance-type,,0.085,\n"
         ",pvc-1,us-east-2,pv,metadata.name,,0.001,\n"
     )
-    plain = "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour\nus-east-2,m5.large,2,8,0.09\n"
+    plain = (
+        "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour\nus-east-2,m5.large,2,8,0.09\n"
+    )
     notes = Notes()
     book = read_prices([write("opencost.csv", text), write("plain.csv", plain)], notes)
     assert book.nodes == {"rack-7": Decimal("0.21")}
-    assert {size: float(o["on_demand_usd_per_hour"]) for (_, size), o in book.offers.items()} == {"m5.large": 0.09, "c5.large": 0.085}
+    assert {size: float(o["on_demand_usd_per_hour"]) for (_, size), o in book.offers.items()} == {
+        "m5.large": 0.09,
+        "c5.large": 0.085,
+    }
     assert any("the later counts" in text for text, _ in notes.of("assumption"))
 
 
@@ -82,11 +119,26 @@ def test_percentages_come_before_fixed_amounts() -> None:
         book = Book({("us", "m5.large"): {"on_demand_usd_per_hour": Decimal("1")}})
         apply(book, [overlay(t) for t in texts], Notes())
         assert book.offers["us", "m5.large"]["on_demand_usd_per_hour"] == Decimal("0.85")
-    book = Book({("us", "a"): {"on_demand_usd_per_hour": Decimal("1"), "spot_usd_per_hour": Decimal("0.5"), "spot_interruption": Decimal("0.1")},
-                 ("eu", "a"): {"on_demand_usd_per_hour": Decimal("1")}})  # fmt: skip
-    apply(book, [overlay("us/a:spot=-50%"), overlay("eu/*=-3"), overlay("a=0.4"), overlay("*=+10%")], Notes())
+    book = Book(
+        {
+            ("us", "a"): {
+                "on_demand_usd_per_hour": Decimal("1"),
+                "spot_usd_per_hour": Decimal("0.5"),
+                "spot_interruption": Decimal("0.1"),
+            },
+            ("eu", "a"): {"on_demand_usd_per_hour": Decimal("1")},
+        }
+    )
+    apply(
+        book,
+        [overlay("us/a:spot=-50%"), overlay("eu/*=-3"), overlay("a=0.4"), overlay("*=+10%")],
+        Notes(),
+    )
     us, eu = book.offers["us", "a"], book.offers["eu", "a"]
-    assert (us["on_demand_usd_per_hour"], us["spot_usd_per_hour"]) == (Decimal("0.44"), Decimal("0.22")) and eu["on_demand_usd_per_hour"] == 0
+    assert (us["on_demand_usd_per_hour"], us["spot_usd_per_hour"]) == (
+        Decimal("0.44"),
+        Decimal("0.22"),
+    ) and eu["on_demand_usd_per_hour"] == 0
     assert "spot_usd_per_hour" not in eu
 
 
@@ -96,14 +148,24 @@ def test_overlays_against_fractions() -> None:
     for _ in range(200):
         base = Fraction(int(rng.integers(1, 10**6)), 10**4)
         percents, fixed = rng.integers(-50, 51, 2).tolist(), rng.integers(-99, 100, 2).tolist()
-        book = Book({("us", "a"): {"on_demand_usd_per_hour": Decimal(base.numerator) / Decimal(base.denominator)}})
-        texts = [f"a={p:+d}%" for p in percents] + [f"a={'-' if f < 0 else '+'}0.{abs(f):02d}" for f in fixed]
+        book = Book(
+            {
+                ("us", "a"): {
+                    "on_demand_usd_per_hour": Decimal(base.numerator) / Decimal(base.denominator)
+                }
+            }
+        )
+        texts = [f"a={p:+d}%" for p in percents] + [
+            f"a={'-' if f < 0 else '+'}0.{abs(f):02d}" for f in fixed
+        ]
         apply(book, [overlay(texts[k]) for k in rng.permutation(4)], Notes())
         exact = base
         for p in percents:
             exact *= Fraction(100 + p, 100)
         exact = max(Fraction(0), exact + Fraction(sum(fixed), 100))
-        assert abs(Fraction(book.offers["us", "a"]["on_demand_usd_per_hour"]) - exact) <= Fraction(1, 10**9)
+        assert abs(Fraction(book.offers["us", "a"]["on_demand_usd_per_hour"]) - exact) <= Fraction(
+            1, 10**9
+        )
 
 
 def test_node_overlays_of_karpenter(write: Write) -> None:
@@ -129,7 +191,21 @@ spec:
     assert prices == {"m5.large": 0.05, "m5.xlarge": 0.2112, "t3.nano": 0.00572}
 
 
-@pytest.mark.parametrize("text", ["m5", "=+1%", "m5=", "m5=10%", "m5=abc", "m5:monthly=+1%", "m5=1e9999", "m5=+-1", "m5=NaN%", "m5=" + "9" * 99])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m5",
+        "=+1%",
+        "m5=",
+        "m5=10%",
+        "m5=abc",
+        "m5:monthly=+1%",
+        "m5=1e9999",
+        "m5=+-1",
+        "m5=NaN%",
+        "m5=" + "9" * 99,
+    ],
+)
 def test_odd_overlays(text: str) -> None:
     """Say what is legal."""
     with pytest.raises(UsageError, match="legal: SIZE=CHANGE"):
@@ -139,27 +215,63 @@ def test_odd_overlays(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("a.csv", "location,size,on_demand_usd_per_hour\nus,m5,-1\n", "line 2: on_demand_usd_per_hour is '-1'"),
-        ("a.csv", "location,size,on_demand_usd_per_hour\nus,m5,nan\n", "line 2: on_demand_usd_per_hour is 'nan'"),
+        (
+            "a.csv",
+            "location,size,on_demand_usd_per_hour\nus,m5,-1\n",
+            "line 2: on_demand_usd_per_hour is '-1'",
+        ),
+        (
+            "a.csv",
+            "location,size,on_demand_usd_per_hour\nus,m5,nan\n",
+            "line 2: on_demand_usd_per_hour is 'nan'",
+        ),
         ("a.csv", "location,size,on_demand_usd_per_hour\nus,m5,1e999999999\n", "line 2"),
-        ("a.csv", "location,size,on_demand_usd_per_hour\nus,<script>,1\n", "line 2: size is '<script>'"),
+        (
+            "a.csv",
+            "location,size,on_demand_usd_per_hour\nus,<script>,1\n",
+            "line 2: size is '<script>'",
+        ),
         ("a.csv", "location,size,on_demand_usd_per_hour\nus,m5\n", "line 2: 2 cells"),
         ("a.csv", "location,size,price\nus,m5,1\n", "line 1: column 'price' is unknown"),
         ("a.csv", "location,size\nus,m5\n", "line 2: neither a price nor a size"),
         ("a.csv", 'location,size,on_demand_usd_per_hour\nus,"m5,1\n', "line 1: not CSV"),
         ("a.csv", "location,size,on_demand_usd_per_hour\n", "line 1: no prices"),
-        ("a.csv", "InstanceID,AssetClass,MarketPriceHourly\nx,node,\n", "line 2: MarketPriceHourly is empty"),
+        (
+            "a.csv",
+            "InstanceID,AssetClass,MarketPriceHourly\nx,node,\n",
+            "line 2: MarketPriceHourly is empty",
+        ),
         ("a.csv", "location,size,\x00\n", "line 1: the control character"),
-        ("a.json", '{"usd_per_hour": {"us":\n {"m5": "free"}}}', "line 2, usd_per_hour.us.m5: 'free' is not legal"),
+        (
+            "a.json",
+            '{"usd_per_hour": {"us":\n {"m5": "free"}}}',
+            "line 2, usd_per_hour.us.m5: 'free' is not legal",
+        ),
         ("a.json", '{"usd_per_hour": {"us": {"m5": -1}}}', "is not legal"),
         ("a.json", '{"usd_per_hour": {"us": {"<b>": 1}}}', "is no name of a place or a machine"),
         ("a.json", '{"usd_per_hour": {}}', "line 1: no prices"),
         ("a.json", "[1, 2]", "line 1: not a file of prices"),
-        ("a.json", '{"spot_advisor": {"us": {"Linux": {"m5": {"s": 60, "r": 7}}}},\n "ranges": [], "instance_types": {}}', "the range 7"),
-        ("a.json", '{"spot_advisor": {}, "ranges": [{"index": 0, "label": "often"}]}', "cannot be read"),
+        (
+            "a.json",
+            '{"spot_advisor": {"us": {"Linux": {"m5": {"s": 60, "r": 7}}}},\n "ranges": [], "instance_types": {}}',
+            "the range 7",
+        ),
+        (
+            "a.json",
+            '{"spot_advisor": {}, "ranges": [{"index": 0, "label": "often"}]}',
+            "cannot be read",
+        ),
         ("a.json", '{"format": "placeopt/prices@1", "offers": [{"location": "us"}]}', "is no size"),
-        ("a.yaml", "kind: NodeOverlay\nspec:\n  priceAdjustment: cheap\n", "line 3, spec.priceAdjustment: 'cheap' is no change"),
-        ("a.yaml", "kind: NodeOverlay\nspec:\n  requirements: [{key: color, operator: In}]\n", "line 3"),
+        (
+            "a.yaml",
+            "kind: NodeOverlay\nspec:\n  priceAdjustment: cheap\n",
+            "line 3, spec.priceAdjustment: 'cheap' is no change",
+        ),
+        (
+            "a.yaml",
+            "kind: NodeOverlay\nspec:\n  requirements: [{key: color, operator: In}]\n",
+            "line 3",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_table(write: Write, name: str, text: str, says: str) -> None:
@@ -167,4 +279,6 @@ def test_what_is_wrong_with_a_table(write: Write, name: str, text: str, says: st
     path = write(name, text)
     with pytest.raises(DocumentError) as error:
         read_prices([path], Notes())
-    assert str(path) in str(error.value) and says in str(error.value) and "line " in str(error.value)
+    assert (
+        str(path) in str(error.value) and says in str(error.value) and "line " in str(error.value)
+    )

@@ -12,7 +12,25 @@ import pytest
 from placeopt.errors import DocumentError
 from placeopt.kubernetes.quantities import LARGEST, mebibytes, millicores, parse, whole_bytes
 
-SUFFIXES = ("", "n", "u", "m", "k", "K", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+SUFFIXES = (
+    "",
+    "n",
+    "u",
+    "m",
+    "k",
+    "K",
+    "M",
+    "G",
+    "T",
+    "P",
+    "E",
+    "Ki",
+    "Mi",
+    "Gi",
+    "Ti",
+    "Pi",
+    "Ei",
+)
 
 
 def random_text(rng: np.random.Generator) -> str:
@@ -21,17 +39,31 @@ def random_text(rng: np.random.Generator) -> str:
     point = int(rng.integers(0, len(digits) + 1))
     number = digits if rng.random() < 0.5 else f"{digits[:point]}.{digits[point:]}"
     sign = str(rng.choice(["", "", "", "+", "-"]))
-    exponent = f"{rng.choice(['e', 'E'])}{rng.choice(['', '+', '-'])}{int(rng.integers(0, 12))}" if rng.random() < 0.25 else ""
-    text = sign + number + exponent + ("" if exponent and rng.random() < 0.9 else str(rng.choice(SUFFIXES)))
+    exponent = (
+        f"{rng.choice(['e', 'E'])}{rng.choice(['', '+', '-'])}{int(rng.integers(0, 12))}"
+        if rng.random() < 0.25
+        else ""
+    )
+    text = (
+        sign
+        + number
+        + exponent
+        + ("" if exponent and rng.random() < 0.9 else str(rng.choice(SUFFIXES)))
+    )
     if rng.random() < 0.15:
-        at, extra = int(rng.integers(0, len(text) + 1)), str(rng.choice(list("0123456789.eE+-numkKMGTPEi x")))
+        at, extra = (
+            int(rng.integers(0, len(text) + 1)),
+            str(rng.choice(list("0123456789.eE+-numkKMGTPEi x"))),
+        )
         text = text[:at] + extra + text[at + int(rng.integers(0, 2)) :]
     return text
 
 
 def test_ten_thousand_random_texts_read_as_the_python_client_reads_them() -> None:
     """The verdict and, exactly, the value; from the least that anybody writes to the most that Kubernetes holds."""
-    utils = pytest.importorskip("kubernetes.utils.quantity", reason="the Python client of Kubernetes is not installed")
+    utils = pytest.importorskip(
+        "kubernetes.utils.quantity", reason="the Python client of Kubernetes is not installed"
+    )
     rng, legal, refused = np.random.default_rng(11), 0, 0
     with decimal.localcontext() as context:
         context.prec = 400
@@ -41,27 +73,51 @@ def test_ten_thousand_random_texts_read_as_the_python_client_reads_them() -> Non
                 theirs: Fraction | None = Fraction(utils.parse_quantity(text))
             except ValueError:
                 theirs = None
-            if " " in text or (theirs is not None and (abs(theirs) > LARGEST or 0 < abs(theirs) < Fraction(1, 10**30))):
+            if " " in text or (
+                theirs is not None
+                and (abs(theirs) > LARGEST or 0 < abs(theirs) < Fraction(1, 10**30))
+            ):
                 theirs = None  # blanks, which only the client accepts; what Kubernetes cannot hold
             try:
                 mine: Fraction | None = parse(text)
             except DocumentError:
                 mine = None
-            assert mine == theirs or (mine is not None and 0 < abs(mine) < Fraction(1, 10**30)), text
+            assert mine == theirs or (mine is not None and 0 < abs(mine) < Fraction(1, 10**30)), (
+                text
+            )
             legal, refused = legal + (mine is not None), refused + (mine is None)
     assert legal > 7000 and refused > 500
 
 
 @pytest.mark.parametrize(
     ("text", "bytes_"),
-    [("500Mi", 500 * 2**20), ("644245094400m", 644245095), ("129e6", 129_000_000), ("1.5Gi", 3 * 2**29), ("0", 0), ("128974848", 128974848), (5, 5)],
+    [
+        ("500Mi", 500 * 2**20),
+        ("644245094400m", 644245095),
+        ("129e6", 129_000_000),
+        ("1.5Gi", 3 * 2**29),
+        ("0", 0),
+        ("128974848", 128974848),
+        (5, 5),
+    ],
 )
 def test_memory(text: object, bytes_: int) -> None:
     """Whole bytes, a part of one rounded up."""
     assert whole_bytes(text) == bytes_
 
 
-@pytest.mark.parametrize(("text", "milli"), [("100m", 100), ("0.5", 500), (2, 2000), (0.1, 100), ("1500u", 2), ("250000n", 1), ("1e-1", 100)])
+@pytest.mark.parametrize(
+    ("text", "milli"),
+    [
+        ("100m", 100),
+        ("0.5", 500),
+        (2, 2000),
+        (0.1, 100),
+        ("1500u", 2),
+        ("250000n", 1),
+        ("1e-1", 100),
+    ],
+)
 def test_cpu(text: object, milli: int) -> None:
     """Whole milli-CPU, a part of one rounded up, for a capacity down."""
     assert millicores(text) == milli
@@ -75,9 +131,36 @@ def test_mebibytes() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", "m", "1 Gi", "1gi", "1mi", "NaN", "inf", "Infinity", "1_000", "٣", "0x10", "--1", "1e", "1e999999999", "1e-999999999", "1e41",
-     "9" * 63, "9" * 5000, "1" * 65, True, None, [], {}, 10**400, 1e300, "1e30Ei", "<script>"],
-)  # fmt: skip
+    [
+        "",
+        "m",
+        "1 Gi",
+        "1gi",
+        "1mi",
+        "NaN",
+        "inf",
+        "Infinity",
+        "1_000",
+        "٣",
+        "0x10",
+        "--1",
+        "1e",
+        "1e999999999",
+        "1e-999999999",
+        "1e41",
+        "9" * 63,
+        "9" * 5000,
+        "1" * 65,
+        True,
+        None,
+        [],
+        {},
+        10**400,
+        1e300,
+        "1e30Ei",
+        "<script>",
+    ],
+)
 def test_refused(value: object) -> None:
     """At once, with what is legal."""
     with pytest.raises(DocumentError) as error:

@@ -22,13 +22,23 @@ LETTERS = st.characters(min_codepoint=33, max_codepoint=0x2FF, exclude_categorie
 KEYS = st.text(alphabet=LETTERS, min_size=1, max_size=8).filter(lambda k: k != "<<")
 ODD = st.sampled_from(["yes", "1e3", "0x1f", "1.5", "~", "on", "1:30"])
 PLAIN = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=12) | ODD
-VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12)
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
 
 
 def everywhere(value: Any, steps: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
     """Return (steps, value) of all that is below a value."""
     found = [(steps, value)]
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         found += everywhere(inner, (*steps, key))
     return found
 
@@ -44,7 +54,9 @@ def test_yaml_reads_back(value: Any, flow: bool) -> None:
 
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), st.sampled_from(["json", "yaml"]))
-def test_every_value_knows_its_line(tmp_path_factory: pytest.TempPathFactory, value: dict[str, Any], form: str) -> None:
+def test_every_value_knows_its_line(
+    tmp_path_factory: pytest.TempPathFactory, value: dict[str, Any], form: str
+) -> None:
     """A mark put in the place of a value is found on the line that is named, in YAML and in JSON."""
     for steps, _ in everywhere(value)[1:5]:
         marked = json.loads(json.dumps(value))
@@ -52,7 +64,11 @@ def test_every_value_knows_its_line(tmp_path_factory: pytest.TempPathFactory, va
         for step in steps[:-1]:
             holder = holder[step]
         holder[steps[-1]] = "MARK-OF-THIS-VALUE"
-        text = json.dumps(marked, indent=1) if form == "json" else "---\nfirst: 1\n---\n" + yaml.safe_dump(marked, allow_unicode=True)
+        text = (
+            json.dumps(marked, indent=1)
+            if form == "json"
+            else "---\nfirst: 1\n---\n" + yaml.safe_dump(marked, allow_unicode=True)
+        )
         path = tmp_path_factory.getbasetemp() / f"marked.{form}"
         path.write_text(text, encoding="utf-8")
         view = read(path)[-1]
@@ -61,7 +77,9 @@ def test_every_value_knows_its_line(tmp_path_factory: pytest.TempPathFactory, va
         assert "MARK-OF-THIS-VALUE" in text.split("\n")[view.line - 1]
 
 
-@pytest.mark.parametrize("name", ["online-boutique.yaml", "sock-shop.yaml", "hotel-reservation.yaml"])
+@pytest.mark.parametrize(
+    "name", ["online-boutique.yaml", "sock-shop.yaml", "hotel-reservation.yaml"]
+)
 def test_manifests_read_as_pyyaml_reads_them(name: str, kubernetes_data: Path) -> None:
     """Value for value."""
     text = (kubernetes_data / "kubernetes" / name).read_text(encoding="utf-8")
@@ -77,12 +95,16 @@ def refused(tmp_path: Path, text: str | bytes, name: str = "f.yaml") -> Document
     with pytest.raises(DocumentError) as error:
         read(path)
     assert time.process_time() - begin < 10
-    assert error.value.file == str(path) and (error.value.path or "").startswith("line "), error.value
+    assert error.value.file == str(path) and (error.value.path or "").startswith("line "), (
+        error.value
+    )
     assert len(str(error.value)) < 600 and str(error.value).isprintable()
     return error.value
 
 
-LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{k}: &a{k} [{','.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 12))
+LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{k}: &a{k} [{','.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 12)
+)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +141,9 @@ LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{k}: &a{k} [{','.join([f
         ('{"a": "\\ud800"}', "surrogate", 1),
     ],
 )
-def test_hostile_files_are_refused_with_their_line(tmp_path: Path, text: str | bytes, says: str, line: int) -> None:
+def test_hostile_files_are_refused_with_their_line(
+    tmp_path: Path, text: str | bytes, says: str, line: int
+) -> None:
     """In bounded time, with one short message."""
     error = refused(tmp_path, text)
     assert says in error.problem
@@ -127,7 +151,9 @@ def test_hostile_files_are_refused_with_their_line(tmp_path: Path, text: str | b
     assert not Path("/tmp/pwned").exists()
 
 
-@pytest.mark.parametrize("text", ["a: " + "x" * 50_000_000, '{"a": "' + "x" * 50_000_000 + '"}'], ids=["yaml", "json"])
+@pytest.mark.parametrize(
+    "text", ["a: " + "x" * 50_000_000, '{"a": "' + "x" * 50_000_000 + '"}'], ids=["yaml", "json"]
+)
 def test_fifty_megabytes(tmp_path: Path, text: str) -> None:
     """In one line: read, soon."""
     (tmp_path / "large").write_text(text, encoding="utf-8")
@@ -151,7 +177,9 @@ def test_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_merge_keys_and_anchors(tmp_path: Path) -> None:
     """Small uses are legal: own keys win over merged ones."""
     path = tmp_path / "f.yaml"
-    path.write_text("base: &b {a: 1, b: 2}\nmine:\n  <<: *b\n  b: 3\nlist: [*b, *b]\n", encoding="utf-8")
+    path.write_text(
+        "base: &b {a: 1, b: 2}\nmine:\n  <<: *b\n  b: 3\nlist: [*b, *b]\n", encoding="utf-8"
+    )
     assert read(path)[0].value["mine"] == {"a": 1, "b": 3}
 
 

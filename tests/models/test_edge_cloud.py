@@ -21,7 +21,9 @@ from placeopt.problems.edge_cloud_arrays import fits
 SMALL = {"near": 3, "far": 2, "cloud": 1, "load": 1.0}
 
 
-def optimum(problem: EdgeCloud, weight: float, solver: str = "highs", **forms: str) -> tuple[float, dict]:
+def optimum(
+    problem: EdgeCloud, weight: float, solver: str = "highs", **forms: str
+) -> tuple[float, dict]:
     """The least weighted sum by the model, and its plan."""
     model = models.edge_cloud.build(problem, **forms)
     compiled = CompiledModel(model, problem.objectives)
@@ -35,15 +37,21 @@ def optimum(problem: EdgeCloud, weight: float, solver: str = "highs", **forms: s
     claimed = [value * step for value, step in zip(compiled.values(found.x), steps, strict=True)]
     verdict = problem.evaluate(plan)
     assert verdict.feasible and verdict.values == pytest.approx(claimed, abs=1e-5)
-    assert (pyo.value(model.cost), pyo.value(model.latency_ms)) == pytest.approx(verdict.values, abs=1e-5)
-    assert sum(w * v for w, v in zip((weight, 1 - weight), verdict.values, strict=True)) == pytest.approx(found.objective, abs=1e-5)
+    assert (pyo.value(model.cost), pyo.value(model.latency_ms)) == pytest.approx(
+        verdict.values, abs=1e-5
+    )
+    assert sum(
+        w * v for w, v in zip((weight, 1 - weight), verdict.values, strict=True)
+    ) == pytest.approx(found.objective, abs=1e-5)
     return found.objective, plan
 
 
 def every_plan(problem: EdgeCloud) -> np.ndarray:
     """The values of all feasible plans, shape (plans, 2)."""
     choices = [np.flatnonzero(row) for row in fits(problem.arrays)]
-    verdicts = (problem.evaluate(problem.plan(np.array(hosts))) for hosts in itertools.product(*choices))
+    verdicts = (
+        problem.evaluate(problem.plan(np.array(hosts))) for hosts in itertools.product(*choices)
+    )
     return np.array([v.values for v in verdicts if v.feasible]).reshape(-1, 2)
 
 
@@ -53,20 +61,32 @@ def test_all_forms_and_solvers_have_one_optimum(seed):
     problem = EdgeCloud.generate(seed, applications=3, **SMALL)
     weight = (0.01, 0.3, 0.9)[seed % 3]
     compact, _ = optimum(problem, weight)
-    for solver, forms in (("scip", {}), ("highs", {"flows": "printed", "latency": "printed"}), ("scip", {"flows": "printed"})):
+    for solver, forms in (
+        ("scip", {}),
+        ("highs", {"flows": "printed", "latency": "printed"}),
+        ("scip", {"flows": "printed"}),
+    ):
         assert optimum(problem, weight, solver, **forms)[0] == pytest.approx(compact, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_brute_force(seed):
     """The optimum is that of trying all plans, and the epsilon-constraint front is the whole front."""
-    problem = EdgeCloud.generate(seed, applications=2, near=2, far=1, cloud=1, load=(1.0, 2.0)[seed % 2])
+    problem = EdgeCloud.generate(
+        seed, applications=2, near=2, far=1, cloud=1, load=(1.0, 2.0)[seed % 2]
+    )
     if sum(len(a.microservices) for a in problem.applications) > 6:
-        problem = EdgeCloud.from_document({**problem.to_document(), "applications": problem.to_document()["applications"][:1]})
+        problem = EdgeCloud.from_document(
+            {**problem.to_document(), "applications": problem.to_document()["applications"][:1]}
+        )
     values = every_plan(problem)
     for weight in (0.01, 0.5):
-        assert optimum(problem, weight)[0] == pytest.approx((values @ [weight, 1 - weight]).min(), abs=1e-5)
-    front = epsilon_constraint.run(problem, problem.objectives, Budget(seconds=60), solver=("highs", "scip")[seed % 2])
+        assert optimum(problem, weight)[0] == pytest.approx(
+            (values @ [weight, 1 - weight]).min(), abs=1e-5
+        )
+    front = epsilon_constraint.run(
+        problem, problem.objectives, Budget(seconds=60), solver=("highs", "scip")[seed % 2]
+    )
     np.testing.assert_allclose(front.values, minimal(values), atol=1e-9)
     assert {p.status for p in front.points} == {"optimal"} and front.runs[0].completed
 
@@ -76,8 +96,12 @@ def test_levels_are_sharper_than_the_printed_rows():
     problem = EdgeCloud.generate(1, applications=12, load=1.0)
     relaxed = []
     for latency in ("levels", "printed"):
-        compiled = CompiledModel(models.edge_cloud.build(problem, latency=latency), problem.objectives)
-        program = solvers.Program(**{**vars(compiled.program), "c": compiled.costs[1], "integrality": np.array(False)})
+        compiled = CompiledModel(
+            models.edge_cloud.build(problem, latency=latency), problem.objectives
+        )
+        program = solvers.Program(
+            **{**vars(compiled.program), "c": compiled.costs[1], "integrality": np.array(False)}
+        )
         relaxed.append(solvers.solve(program).objective)
     assert relaxed[0] > 1.2 * relaxed[1]
 
@@ -88,7 +112,9 @@ def test_a_grid_of_limits_gives_gaps():
     front = epsilon_constraint.run(problem, problem.objectives, Budget(seconds=30), grid=5)
     assert 2 <= len(front) and all(p.status == "optimal" or p.gap is not None for p in front.points)
     assert all((np.array(front.bounds) <= p.values).all(axis=1).any() for p in front.points)
-    again = epsilon_constraint.run(problem, problem.objectives, Budget(seconds=30), start=front, grid=5)
+    again = epsilon_constraint.run(
+        problem, problem.objectives, Budget(seconds=30), start=front, grid=5
+    )
     assert len(again) >= len(front)
 
 
@@ -98,7 +124,9 @@ def test_places_out_of_reach_are_left_out():
     del document["delay_ms"]["near-1"]["cloud-1"], document["delay_ms"]["far-1"]["far-2"]
     problem = EdgeCloud.from_document(document)
     forms = itertools.product(("compact", "printed"), ("levels", "printed"))
-    values = {round(optimum(problem, 0.9, flows=flows, latency=latency)[0], 5) for flows, latency in forms}
+    values = {
+        round(optimum(problem, 0.9, flows=flows, latency=latency)[0], 5) for flows, latency in forms
+    }
     assert len(values) == 1
 
 
@@ -118,7 +146,9 @@ def test_assign_and_weighted_sum():
     document = problem.to_document()
     document["nodes"][0]["cpu_cores"] = 0.0  # no placement there, so nothing to assign
     elsewhere = problem.plan(np.zeros(len(problem.arrays.demand), dtype=int))
-    assert not models.edge_cloud.assign(models.edge_cloud.build(EdgeCloud.from_document(document)), elsewhere)
+    assert not models.edge_cloud.assign(
+        models.edge_cloud.build(EdgeCloud.from_document(document)), elsewhere
+    )
 
 
 def test_what_cannot_be_built_says_why():

@@ -20,11 +20,16 @@ SMALL = {"cloud_a": 1, "edge_a": 1, "edge_b": 2, "services": 4}
 
 def instance(seed: int, replicas: int = 1) -> Rescheduling:
     """Every second one is crowded: nodes have room for at most one replica more than they host."""
-    document = Rescheduling.generate(seed, application=[*APPLICATIONS, "random"][seed % 4], replicas=replicas, **SMALL).to_document()
+    document = Rescheduling.generate(
+        seed, application=[*APPLICATIONS, "random"][seed % 4], replicas=replicas, **SMALL
+    ).to_document()
     if seed % 8 >= 4:
         rng = np.random.default_rng(seed)
         for node in document["nodes"]:
-            used = sum(s["cpu_cores"] * list(s["replicas"]).count(node["name"]) for s in document["services"])
+            used = sum(
+                s["cpu_cores"] * list(s["replicas"]).count(node["name"])
+                for s in document["services"]
+            )
             node["cpu_cores"] = used + float(rng.choice([0.0, 0.5, 1.0]))
     return Rescheduling.from_document(document)
 
@@ -45,7 +50,9 @@ def test_front_is_that_of_all_states(seed: int) -> None:
 @pytest.mark.parametrize("seed", [0, 5])
 def test_replicas_multiply_exactly(seed: int) -> None:
     """Two replicas of each: eight pods, bilinear latencies."""
-    problem = Rescheduling.generate(seed, application=[*APPLICATIONS][seed % 3], replicas=2, cloud_a=1, edge_a=1, edge_b=1)
+    problem = Rescheduling.generate(
+        seed, application=[*APPLICATIONS][seed % 3], replicas=2, cloud_a=1, edge_a=1, edge_b=1
+    )
     np.testing.assert_allclose(exact(problem).values, state_search(problem))
 
 
@@ -57,10 +64,20 @@ def test_hops_are_charged() -> None:
         {"name": "a", **size, "execution_ms": times["y"], "replicas": ["nx"], "calls": [["b"]]},
         {"name": "b", **size, "execution_ms": times["x"], "replicas": ["ny"]},
     ]
-    for nodes, expected in (("xyz", [(4.0, 3.0), (93.0, 2.0), (102.0, 0.0)]), ("xy", [(102.0, 0.0)])):
+    for nodes, expected in (
+        ("xyz", [(4.0, 3.0), (93.0, 2.0), (102.0, 0.0)]),
+        ("xy", [(102.0, 0.0)]),
+    ):
         listed = [{"name": f"n{k}", "kind": k, **size, "user_latency_ms": 1.0} for k in nodes]
         latency = {f"n{a}": {f"n{b}": 1.0 for b in nodes if b > a} for a in nodes}
-        document = {"problem": "rescheduling", "name": "swap", "nodes": listed, "latency_ms": latency, "services": services, "gateway": "a"}
+        document = {
+            "problem": "rescheduling",
+            "name": "swap",
+            "nodes": listed,
+            "latency_ms": latency,
+            "services": services,
+            "gateway": "a",
+        }
         problem = Rescheduling.from_document(document)
         front = exact(problem)
         assert [tuple(v) for v in front.values.tolist()] == expected == state_search(problem)
@@ -75,4 +92,8 @@ def test_size_is_known_beforehand() -> None:
     compiled = CompiledModel(models.rescheduling.build(problem), problem.objectives)
     assert 0.5 < compiled.program.A.nnz / models.rescheduling.size(problem) < 2
     model = models.rescheduling.build(problem)
-    assert {c.name for c in model.component_objects(pyo.Expression)} >= {"latency_ms", "moves", "count"}
+    assert {c.name for c in model.component_objects(pyo.Expression)} >= {
+        "latency_ms",
+        "moves",
+        "count",
+    }

@@ -22,15 +22,31 @@ def two_full_nodes(**more: Any) -> RollingUpdate:
     document = {
         "problem": "rolling-update",
         "name": "swap",
-        "nodes": [{"name": f"n{k}", "cluster": "c0", "cpu_millicores": 10, "memory_mib": 8 + 2 * k, "price": 1.0} for k in range(2)],
+        "nodes": [
+            {
+                "name": f"n{k}",
+                "cluster": "c0",
+                "cpu_millicores": 10,
+                "memory_mib": 8 + 2 * k,
+                "price": 1.0,
+            }
+            for k in range(2)
+        ],
         "applications": [
-            {"name": f"a{k}", "microservices": [{"name": "m", "node": f"n{k}", "cpu_millicores": 6, **sizes[k]}], "flows": []} for k in range(2)
+            {
+                "name": f"a{k}",
+                "microservices": [{"name": "m", "node": f"n{k}", "cpu_millicores": 6, **sizes[k]}],
+                "flows": [],
+            }
+            for k in range(2)
         ],
     }
     return RollingUpdate.from_document(document | more)
 
 
-def optimum(problem: RollingUpdate, name: str, solver: str = "highs") -> tuple[solvers.Outcome, dict[str, Any] | None]:
+def optimum(
+    problem: RollingUpdate, name: str, solver: str = "highs"
+) -> tuple[solvers.Outcome, dict[str, Any] | None]:
     model = models.build(problem)
     compiled = CompiledModel(model, problem.select([name]))
     outcome = solvers.solve(compiled.within(0, [np.inf]), solver, seconds=60, absolute_gap=0.9)
@@ -54,7 +70,9 @@ def test_a_swap_has_no_direct_order(solver: str) -> None:
 
 @pytest.mark.parametrize("semantics", ["stay", "strict"])
 def test_an_optimal_plan_is_the_referees(semantics: str) -> None:
-    problem = RollingUpdate.generate(2, applications=2, microservices=3, clusters=2, nodes=4, semantics=semantics, occupancy=0.6)
+    problem = RollingUpdate.generate(
+        2, applications=2, microservices=3, clusters=2, nodes=4, semantics=semantics, occupancy=0.6
+    )
     outcome, plan = optimum(problem, "node_cost")
     assert outcome.status == "optimal" and plan is not None
     verdict = problem.evaluate(plan)
@@ -66,13 +84,19 @@ def test_an_optimal_plan_is_the_referees(semantics: str) -> None:
 
 def test_plans_can_be_given_to_the_model() -> None:
     """A plan of the model satisfies all rows of the model; plans with stops or hops are refused."""
-    problem = RollingUpdate.generate(2, applications=2, microservices=3, clusters=2, nodes=4, occupancy=0.6, downscaled=0.5)
+    problem = RollingUpdate.generate(
+        2, applications=2, microservices=3, clusters=2, nodes=4, occupancy=0.6, downscaled=0.5
+    )
     _, plan = optimum(problem, "starts")
     model = models.build(problem)
     assert plan is not None and models.assign(model, plan)
     compiled = CompiledModel(model, problem.objectives)
     assert compiled.program.broken(compiled.read()) == 0
-    assert (pyo.value(model.node_cost), pyo.value(model.starts), pyo.value(model.disruptions)) == problem.evaluate(plan).values
+    assert (
+        pyo.value(model.node_cost),
+        pyo.value(model.starts),
+        pyo.value(model.disruptions),
+    ) == problem.evaluate(plan).values
     first = plan["steps"][0]
     assert not models.assign(model, {"steps": [first | {"to": None}, *plan["steps"]]})
     assert not models.assign(model, {"steps": [*plan["steps"], first]})
@@ -89,10 +113,14 @@ def test_faults_are_named() -> None:
 
 
 def test_the_shared_driver_finds_the_same_front_with_fewer_slots() -> None:
-    problem = RollingUpdate.generate(5, applications=2, microservices=3, clusters=2, nodes=4, occupancy=0.6)
+    problem = RollingUpdate.generate(
+        5, applications=2, microservices=3, clusters=2, nodes=4, occupancy=0.6
+    )
     pair = problem.select(["node_cost", "starts"])
     every = epsilon_constraint.run(problem, pair, Budget())
-    few = epsilon_constraint.run(problem, pair, Budget(), slots=int(max(p.values[1] for p in every.points)))
+    few = epsilon_constraint.run(
+        problem, pair, Budget(), slots=int(max(p.values[1] for p in every.points))
+    )
     assert [p.values for p in every.points] == [p.values for p in few.points]
     assert models.size(problem) > models.static_size(problem) > 0
     assert not every.bounds, "plans with hops and stops are outside of this model"

@@ -46,7 +46,14 @@ def small(seed: int = 0, **offer) -> Temporal:
             for location in "ab"
         ],
         "requests": [
-            {"name": name, "cpu_cores": 1.5, "memory_gib": int(rng.integers(1, 5)), "duration_slots": d, "replicas": 2, "origin": origin}
+            {
+                "name": name,
+                "cpu_cores": 1.5,
+                "memory_gib": int(rng.integers(1, 5)),
+                "duration_slots": d,
+                "replicas": 2,
+                "origin": origin,
+            }
             for name, d, origin in (("x", 1, "a"), ("y", 2, "b"))
         ],
     }
@@ -65,7 +72,10 @@ def solve(model, name=None):
 
 def random_plan(problem, rng):
     """A feasible plan: random starts, every replica with whatever it fits beside."""
-    starts = {r.name: int(rng.integers(0, problem.horizon_slots - r.duration_slots + 1)) for r in problem.requests}
+    starts = {
+        r.name: int(rng.integers(0, problem.horizon_slots - r.duration_slots + 1))
+        for r in problem.requests
+    }
     instances = []
     for request in problem.requests:
         for replica in range(request.replicas):
@@ -73,7 +83,12 @@ def random_plan(problem, rng):
             host = choices[int(rng.integers(len(choices)))]
             if host is None:
                 offer = problem.offers[int(rng.integers(len(problem.offers)))]
-                host = {"location": offer.location, "size": offer.size, "pricing": str(rng.choice(["on-demand", "reserved", "spot"])), "replicas": []}
+                host = {
+                    "location": offer.location,
+                    "size": offer.size,
+                    "pricing": str(rng.choice(["on-demand", "reserved", "spot"])),
+                    "replicas": [],
+                }
                 instances.append(host)
             host["replicas"].append([request.name, replica])
     return {"starts": starts, "instances": instances}
@@ -92,7 +107,11 @@ def test_expressions_of_any_plan_are_the_referees_values(replicas):
             continue
         assert models.temporal.assign(model, plan)
         assert expressions(model) == pytest.approx(verdict.values, rel=1e-12)
-        broken = [c.name for c in model.component_data_objects(pyo.Constraint, active=True) if not satisfied(c)]
+        broken = [
+            c.name
+            for c in model.component_data_objects(pyo.Constraint, active=True)
+            if not satisfied(c)
+        ]
         assert broken == []
         assert problem.evaluate(models.temporal.extract(model)).values == verdict.values
         checked += 1
@@ -159,7 +178,11 @@ def test_enough_copies_is_never_too_few():
     for seed in range(40):
         document = small(seed).to_document()
         for request in document["requests"]:
-            request |= {"replicas": int(rng.integers(1, 5)), "cpu_cores": float(rng.integers(1, 9) / 2), "memory_gib": float(rng.integers(1, 17) / 2)}
+            request |= {
+                "replicas": int(rng.integers(1, 5)),
+                "cpu_cores": float(rng.integers(1, 9) / 2),
+                "memory_gib": float(rng.integers(1, 17) / 2),
+            }
         problem = Temporal.from_document(document)
         able = [k for k in range(2) if problem.usable[k, 0]]
         items = [problem.demands[k] for k in able for _ in range(problem.requests[k].replicas)]
@@ -201,13 +224,22 @@ def test_max_instances_has_a_row():
 def test_too_many_machines_cannot_be_assigned():
     problem = small(1)
     model = models.temporal.build(problem, copies=1)
-    instances = [{"location": "a", "size": "m", "pricing": "spot", "replicas": [[name, r]]} for name in "xy" for r in (0, 1)]
+    instances = [
+        {"location": "a", "size": "m", "pricing": "spot", "replicas": [[name, r]]}
+        for name in "xy"
+        for r in (0, 1)
+    ]
     assert not models.temporal.assign(model, {"starts": {"x": 0, "y": 0}, "instances": instances})
 
 
 def test_page_and_model_name_the_same_components():
     text = PAGE.read_text()
-    documented = {re.match(r"\w+", name).group() for row in text.splitlines() if row.startswith("|") for name in re.findall(r"`([a-z_]+[^`]*)`", row)}
+    documented = {
+        re.match(r"\w+", name).group()
+        for row in text.splitlines()
+        if row.startswith("|")
+        for name in re.findall(r"`([a-z_]+[^`]*)`", row)
+    }
     kinds = (pyo.Var, pyo.Constraint, pyo.Expression, pyo.Param, pyo.Objective)
     model = models.temporal.build(small(1, max_instances=1))
     actual = {component.local_name for component in model.component_objects(kinds)}

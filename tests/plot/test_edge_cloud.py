@@ -49,10 +49,16 @@ def test_use_adds_up(problem: EdgeCloud) -> None:
         plan = greedy(problem, problem.objectives, Budget(), 1, weight=weight).points[0].plan
         use[weight] = drawing.use_of_layers(problem, plan)
         assert sum(use[weight][layer] for layer in problem.layers) == len(problem.arrays.demand)
-        assert use[weight]["operating cost"] + use[weight]["network cost"] == pytest.approx(problem.evaluate(plan).values[0])
+        assert use[weight]["operating cost"] + use[weight]["network cost"] == pytest.approx(
+            problem.evaluate(plan).values[0]
+        )
         shares = [use[weight][f"{layer} cpu"] for layer in problem.layers]
-        capacity = [sum(n.cpu_cores for n in problem.nodes if n.layer == layer) for layer in problem.layers]
-        assert np.dot(shares, capacity) == pytest.approx(sum(m.cpu_cores for a in problem.applications for m in a.microservices))
+        capacity = [
+            sum(n.cpu_cores for n in problem.nodes if n.layer == layer) for layer in problem.layers
+        ]
+        assert np.dot(shares, capacity) == pytest.approx(
+            sum(m.cpu_cores for a in problem.applications for m in a.microservices)
+        )
         assert (drawing.loads(problem, problem.hosts(plan)) <= 1).all()
     assert use[0.99]["cloud"] > use[0.01]["cloud"]
     together = np.zeros(len(problem.arrays.demand), dtype=int)
@@ -61,5 +67,8 @@ def test_use_adds_up(problem: EdgeCloud) -> None:
 
 def test_sweep_is_drawn(problem: EdgeCloud) -> None:
     """Front, layers and parts of the cost against the weight, and how full each layer is: four panels."""
-    plans = [(w, greedy(problem, problem.objectives, Budget(), 1, weight=w).points[0].plan) for w in (0.9, 0.1, 0.5)]
+    plans = [
+        (w, greedy(problem, problem.objectives, Budget(), 1, weight=w).points[0].plan)
+        for w in (0.9, 0.1, 0.5)
+    ]
     assert len(drawing.sweep_figure(problem, plans, "sweep").axes) == 4

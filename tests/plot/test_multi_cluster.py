@@ -28,11 +28,20 @@ def test_plans_are_drawn(tmp_path: Path, suffix: str, semantics: str) -> None:
 
 def test_the_course_is_what_runs() -> None:
     """Two requests that overlap, one that is refused, one that comes as another leaves."""
-    clusters = [{"name": n, "cpu_cores": 1.0, "memory_gib": 2.0, "cost": 1.0, "allocated_cpu_cores": 0.1} for n in "ab"]
+    clusters = [
+        {"name": n, "cpu_cores": 1.0, "memory_gib": 2.0, "cost": 1.0, "allocated_cpu_cores": 0.1}
+        for n in "ab"
+    ]
     sizes = {"deployment": "x", "replicas": 2, "cpu_cores": 0.2, "memory_gib": 0.5}
     times = ((1.0, 2.0), (2.0, 5.0), (2.5, 1.0), (3.0, 1.0))
     requests = [{**sizes, "arrival": begin, "duration": lasts} for begin, lasts in times]
-    document = {"problem": "multi-cluster", "name": "x", "clusters": clusters, "latency_ms": {"a": {"b": 5}}, "requests": requests}
+    document = {
+        "problem": "multi-cluster",
+        "name": "x",
+        "clusters": clusters,
+        "latency_ms": {"a": {"b": 5}},
+        "requests": requests,
+    }
     problem = MultiCluster.from_document(document)
     told = course(problem, {"decisions": [{"a": 2}, {"a": 1, "b": 1}, {}, {"a": 2}]})
     assert told.refused == [2]
@@ -49,5 +58,7 @@ def test_many_clusters_and_hostile_names() -> None:
     assert len(_drawn(problem, course(problem, plan))) == MOST_CLUSTERS
     document = MultiCluster.generate(1, requests=2).to_document()
     document["clusters"][0]["type"] = document["requests"][0]["deployment"] = "<b>x"
-    drawn = interactive(MultiCluster.from_document(document), {"decisions": [{}, {}]}, "title").to_json()
+    drawn = interactive(
+        MultiCluster.from_document(document), {"decisions": [{}, {}]}, "title"
+    ).to_json()
     assert "<b>x" not in drawn.replace("\\u003c", "<")

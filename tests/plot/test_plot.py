@@ -22,7 +22,12 @@ from placeopt.plot.html import page
 from placeopt.plot.style import label
 from placeopt.problems.temporal import Temporal
 
-GOALS = (Objective("latency_ms", "ms"), Objective("cost_usd", "USD"), Objective("interruption", "share"), Objective("moves", "pods"))
+GOALS = (
+    Objective("latency_ms", "ms"),
+    Objective("cost_usd", "USD"),
+    Objective("interruption", "share"),
+    Objective("moves", "pods"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +40,32 @@ def plan_of(problem: Temporal) -> dict[str, Any]:
     (offer,) = [o for o in problem.offers if (o.location, o.size) == ("eu-south-1", "t4g.2xlarge")]
     pricings = ("reserved", "spot", "on-demand", "spot")
     instances = [
-        {"location": offer.location, "size": offer.size, "pricing": pricing, "replicas": [[r.name, k]]}
+        {
+            "location": offer.location,
+            "size": offer.size,
+            "pricing": pricing,
+            "replicas": [[r.name, k]],
+        }
         for r, pricing in zip(problem.requests, pricings, strict=True)
         for k in range(r.replicas)
     ]
     return {"starts": {r.name: 0 for r in problem.requests}, "instances": instances}
 
 
-def front(problem: Temporal, width: int = 3, *, bounds: bool = False, name: str | None = None) -> Front:
+def front(
+    problem: Temporal, width: int = 3, *, bounds: bool = False, name: str | None = None
+) -> Front:
     rng = np.random.default_rng(4)
     values = rng.dirichlet(np.ones(width), size=30) * 50
     points = tuple(
-        Point(tuple(v), plan_of(problem), ("heuristic", "optimal", "bounded")[k % 3], 0.1 if k % 3 == 2 else None, ("nsga3", "moead")[k % 2], 1)
+        Point(
+            tuple(v),
+            plan_of(problem),
+            ("heuristic", "optimal", "bounded")[k % 3],
+            0.1 if k % 3 == 2 else None,
+            ("nsga3", "moead")[k % 2],
+            1,
+        )
         for k, v in enumerate(values.tolist())
     )
     lower = tuple(tuple(x * 0.9 for x in v) for v in values.tolist()) if bounds else ()
@@ -56,25 +75,35 @@ def front(problem: Temporal, width: int = 3, *, bounds: bool = False, name: str 
 
 @pytest.mark.parametrize("bounds", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_every_width_of_front_is_drawn(problem: Temporal, tmp_path: Path, width: int, bounds: bool) -> None:
+def test_every_width_of_front_is_drawn(
+    problem: Temporal, tmp_path: Path, width: int, bounds: bool
+) -> None:
     """As HTML, with bounds and without; the file stands alone."""
     plot_front(front(problem, width, bounds=bounds), tmp_path / "f.html", problem=problem)
     text = (tmp_path / "f.html").read_text(encoding="utf-8")
     assert text.count("Plotly.newPlot(") == {1: 1, 2: 1, 3: 5, 4: 8}[width]
-    assert not re.search(r"<(script|link|img)[^>]*(src|href)=", text), "nothing is loaded from elsewhere"
+    assert not re.search(r"<(script|link|img)[^>]*(src|href)=", text), (
+        "nothing is loaded from elsewhere"
+    )
     assert len(text) > 3_000_000, "plotly itself is inside"
     assert ("lower bound" in text.split("</script>", 2)[2]) == bounds
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_figures_have_the_resolution_of_print(problem: Temporal, tmp_path: Path, width: int) -> None:
+def test_figures_have_the_resolution_of_print(
+    problem: Temporal, tmp_path: Path, width: int
+) -> None:
     """PNG of every width of front."""
     plot_front(front(problem, width, bounds=True), tmp_path / "f.png")
     assert min(struct.unpack(">II", (tmp_path / "f.png").read_bytes()[16:24])) >= 700
 
 
-@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")])
-def test_the_same_front_gives_the_same_file(problem: Temporal, tmp_path: Path, suffix: str, magic: bytes) -> None:
+@pytest.mark.parametrize(
+    ("suffix", "magic"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")]
+)
+def test_the_same_front_gives_the_same_file(
+    problem: Temporal, tmp_path: Path, suffix: str, magic: bytes
+) -> None:
     """No dates, no chance."""
     for k in (1, 2):
         plot_front(front(problem, 2), tmp_path / f"{k}{suffix}")
@@ -106,7 +135,9 @@ def test_lanes_of_a_plan_carry_its_loads(problem: Temporal) -> None:
     lanes = _lanes(problem, plan_of(problem))
     size = next(o for o in problem.offers if o.size == "t4g.2xlarge").cpu_cores
     drawn = sum(lane.load.sum() for lane in lanes) * size
-    assert drawn == pytest.approx(sum(r.replicas * r.cpu_cores * r.duration_slots for r in problem.requests))
+    assert drawn == pytest.approx(
+        sum(r.replicas * r.cpu_cores * r.duration_slots for r in problem.requests)
+    )
     assert len(lanes) == sum(r.replicas for r in problem.requests)
 
 
@@ -119,23 +150,44 @@ def test_the_instance_is_found_beside_the_front(problem: Temporal, tmp_path: Pat
     assert find_instance(front(problem), tmp_path / "f.json") == problem
 
 
-def test_what_cannot_be_drawn_says_why(problem: Temporal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_drawn_says_why(
+    problem: Temporal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Other endings, empty fronts, unknown instances, problems without drawings, missing packages."""
-    with pytest.raises(UsageError, match=r"cannot draw 'f.gif'; end the name in .html, .png, .pdf, .svg"):
+    with pytest.raises(
+        UsageError, match=r"cannot draw 'f.gif'; end the name in .html, .png, .pdf, .svg"
+    ):
         require("f.gif")
     with pytest.raises(UsageError, match="has no points to draw"):
         plot_front(replace(front(problem), points=()), tmp_path / "f.png")
-    with pytest.raises(UsageError, match="needs the instance 'generated-4-seed3'; name its file with --instance"):
+    with pytest.raises(
+        UsageError, match="needs the instance 'generated-4-seed3'; name its file with --instance"
+    ):
         plot_plan(front(problem), 0, tmp_path / "f.png", problem=None)
-    monkeypatch.setattr("placeopt.problems.row", lambda layer, problem: (_ for _ in ()).throw(UnsupportedError("none")))
+    monkeypatch.setattr(
+        "placeopt.problems.row",
+        lambda layer, problem: (_ for _ in ()).throw(UnsupportedError("none")),
+    )
     with pytest.raises(UnsupportedError, match="plans of temporal have no drawing"):
         plot_plan(front(problem), 0, tmp_path / "f.png", problem=problem)
     found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "plotly" else found(name, *more))
-    with pytest.raises(MissingExtraError, match=r"drawing .html files needs the optional packages of placeopt\[plot\]: pip install"):
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *more: None if name == "plotly" else found(name, *more),
+    )
+    with pytest.raises(
+        MissingExtraError,
+        match=r"drawing .html files needs the optional packages of placeopt\[plot\]: pip install",
+    ):
         require("f.html")
 
 
 def test_labels_name_the_unit_once() -> None:
     """The unit in the field's name moves into brackets."""
-    assert [label(goal) for goal in GOALS] == ["latency (ms)", "cost (USD)", "interruption (share)", "moves (pods)"]
+    assert [label(goal) for goal in GOALS] == [
+        "latency (ms)",
+        "cost (USD)",
+        "interruption (share)",
+        "moves (pods)",
+    ]

@@ -35,7 +35,9 @@ def test_the_views_add_up() -> None:
     problem, front = solved()
     before, after = _views(problem, front.points[0].plan)
     assert (before.latency, after.latency) == (problem.initial_latency, front.points[0].values[0])
-    assert before.critical == set(problem.graph.order) and all(paid for _, paid in before.calls.values())
+    assert before.critical == set(problem.graph.order) and all(
+        paid for _, paid in before.calls.values()
+    )
     problem, front = solved(application="aggregator-parallel")
     view, _ = _views(problem, front.points[0].plan)
     assert 0 < sum(paid for _, paid in view.calls.values()) < len(view.calls)

@@ -27,7 +27,10 @@ def problem() -> RollingUpdate:
 
 def test_a_timeline_ends_where_the_referee_does(problem: RollingUpdate) -> None:
     """Loads never pass the capacity at a peak of a feasible plan, and the nodes that empty are those no longer paid for."""
-    for plan in (schemes.two_phase(problem, np.random.default_rng(0)), repack(problem, problem.objectives, Budget(), 1).points[0].plan):
+    for plan in (
+        schemes.two_phase(problem, np.random.default_rng(0)),
+        repack(problem, problem.objectives, Budget(), 1).points[0].plan,
+    ):
         course = timeline(problem, plan)
         a = problem.arrays
         assert (course.peak >= course.load).all()
@@ -35,17 +38,29 @@ def test_a_timeline_ends_where_the_referee_does(problem: RollingUpdate) -> None:
         untouched = set(a.home.tolist()) - set(course.nodes)
         cost = a.price[list(untouched)].sum() + a.price[course.nodes][course.hosted[-1] > 0].sum()
         assert cost == problem.evaluate(plan).values[0]
-        emptied = ", ".join(sorted({m.source for m in course.moves if m.empties}, key=lambda n: int(str(n)[1:])))  # type: ignore[type-var]
+        emptied = ", ".join(
+            sorted({m.source for m in course.moves if m.empties}, key=lambda n: int(str(n)[1:]))
+        )  # type: ignore[type-var]
         assert problem.describe(plan)["nodes that empty"] == (emptied or "none")
 
 
 def test_the_table_names_every_kind_of_step() -> None:
-    nodes = [{"name": n, "cluster": "c0", "cpu_millicores": 10, "memory_mib": 10, "price": 1.0} for n in ("n1", "n2", "n3")]
+    nodes = [
+        {"name": n, "cluster": "c0", "cpu_millicores": 10, "memory_mib": 10, "price": 1.0}
+        for n in ("n1", "n2", "n3")
+    ]
     size = {"cpu_millicores": 5, "memory_mib": 1, "new_cpu_millicores": 4}
-    apps = [{"name": a, "microservices": [{"name": "m", "node": n, **size}], "flows": []} for a, n in (("a", "n1"), ("b", "n2"))]
-    problem = RollingUpdate.from_document({"problem": "rolling-update", "name": "t", "nodes": nodes, "applications": apps})
+    apps = [
+        {"name": a, "microservices": [{"name": "m", "node": n, **size}], "flows": []}
+        for a, n in (("a", "n1"), ("b", "n2"))
+    ]
+    problem = RollingUpdate.from_document(
+        {"problem": "rolling-update", "name": "t", "nodes": nodes, "applications": apps}
+    )
     order = [("a", "n3"), ("a", "n2"), ("b", "n2"), ("b", None), ("b", "n2")]
-    rows = problem.table({"steps": [{"application": a, "microservice": "m", "to": to} for a, to in order]})
+    rows = problem.table(
+        {"steps": [{"application": a, "microservice": "m", "to": to} for a, to in order]}
+    )
     assert [row["action"] for row in rows] == ["hop", "move", "hop", "stop", "start"]
     assert [row["empties"] for row in rows] == [True, True, False, False, False]
     assert (rows[1]["source"], rows[1]["target"], rows[1]["peak"]) == ("n3", "n2", 0.9)
@@ -71,7 +86,9 @@ def test_large_and_empty_plans_are_drawn() -> None:
     figure = drawing.figure(problem, plan, "recreate")
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert len(labels) == drawing.MOST_LANES
-    assert sum("empties" in text for text in labels) == len(problem.describe(plan)["nodes that empty"].split(", "))
+    assert sum("empties" in text for text in labels) == len(
+        problem.describe(plan)["nodes that empty"].split(", ")
+    )
     assert len(figure.axes[0].get_lines()) > 100
     for draw in (drawing.figure, drawing.interactive):
         assert draw(problem, {"steps": []}, "nothing") is not None

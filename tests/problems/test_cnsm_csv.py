@@ -29,11 +29,28 @@ def written(folder: Path, **changes: str) -> dict[str, Path]:
 def test_the_three_files_make_an_instance(tmp_path: Path) -> None:
     """Rows are origins; an empty price is not offered; per cent become shares."""
     document = cnsm_csv.read(**written(tmp_path), name="mine", horizon_slots=50, slot_hours=0.5)
-    assert (document["name"], document["horizon_slots"], document["slot_hours"]) == ("mine", 50, 0.5)
+    assert (document["name"], document["horizon_slots"], document["slot_hours"]) == (
+        "mine",
+        50,
+        0.5,
+    )
     assert document["latency_ms"] == {"a": {"a": 2.5, "b": 30}, "b": {"a": 31, "b": 4}}
     assert document["offers"][0]["spot_interruption"] == 0.15
-    assert document["offers"][1] == {"location": "b", "size": "big", "cpu_cores": 8, "memory_gib": 32, "reserved_usd_per_hour": 0.2}
-    assert document["requests"][1] == {"name": "r2", "cpu_cores": 1, "memory_gib": 16.5, "duration_slots": 31, "replicas": 3, "origin": "b"}
+    assert document["offers"][1] == {
+        "location": "b",
+        "size": "big",
+        "cpu_cores": 8,
+        "memory_gib": 32,
+        "reserved_usd_per_hour": 0.2,
+    }
+    assert document["requests"][1] == {
+        "name": "r2",
+        "cpu_cores": 1,
+        "memory_gib": 16.5,
+        "duration_slots": 31,
+        "replicas": 3,
+        "origin": "b",
+    }
     assert from_document(document).to_document() == document
 
 
@@ -48,9 +65,15 @@ def test_the_paper_s_own_files() -> None:
     if "PLACEOPT_DATA" not in os.environ:
         pytest.skip("PLACEOPT_DATA is not set")
     folder = Path(os.environ["PLACEOPT_DATA"]) / "cnsm2024"
-    document = cnsm_csv.read(folder / "Services.csv", folder / "AWS_EC2_Pricing.csv", folder / "AWS_EC2_Latency.csv")
+    document = cnsm_csv.read(
+        folder / "Services.csv", folder / "AWS_EC2_Pricing.csv", folder / "AWS_EC2_Latency.csv"
+    )
     problem: Any = from_document(document)
-    assert (len(problem.requests), sum(r.replicas for r in problem.requests), problem.infeasibility()) == (50, 175, ())
+    assert (
+        len(problem.requests),
+        sum(r.replicas for r in problem.requests),
+        problem.infeasibility(),
+    ) == (50, 175, ())
     assert document["latency_ms"] == latencies()
     assert [o | {"max_instances": None} for o in document["offers"]] == offers()
 
@@ -58,7 +81,12 @@ def test_the_paper_s_own_files() -> None:
 @pytest.mark.parametrize(
     ("file", "line", "new", "said"),
     [
-        ("requests", 3, "1,16,31,z,3", "line 3: unknown location 'z'; the latency file names the locations; legal: a, b"),
+        (
+            "requests",
+            3,
+            "1,16,31,z,3",
+            "line 3: unknown location 'z'; the latency file names the locations; legal: a, b",
+        ),
         ("requests", 3, "1,16,31,b", "line 3: 4 cells; give 5, one per column of the header"),
         ("requests", 3, "1,16,31.5,b,3", "line 3: duration is '31.5'; legal: a whole number"),
         ("requests", 3, "1,16,31,b,0", "line 3: replicas is 0; legal: a whole number, 1 or more"),
@@ -66,23 +94,65 @@ def test_the_paper_s_own_files() -> None:
         ("requests", 3, "nan,16,31,b,3", "line 3: cpu is nan; legal: a number, 0 or more"),
         ("requests", 3, "0,16,31,b,3", "line 3: cpu is 0; legal: a number above 0"),
         ("requests", 3, ",16,31,b,3", "line 3: cpu is empty; fill it in"),
-        ("requests", 1, "cpu,ram,length,location,replicas", "line 1: no column 'duration'; the header has: cpu, ram, length, location, replicas"),
-        ("requests", 1, "cpu,ram,duration,location,replicas,nmae", "line 1: unknown column 'nmae'; did you mean 'name'?"),
-        ("requests", 1, "cpu,cpu,ram,duration,location,replicas", "line 1: column 'cpu' stands twice; keep one of the two"),
+        (
+            "requests",
+            1,
+            "cpu,ram,length,location,replicas",
+            "line 1: no column 'duration'; the header has: cpu, ram, length, location, replicas",
+        ),
+        (
+            "requests",
+            1,
+            "cpu,ram,duration,location,replicas,nmae",
+            "line 1: unknown column 'nmae'; did you mean 'name'?",
+        ),
+        (
+            "requests",
+            1,
+            "cpu,cpu,ram,duration,location,replicas",
+            "line 1: column 'cpu' stands twice; keep one of the two",
+        ),
         ("prices", 3, "c,big,1,1,1,8,32,5", "line 3: unknown location 'c'"),
-        ("prices", 3, "a,big,1,1,1,8,32,5", "line 3: offer 'a big' stands on line 2 already; keep one of the two"),
-        ("prices", 3, "b,big,,,,8,32,5", "line 3: the offer has no price; fill in On-Demand, Reserved or Spot"),
+        (
+            "prices",
+            3,
+            "a,big,1,1,1,8,32,5",
+            "line 3: offer 'a big' stands on line 2 already; keep one of the two",
+        ),
+        (
+            "prices",
+            3,
+            "b,big,,,,8,32,5",
+            "line 3: the offer has no price; fill in On-Demand, Reserved or Spot",
+        ),
         ("prices", 3, "b,big,1,1,1,8,32,", "line 3: InterruptFrequency is empty; fill it in"),
-        ("prices", 3, "b,big,1,1,1,8,32,150", "line 3: InterruptFrequency is 150; legal: a number, 0 to 100"),
+        (
+            "prices",
+            3,
+            "b,big,1,1,1,8,32,150",
+            "line 3: InterruptFrequency is 150; legal: a number, 0 to 100",
+        ),
         ("prices", 3, "b,big,1,one,1,8,32,5", "line 3: Reserved is 'one'; legal: a number"),
-        ("prices", 3, "b,big,inf,1,1,8,32,5", "line 3: On-Demand is inf; legal: a number, 0 or more"),
+        (
+            "prices",
+            3,
+            "b,big,inf,1,1,8,32,5",
+            "line 3: On-Demand is inf; legal: a number, 0 or more",
+        ),
         ("latency", 3, "b,31,", "line 3: b is empty; fill it in"),
-        ("latency", 3, "a,31,4", "line 3: origin 'a' stands on line 2 already; keep one of the two"),
+        (
+            "latency",
+            3,
+            "a,31,4",
+            "line 3: origin 'a' stands on line 2 already; keep one of the two",
+        ),
         ("latency", 1, "Centre,a,b", "line 1: no column 'DataCenter'"),
         ("latency", 2, 'a,"2.5,30', "not CSV: unexpected end of data; separate cells by commas"),
     ],
 )
-def test_what_is_wrong_is_told_by_file_and_line(tmp_path: Path, file: str, line: int, new: str, said: str) -> None:
+def test_what_is_wrong_is_told_by_file_and_line(
+    tmp_path: Path, file: str, line: int, new: str, said: str
+) -> None:
     """With the value and what is legal."""
     lines = FILES[file].splitlines()
     lines[line - 1] = new
@@ -95,7 +165,12 @@ def test_what_is_wrong_is_told_by_file_and_line(tmp_path: Path, file: str, line:
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
     """Missing, empty, without rows, not UTF-8."""
     paths = written(tmp_path, requests="")
-    for said in ("no column 'cpu'; the header has: nothing", "no rows below the header", "byte 0 is not UTF-8", "No such file"):
+    for said in (
+        "no column 'cpu'; the header has: nothing",
+        "no rows below the header",
+        "byte 0 is not UTF-8",
+        "No such file",
+    ):
         with pytest.raises(DocumentError, match=said) as caught:
             cnsm_csv.read(**paths)
         assert caught.value.file == str(paths["requests"])

@@ -25,15 +25,23 @@ def document(requests: list[dict[str, Any]], semantics: str = "fixed") -> dict[s
         "problem": "multi-cluster",
         "name": "small",
         "semantics": semantics,
-        "clusters": [{"name": n, "cpu_cores": cpu, "memory_gib": gib, "cost": cost} for n, (cpu, gib, cost) in sizes.items()],
+        "clusters": [
+            {"name": n, "cpu_cores": cpu, "memory_gib": gib, "cost": cost}
+            for n, (cpu, gib, cost) in sizes.items()
+        ],
         "latency_ms": {A: {B: 100, C: 200}, B: {A: 300, C: 400}, C: {A: 500, B: 600}},
-        "requests": [{"deployment": "x", "cpu_cores": 0.25, "memory_gib": 0.25, "latency_increase": 0.1, **r} for r in requests],
+        "requests": [
+            {"deployment": "x", "cpu_cores": 0.25, "memory_gib": 0.25, "latency_increase": 0.1, **r}
+            for r in requests
+        ],
     }
 
 
 def small(*requests: tuple[int, float, float], semantics: str = "fixed") -> MultiCluster:
     """Requests as (replicas, arrival, duration)."""
-    return MultiCluster.from_document(document([{"replicas": n, "arrival": a, "duration": d} for n, a, d in requests], semantics))
+    return MultiCluster.from_document(
+        document([{"replicas": n, "arrival": a, "duration": d} for n, a, d in requests], semantics)
+    )
 
 
 def judge(problem: MultiCluster, *decisions: dict[str, int]) -> tuple[tuple[float, ...], set[str]]:
@@ -69,14 +77,19 @@ def test_latency_ends_at_1000() -> None:
     """Cluster c: base 550; 7 requests of 10 per cent: 550 x 1.1^7 = 1071."""
     problem = small(*((1, k / 100, 5) for k in range(7)))
     outcomes, _ = problem.referee.live([{2: 1}] * 7)
-    assert outcomes[5].latency_ms == pytest.approx(550 * 1.1**6) and outcomes[6].latency_ms == 1000.0
+    assert (
+        outcomes[5].latency_ms == pytest.approx(550 * 1.1**6) and outcomes[6].latency_ms == 1000.0
+    )
 
 
 def test_a_departure_at_the_time_of_an_arrival_goes_first() -> None:
     """4 replicas fill a; the next 4 arrive as they leave. .1 + .2 is .3, whatever doubles say."""
     problem = small((4, 0.1, 0.2), (4, 0.3, 1))
     assert judge(problem, {A: 4}, {A: 4})[1] == set()
-    assert judge(small((4, 0.1, 0.2), (4, 0.29, 1)), {A: 4}, {A: 4})[1] == {"cpu-capacity", "memory-capacity"}
+    assert judge(small((4, 0.1, 0.2), (4, 0.29, 1)), {A: 4}, {A: 4})[1] == {
+        "cpu-capacity",
+        "memory-capacity",
+    }
 
 
 def test_capacity_may_be_filled_and_not_more() -> None:
@@ -90,7 +103,9 @@ def test_capacity_may_be_filled_and_not_more() -> None:
 def test_a_request_is_placed_whole_or_not_at_all() -> None:
     """Too few and too many replicas break the plan; {} and zeros refuse."""
     problem = small((3, 0, 1), (3, 0, 1))
-    assert judge(problem, {A: 2}, {})[1] == {"replicas"} and judge(problem, {B: 4}, {})[1] == {"replicas"}
+    assert judge(problem, {A: 2}, {})[1] == {"replicas"} and judge(problem, {B: 4}, {})[1] == {
+        "replicas"
+    }
     values, broken = judge(problem, {A: 0}, {A: 3})
     assert values[3] == 0.5 and not broken
 
@@ -115,7 +130,9 @@ def test_published_placement_grows_row_and_column() -> None:
     problem = small((2, 0, 1), (2, 1, 1), semantics="published")
     outcomes, _ = problem.referee.live([{1: 2}, {0: 2}])
     assert outcomes[0].latency_ms == pytest.approx(1.15 * 700 / 3)
-    assert outcomes[1].latency_ms == pytest.approx(1.15 * (300 + 200) / 3), "the latency from a to b is now that from b to a"
+    assert outcomes[1].latency_ms == pytest.approx(1.15 * (300 + 200) / 3), (
+        "the latency from a to b is now that from b to a"
+    )
 
 
 def test_published_spread_is_charged_before_each_cluster_grows() -> None:
@@ -129,7 +146,9 @@ def test_published_spread_leaves_latencies_lower() -> None:
     """The way a to c: x 1.05 twice, / 1.10 twice; a to b: x 1.05 twice, / 1.10 once, for b had no replica."""
     problem = small((2, 0, 1), (2, 1, 1), semantics="published")
     outcomes, _ = problem.referee.live([{0: 1, 2: 1}, {0: 2}])
-    assert outcomes[1].latency_ms == pytest.approx(1.15 * (100 * 1.05**2 / 1.10 + 200 * 1.05**2 / 1.10**2) / 3)
+    assert outcomes[1].latency_ms == pytest.approx(
+        1.15 * (100 * 1.05**2 / 1.10 + 200 * 1.05**2 / 1.10**2) / 3
+    )
 
 
 def test_published_latencies_stay_within_1_and_1000() -> None:
@@ -137,7 +156,9 @@ def test_published_latencies_stay_within_1_and_1000() -> None:
     given = document([{"replicas": 1, "arrival": k, "duration": 1} for k in range(2)], "published")
     given["latency_ms"] = {x: dict.fromkeys((A, B, C), 999) for x in (A, B, C)}
     outcomes, _ = MultiCluster.from_document(given).referee.live([{0: 1}, {0: 1}])
-    assert outcomes[0].latency_ms == pytest.approx(2000 / 3) and outcomes[1].latency_ms == pytest.approx(2000 / 3)
+    assert outcomes[0].latency_ms == pytest.approx(2000 / 3) and outcomes[
+        1
+    ].latency_ms == pytest.approx(2000 / 3)
 
 
 def test_published_placements_are_gone_before_the_next_request() -> None:
@@ -151,7 +172,12 @@ def test_published_spread_may_place_fewer_even_none() -> None:
     """Means divide by what was asked for: 1 of 2 replicas on a costs 1/2; none is accepted at 0 ms."""
     problem = small((2, 0, 1), (2, 0, 1), semantics="published")
     outcomes, broken = problem.referee.live([{0: 1, 1: 0}, {0: 0, 1: 0}])
-    assert outcomes[0].cost == 0.5 and outcomes[1].accepted and outcomes[1].latency_ms == 0.0 and not broken
+    assert (
+        outcomes[0].cost == 0.5
+        and outcomes[1].accepted
+        and outcomes[1].latency_ms == 0.0
+        and not broken
+    )
     assert judge(problem, {A: 1}, {})[1] == {"replicas"}
 
 
@@ -160,25 +186,37 @@ def test_published_spread_may_place_fewer_even_none() -> None:
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
-    seed=st.integers(0, 10**6), clusters=st.integers(2, 6), semantics=st.sampled_from(("fixed", "published")),
-    rate=st.sampled_from((2.0, 20.0, 200.0)), most=st.integers(1, 24), wild=st.booleans(),
-)  # fmt: skip
-def test_core_equals_referee(seed: int, clusters: int, semantics: str, rate: float, most: int, wild: bool) -> None:
+    seed=st.integers(0, 10**6),
+    clusters=st.integers(2, 6),
+    semantics=st.sampled_from(("fixed", "published")),
+    rate=st.sampled_from((2.0, 20.0, 200.0)),
+    most=st.integers(1, 24),
+    wild=st.booleans(),
+)
+def test_core_equals_referee(
+    seed: int, clusters: int, semantics: str, rate: float, most: int, wild: bool
+) -> None:
     """Any actions, legal ones or `wild`: the same values; in the fixed semantics nothing is broken."""
-    problem = MultiCluster.generate(seed, clusters=clusters, requests=40, semantics=semantics, rate=rate, most_replicas=most)
+    problem = MultiCluster.generate(
+        seed, clusters=clusters, requests=40, semantics=semantics, rate=rate, most_replicas=most
+    )
     stream, rng = Stream.of(problem, 4), np.random.default_rng(seed)
     stream.reset()
     ended = np.zeros(4, dtype=bool)
     while not ended.all():
         liking = rng.random(stream.masks.shape)
-        _, ended = stream.step((liking if wild else np.where(stream.masks, liking, -1)).argmax(axis=1))
+        _, ended = stream.step(
+            (liking if wild else np.where(stream.masks, liking, -1)).argmax(axis=1)
+        )
     facts = stream.info()
     for k in range(4):
         verdict = problem.evaluate(problem.plan(stream.placements(k)))
         assert semantics == "published" or verdict.feasible
         if facts["acceptance"][k] > 0:
             found = [facts[name][k] for name in ("latency_ms", "cost", "inequality")]
-            assert [*found, 1 - facts["acceptance"][k]] == pytest.approx(verdict.values, rel=1e-12, abs=1e-12)
+            assert [*found, 1 - facts["acceptance"][k]] == pytest.approx(
+                verdict.values, rel=1e-12, abs=1e-12
+            )
 
 
 # -- documents -----------------------------------------------------------------------------------------------------------
@@ -188,7 +226,9 @@ def test_generated_instances_have_the_papers_distributions() -> None:
     """Types of Table 4, Cloud2Edge deployments, 1 to 7 replicas, arrivals at the rate; the document comes back."""
     problem = MultiCluster.generate(3, clusters=40, requests=2000)
     assert {(c.type, c.cpu_cores, c.memory_gib, c.cost) for c in problem.clusters} == set(TYPES)
-    assert {(r.deployment, r.cpu_cores, r.memory_gib, r.latency_threshold_ms) for r in problem.requests} == set(DEPLOYMENTS)
+    assert {
+        (r.deployment, r.cpu_cores, r.memory_gib, r.latency_threshold_ms) for r in problem.requests
+    } == set(DEPLOYMENTS)
     assert {r.replicas for r in problem.requests} == set(range(1, 8))
     assert problem.requests[-1].arrival == pytest.approx(100, rel=0.1)
     assert np.mean([r.duration for r in problem.requests]) == pytest.approx(1, rel=0.1)
@@ -207,17 +247,31 @@ def test_sizes_are_checked() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: d["latency_ms"].pop(A) and d["latency_ms"][B].pop(A), "no latency between 'a' and 'b'"),
+        (
+            lambda d: d["latency_ms"].pop(A) and d["latency_ms"][B].pop(A),
+            "no latency between 'a' and 'b'",
+        ),
         (lambda d: d["clusters"][1].update(name=A), r"clusters\[1\].*stands twice"),
-        (lambda d: d["requests"][1].update(arrival=0.0), r"requests\[1\].arrival: arrives at 0, before"),
-        (lambda d: d["clusters"][0].update(allocated_cpu_cores=1.5), r"clusters\[0\].allocated_cpu_cores.*more than its capacity"),
+        (
+            lambda d: d["requests"][1].update(arrival=0.0),
+            r"requests\[1\].arrival: arrives at 0, before",
+        ),
+        (
+            lambda d: d["clusters"][0].update(allocated_cpu_cores=1.5),
+            r"clusters\[0\].allocated_cpu_cores.*more than its capacity",
+        ),
         (lambda d: d.update(semantics="mended"), "semantics"),
         (lambda d: d["requests"][0].update(replicas=0), r"requests\[0\].replicas"),
     ],
 )
 def test_bad_instances_are_named(change: Any, said: str) -> None:
     """Where, what, and what is legal."""
-    given = document([{"replicas": 2, "arrival": 1.0, "duration": 1}, {"replicas": 2, "arrival": 2.0, "duration": 1}])
+    given = document(
+        [
+            {"replicas": 2, "arrival": 1.0, "duration": 1},
+            {"replicas": 2, "arrival": 2.0, "duration": 1},
+        ]
+    )
     change(given)
     with pytest.raises(DocumentError, match=said):
         MultiCluster.from_document(given)
@@ -240,4 +294,6 @@ def test_bad_plans_are_named() -> None:
 def test_warnings_name_what_can_only_be_refused() -> None:
     """29 replicas of .25 cores, and room for 28."""
     assert small((28, 0, 1)).warnings() == ()
-    assert small((29, 0, 1)).warnings() == ("requests[0] asks for 29 replicas; the empty clusters hold 28: it can only be refused",)
+    assert small((29, 0, 1)).warnings() == (
+        "requests[0] asks for 29 replicas; the empty clusters hold 28: it can only be refused",
+    )

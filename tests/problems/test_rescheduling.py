@@ -23,15 +23,31 @@ def hand(calls: dict[str, list[list[str]]], homes: dict[str, list[str]]) -> Resc
     """Services of 10 ms on fast, 20 ms on slow nodes; fast is 50 ms from the rest and from users, slow 2 ms from users."""
     size = {"cpu_cores": 1.0, "memory_gib": 1.0}
     services = [
-        {"name": name, **size, "execution_ms": {"fast": 10.0, "slow": 20.0}, "replicas": on, "calls": calls.get(name, [])}
+        {
+            "name": name,
+            **size,
+            "execution_ms": {"fast": 10.0, "slow": 20.0},
+            "replicas": on,
+            "calls": calls.get(name, []),
+        }
         for name, on in homes.items()
     ]
     node = {"cpu_cores": 2.0, "memory_gib": 8.0}
-    nodes = [{"name": n, "kind": k, "user_latency_ms": ms, **node} for n, k, ms in (("f", "fast", 50.0), ("s", "slow", 2.0), ("t", "slow", 2.0))]
+    nodes = [
+        {"name": n, "kind": k, "user_latency_ms": ms, **node}
+        for n, k, ms in (("f", "fast", 50.0), ("s", "slow", 2.0), ("t", "slow", 2.0))
+    ]
     latency = {"f": {"s": 50.0, "t": 50.0}, "s": {"t": 4.0}}
     gateway = next(iter(homes))
     return Rescheduling.from_document(
-        {"problem": "rescheduling", "name": "hand", "nodes": nodes, "latency_ms": latency, "services": services, "gateway": gateway}
+        {
+            "problem": "rescheduling",
+            "name": "hand",
+            "nodes": nodes,
+            "latency_ms": latency,
+            "services": services,
+            "gateway": gateway,
+        }
     )
 
 
@@ -59,7 +75,9 @@ def test_sequence_and_parallel_by_hand() -> None:
 
 def test_nested_by_hand() -> None:
     """a calls (b, then c) beside d; b calls d; d is paid in both places."""
-    problem = hand({"a": [["b", "c"], ["d"]], "b": [["d"]]}, {"a": ["s"], "b": ["s"], "c": ["t"], "d": ["f"]})
+    problem = hand(
+        {"a": [["b", "c"], ["d"]], "b": [["d"]]}, {"a": ["s"], "b": ["s"], "c": ["t"], "d": ["f"]}
+    )
     assert latency(problem) == 2 + 20 + (0 + 20 + 50 + 10) + (4 + 20)
 
 
@@ -73,9 +91,13 @@ def test_replicas_are_averaged_by_hand() -> None:
 def test_moves_are_replayed_with_capacity() -> None:
     """The new copy needs room while the old one runs; what is broken is said; loads of the end need not be enough."""
     problem = hand({}, {"a": ["s", "s"], "b": ["t", "t"], "c": ["f"]})
-    assert problem.evaluate(plan(("a", "s", "f"), ("b", "t", "s"), ("a", "f", "t"))).feasible  # a swap by way of f
+    assert problem.evaluate(
+        plan(("a", "s", "f"), ("b", "t", "s"), ("a", "f", "t"))
+    ).feasible  # a swap by way of f
     broken = problem.evaluate(plan(("a", "s", "t"), ("b", "t", "s")))
-    assert [v.kind for v in broken.violations] == ["cpu-capacity"] and "moves[0] starts 'a' on 't'" in broken.violations[0].message
+    assert [v.kind for v in broken.violations] == [
+        "cpu-capacity"
+    ] and "moves[0] starts 'a' on 't'" in broken.violations[0].message
     assert [v.kind for v in problem.evaluate(plan(("a", "s", "s"))).violations] == ["cpu-capacity"]
     nowhere = problem.evaluate(plan(("c", "s", "f")))
     assert [v.kind for v in nowhere.violations] == ["not-there"] and nowhere.values[1] == 1
@@ -96,47 +118,79 @@ def oracle(problem: Rescheduling, homes: dict[str, list[str]]) -> Fraction:
     def processing(name: str) -> Fraction:
         own = mean([Fraction(str(services[name].execution_ms[nodes[u].kind])) for u in homes[name]])
         groups = [
-            sum(mean([delay(u, v) for u in homes[name] for v in homes[other]]) + processing(other) for other in group)
+            sum(
+                mean([delay(u, v) for u in homes[name] for v in homes[other]]) + processing(other)
+                for other in group
+            )
             for group in services[name].calls
         ]
         return own + max(groups, default=Fraction())
 
-    return mean([Fraction(str(nodes[u].user_latency_ms)) for u in homes[problem.gateway]]) + processing(problem.gateway)
+    return mean(
+        [Fraction(str(nodes[u].user_latency_ms)) for u in homes[problem.gateway]]
+    ) + processing(problem.gateway)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([*APPLICATIONS, "random"]), st.integers(0, 12))
-def test_referee_is_the_recursion_over_pods(seed: int, replicas: int, application: str, count: int) -> None:
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.sampled_from([*APPLICATIONS, "random"]),
+    st.integers(0, 12),
+)
+def test_referee_is_the_recursion_over_pods(
+    seed: int, replicas: int, application: str, count: int
+) -> None:
     """On random graphs after random moves, feasible or not; the critical path adds up to the latency."""
-    problem = Rescheduling.generate(seed, application=application, replicas=replicas, jitter=0.3, **SHAPE)
+    problem = Rescheduling.generate(
+        seed, application=application, replicas=replicas, jitter=0.3, **SHAPE
+    )
     rng, homes = np.random.default_rng(seed), {s.name: list(s.replicas) for s in problem.services}
     moves = []
     for _ in range(count):
         name = str(rng.choice(list(homes)))
-        k, target = int(rng.integers(replicas)), problem.nodes[int(rng.integers(len(problem.nodes)))].name
+        k, target = (
+            int(rng.integers(replicas)),
+            problem.nodes[int(rng.integers(len(problem.nodes)))].name,
+        )
         moves.append((name, homes[name][k], target))
         homes[name][k] = target
     verdict = problem.evaluate(plan(*moves))
     assert verdict.values == (pytest.approx(float(oracle(problem, homes)), rel=1e-12), float(count))
     hops = problem.graph.critical_path(problem.final_counts(plan(*moves)).tolist())
-    assert sum(hop.network_ms + hop.execution_ms for hop in hops) == pytest.approx(verdict.values[0])
+    assert sum(hop.network_ms + hop.execution_ms for hop in hops) == pytest.approx(
+        verdict.values[0]
+    )
     assert problem.plan(problem.moves(plan(*moves))) == plan(*moves)
     if moves:
         rows = problem.table(plan(*moves))
         assert rows[-1]["latency_ms"] == verdict.values[0]
-        assert problem.initial_latency + sum(row["change_ms"] for row in rows) == pytest.approx(verdict.values[0])
+        assert problem.initial_latency + sum(row["change_ms"] for row in rows) == pytest.approx(
+            verdict.values[0]
+        )
 
 
 def test_generated_instances_are_the_testbed() -> None:
     """Six machines, 20 pods, the same seed the same instance; random ones round-trip."""
     problem = Rescheduling.generate(3, application="aggregator-parallel", replicas=5)
-    assert [n.cpu_cores for n in problem.nodes] == [8, 8, 4, 4, 2, 2] and sum(len(s.replicas) for s in problem.services) == 20
+    assert [n.cpu_cores for n in problem.nodes] == [8, 8, 4, 4, 2, 2] and sum(
+        len(s.replicas) for s in problem.services
+    ) == 20
     assert problem == Rescheduling.generate(3, application="aggregator-parallel", replicas=5)
-    assert problem.evaluate({"moves": []}).values == (problem.initial_latency, 0.0) and problem.warnings() == ()
+    assert (
+        problem.evaluate({"moves": []}).values == (problem.initial_latency, 0.0)
+        and problem.warnings() == ()
+    )
     other = Rescheduling.generate(4, application="random", jitter=0.5)
     assert Rescheduling.from_document(json.loads(json.dumps(other.to_document()))) == other
     assert set(problem.describe({"moves": []})) == {"latency", "moves", "moved", "critical path"}
-    for wrong in ({"application": "chains"}, {"replicas": 0}, {"jitter": 2.0}, {"cloud_a": -1}, {"replicas": 50}):
+    for wrong in (
+        {"application": "chains"},
+        {"replicas": 0},
+        {"jitter": 2.0},
+        {"cloud_a": -1},
+        {"replicas": 50},
+    ):
         with pytest.raises(UsageError, match=r"give|did you mean"):
             Rescheduling.generate(1, **wrong)
 
@@ -173,13 +227,25 @@ def test_graphs_that_cannot_be_are_named() -> None:
         cases.append((document(), path, message))
         return cases[-1][0]
 
-    case("services[3].calls", "in a circle: ml -> backend -> db -> ml")["services"][3]["calls"] = [["ml"]]
-    case("services[0].calls", "in a circle: frontend -> frontend")["services"][0]["calls"] = [["frontend"]]
-    case("services[0].calls[0][0]", "'frontend' calls the unknown service 'mll'; did you mean 'ml'")["services"][0]["calls"] = [["mll"]]
+    case("services[3].calls", "in a circle: ml -> backend -> db -> ml")["services"][3]["calls"] = [
+        ["ml"]
+    ]
+    case("services[0].calls", "in a circle: frontend -> frontend")["services"][0]["calls"] = [
+        ["frontend"]
+    ]
+    case(
+        "services[0].calls[0][0]", "'frontend' calls the unknown service 'mll'; did you mean 'ml'"
+    )["services"][0]["calls"] = [["mll"]]
     case("services[1].replicas[0]", "unknown node 'cloud'")["services"][1]["replicas"] = ["cloud"]
-    case("nodes[5].cpu_cores", "ask for more than its 2")["services"][1]["replicas"] = ["edge-b-2"] * 3
-    del case("services[2].execution_ms", "'backend' has no execution time on 'edge-b'")["services"][2]["execution_ms"]["edge-b"]
-    del case("latency_ms", "no latency between 'cloud-a-1' and 'edge-b-1'")["latency_ms"]["cloud-a-1"]["edge-b-1"]
+    case("nodes[5].cpu_cores", "ask for more than its 2")["services"][1]["replicas"] = [
+        "edge-b-2"
+    ] * 3
+    del case("services[2].execution_ms", "'backend' has no execution time on 'edge-b'")["services"][
+        2
+    ]["execution_ms"]["edge-b"]
+    del case("latency_ms", "no latency between 'cloud-a-1' and 'edge-b-1'")["latency_ms"][
+        "cloud-a-1"
+    ]["edge-b-1"]
     case("gateway", "unknown service 'front'; did you mean 'frontend'")["gateway"] = "front"
     for broken, path, message in cases:
         with pytest.raises(DocumentError) as found:
@@ -192,9 +258,28 @@ def test_deep_graphs_need_no_recursion() -> None:
     names = [f"s{k}" for k in range(2000)]
     calls = {a: [[b]] for a, b in itertools.pairwise(names)}
     size = {"cpu_cores": 0.0, "memory_gib": 0.0}
-    services = [{"name": n, **size, "execution_ms": {"fast": 1.0}, "replicas": ["f"], "calls": calls.get(n, [])} for n in names]
-    nodes = [{"name": "f", "kind": "fast", "cpu_cores": 1.0, "memory_gib": 1.0, "user_latency_ms": 3.0}]
-    problem = Rescheduling.from_document({"problem": "rescheduling", "name": "deep", "nodes": nodes, "services": services, "gateway": "s0"})
+    services = [
+        {
+            "name": n,
+            **size,
+            "execution_ms": {"fast": 1.0},
+            "replicas": ["f"],
+            "calls": calls.get(n, []),
+        }
+        for n in names
+    ]
+    nodes = [
+        {"name": "f", "kind": "fast", "cpu_cores": 1.0, "memory_gib": 1.0, "user_latency_ms": 3.0}
+    ]
+    problem = Rescheduling.from_document(
+        {
+            "problem": "rescheduling",
+            "name": "deep",
+            "nodes": nodes,
+            "services": services,
+            "gateway": "s0",
+        }
+    )
     assert problem.initial_latency == 2003
 
 

@@ -19,14 +19,20 @@ from placeopt.problems import from_document
 from placeopt.problems.temporal import Temporal
 
 SETTINGS = settings(max_examples=80, derandomize=True, deadline=None)
-PRICE = {"on-demand": "on_demand_usd_per_hour", "reserved": "reserved_usd_per_hour", "spot": "spot_usd_per_hour"}
+PRICE = {
+    "on-demand": "on_demand_usd_per_hour",
+    "reserved": "reserved_usd_per_hour",
+    "spot": "spot_usd_per_hour",
+}
 
 
 def exact(value: float) -> Fraction:
     return Fraction(Decimal(repr(float(value))))
 
 
-def oracle(document: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[tuple[float, ...], Counter[str]]:
+def oracle(
+    document: Mapping[str, Any], plan: Mapping[str, Any]
+) -> tuple[tuple[float, ...], Counter[str]]:
     """Return the three values and how often each rule is broken, slot by slot and replica by replica."""
     requests = {r["name"]: r for r in document["requests"]}
     offers = {(o["location"], o["size"]): o for o in document["offers"]}
@@ -38,7 +44,9 @@ def oracle(document: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[tuple[
         elif not 0 <= plan["starts"][name] <= horizon - request["duration_slots"]:
             broken["outside-horizon"] += 1
     placed = Counter((name, k) for machine in plan["instances"] for name, k in machine["replicas"])
-    broken["replica-placement"] += sum(placed[name, k] != 1 for name, r in requests.items() for k in range(r["replicas"]))
+    broken["replica-placement"] += sum(
+        placed[name, k] != 1 for name, r in requests.items() for k in range(r["replicas"])
+    )
     worst: dict[str, Fraction] = dict.fromkeys(requests, Fraction(0))
     cost = interruption = Fraction(0)
     for machine in plan["instances"]:
@@ -47,10 +55,18 @@ def oracle(document: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[tuple[
         busy = 0
         over = set()
         for slot in range(-40, 80):
-            started = [(requests[m], slot - plan["starts"][m]) for m, _ in machine["replicas"] if m in plan["starts"]]
+            started = [
+                (requests[m], slot - plan["starts"][m])
+                for m, _ in machine["replicas"]
+                if m in plan["starts"]
+            ]
             here = [request for request, age in started if 0 <= age < request["duration_slots"]]
             busy += bool(here)
-            over |= {r for r in ("cpu_cores", "memory_gib") if sum(exact(x[r]) for x in here) > exact(offer[r])}
+            over |= {
+                r
+                for r in ("cpu_cores", "memory_gib")
+                if sum(exact(x[r]) for x in here) > exact(offer[r])
+            }
         broken["cpu-capacity"] += "cpu_cores" in over
         broken["memory-capacity"] += "memory_gib" in over
         cost += price * (horizon if machine["pricing"] == "reserved" else busy)
@@ -61,7 +77,9 @@ def oracle(document: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[tuple[
             if machine["pricing"] == "spot":
                 interruption += exact(offer["spot_interruption"]) / requests[name]["replicas"]
     leased = Counter((m["location"], m["size"]) for m in plan["instances"])
-    broken["max-instances"] += sum(count > offers[key].get("max_instances", 99) for key, count in leased.items())
+    broken["max-instances"] += sum(
+        count > offers[key].get("max_instances", 99) for key, count in leased.items()
+    )
     return (float(sum(worst.values()) / n), float(cost), float(interruption / n)), +broken
 
 
@@ -80,8 +98,15 @@ def instances(draw: st.DrawFn) -> dict[str, Any]:
     offers = []
     for place in places:
         for size in ("small", "large")[: draw(st.integers(1, 2))]:
-            kinds = draw(st.lists(st.sampled_from(sorted(PRICE)), min_size=1, max_size=3, unique=True))
-            offer: dict[str, Any] = {"location": place, "size": size, "cpu_cores": draw(CORES) * 2, "memory_gib": draw(CORES) * 2}
+            kinds = draw(
+                st.lists(st.sampled_from(sorted(PRICE)), min_size=1, max_size=3, unique=True)
+            )
+            offer: dict[str, Any] = {
+                "location": place,
+                "size": size,
+                "cpu_cores": draw(CORES) * 2,
+                "memory_gib": draw(CORES) * 2,
+            }
             offer |= {PRICE[kind]: draw(PRICES) for kind in kinds}
             if "spot" in kinds:
                 offer["spot_interruption"] = draw(st.integers(0, 100)) / 100
@@ -115,7 +140,9 @@ def instances(draw: st.DrawFn) -> dict[str, Any]:
 def cases(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     """An instance and a plan, whole or broken in any way that its form allows."""
     document = draw(instances())
-    leasable = [(o, kind) for o in document["offers"] for kind, field in PRICE.items() if field in o]
+    leasable = [
+        (o, kind) for o in document["offers"] for kind, field in PRICE.items() if field in o
+    ]
     machines: list[dict[str, Any]] = [
         {"location": o["location"], "size": o["size"], "pricing": kind, "replicas": []}
         for o, kind in draw(st.lists(st.sampled_from(leasable), min_size=1, max_size=4))
@@ -123,11 +150,23 @@ def cases(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     starts = {}
     for request in document["requests"]:
         latest = document["horizon_slots"] - request["duration_slots"]
-        begin = draw(st.one_of(st.integers(0, max(latest, 0)), st.integers(-3, document["horizon_slots"] + 3), st.none()))
+        begin = draw(
+            st.one_of(
+                st.integers(0, max(latest, 0)),
+                st.integers(-3, document["horizon_slots"] + 3),
+                st.none(),
+            )
+        )
         if begin is not None:
             starts[request["name"]] = begin
         for replica in range(request["replicas"]):
-            for machine in draw(st.lists(st.sampled_from(machines), min_size=0 if draw(st.integers(0, 9)) == 0 else 1, max_size=1)):
+            for machine in draw(
+                st.lists(
+                    st.sampled_from(machines),
+                    min_size=0 if draw(st.integers(0, 9)) == 0 else 1,
+                    max_size=1,
+                )
+            ):
                 machine["replicas"].append([request["name"], replica])
             if draw(st.integers(0, 14)) == 0:
                 draw(st.sampled_from(machines))["replicas"].append([request["name"], replica])
@@ -159,13 +198,32 @@ def test_values_are_whole_steps(case: tuple[dict[str, Any], dict[str, Any]]) -> 
 
 @SETTINGS
 @given(cases(), st.randoms(use_true_random=False))
-def test_names_and_order_do_not_matter(case: tuple[dict[str, Any], dict[str, Any]], chance: Any) -> None:
+def test_names_and_order_do_not_matter(
+    case: tuple[dict[str, Any], dict[str, Any]], chance: Any
+) -> None:
     """Renamed and shuffled, the plan has the same values and breaks as much."""
     document, plan = case
     before = from_document(document).evaluate(plan)
-    renamed = json.loads(json.dumps(document).replace('"r', '"x').replace('"xeplicas', '"replicas').replace('"xe', '"re').replace('"small', '"tiny'))
-    moved = json.loads(json.dumps(plan).replace('"r', '"x').replace('"xeplicas', '"replicas').replace('"xe', '"re').replace('"small', '"tiny'))
-    for part in (renamed["offers"], renamed["requests"], moved["instances"], *(m["replicas"] for m in moved["instances"])):
+    renamed = json.loads(
+        json.dumps(document)
+        .replace('"r', '"x')
+        .replace('"xeplicas', '"replicas')
+        .replace('"xe', '"re')
+        .replace('"small', '"tiny')
+    )
+    moved = json.loads(
+        json.dumps(plan)
+        .replace('"r', '"x')
+        .replace('"xeplicas', '"replicas')
+        .replace('"xe', '"re')
+        .replace('"small', '"tiny')
+    )
+    for part in (
+        renamed["offers"],
+        renamed["requests"],
+        moved["instances"],
+        *(m["replicas"] for m in moved["instances"]),
+    ):
         chance.shuffle(part)
     after = from_document(renamed).evaluate(moved)
     assert after.values == before.values
@@ -181,24 +239,63 @@ def test_cost_follows_the_currency(case: tuple[dict[str, Any], dict[str, Any]]) 
     for factor in (2, 10):
         dearer = copy.deepcopy(document)
         for offer in dearer["offers"]:
-            offer.update({field: offer[field] * factor for field in PRICE.values() if field in offer})
+            offer.update(
+                {field: offer[field] * factor for field in PRICE.values() if field in offer}
+            )
         after = from_document(dearer).evaluate(plan)
-        assert (after.values[0], after.values[2], after.violations) == (before.values[0], before.values[2], before.violations)
-        assert after.values[1] == (before.values[1] * 2 if factor == 2 else pytest.approx(before.values[1] * 10))
+        assert (after.values[0], after.values[2], after.violations) == (
+            before.values[0],
+            before.values[2],
+            before.violations,
+        )
+        assert after.values[1] == (
+            before.values[1] * 2 if factor == 2 else pytest.approx(before.values[1] * 10)
+        )
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------
 
 
 def toy(**changes: Any) -> dict[str, Any]:
-    offer = {"location": "a", "size": "s", "cpu_cores": 2, "memory_gib": 4, "on_demand_usd_per_hour": 0.2}
-    request = {"name": "r1", "cpu_cores": 1, "memory_gib": 2, "duration_slots": 3, "replicas": 2, "origin": "a"}
-    document = {"problem": "temporal", "name": "toy", "horizon_slots": 10, "slot_hours": 0.5, "latency_ms": {"a": {"a": 2}}}
-    return document | {"offers": [offer | changes.get("offer", {})], "requests": [request | changes.get("request", {})]} | changes.get("document", {})
+    offer = {
+        "location": "a",
+        "size": "s",
+        "cpu_cores": 2,
+        "memory_gib": 4,
+        "on_demand_usd_per_hour": 0.2,
+    }
+    request = {
+        "name": "r1",
+        "cpu_cores": 1,
+        "memory_gib": 2,
+        "duration_slots": 3,
+        "replicas": 2,
+        "origin": "a",
+    }
+    document = {
+        "problem": "temporal",
+        "name": "toy",
+        "horizon_slots": 10,
+        "slot_hours": 0.5,
+        "latency_ms": {"a": {"a": 2}},
+    }
+    return (
+        document
+        | {
+            "offers": [offer | changes.get("offer", {})],
+            "requests": [request | changes.get("request", {})],
+        }
+        | changes.get("document", {})
+    )
 
 
 def on(*machines: list[list[Any]], start: int = 0, pricing: str = "on-demand") -> dict[str, Any]:
-    return {"starts": {"r1": start}, "instances": [{"location": "a", "size": "s", "pricing": pricing, "replicas": m} for m in machines]}
+    return {
+        "starts": {"r1": start},
+        "instances": [
+            {"location": "a", "size": "s", "pricing": pricing, "replicas": m} for m in machines
+        ],
+    }
 
 
 def test_busy_slots_are_paid_once() -> None:
@@ -206,7 +303,11 @@ def test_busy_slots_are_paid_once() -> None:
     problem = from_document(toy(offer={"reserved_usd_per_hour": 0.1}))
     assert problem.evaluate(on([["r1", 0], ["r1", 1]])).values == (2.0, 0.3, 0.0)
     assert problem.evaluate(on([["r1", 0]], [["r1", 1]])).values == (2.0, 0.6, 0.0)
-    assert problem.evaluate(on([["r1", 0], ["r1", 1]], pricing="reserved")).values == (2.0, 0.5, 0.0)
+    assert problem.evaluate(on([["r1", 0], ["r1", 1]], pricing="reserved")).values == (
+        2.0,
+        0.5,
+        0.0,
+    )
 
 
 def test_max_instances_counts_all_prices_together() -> None:
@@ -223,14 +324,32 @@ def test_max_instances_counts_all_prices_together() -> None:
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        (on([["r1", 0], ["r1", 1]], pricing="spot"), "instances[0].pricing: a s has no spot price; use a pricing that is offered"),
-        (on([["r1", 2]]), "instances[0].replicas: unknown replica 'r1' 2; replicas are numbered from 0 within a request"),
+        (
+            on([["r1", 0], ["r1", 1]], pricing="spot"),
+            "instances[0].pricing: a s has no spot price; use a pricing that is offered",
+        ),
+        (
+            on([["r1", 2]]),
+            "instances[0].replicas: unknown replica 'r1' 2; replicas are numbered from 0 within a request",
+        ),
         (on([["r9", 0]]), "instances[0].replicas: unknown replica 'r9' 0"),
         ({"starts": {"r9": 0}, "instances": []}, "starts: unknown request 'r9'"),
-        ({"starts": {}, "instances": [{"location": "b", "size": "s", "pricing": "spot", "replicas": []}]}, "instances[0]: no offer b s; name"),
+        (
+            {
+                "starts": {},
+                "instances": [{"location": "b", "size": "s", "pricing": "spot", "replicas": []}],
+            },
+            "instances[0]: no offer b s; name",
+        ),
         ({"starts": {}}, "instances: this field is missing; add it"),
-        ({"starts": {"r1": "soon"}, "instances": []}, "starts.r1: 'soon' is not legal; legal: a valid integer"),
-        ({"starts": {"r1": 0}, "instances": [{"location": "a"}]}, "instances[0].size: this field is missing"),
+        (
+            {"starts": {"r1": "soon"}, "instances": []},
+            "starts.r1: 'soon' is not legal; legal: a valid integer",
+        ),
+        (
+            {"starts": {"r1": 0}, "instances": [{"location": "a"}]},
+            "instances[0].size: this field is missing",
+        ),
     ],
 )
 def test_a_plan_of_another_form_is_refused(plan: dict[str, Any], said: str) -> None:
@@ -243,30 +362,67 @@ def test_a_plan_of_another_form_is_refused(plan: dict[str, Any], said: str) -> N
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"request": {"duration_slots": 11}}, "request 'r1' runs for 11 slots, longer than the horizon of 10"),
-        ({"request": {"cpu_cores": 3}}, "request 'r1' needs 3 vCPU and 2 GiB a replica, which fits no offer"),
-        ({"offer": {"max_instances": 0}}, "request 'r1' needs 1 vCPU and 2 GiB a replica; every offer that fits has max_instances 0"),
-        ({"offer": {"max_instances": 1}, "request": {"replicas": 3}}, "'r1' has 3 replicas that run together; all machines that may be leased"),
-        ({"document": {"latency_ms": {"a": {}}}}, "no offer that fits is reachable: latency_ms has no latency from 'a' to its location"),
+        (
+            {"request": {"duration_slots": 11}},
+            "request 'r1' runs for 11 slots, longer than the horizon of 10",
+        ),
+        (
+            {"request": {"cpu_cores": 3}},
+            "request 'r1' needs 3 vCPU and 2 GiB a replica, which fits no offer",
+        ),
+        (
+            {"offer": {"max_instances": 0}},
+            "request 'r1' needs 1 vCPU and 2 GiB a replica; every offer that fits has max_instances 0",
+        ),
+        (
+            {"offer": {"max_instances": 1}, "request": {"replicas": 3}},
+            "'r1' has 3 replicas that run together; all machines that may be leased",
+        ),
+        (
+            {"document": {"latency_ms": {"a": {}}}},
+            "no offer that fits is reachable: latency_ms has no latency from 'a' to its location",
+        ),
     ],
 )
 def test_why_an_instance_is_infeasible(changes: dict[str, Any], said: str) -> None:
     """Request by request, in the instance's own names."""
     (reason,) = from_document(toy(**changes)).infeasibility()
     assert said in reason
-    assert from_document(toy()).infeasibility() == () == from_document(toy(offer={"max_instances": 1})).infeasibility()
+    assert (
+        from_document(toy()).infeasibility()
+        == ()
+        == from_document(toy(offer={"max_instances": 1})).infeasibility()
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"request": {"origin": "b"}}, "requests[0].origin: unknown origin 'b'; legal: a"),
-        ({"offer": {"on_demand_usd_per_hour": None}}, "offers[0]: the offer has no price; give on_demand_"),
-        ({"offer": {"spot_usd_per_hour": 0.1}}, "offers[0]: a spot price without spot_interruption; give the share"),
-        ({"offer": {"spot_usd_per_hour": 0.1, "spot_interruption": 1.5}}, "offers[0].spot_interruption: 1.5 is not legal"),
-        ({"request": {"replicas": 0}}, "requests[0].replicas: 0 is not legal; legal: greater than or equal to 1"),
-        ({"request": {"cpus": 1}}, "requests[0].cpus: unknown field 'cpus'; did you mean 'cpu_cores'? legal: name, cpu_cores"),
-        ({"document": {"latency_ms": {"a": {"a": -1}}}}, "latency_ms.a.a: -1 is not legal; legal: greater than or equal to 0"),
+        (
+            {"offer": {"on_demand_usd_per_hour": None}},
+            "offers[0]: the offer has no price; give on_demand_",
+        ),
+        (
+            {"offer": {"spot_usd_per_hour": 0.1}},
+            "offers[0]: a spot price without spot_interruption; give the share",
+        ),
+        (
+            {"offer": {"spot_usd_per_hour": 0.1, "spot_interruption": 1.5}},
+            "offers[0].spot_interruption: 1.5 is not legal",
+        ),
+        (
+            {"request": {"replicas": 0}},
+            "requests[0].replicas: 0 is not legal; legal: greater than or equal to 1",
+        ),
+        (
+            {"request": {"cpus": 1}},
+            "requests[0].cpus: unknown field 'cpus'; did you mean 'cpu_cores'? legal: name, cpu_cores",
+        ),
+        (
+            {"document": {"latency_ms": {"a": {"a": -1}}}},
+            "latency_ms.a.a: -1 is not legal; legal: greater than or equal to 0",
+        ),
     ],
 )
 def test_what_is_not_legal_says_where(changes: dict[str, Any], said: str) -> None:
@@ -279,7 +435,9 @@ def test_what_is_not_legal_says_where(changes: dict[str, Any], said: str) -> Non
 def test_names_are_unique() -> None:
     """Of requests, and of offers in one place."""
     document = toy()
-    with pytest.raises(DocumentError, match=r"^requests\[1\]: request 'r1' stands twice; names must be unique"):
+    with pytest.raises(
+        DocumentError, match=r"^requests\[1\]: request 'r1' stands twice; names must be unique"
+    ):
         from_document(document | {"requests": document["requests"] * 2})
     with pytest.raises(DocumentError, match=r"^offers\[1\]: offer 'a s' stands twice"):
         from_document(document | {"offers": document["offers"] * 2})
@@ -287,7 +445,9 @@ def test_names_are_unique() -> None:
 
 def test_odd_prices_and_idle_places_are_warned_of() -> None:
     """They are legal."""
-    odd = toy(offer={"spot_usd_per_hour": 0.3, "spot_interruption": 0.1, "reserved_usd_per_hour": 0.25})
+    odd = toy(
+        offer={"spot_usd_per_hour": 0.3, "spot_interruption": 0.1, "reserved_usd_per_hour": 0.25}
+    )
     odd["latency_ms"]["a"]["z"] = 1
     spot, reserved, idle = from_document(odd).warnings()
     assert spot == "a s: the spot price 0.3 USD/h is above on-demand 0.2 USD/h"
@@ -308,12 +468,29 @@ def test_documents_round_trip(document: dict[str, Any]) -> None:
 def test_generation_is_seeded_and_sized() -> None:
     """The paper's ranges; the same seed, the same instance; impossible sizes are refused."""
     problem = Temporal.generate(7, requests=200, horizon=60, places=3, most_replicas=4)
-    assert problem == Temporal.generate(7, requests=200, horizon=60, places=3, most_replicas=4) != Temporal.generate(8, requests=200)
-    for field, low, high in (("cpu_cores", 1, 6), ("memory_gib", 2, 16), ("duration_slots", 10, 50), ("replicas", 1, 4)):
+    assert (
+        problem
+        == Temporal.generate(7, requests=200, horizon=60, places=3, most_replicas=4)
+        != Temporal.generate(8, requests=200)
+    )
+    for field, low, high in (
+        ("cpu_cores", 1, 6),
+        ("memory_gib", 2, 16),
+        ("duration_slots", 10, 50),
+        ("replicas", 1, 4),
+    ):
         drawn = {getattr(r, field) for r in problem.requests}
         assert drawn <= set(range(low, high + 1)) and {low, high} <= drawn
-    assert {o.location for o in problem.offers} == {"eu-south-1", "eu-west-2", "us-east-1"} and len(problem.offers) == 9
-    assert Temporal.sizes() == {"requests": 50, "horizon": 100, "places": 6, "most_replicas": 6, "corrected": False}
+    assert {o.location for o in problem.offers} == {"eu-south-1", "eu-west-2", "us-east-1"} and len(
+        problem.offers
+    ) == 9
+    assert Temporal.sizes() == {
+        "requests": 50,
+        "horizon": 100,
+        "places": 6,
+        "most_replicas": 6,
+        "corrected": False,
+    }
     with pytest.raises(UsageError, match="places is 7; legal: 1 to 6"):
         Temporal.generate(places=7)
 
@@ -323,4 +500,8 @@ def test_a_plan_in_words() -> None:
     problem = from_document(toy(offer={"spot_usd_per_hour": 0.1, "spot_interruption": 0.1}))
     plan = on([["r1", 0]], [["r1", 1]])
     plan["instances"][1]["pricing"] = "spot"
-    assert problem.describe(plan) == {"machines": "2", "fleet": "1 x a s on-demand, 1 x a s spot", "replicas on spot": "50%"}
+    assert problem.describe(plan) == {
+        "machines": "2",
+        "fleet": "1 x a s on-demand, 1 x a s spot",
+        "replicas on spot": "50%",
+    }

@@ -34,7 +34,12 @@ SIZES = {
     "rescheduling": {},
     "multi-cluster": {"requests": 30},
 }
-METHODS = {"multi-cluster": "greedy", "rescheduling": "greedy", "rolling-update": "repack", "edge-cloud": "greedy"}  # milliseconds
+METHODS = {
+    "multi-cluster": "greedy",
+    "rescheduling": "greedy",
+    "rolling-update": "repack",
+    "edge-cloud": "greedy",
+}  # milliseconds
 HOSTILE = '<script>alert("1")</script>&amp;\u202e\u0007 <img src=x onerror=alert(2)> ünï✓ \U0001f600 </style></title>'
 VOID = {"meta", "input", "img", "br", "hr", "link"}
 
@@ -80,13 +85,23 @@ def test_every_problem_has_a_report(kind: str) -> None:
     text = report.html(front, problem=problem)
     page = Outline(text)
     names = [tag for tag, _ in page.tags]
-    assert ("html", {"lang": "en"}) in page.tags and names.count("title") == 1 and names.count("h1") == 1
+    assert (
+        ("html", {"lang": "en"}) in page.tags
+        and names.count("title") == 1
+        and names.count("h1") == 1
+    )
     assert names.count("caption") == names.count("table") >= 3
     assert all(attributes.get("alt") for tag, attributes in page.tags if tag == "img")
-    assert all(attributes.get("aria-label") for _, attributes in page.tags if attributes.get("role") in ("img", "region"))
+    assert all(
+        attributes.get("aria-label")
+        for _, attributes in page.tags
+        if attributes.get("role") in ("img", "region")
+    )
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    assert not any(tag == "link" or (tag == "script" and "src" in attributes) for tag, attributes in page.tags)
+    assert not any(
+        tag == "link" or (tag == "script" and "src" in attributes) for tag, attributes in page.tags
+    )
     assert "default-src 'none'" in text
     assert "Confirmed" in page.shown and "Not confirmed" not in page.shown
     assert text == report.html(front, problem=problem), "the same front gives the same page"
@@ -101,19 +116,30 @@ def test_hostile_names_stay_text(temporal: tuple[Problem, Front]) -> None:
     hostile = Temporal.from_document(document)
     answer = placeopt.solve(hostile, "greedy", seed=1)
     runs = (Run(HOSTILE, 1, 1.0, parameters={HOSTILE: HOSTILE}, versions={HOSTILE: HOSTILE}),)
-    answer = replace(answer, runs=runs, points=tuple(replace(p, method=HOSTILE) for p in answer.points))
+    answer = replace(
+        answer, runs=runs, points=tuple(replace(p, method=HOSTILE) for p in answer.points)
+    )
     text = report.html(answer, problem=hostile)
     Outline(text)
     own = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
-    assert "alert(" not in re.sub(r'&lt;script&gt;alert\(&quot;1&quot;\)|onerror=alert\(2\)&gt;', "", own)
-    assert "<img src=x" not in text and '<script>alert("1")' not in text and "\u202e" not in own and "\x07" not in own
+    assert "alert(" not in re.sub(
+        r"&lt;script&gt;alert\(&quot;1&quot;\)|onerror=alert\(2\)&gt;", "", own
+    )
+    assert (
+        "<img src=x" not in text
+        and '<script>alert("1")' not in text
+        and "\u202e" not in own
+        and "\x07" not in own
+    )
     assert "ünï✓ \U0001f600" in text
 
 
 def test_names_that_formatting_could_take_for_its_own(temporal: tuple[Problem, Front]) -> None:
     """Braces and percents are not fields."""
     _, front = temporal
-    named = replace(front, instance=InstanceName("temporal", "{title} {0} %s", front.instance.sha256))
+    named = replace(
+        front, instance=InstanceName("temporal", "{title} {0} %s", front.instance.sha256)
+    )
     assert "{title} {0} %s" in Outline(report.html(named)).shown
 
 
@@ -125,7 +151,13 @@ def test_thousands_of_points(width: int) -> None:
     goals = tuple(Objective(f"goal{k}", "units") for k in range(width))
     points = tuple(Point(tuple(v), {}, "heuristic", None, "nsga3", 1) for v in values.tolist())
     bounds = tuple(tuple(x * 0.9 for x in v) for v in values[:50].tolist())
-    front = Front(InstanceName("temporal", "big", "0" * 64), goals, points, bounds, (Run("nsga3", 1, 1.0, 100),))
+    front = Front(
+        InstanceName("temporal", "big", "0" * 64),
+        goals,
+        points,
+        bounds,
+        (Run("nsga3", 1, 1.0, 100),),
+    )
     text = report.html(front)
     assert len(text) < 20_000_000
     assert Outline(text).shown.count("big") >= 2
@@ -137,7 +169,9 @@ def test_without_a_feasible_plan(temporal: tuple[Problem, Front]) -> None:
     rejected = Rejected({}, (1.0, 2.0, 3.0), (Violation("cpu-capacity", 0.5, "node <b> is full"),))
     empty = replace(front, points=(), bounds=(), rejected=rejected, reasons=("there is no room",))
     shown = Outline(report.html(empty, problem=problem)).shown
-    assert "there is no room" in shown and "node <b> is full" in shown and "No feasible plan" in shown
+    assert (
+        "there is no room" in shown and "node <b> is full" in shown and "No feasible plan" in shown
+    )
 
 
 def test_the_chosen_point_is_ringed(temporal: tuple[Problem, Front]) -> None:
@@ -153,7 +187,10 @@ def test_the_chosen_point_is_ringed(temporal: tuple[Problem, Front]) -> None:
 def test_a_front_that_lies_is_found_out(temporal: tuple[Problem, Front]) -> None:
     """The referee is asked again; another version of the instance is said to be one."""
     problem, front = temporal
-    liar = replace(front, points=tuple(replace(p, values=tuple(v * 0.5 for v in p.values)) for p in front.points))
+    liar = replace(
+        front,
+        points=tuple(replace(p, values=tuple(v * 0.5 for v in p.values)) for p in front.points),
+    )
     assert "Not confirmed" in Outline(report.html(liar, problem=problem)).shown
     other = Temporal.from_document(problem.to_document() | {"name": "another"})
     assert "another version of this instance" in Outline(report.html(front, problem=other)).shown
@@ -177,10 +214,14 @@ def test_costs_by_data_centre_sum_to_the_objective(temporal: tuple[Problem, Fron
     for point in front.points[:20]:
         for totals in sums(problem, point.plan):
             assert sum(s.cost for s in totals.values()) == pytest.approx(point.values[1], rel=1e-9)
-            assert sum(s.replicas for s in totals.values()) == sum(r.replicas for r in problem.requests)
+            assert sum(s.replicas for s in totals.values()) == sum(
+                r.replicas for r in problem.requests
+            )
 
 
-@pytest.mark.skipif("multi-cluster" not in KINDS, reason="this version has no multi-cluster problem")
+@pytest.mark.skipif(
+    "multi-cluster" not in KINDS, reason="this version has no multi-cluster problem"
+)
 def test_clusters_are_never_over_their_capacity() -> None:
     """Peaks over the trace, counted apart from the referee, of plans that the referee accepts."""
     from placeopt.report.multi_cluster import peaks
@@ -193,8 +234,16 @@ def test_clusters_are_never_over_their_capacity() -> None:
 
 def test_words() -> None:
     """The knee, the extremes and the certificate of a front that can be worked out by hand."""
-    goals = (Objective("latency_ms", "ms"), Objective("cost_usd", "USD"), Objective("disruptions", "pods"))
-    known = (((1.0, 40.0, 0.0), "optimal"), ((2.0, 20.0, 0.0), "heuristic"), ((8.0, 10.0, 0.0), "heuristic"))
+    goals = (
+        Objective("latency_ms", "ms"),
+        Objective("cost_usd", "USD"),
+        Objective("disruptions", "pods"),
+    )
+    known = (
+        ((1.0, 40.0, 0.0), "optimal"),
+        ((2.0, 20.0, 0.0), "heuristic"),
+        ((8.0, 10.0, 0.0), "heuristic"),
+    )
     points = tuple(Point(v, {}, status) for v, status in known)
     front = Front(InstanceName("x", "x", ""), goals, points, ((1.0, 40.0, 0.0), (1.5, 9.0, 0.0)))
     assert words.trade_offs(front) == [
@@ -207,27 +256,60 @@ def test_words() -> None:
     assert "1 plan is optimal: proven" in told and "2 plans are heuristic" in told
     assert "No plan can have less latency than 1 ms, which is on this front." in told
     assert "No plan can have less cost than 9 USD; the least found is 10 USD, 11.1% above." in told
-    assert "not known. Solve with --certify" in " ".join(words.certificate(replace(front, bounds=())))
-    assert "complete" in words.certificate(replace(front, bounds=tuple(p.values for p in points)))[2]
+    assert "not known. Solve with --certify" in " ".join(
+        words.certificate(replace(front, bounds=()))
+    )
+    assert (
+        "complete" in words.certificate(replace(front, bounds=tuple(p.values for p in points)))[2]
+    )
     alone = replace(front, points=points[:1], bounds=())
-    assert words.trade_offs(alone) == ["One plan is at once the best found in every objective: latency 1 ms, cost 40 USD, disruptions 0 pods."]
+    assert words.trade_offs(alone) == [
+        "One plan is at once the best found in every objective: latency 1 ms, cost 40 USD, disruptions 0 pods."
+    ]
 
 
 def test_markup() -> None:
     """Numbers, escapes, tables that are cut."""
-    assert [number(x) for x in (0, 12, 0.1 + 0.2, 98765.4, 1e20)] == ["0", "12", "0.3", "98,765", "1e+20"]
+    assert [number(x) for x in (0, 12, 0.1 + 0.2, 98765.4, 1e20)] == [
+        "0",
+        "12",
+        "0.3",
+        "98,765",
+        "1e+20",
+    ]
     assert clean("a\ud800\x00<") == "a\ufffd\ufffd&lt;"
     text = table("t<", ("a", "b"), [["x", 1.5], ["y", Bar(1.2)], ["z", None]], most=2)
-    assert "1 more rows are not shown" in text and 'class="bar over"' in text and "120%" in text and "t&lt;" in text
+    assert (
+        "1 more rows are not shown" in text
+        and 'class="bar over"' in text
+        and "120%" in text
+        and "t&lt;" in text
+    )
 
 
 # -- in a browser ------------------------------------------------------------------------------------------------------
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+CHROMIUM = next(
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
+)
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--virtual-time-budget=8000", "--enable-logging=stderr",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--virtual-time-budget=8000",
+    "--enable-logging=stderr",
+)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
@@ -235,8 +317,18 @@ def test_a_browser_draws_it(temporal: tuple[Problem, Front], tmp_path: Path) -> 
     """Charts are there as SVG, the page has no errors, and no policy was hurt."""
     assert CHROMIUM is not None
     problem, front = temporal
-    report.write(replace(front, instance=replace(front.instance, name=HOSTILE)), tmp_path / "report.html", problem=problem)
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", (tmp_path / "report.html").as_uri()]
+    report.write(
+        replace(front, instance=replace(front.instance, name=HOSTILE)),
+        tmp_path / "report.html",
+        problem=problem,
+    )
+    command = [
+        CHROMIUM,
+        *FLAGS,
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom",
+        (tmp_path / "report.html").as_uri(),
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     except subprocess.TimeoutExpired:

@@ -13,7 +13,13 @@ from placeopt.problems.edge_cloud import EdgeCloud
 from placeopt.rl import policy_file
 
 SETTINGS = ("num_envs=4", "n_steps=6", "batch_size=24", "hidden=4")
-SHORT = (*(part for setting in SETTINGS for part in ("--param", setting)), "--steps", "48", "--env", "applications=2")
+SHORT = (
+    *(part for setting in SETTINGS for part in ("--param", setting)),
+    "--steps",
+    "48",
+    "--env",
+    "applications=2",
+)
 
 
 @pytest.fixture
@@ -33,7 +39,11 @@ def run(capsys):
 def test_training_needs_the_extra(run, tmp_path, monkeypatch):
     """Without torch one message says how to get it; nothing else needs it."""
     known = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "torch" else known(name, *rest))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "torch" else known(name, *rest),
+    )
     _, err = run("train", "edge-cloud", "-o", tmp_path / "p.npz", code=2)
     assert "placeopt[rl]" in err and "Traceback" not in err and not list(tmp_path.iterdir())
 
@@ -42,11 +52,17 @@ def test_train_and_use(run, tmp_path):
     """A policy for any problem with a sequential face; with checkpoints; wrong use is one message."""
     for module in ("torch", "stable_baselines3", "sb3_contrib"):
         pytest.importorskip(module, reason=f"{module} is not installed")
-    policy, again, kept, instance = (tmp_path / name for name in ("p.npz", "q.npz", "c.npz", "i.json"))
+    policy, again, kept, instance = (
+        tmp_path / name for name in ("p.npz", "q.npz", "c.npz", "i.json")
+    )
     _, err = run("train", "edge-cloud", "-o", policy, "--checkpoint", kept, *SHORT)
     assert "100% | 48 steps" in err and "reward" in err and f"wrote {policy}" in err
     found = policy_file.read(policy, "edge-cloud")
-    assert found.weights is None and found.environment == {"applications": 2} and found.card["settings"]["seed"] == 1
+    assert (
+        found.weights is None
+        and found.environment == {"applications": 2}
+        and found.card["settings"]["seed"] == 1
+    )
     run("train", "edge-cloud", "-o", again, "--resume", kept, *SHORT)
     other = policy_file.read(again)
     assert all(np.array_equal(found.arrays[key], other.arrays[key]) for key in found.arrays)
@@ -58,9 +74,13 @@ def test_train_and_use(run, tmp_path):
     assert "action" in out and "reward" in err
     EdgeCloud.generate(3, applications=2).write(instance)
     run("solve", instance, "--method", "policy", "--policy", policy, "-o", tmp_path / "f.json")
-    _, err = run("train", "edge-cloud", "-o", again, "--weights", "1,1", "--conditioned", *SHORT, code=2)
+    _, err = run(
+        "train", "edge-cloud", "-o", again, "--weights", "1,1", "--conditioned", *SHORT, code=2
+    )
     assert "not both" in err
-    _, err = run("train", "edge-cloud", "-o", again, "--resume", kept, *SHORT, "--seed", "5", code=2)
+    _, err = run(
+        "train", "edge-cloud", "-o", again, "--resume", kept, *SHORT, "--seed", "5", code=2
+    )
     assert "trained with seed 1, not 5" in err
     _, err = run("train", "edge-clod", "-o", again, code=2)
     assert "error: edge-clod" in err

@@ -24,11 +24,23 @@ NAME = placeopt.rl.ENVIRONMENTS["multi-cluster"]
 def myopic(parts=3, features=31, weights=None):
     """Return a policy of zeros: it goes by the one-step reward alone."""
     shape = Shape(features, parts, (4,), "tanh", multi_cluster.SCORE)
-    arrays = {key: np.zeros(size, dtype=np.float32) for key, size in shape.arrays().items()} | {"factor": np.ones(parts, dtype=np.float32)}
-    return Policy("multi-cluster", ("latency", "cost", "inequality")[:parts], shape, arrays, {"rate": 5.0}, weights)
+    arrays = {key: np.zeros(size, dtype=np.float32) for key, size in shape.arrays().items()} | {
+        "factor": np.ones(parts, dtype=np.float32)
+    }
+    return Policy(
+        "multi-cluster",
+        ("latency", "cost", "inequality")[:parts],
+        shape,
+        arrays,
+        {"rate": 5.0},
+        weights,
+    )
 
 
-@pytest.mark.parametrize("options", [{}, {"semantics": "published", "weights": [1, 0, 0]}, {"clusters": 6, "weights": "drawn"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"semantics": "published", "weights": [1, 0, 0]}, {"clusters": 6, "weights": "drawn"}],
+)
 def test_passes_the_checkers(options):
     """Both libraries' checkers agree."""
     env = gymnasium.make(NAME, steps=12, **options).unwrapped
@@ -38,14 +50,18 @@ def test_passes_the_checkers(options):
 def test_vector_is_single_step_by_step():
     """Both semantics; more than one episode."""
     for semantics in ("fixed", "published"):
-        many = gymnasium.make_vec(NAME, num_envs=3, steps=7, semantics=semantics, weights="drawn").unwrapped
+        many = gymnasium.make_vec(
+            NAME, num_envs=3, steps=7, semantics=semantics, weights="drawn"
+        ).unwrapped
         one = gymnasium.make(NAME, steps=7, semantics=semantics, weights="drawn").unwrapped
         seen, info = many.reset(seed=4)
         alone, facts = one.reset(seed=6)
         rng = np.random.default_rng(0)
         for _ in range(20):
             assert (alone == seen[2]).all() and (one.action_masks() == info["action_mask"][2]).all()
-            actions = np.where(info["action_mask"], rng.random(info["action_mask"].shape), -1).argmax(axis=1)
+            actions = np.where(
+                info["action_mask"], rng.random(info["action_mask"].shape), -1
+            ).argmax(axis=1)
             seen, rewards, ended, _, info = many.step(actions)
             alone, reward, over, _, facts = one.step(int(actions[2]))
             assert reward == rewards[2] and over == ended[2]
@@ -58,8 +74,17 @@ def test_evaluation_does_not_depend_on_the_number_of_environments():
     """Nor on which of them ends first; the myopic policy is the greedy choice."""
     policy = myopic()
     one = evaluate(play.episodes_for(policy, num_envs=1, steps=20), policy.act, 6, [0.5, 0.5, 0], 3)
-    many = evaluate(play.episodes_for(policy, num_envs=4, steps=20), greedy(multi_cluster.SCORE), 6, [0.5, 0.5, 0], 3)
-    assert one["reward"] == pytest.approx(many["reward"]) and (one["acceptance"] == many["acceptance"]).all()
+    many = evaluate(
+        play.episodes_for(policy, num_envs=4, steps=20),
+        greedy(multi_cluster.SCORE),
+        6,
+        [0.5, 0.5, 0],
+        3,
+    )
+    assert (
+        one["reward"] == pytest.approx(many["reward"])
+        and (one["acceptance"] == many["acceptance"]).all()
+    )
     wide = play.episodes_for(policy, num_envs=4, steps=20, clusters=9)
     assert 0 < table(evaluate(wide, policy.act, 4, None, 3))["acceptance"] <= 1
 
@@ -73,10 +98,19 @@ def test_method_on_a_trace(tmp_path):
     assert front.points and all(problem.evaluate(p.plan).values == p.values for p in front.points)
     assert front.runs[0].evaluations == 30 and len({p.values for p in front.points}) > 1
     alone = placeopt.solve(problem, "policy", policy=str(path), weights="0,1,0")
-    sampled = placeopt.solve(problem, "policy", policy=str(path), weights="0,1,0", samples=5, seed=3)
+    sampled = placeopt.solve(
+        problem, "policy", policy=str(path), weights="0,1,0", samples=5, seed=3
+    )
     assert alone.runs[0].evaluations == 1 and sampled.runs[0].evaluations == 6
-    assert sampled.points == placeopt.solve(problem, "policy", policy=myopic(), weights="0,1,0", samples=5, seed=3).points
-    fixed = play.run(problem, problem.objectives, Budget(evaluations=9), policy=myopic(weights=(0.0, 1.0, 0.0)))
+    assert (
+        sampled.points
+        == placeopt.solve(
+            problem, "policy", policy=myopic(), weights="0,1,0", samples=5, seed=3
+        ).points
+    )
+    fixed = play.run(
+        problem, problem.objectives, Budget(evaluations=9), policy=myopic(weights=(0.0, 1.0, 0.0))
+    )
     assert [p.values for p in fixed.points] == [p.values for p in alone.points]
 
 
@@ -91,7 +125,10 @@ def test_wrong_use():
         placeopt.solve(problem, "policy", policy=myopic(), parts=0)
     with pytest.raises(UsageError, match="rate is an option of generated episodes"):
         multi_cluster.batch(problem, 1, rate=3.0)
-    with pytest.raises(UsageError, match="unknown option 'cluster' of multi-cluster episodes; did you mean 'clusters'"):
+    with pytest.raises(
+        UsageError,
+        match="unknown option 'cluster' of multi-cluster episodes; did you mean 'clusters'",
+    ):
         batches.make("multi-cluster", 1, cluster=3)
     with pytest.raises(UsageError, match="generated episodes have no plan"):
         multi_cluster.batch(None, 1).plan(0)
@@ -108,7 +145,10 @@ def test_policies_that_come_with_placeopt():
         batch = play.episodes_for(policy, num_envs=25)
         for strategy in ("lat-ineq", "cost-ineq"):
             weights = multi_cluster.PREFERENCES[strategy]
-            ours, theirs = (table(evaluate(batch, who, 25, weights, 7))["reward"] for who in (policy.act, greedy(policy.shape.score)))
+            ours, theirs = (
+                table(evaluate(batch, who, 25, weights, 7))["reward"]
+                for who in (policy.act, greedy(policy.shape.score))
+            )
             assert ours > theirs, (name, strategy)
     code = (
         "import sys, placeopt; from placeopt.problems.multi_cluster import MultiCluster; from placeopt.rl import policy_file\n"
@@ -117,4 +157,9 @@ def test_policies_that_come_with_placeopt():
         "    if policy_file.read(n).problem == 'multi-cluster': placeopt.solve(problem, 'policy', policy=n, parts=1)\n"
         "print(sorted({'torch', 'stable_baselines3', 'sb3_contrib'} & set(sys.modules)))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

@@ -21,12 +21,24 @@ def make(seed=0, features=3, parts=2, hidden=(5, 4), activation="tanh", score=(0
     rng = np.random.default_rng(seed)
     shape = Shape(features, parts, hidden, activation, score)
     arrays = {key: rng.normal(size=size).astype(np.float32) for key, size in shape.arrays().items()}
-    return Policy("multi-cluster", tuple("abcdef"[:parts]), shape, arrays, {"semantics": "fixed"}, None, {"seed": 1})
+    return Policy(
+        "multi-cluster",
+        tuple("abcdef"[:parts]),
+        shape,
+        arrays,
+        {"semantics": "fixed"},
+        None,
+        {"seed": 1},
+    )
 
 
 shapes = st.tuples(
-    st.integers(0, 9), st.integers(2, 6), st.integers(1, 3), st.lists(st.integers(1, 7), min_size=1, max_size=3),
-    st.sampled_from(["tanh", "relu"]), st.booleans(),
+    st.integers(0, 9),
+    st.integers(2, 6),
+    st.integers(1, 3),
+    st.lists(st.integers(1, 7), min_size=1, max_size=3),
+    st.sampled_from(["tanh", "relu"]),
+    st.booleans(),
 )
 
 
@@ -35,7 +47,11 @@ def scene(seed, actions, features, parts):
     rng = np.random.default_rng(seed)
     masks = rng.random((3, actions)) < 0.6
     masks[:2, 0] = True
-    return rng.normal(size=(3, actions, features)).astype(np.float32), rng.dirichlet(np.ones(parts), 3), masks
+    return (
+        rng.normal(size=(3, actions, features)).astype(np.float32),
+        rng.dirichlet(np.ones(parts), 3),
+        masks,
+    )
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -43,7 +59,14 @@ def scene(seed, actions, features, parts):
 def test_equivariant(form, actions):
     """Rows that change places take their logits with them; illegal rows count for nothing; any number of actions goes."""
     seed, features, parts, hidden, activation, scored = form
-    policy = make(seed, features, parts, tuple(hidden), activation, tuple(range(min(features, parts + 1))) if scored and features >= parts else ())
+    policy = make(
+        seed,
+        features,
+        parts,
+        tuple(hidden),
+        activation,
+        tuple(range(min(features, parts + 1))) if scored and features >= parts else (),
+    )
     x, w, masks = scene(seed, actions, features, parts)
     order = np.random.default_rng(seed).permutation(actions)
     logits = policy.logits(x, w, masks)
@@ -64,12 +87,21 @@ def test_numpy_equals_torch(form, actions):
     from placeopt.rl.deepsets import Network, numpy_arrays
 
     seed, features, parts, hidden, activation, scored = form
-    policy = make(seed, features, parts, tuple(hidden), activation, tuple(range(min(features, parts + 1))) if scored and features >= parts else ())
+    policy = make(
+        seed,
+        features,
+        parts,
+        tuple(hidden),
+        activation,
+        tuple(range(min(features, parts + 1))) if scored and features >= parts else (),
+    )
     network = Network(policy.shape)
     network.set_arrays(policy.arrays)
     assert all((numpy_arrays(network)[key] == value).all() for key, value in policy.arrays.items())
     x, w, masks = scene(seed, actions, features, parts)
-    rows = np.concatenate([x, np.broadcast_to(w[:, None], (3, actions, parts)), masks[..., None]], axis=-1).astype(np.float32)
+    rows = np.concatenate(
+        [x, np.broadcast_to(w[:, None], (3, actions, parts)), masks[..., None]], axis=-1
+    ).astype(np.float32)
     with torch.no_grad():
         theirs = network(torch.from_numpy(rows)).numpy()
     assert np.allclose(policy.logits(x, w, masks), theirs, atol=2e-4, rtol=1e-4)
@@ -82,9 +114,13 @@ def test_file_round_trip(tmp_path):
     policy_file.write(policy, tmp_path / "b.npz")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     found = policy_file.read(tmp_path / "a.npz", "multi-cluster")
-    assert found.card == {"seed": 1} and found.shape == policy.shape and found.weights == (0.25, 0.75)
+    assert (
+        found.card == {"seed": 1} and found.shape == policy.shape and found.weights == (0.25, 0.75)
+    )
     assert all((found.arrays[key] == value).all() for key, value in policy.arrays.items())
-    assert found.preferences() == pytest.approx([0.25, 0.75]) and found.preferences("1,1") == pytest.approx([0.5, 0.5])
+    assert found.preferences() == pytest.approx([0.25, 0.75]) and found.preferences(
+        "1,1"
+    ) == pytest.approx([0.5, 0.5])
     assert found.with_card(note="x").card == {"seed": 1, "note": "x"}
 
 
@@ -142,7 +178,10 @@ def rewritten(path, change):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda h, a: h.update(format="placeopt/policy@9"), "is not a format that this version reads"),
+        (
+            lambda h, a: h.update(format="placeopt/policy@9"),
+            "is not a format that this version reads",
+        ),
         (lambda h, a: h.update(extra=1), "unknown field 'extra'"),
         (lambda h, a: h.pop("problem"), "missing"),
         (lambda h, a: h["network"].update(activation="sin"), "activation"),

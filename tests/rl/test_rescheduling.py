@@ -29,13 +29,20 @@ def test_the_environment_passes_both_checkers() -> None:
 
 def test_single_is_one_of_many() -> None:
     """Environment i of many, seeded with s + i, plays what a single one plays; rewards are drops of the latency less 2 a move."""
-    many = gymnasium.make_vec("placeopt/Rescheduling-v0", num_envs=3, application="chain", replicas=(2, 3))
+    many = gymnasium.make_vec(
+        "placeopt/Rescheduling-v0", num_envs=3, application="chain", replicas=(2, 3)
+    )
     many.reset(seed=7)
     rng = np.random.default_rng(0)
-    singles = [gymnasium.make("placeopt/Rescheduling-v0", application="chain", replicas=(2, 3)).unwrapped for _ in range(3)]
+    singles = [
+        gymnasium.make("placeopt/Rescheduling-v0", application="chain", replicas=(2, 3)).unwrapped
+        for _ in range(3)
+    ]
     infos = [env.reset(seed=7 + i)[1] for i, env in enumerate(singles)]
     for _ in range(5):
-        actions = np.array([int(rng.choice(np.flatnonzero(info["action_mask"][:-1]))) for info in infos])
+        actions = np.array(
+            [int(rng.choice(np.flatnonzero(info["action_mask"][:-1]))) for info in infos]
+        )
         _, rewards, *_ = many.step(actions)
         for i, env in enumerate(singles):
             before = infos[i]["latency_ms"]
@@ -66,8 +73,15 @@ def test_training_with_the_settings_of_table_v(algorithm: str) -> None:
     pytest.importorskip("sb3_contrib", reason="needs torch, stable-baselines3 and sb3-contrib")
     from placeopt.rl.training import train
 
-    settings = episodes.SETTINGS[algorithm].with_options({"steps": 512, "num_envs": 8, "learning_starts": 64, "buffer_size": 512})
-    assert settings.learning_rate == 3e-4 and settings.gamma == 0.99 and settings.clip_range == 0.2 and settings.batch_size == 64
+    settings = episodes.SETTINGS[algorithm].with_options(
+        {"steps": 512, "num_envs": 8, "learning_starts": 64, "buffer_size": 512}
+    )
+    assert (
+        settings.learning_rate == 3e-4
+        and settings.gamma == 0.99
+        and settings.clip_range == 0.2
+        and settings.batch_size == 64
+    )
     policy = train(episodes.batch(None, 8, replicas=(1, 2)), "rescheduling", settings)
     problem = Rescheduling.generate(1, replicas=2)
     front = run(problem, problem.objectives, Budget(evaluations=2), 0, policy=policy)
@@ -77,13 +91,17 @@ def test_training_with_the_settings_of_table_v(algorithm: str) -> None:
 def test_the_bundled_policy_is_near_the_best_known() -> None:
     """One episode of the actions liked most, on starts not trained on; what plans begin with is on the front; the card says what it is."""
     policy = policy_file.read(NAME, "rescheduling")
-    assert {"summary", "data", "limits", "seeds", "rewards"} <= policy.card.keys() and policy.card["cpu_seconds"] <= 60
+    assert {"summary", "data", "limits", "seeds", "rewards"} <= policy.card.keys() and policy.card[
+        "cpu_seconds"
+    ] <= 60
     ratios = []
     for application in APPLICATIONS:
         for seed in range(500, 520):
             problem = Rescheduling.generate(seed, application=application, replicas=5)
             front = run(problem, problem.objectives, Budget(evaluations=1), 0, policy=policy)
             assert front.rejected is None and front.values[:, 1].min() == 0 and len(front) > 1
-            best = block_search(problem, problem.objectives, Budget(seconds=30), 0).values[:, 0].min()
+            best = (
+                block_search(problem, problem.objectives, Budget(seconds=30), 0).values[:, 0].min()
+            )
             ratios.append(best / front.values[:, 0].min())
     assert np.mean(ratios) >= 0.95

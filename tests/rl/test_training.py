@@ -15,7 +15,16 @@ from placeopt.rl.settings import Settings, defaults
 for module in ("torch", "stable_baselines3", "sb3_contrib"):
     pytest.importorskip(module, reason=f"{module} is not installed")
 
-SMALL = {"steps": 1280, "num_envs": 8, "n_steps": 20, "batch_size": 80, "epochs": 2, "hidden": "8", "factor": 1, "gamma": 0.5}
+SMALL = {
+    "steps": 1280,
+    "num_envs": 8,
+    "n_steps": 20,
+    "batch_size": 80,
+    "epochs": 2,
+    "hidden": "8",
+    "factor": 1,
+    "gamma": 0.5,
+}
 
 
 class Scored(Cards):
@@ -44,17 +53,25 @@ def test_resumed_is_uninterrupted(tmp_path, algorithm):
     rounds = []
     whole = train(Scored(8), "multi-cluster", settings, on_round=rounds.append)
     assert [news.steps for news in rounds] == [480, 960, 1280] and rounds[-1].share == 1
-    assert rounds[-1].facts.keys() >= {"reward", "time"} and whole.card["steps"] == 1280 and whole.weights is None
+    assert (
+        rounds[-1].facts.keys() >= {"reward", "time"}
+        and whole.card["steps"] == 1280
+        and whole.weights is None
+    )
     kept = tmp_path / "c.npz"
     train(Scored(8), "multi-cluster", settings, keep=kept, on_round=lambda news: True)
     again = train(Scored(8), "multi-cluster", settings, resume=kept)
-    assert whole.arrays.keys() == again.arrays.keys() and all((whole.arrays[key] == again.arrays[key]).all() for key in whole.arrays)
+    assert whole.arrays.keys() == again.arrays.keys() and all(
+        (whole.arrays[key] == again.arrays[key]).all() for key in whole.arrays
+    )
     with pytest.raises(UsageError, match=r"gamma 0\.5, not 0\.9"):
         train(Scored(8), "multi-cluster", replace(settings, gamma=0.9), resume=kept)
     with pytest.raises(UsageError, match="problem 'multi-cluster', not 'temporal'"):
         train(Scored(8), "temporal", settings, resume=kept)
     with pytest.raises(DocumentError, match="not those of this network"):
-        train(Scored(8, 5) if algorithm == "dqn" else Cards(8), "multi-cluster", settings, resume=kept)
+        train(
+            Scored(8, 5) if algorithm == "dqn" else Cards(8), "multi-cluster", settings, resume=kept
+        )
     kept.write_bytes(kept.read_bytes()[:-50])
     with pytest.raises(DocumentError, match="not a checkpoint"):
         train(Scored(8), "multi-cluster", settings, resume=kept)
@@ -65,11 +82,21 @@ def test_learns_without_knowing_the_reward(algorithm):
     """Nearly the best card is found, for every preference, from features alone; illegal ones are never picked."""
     from placeopt.rl.training import train
 
-    more = {"factor": 0, "steps": 4_800, "gamma": 0, "learning_starts": 400, "learning_rate": 1e-2, "hidden": "16", "epochs": 3}
+    more = {
+        "factor": 0,
+        "steps": 4_800,
+        "gamma": 0,
+        "learning_starts": 400,
+        "learning_rate": 1e-2,
+        "hidden": "16",
+        "epochs": 3,
+    }
     policy = train(Cards(8), "multi-cluster", small(algorithm, **more))
     batch = Cards(50)
     best = table(evaluate(batch, greedy((0, 1)), 50, "drawn", 9))["reward"]
-    first = table(evaluate(batch, lambda seen, weights, masks: masks.argmax(axis=1), 50, "drawn", 9))["reward"]
+    first = table(
+        evaluate(batch, lambda seen, weights, masks: masks.argmax(axis=1), 50, "drawn", 9)
+    )["reward"]
     found = evaluate(batch, policy.act, 50, "drawn", 9)
     assert found["reward"].min() > 0 and found["reward"].mean() > first + 0.6 * (best - first)
     other = evaluate(Cards(50, 9), policy.act, 50, "drawn", 9)
@@ -80,7 +107,9 @@ def test_begins_myopic():
     """With the rewards among the features an untrained policy is nearly the greedy one."""
     from placeopt.rl.training import train
 
-    policy = train(Scored(8), "multi-cluster", small("ppo", steps=160, learning_rate=1e-9, factor=10))
+    policy = train(
+        Scored(8), "multi-cluster", small("ppo", steps=160, learning_rate=1e-9, factor=10)
+    )
     batch = Cards(50)
     best = table(evaluate(batch, greedy((0, 1)), 50, "drawn", 9))["reward"]
     assert table(evaluate(batch, policy.act, 50, "drawn", 9))["reward"] > 0.95 * best
@@ -96,7 +125,10 @@ def test_vec_env_passes_what_masked_ppo_asks():
     env.seed(5)
     seen = env.reset()
     assert is_masking_supported(env) and (get_action_masks(env) == (seen[:, :, -1] > 0)).all()
-    assert env.env_method("action_masks", indices=[1])[0].shape == (4,) and env.env_is_wrapped(type) == [False] * 3
+    assert (
+        env.env_method("action_masks", indices=[1])[0].shape == (4,)
+        and env.env_is_wrapped(type) == [False] * 3
+    )
     for _ in range(5):
         last = seen
         seen, rewards, ended, infos = env.step(get_action_masks(env).argmax(axis=1))
@@ -113,8 +145,17 @@ def test_vec_env_passes_what_masked_ppo_asks():
 def test_settings():
     """Texts become what fields hold; wrong ones are refused."""
     settings = Settings().with_options({"hidden": "64,32", "gamma": 1, "steps": 10})
-    assert settings.hidden == (64, 32) and settings.gamma == 1.0 and settings.to_document()["hidden"] == [64, 32]
-    wrong = {"did you mean 'gamma'": {"gama": 1}, "whole numbers": {"hidden": "a"}, "at least 1": {"steps": 0}, "0 to 1": {"gamma": 2}}
+    assert (
+        settings.hidden == (64, 32)
+        and settings.gamma == 1.0
+        and settings.to_document()["hidden"] == [64, 32]
+    )
+    wrong = {
+        "did you mean 'gamma'": {"gama": 1},
+        "whole numbers": {"hidden": "a"},
+        "at least 1": {"steps": 0},
+        "0 to 1": {"gamma": 2},
+    }
     for says, options in wrong.items():
         with pytest.raises(UsageError, match=says):
             Settings().with_options(options)

@@ -44,11 +44,22 @@ def test_single_is_vector_step_by_step(weights):
         assert not truncated.any()
         for i, env in enumerate(singles):
             one, reward, over, _, facts = env.step(actions[i])
-            assert reward == rewards[i] and over == ended[i] and (facts["reward_vector"] == info["reward_vector"][i]).all()
+            assert (
+                reward == rewards[i]
+                and over == ended[i]
+                and (facts["reward_vector"] == info["reward_vector"][i]).all()
+            )
             if over:
                 assert (info["final_obs"][i] == one).all()
-                assert info["final_info"]["episode_return"][i] == pytest.approx(facts["episode_return"]) and facts["time"] == 5
-                assert info["final_info"]["time"][i] == 5 and info["final_info"]["episode_length"][i] == facts["episode_length"] == 5
+                assert (
+                    info["final_info"]["episode_return"][i]
+                    == pytest.approx(facts["episode_return"])
+                    and facts["time"] == 5
+                )
+                assert (
+                    info["final_info"]["time"][i] == 5
+                    and info["final_info"]["episode_length"][i] == facts["episode_length"] == 5
+                )
                 one, facts = env.reset()
             alone[i] = one, facts
 
@@ -61,7 +72,9 @@ def test_vector_contract():
         env.step(np.zeros(4))
     seen, info = env.reset(seed=1)
     assert seen in env.observation_space and seen.shape == (4, 4, 3 + 2 + 1)
-    assert (seen[:, :, -1] == info["action_mask"]).all() and np.allclose(seen[:, 0, 3:5], env.weights)
+    assert (seen[:, :, -1] == info["action_mask"]).all() and np.allclose(
+        seen[:, 0, 3:5], env.weights
+    )
     _, rewards, *_, after = env.step(legal(info["action_mask"], np.random.default_rng(0)))
     assert rewards == pytest.approx((after["reward_vector"] * env.weights).sum(axis=1))
     again, _ = env.reset(seed=1)
@@ -76,7 +89,9 @@ def test_vector_contract():
 
 def test_weights():
     """Weights sum to 1; wrong ones are refused; drawn ones reach corners, edges and the inside."""
-    assert read_weights("1,3", 2) == pytest.approx([0.25, 0.75]) and read_weights(None, 4) == pytest.approx([0.25] * 4)
+    assert read_weights("1,3", 2) == pytest.approx([0.25, 0.75]) and read_weights(
+        None, 4
+    ) == pytest.approx([0.25] * 4)
     for wrong in ([1], [0, 0], [-1, 2], "1,x", [np.nan, 1]):
         with pytest.raises(UsageError, match="give 2 numbers"):
             read_weights(wrong, 2)
@@ -111,7 +126,11 @@ def test_any_sequential_face_is_a_batch(kind):
 def test_generated_instances_differ_and_illegal_actions_end_episodes():
     """Environment i has the instance of seed + i; actions that it does not have are illegal."""
     batch = SequentialBatch("edge-cloud", 2, seed=3, sizes={"applications": 3})
-    assert batch.faces[0].problem == kind_class("edge-cloud").generate(3, applications=3) != batch.faces[1].problem
+    assert (
+        batch.faces[0].problem
+        == kind_class("edge-cloud").generate(3, applications=3)
+        != batch.faces[1].problem
+    )
     batch.reset(np.arange(2, dtype=np.uint64))
     batch.masks[1] = False
     rewards, ended = batch.step(np.array([int(batch.masks[0].argmax()), 0]))

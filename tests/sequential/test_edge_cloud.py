@@ -20,7 +20,10 @@ from placeopt.problems.edge_cloud import EdgeCloud
 def test_costs_of_an_episode_sum_to_the_referee(seed):
     """Complete episodes are feasible and cost what the referee says; a dead end comes between applications only."""
     problem = random_instance(seed, 8, 6, missing=0.1)
-    face, rng = sequential.build(problem, order=("small-first", "given")[seed % 2]), np.random.default_rng(seed)
+    face, rng = (
+        sequential.build(problem, order=("small-first", "given")[seed % 2]),
+        np.random.default_rng(seed),
+    )
     state, total = face.reset(rng), np.zeros(2)
     while not face.done(state):
         total += face.step(state, int(rng.choice(np.flatnonzero(face.mask(state)))))
@@ -29,7 +32,9 @@ def test_costs_of_an_episode_sum_to_the_referee(seed):
     assert {v.kind for v in verdict.violations} <= {"not-placed"}
     if face.remaining(state):
         assert verdict.violations and not face.mask(state).any()
-        assert sum(len(row) > 0 for row in face.plan(state)["placement"].values()) == face.stage(state)
+        assert sum(len(row) > 0 for row in face.plan(state)["placement"].values()) == face.stage(
+            state
+        )
     else:
         assert verdict.feasible
 
@@ -40,18 +45,31 @@ def test_mask_is_exact_for_one_application(seed):
     """A node is legal exactly if some placement of the whole application uses it."""
     problem = random_instance(seed, 8, 6, missing=0.1)
     document = problem.to_document()
-    document["applications"] = [{**document["applications"][0], "microservices": document["applications"][0]["microservices"][:3]}]
+    document["applications"] = [
+        {
+            **document["applications"][0],
+            "microservices": document["applications"][0]["microservices"][:3],
+        }
+    ]
     names = {m["name"] for m in document["applications"][0]["microservices"]}
-    document["applications"][0]["flows"] = [f for f in document["applications"][0]["flows"] if {f["from"], f["to"]} <= names]
+    document["applications"][0]["flows"] = [
+        f for f in document["applications"][0]["flows"] if {f["from"], f["to"]} <= names
+    ]
     problem = EdgeCloud.from_document(document)
     face = sequential.build(problem)
     count = len(problem.arrays.demand)
-    legal = {h for h in itertools.product(range(face.num_actions), repeat=count) if problem.evaluate(problem.plan(np.array(h))).feasible}
+    legal = {
+        h
+        for h in itertools.product(range(face.num_actions), repeat=count)
+        if problem.evaluate(problem.plan(np.array(h))).feasible
+    }
     for prefix in {h[:k] for h in legal for k in range(count)} | {()}:
         state = face.reset()
         for action in prefix:
             face.step(state, action)
-        assert set(np.flatnonzero(face.mask(state)).tolist()) == {h[len(prefix)] for h in legal if h[: len(prefix)] == prefix}
+        assert set(np.flatnonzero(face.mask(state)).tolist()) == {
+            h[len(prefix)] for h in legal if h[: len(prefix)] == prefix
+        }
 
 
 @settings(max_examples=20, derandomize=True, deadline=None)
@@ -82,7 +100,11 @@ def test_features_and_copies():
         face.step(state, int(rng.choice(np.flatnonzero(mask))))
         assert face.plan(twin) == before
         steps += 1
-    assert steps == face.decisions and not face.features(state).any() and np.isinf(face.costs(state)).all()
+    assert (
+        steps == face.decisions
+        and not face.features(state).any()
+        and np.isinf(face.costs(state)).all()
+    )
 
 
 def test_what_is_refused():
@@ -106,6 +128,13 @@ def test_small_first_orders_by_demand():
     problem = EdgeCloud.generate(seed=4, applications=30)
     face = sequential.build(problem)
     mean = problem.arrays.demand.mean(axis=0)
-    sizes = [sum((problem.arrays.demand[problem.arrays.first[a] : problem.arrays.first[a + 1]] / mean).sum(axis=1)) for a in face.rules.order]
+    sizes = [
+        sum(
+            (
+                problem.arrays.demand[problem.arrays.first[a] : problem.arrays.first[a + 1]] / mean
+            ).sum(axis=1)
+        )
+        for a in face.rules.order
+    ]
     assert sizes == sorted(sizes)
     assert sequential.build(problem, order="given").rules.order.tolist() == list(range(30))

@@ -48,19 +48,28 @@ def any_legal(batch: Stream, rng: np.random.Generator) -> np.ndarray:
 
 @settings(max_examples=16, deadline=None, derandomize=True)
 @given(
-    seed=st.integers(0, 10**6), clusters=st.integers(2, 9), semantics=st.sampled_from(SEMANTICS),
-    rate=st.sampled_from((5.0, 20.0, 100.0)), most=st.sampled_from((7, 16, 32)),
-)  # fmt: skip
-def test_core_equals_plain_python(seed: int, clusters: int, semantics: str, rate: float, most: int) -> None:
+    seed=st.integers(0, 10**6),
+    clusters=st.integers(2, 9),
+    semantics=st.sampled_from(SEMANTICS),
+    rate=st.sampled_from((5.0, 20.0, 100.0)),
+    most=st.sampled_from((7, 16, 32)),
+)
+def test_core_equals_plain_python(
+    seed: int, clusters: int, semantics: str, rate: float, most: int
+) -> None:
     """Masks, observations, splits, rewards and latencies of every step; illegal actions now and then."""
-    batch = MultiCluster(3, clusters=clusters, semantics=semantics, rate=rate, replicas=(1, most), steps=40)
+    batch = MultiCluster(
+        3, clusters=clusters, semantics=semantics, rate=rate, replicas=(1, most), steps=40
+    )
     batch.reset(seeds(3, seed))
     plain, rng = [Plain(batch, k) for k in range(3)], np.random.default_rng(seed)
     for _ in range(40):
         for k, one in enumerate(plain):
             assert one.mask() == batch.masks[k].tolist()
             assert np.allclose(one.rows(), batch.observations[k], rtol=1e-5, atol=1e-6)
-            assert [one.latency(c) for c in range(clusters)] == pytest.approx(batch.world.latency[k].tolist(), rel=1e-12)
+            assert [one.latency(c) for c in range(clusters)] == pytest.approx(
+                batch.world.latency[k].tolist(), rel=1e-12
+            )
             for s in range(3):
                 if batch.world.accepts[k, clusters + s]:
                     assert one.spread(s)[0] == batch.world.split[k, s].tolist()
@@ -69,24 +78,45 @@ def test_core_equals_plain_python(seed: int, clusters: int, semantics: str, rate
             actions[:] = rng.integers(batch.num_actions)
         rewards, _ = batch.step(actions)
         for k, one in enumerate(plain):
-            assert one.step(int(actions[k])) == pytest.approx(rewards[k].tolist(), rel=1e-12, abs=1e-12)
+            assert one.step(int(actions[k])) == pytest.approx(
+                rewards[k].tolist(), rel=1e-12, abs=1e-12
+            )
 
 
 # -- spreads by hand -----------------------------------------------------------------------------------------------------
 
 
-def spreads(free: list[tuple[float, float]], replicas: int, capacity: float = 4.0) -> list[list[int] | None]:
+def spreads(
+    free: list[tuple[float, float]], replicas: int, capacity: float = 4.0
+) -> list[list[int] | None]:
     """Return what FFD, FFI and BF1B1 place of replicas of 1 core and 1 GiB, None where masked; clusters alike but for what is free."""
     names = [f"c{k}" for k in range(len(free))]
     document = {
-        "problem": "multi-cluster", "name": "x",
+        "problem": "multi-cluster",
+        "name": "x",
         "clusters": [
-            {"name": n, "cpu_cores": capacity, "memory_gib": capacity, "cost": 1.0, "allocated_cpu_cores": capacity - cpu,
-             "allocated_memory_gib": capacity - gib} for n, (cpu, gib) in zip(names, free, strict=True)
+            {
+                "name": n,
+                "cpu_cores": capacity,
+                "memory_gib": capacity,
+                "cost": 1.0,
+                "allocated_cpu_cores": capacity - cpu,
+                "allocated_memory_gib": capacity - gib,
+            }
+            for n, (cpu, gib) in zip(names, free, strict=True)
         ],
         "latency_ms": {a: dict.fromkeys(names, 10) for a in names},
-        "requests": [{"deployment": "x", "replicas": replicas, "cpu_cores": 1.0, "memory_gib": 1.0, "arrival": 0.0, "duration": 1.0}],
-    }  # fmt: skip
+        "requests": [
+            {
+                "deployment": "x",
+                "replicas": replicas,
+                "cpu_cores": 1.0,
+                "memory_gib": 1.0,
+                "arrival": 0.0,
+                "duration": 1.0,
+            }
+        ],
+    }
     stream = Stream.of(Problem.from_document(document))
     stream.reset()
     legal = stream.masks[0, len(free) :]
@@ -102,8 +132,12 @@ def test_first_fit_by_hand() -> None:
 def test_first_fit_takes_the_threshold_where_it_fits() -> None:
     """All hold 4, so the threshold is 3 of 4: the first of equals takes 3, the second the rest."""
     assert spreads([(4, 4), (4, 4), (4, 4)], 4)[:2] == [[3, 1, 0], [3, 1, 0]]
-    assert spreads([(2, 2), (4, 4), (3, 3)], 6)[:2] == [[2, 2, 2], [2, 2, 2]], "2 at a time: the rest is as large as the threshold"
-    assert spreads([(0, 0), (4, 4), (3, 3)], 4)[0] == [0, 2, 2], "a full cluster stops nothing: single replicas"
+    assert spreads([(2, 2), (4, 4), (3, 3)], 6)[:2] == [[2, 2, 2], [2, 2, 2]], (
+        "2 at a time: the rest is as large as the threshold"
+    )
+    assert spreads([(0, 0), (4, 4), (3, 3)], 4)[0] == [0, 2, 2], (
+        "a full cluster stops nothing: single replicas"
+    )
 
 
 def test_best_fit_by_hand() -> None:
@@ -115,7 +149,12 @@ def test_best_fit_by_hand() -> None:
 
 def test_spreads_are_all_or_nothing() -> None:
     """8 of 7 places; one replica; one cluster with room only."""
-    assert spreads([(4, 4), (3, 3)], 8) == spreads([(4, 4), (3, 3)], 1) == spreads([(4, 4), (0, 0)], 3) == [None, None, None]
+    assert (
+        spreads([(4, 4), (3, 3)], 8)
+        == spreads([(4, 4), (3, 3)], 1)
+        == spreads([(4, 4), (0, 0)], 3)
+        == [None, None, None]
+    )
     assert spreads([(4, 4), (3, 3)], 7)[0] == [4, 3]
 
 
@@ -125,12 +164,17 @@ def test_spreads_are_all_or_nothing() -> None:
 @EACH
 def test_results_do_not_depend_on_the_number_of_environments(semantics: str) -> None:
     """Environment k of many and a single one with its seed: the same, observation by observation; also with resets apart."""
-    many, one = MultiCluster(5, semantics=semantics, steps=30), MultiCluster(1, semantics=semantics, steps=30)
+    many, one = (
+        MultiCluster(5, semantics=semantics, steps=30),
+        MultiCluster(1, semantics=semantics, steps=30),
+    )
     many.reset(seeds(5, 7))
     one.reset(seeds(1, 10))
     rng = np.random.default_rng(1)
     for t in range(70):
-        assert (many.observations[3] == one.observations[0]).all() and (many.masks[3] == one.masks[0]).all()
+        assert (many.observations[3] == one.observations[0]).all() and (
+            many.masks[3] == one.masks[0]
+        ).all()
         actions = any_legal(many, rng)
         rewards, ended = many.step(actions)
         alone, over = one.step(actions[3:4])
@@ -154,11 +198,16 @@ def test_same_seed_same_episode(semantics: str) -> None:
 @EACH
 def test_rows_tell_actions_apart(semantics: str) -> None:
     """Every legal action has a row of its own, scaled; illegal ones have zeros."""
-    batch, rng = MultiCluster(20, clusters=6, semantics=semantics, rate=20.0), np.random.default_rng(0)
+    batch, rng = (
+        MultiCluster(20, clusters=6, semantics=semantics, rate=20.0),
+        np.random.default_rng(0),
+    )
     batch.reset(seeds(20))
     for _ in range(100):
         seen = batch.observations
-        assert np.abs(seen).max() <= 1 and (seen[~batch.masks] == 0).all() and np.isfinite(seen).all()
+        assert (
+            np.abs(seen).max() <= 1 and (seen[~batch.masks] == 0).all() and np.isfinite(seen).all()
+        )
         for k in range(20):
             legal = seen[k][batch.masks[k]]
             assert len(np.unique(legal, axis=0)) == len(legal)
@@ -175,7 +224,11 @@ def test_refusals_earn_what_the_semantics_says() -> None:
         for _ in range(60):
             actions = any_legal(batch, rng)
             actions[rng.random(50) < 0.3] = batch.num_actions - 1
-            could = batch.masks[:, :-1].any(axis=1) if semantics == "fixed" else batch.masks[:, : batch.clusters].any(axis=1)
+            could = (
+                batch.masks[:, :-1].any(axis=1)
+                if semantics == "fixed"
+                else batch.masks[:, : batch.clusters].any(axis=1)
+            )
             rewards, _ = batch.step(actions)
             refused = actions == batch.num_actions - 1
             assert (rewards[refused] == np.where(could[refused], -1.0, free)[:, None]).all()
@@ -191,7 +244,10 @@ def test_drawn_episodes_have_the_papers_distributions() -> None:
     ways = w.matrix[:, ~np.eye(4, dtype=bool)]
     assert ways.min() == 1 and ways.max() == 999 and ways.mean() == pytest.approx(500, rel=0.02)
     kinds = {(round(t.cpu_cores / UNIT), round(t.memory_gib / UNIT), t.cost) for t in TYPES}
-    assert {(*c, p) for c, p in zip(w.capacity.reshape(-1, 2).tolist(), w.price.ravel().tolist(), strict=True)} == {(*k[:2], k[2]) for k in kinds}
+    assert {
+        (*c, p)
+        for c, p in zip(w.capacity.reshape(-1, 2).tolist(), w.price.ravel().tolist(), strict=True)
+    } == {(*k[:2], k[2]) for k in kinds}
     asks = {(round(d.cpu_cores / UNIT), round(d.memory_gib / UNIT)) for d in DEPLOYMENTS}
     assert set(map(tuple, w.demand.reshape(-1, 2).tolist())) == asks
     assert np.bincount(w.replicas.ravel(), minlength=8)[1:].min() > 0.13 * w.replicas.size
@@ -214,25 +270,41 @@ def test_forks_go_their_own_way() -> None:
     assert (twins[0].world.replicas[:, :11] == batch.world.replicas[[1, 1, 2], :11]).all()
     assert (twins[0].world.replicas[:, 11:] == twins[1].world.replicas[:, 11:]).all()
     assert (twins[0].world.replicas[0, 11:] != twins[0].world.replicas[1, 11:]).any()
-    assert (twins[0].world.replicas[0, 11:] == twins[0].world.replicas[2, 11:]).all(), "by the seed alone"
+    assert (twins[0].world.replicas[0, 11:] == twins[0].world.replicas[2, 11:]).all(), (
+        "by the seed alone"
+    )
     twins[0].step(np.full(3, twins[0].num_actions - 1))
     assert (batch.observations == before).all() and batch.world.now.tolist() == [10] * 3
 
 
 def test_futures_of_a_trace_are_drawn_from_its_own_facts() -> None:
     """Its deployments, numbers of replicas, rate and mean duration, in its own units."""
-    problem = Problem.generate(2, requests=400, rate=5.0, duration=3.0, fewest_replicas=2, most_replicas=4)
+    problem = Problem.generate(
+        2, requests=400, rate=5.0, duration=3.0, fewest_replicas=2, most_replicas=4
+    )
     stream = Stream.of(problem, 2)
     stream.reset()
     stream.redraw(np.array([1, 2], dtype=np.uint64))
     w, t = stream.world, problem.arrays
-    assert {tuple(d) for d in w.demand.reshape(-1, 2).tolist()} == {tuple(d) for d in t.demand.tolist()}
+    assert {tuple(d) for d in w.demand.reshape(-1, 2).tolist()} == {
+        tuple(d) for d in t.demand.tolist()
+    }
     assert set(np.unique(w.replicas)) == {2, 3, 4}
     assert np.diff(w.arrival).mean() * t.unit[2] == pytest.approx(1 / 5, rel=0.2)
     assert (w.departure - w.arrival).mean() * t.unit[2] == pytest.approx(3, rel=0.2)
 
 
-@pytest.mark.parametrize("options", [{"clusters": 1}, {"semantics": "mended"}, {"rate": 0.0}, {"replicas": (3, 2)}, {"steps": 0}, {"num_envs": 0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"clusters": 1},
+        {"semantics": "mended"},
+        {"rate": 0.0},
+        {"replicas": (3, 2)},
+        {"steps": 0},
+        {"num_envs": 0},
+    ],
+)
 def test_options_are_checked(options: dict) -> None:
     """With what is legal."""
     with pytest.raises(UsageError):
@@ -262,20 +334,30 @@ def test_costs_sum_to_the_referees_values(semantics: str) -> None:
             foretold, action = face.costs(state), int(rng.choice(np.flatnonzero(face.mask(state))))
             twin = face.copy(state)
             cost = face.step(twin, action)
-            assert cost == pytest.approx(foretold[action]) and np.isinf(foretold[~face.mask(state)]).all()
+            assert (
+                cost == pytest.approx(foretold[action])
+                and np.isinf(foretold[~face.mask(state)]).all()
+            )
             total += face.step(state, action)
         assert total == pytest.approx(problem.evaluate(face.plan(state)).values)
         assert face.features(state).shape == (8, face.num_features)
 
 
 @EACH
-@pytest.mark.parametrize(("beta", "gamma", "horizon"), [(1.0, 1.0, 0), (1.0, 1.0, 3), (0.5, 0.9, 2), (1.0, 1.0, 99)])
-def test_rollout_of_all_actions_at_once_is_the_generic_one(semantics: str, beta: float, gamma: float, horizon: int) -> None:
+@pytest.mark.parametrize(
+    ("beta", "gamma", "horizon"), [(1.0, 1.0, 0), (1.0, 1.0, 3), (0.5, 0.9, 2), (1.0, 1.0, 99)]
+)
+def test_rollout_of_all_actions_at_once_is_the_generic_one(
+    semantics: str, beta: float, gamma: float, horizon: int
+) -> None:
     """The same plan, decision by decision; so is greedy."""
     problem = Problem.generate(7, semantics=semantics, requests=15, rate=30.0)
     face, weights = sequential.build(problem), np.array([0.01, 0.2, 3.0, 5.0])
     quick, slow = face.reset(), face.reset()
-    assert face.play_rollout(quick, weights, beta, gamma, horizon, 4) == 4 and face.play_rollout(quick, weights, beta, gamma, horizon, 99) == 11
+    assert (
+        face.play_rollout(quick, weights, beta, gamma, horizon, 4) == 4
+        and face.play_rollout(quick, weights, beta, gamma, horizon, 99) == 11
+    )
     while face.remaining(slow):
         face.step(slow, rollout.choose(face, slow, weights, beta, gamma, horizon))
     assert face.plan(quick) == face.plan(slow)

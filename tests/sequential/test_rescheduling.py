@@ -16,10 +16,19 @@ from placeopt.problems.rescheduling_instances import APPLICATIONS
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([*APPLICATIONS, "random"]), st.sampled_from(["calls", "given"]))
-def test_costs_of_an_episode_sum_to_the_referee(seed: int, replicas: int, application: str, order: str) -> None:
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 5),
+    st.sampled_from([*APPLICATIONS, "random"]),
+    st.sampled_from(["calls", "given"]),
+)
+def test_costs_of_an_episode_sum_to_the_referee(
+    seed: int, replicas: int, application: str, order: str
+) -> None:
     """Whatever is done; copies step on their own; features are scaled and empty where illegal."""
-    problem = Rescheduling.generate(seed, application=application, replicas=replicas, services=4, jitter=0.2)
+    problem = Rescheduling.generate(
+        seed, application=application, replicas=replicas, services=4, jitter=0.2
+    )
     face, rng = sequential.build(problem, order=order), np.random.default_rng(seed)
     state, total, steps = face.reset(rng), np.zeros(2), 0
     while not face.done(state):
@@ -27,14 +36,20 @@ def test_costs_of_an_episode_sum_to_the_referee(seed: int, replicas: int, applic
         before, mask, twin = face.plan(state), face.mask(state), face.copy(state)
         if steps % 4 == 0:
             table = face.features(state)
-            assert table.shape == (face.num_actions, face.num_features) and table.dtype == np.float32
+            assert (
+                table.shape == (face.num_actions, face.num_features) and table.dtype == np.float32
+            )
             assert np.abs(table).max() <= 1 and not table[~mask].any()
-            np.testing.assert_allclose(face.costs(state), sequential.Sequential.costs(face, state), rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                face.costs(state), sequential.Sequential.costs(face, state), rtol=1e-9, atol=1e-9
+            )
         total += face.step(state, int(rng.choice(np.flatnonzero(mask))))
         assert face.plan(twin) == before
         steps += 1
     verdict = problem.evaluate(face.plan(state))
-    assert face.remaining(state) == 0 and verdict.feasible and total == pytest.approx(verdict.values)
+    assert (
+        face.remaining(state) == 0 and verdict.feasible and total == pytest.approx(verdict.values)
+    )
     assert not face.features(state).any() and not face.mask(state).any()
 
 

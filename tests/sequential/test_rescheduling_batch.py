@@ -27,40 +27,73 @@ def started(batch: ReschedulingBatch, env: int) -> Rescheduling:
     problem = batch.problems[batch.state.app[env]]
     document = problem.to_document()
     for i, service in enumerate(document["services"]):
-        service["replicas"] = [problem.nodes[u].name for u in np.repeat(np.arange(batch.nodes), batch.state.counts[env, i])]
+        service["replicas"] = [
+            problem.nodes[u].name
+            for u in np.repeat(np.arange(batch.nodes), batch.state.counts[env, i])
+        ]
     return Rescheduling.from_document(document)
 
 
 @settings(max_examples=30, derandomize=True, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([*APPLICATIONS, "random"]), st.booleans())
-def test_episodes_are_what_the_referee_says(seed: int, replicas: int, application: str, varied: bool) -> None:
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.sampled_from([*APPLICATIONS, "random"]),
+    st.booleans(),
+)
+def test_episodes_are_what_the_referee_says(
+    seed: int, replicas: int, application: str, varied: bool
+) -> None:
     """Latency, moves and rewards of replayed episodes; what is legal; what the features say a move brings."""
-    problem = Rescheduling.generate(seed, application=application, replicas=replicas, services=5, jitter=0.3, edge_b=3)
-    batch = build(problem, 2, replicas=(1, replicas) if varied else None, start="random" if varied else "given")
+    problem = Rescheduling.generate(
+        seed, application=application, replicas=replicas, services=5, jitter=0.3, edge_b=3
+    )
+    batch = build(
+        problem,
+        2,
+        replicas=(1, replicas) if varied else None,
+        start="random" if varied else "given",
+    )
     batch.reset(np.array([seed, seed + 1], dtype=np.uint64))
     cases = [started(batch, env) for env in range(2)]
     if not varied:
         assert all(case.initial_latency == problem.initial_latency for case in cases)
     rng, total, running = np.random.default_rng(seed), np.zeros(2), np.ones(2, dtype=bool)
     while running.any():
-        actions, before, seen = drawn(batch, rng), batch.info()["latency_ms"], batch.observations.copy()
+        actions, before, seen = (
+            drawn(batch, rng),
+            batch.info()["latency_ms"],
+            batch.observations.copy(),
+        )
         for env in np.flatnonzero(running):
             check_masks(batch, cases[env], env, rng)
         rewards, ended = batch.step(actions)
         moved = running & (actions < batch.num_actions - 1)
-        np.testing.assert_allclose(rewards[moved, 0], (before - batch.info()["latency_ms"])[moved] - 2)
-        np.testing.assert_allclose(seen[np.arange(2), actions, batch.score[0]][running], np.clip(rewards[running, 0] / 100, -1, 1), atol=1e-6)
+        np.testing.assert_allclose(
+            rewards[moved, 0], (before - batch.info()["latency_ms"])[moved] - 2
+        )
+        np.testing.assert_allclose(
+            seen[np.arange(2), actions, batch.score[0]][running],
+            np.clip(rewards[running, 0] / 100, -1, 1),
+            atol=1e-6,
+        )
         total += rewards[:, 0]
         running = ~ended
     facts = batch.info()
     for env, case in enumerate(cases):
         verdict = case.evaluate(case.plan(batch.moves(env)))
-        assert verdict.feasible and verdict.values == pytest.approx((facts["latency_ms"][env], facts["moves"][env]))
-        assert total[env] == pytest.approx(case.initial_latency - verdict.values[0] - 2 * verdict.values[1])
+        assert verdict.feasible and verdict.values == pytest.approx(
+            (facts["latency_ms"][env], facts["moves"][env])
+        )
+        assert total[env] == pytest.approx(
+            case.initial_latency - verdict.values[0] - 2 * verdict.values[1]
+        )
         assert batch.plan(env) == case.plan(batch.moves(env))
 
 
-def check_masks(batch: ReschedulingBatch, case: Rescheduling, env: int, rng: np.random.Generator) -> None:
+def check_masks(
+    batch: ReschedulingBatch, case: Rescheduling, env: int, rng: np.random.Generator
+) -> None:
     """A few actions, against the referee with one more move."""
     per_service = batch.slots // len(case.services)
     for action in rng.integers(batch.num_actions - 1, size=6).tolist():
@@ -86,12 +119,16 @@ def test_environments_do_not_depend_on_their_number(background: float) -> None:
         actions = np.where(rng.random(9) < 0.1, together.num_actions - 1, drawn(together, rng))
         rewards, ended = together.step(actions)
         each = [one.step(actions[e : e + 1]) for e, one in enumerate(alone)]
-        assert np.array_equal(rewards, np.concatenate([r for r, _ in each])) and np.array_equal(ended, np.concatenate([d for _, d in each]))
+        assert np.array_equal(rewards, np.concatenate([r for r, _ in each])) and np.array_equal(
+            ended, np.concatenate([d for _, d in each])
+        )
         together.reset(which=ended)
         for e, one in enumerate(alone):
             if ended[e]:
                 one.reset()
-        assert np.array_equal(together.observations, np.concatenate([one.observations for one in alone]))
+        assert np.array_equal(
+            together.observations, np.concatenate([one.observations for one in alone])
+        )
         assert np.array_equal(together.masks, np.concatenate([one.masks for one in alone]))
         for name, values in together.info().items():
             assert np.array_equal(values, np.concatenate([one.info()[name] for one in alone])), name
@@ -105,7 +142,9 @@ def test_starts_are_random_and_have_room() -> None:
     batch.reset(seeds)
     pods = (batch.state.place >= 0).sum(axis=1)
     assert pods.min() >= 4 and pods.max() <= 20 and len(set(pods)) > 8
-    assert (batch.state.free >= 0).all() and len({row.tobytes() for row in batch.state.counts}) > 250
+    assert (batch.state.free >= 0).all() and len(
+        {row.tobytes() for row in batch.state.counts}
+    ) > 250
     assert np.abs(batch.observations).max() <= 1 and batch.observations.dtype == np.float32
     first = batch.observations.copy()
     batch.reset(seeds)
@@ -116,7 +155,9 @@ def test_starts_are_random_and_have_room() -> None:
 
 def test_a_larger_continuum() -> None:
     """36 pods on 18 nodes: 36 x 18 + 1 actions."""
-    problem = Rescheduling.generate(2, application="aggregator-sequential", replicas=9, cloud_a=6, edge_a=6, edge_b=6)
+    problem = Rescheduling.generate(
+        2, application="aggregator-sequential", replicas=9, cloud_a=6, edge_a=6, edge_b=6
+    )
     batch = build(problem, 3)
     batch.reset()
     assert batch.num_actions == 36 * 18 + 1 and batch.observations.shape == (3, 649, len(FEATURES))
@@ -131,9 +172,17 @@ def test_how_episodes_end() -> None:
     illegal = int(np.flatnonzero(~batch.masks[1])[0])
     legal = int(batch.masks[2].argmax())
     rewards, ended = batch.step(np.array([batch.num_actions - 1, illegal, legal]))
-    assert rewards[:2, 0].tolist() == [0, -100] and ended.tolist() == [True, True, False] and batch.info()["moves"].tolist() == [0, 0, 1]
+    assert (
+        rewards[:2, 0].tolist() == [0, -100]
+        and ended.tolist() == [True, True, False]
+        and batch.info()["moves"].tolist() == [0, 0, 1]
+    )
     rewards, ended = batch.step(np.array([0, 0, int(batch.masks[2].argmax())]))
-    assert rewards[:2, 0].tolist() == [0, 0] and ended.all() and batch.info()["moves"].tolist() == [0, 0, 2]
+    assert (
+        rewards[:2, 0].tolist() == [0, 0]
+        and ended.all()
+        and batch.info()["moves"].tolist() == [0, 0, 2]
+    )
     batch.reset()
     for wrong in (-1, batch.num_actions, 10**9):
         batch.reset()

@@ -21,15 +21,28 @@ SETTINGS = settings(max_examples=60, derandomize=True, deadline=None)
 def random_instance(seed: int) -> RollingUpdate:
     rng = np.random.default_rng(seed)
     clusters = int(rng.integers(1, 4))
-    sizes = {"applications": int(rng.integers(1, 6)), "microservices": int(rng.integers(1, 5)), "occupancy": float(rng.choice([0.3, 0.45]))}
+    sizes = {
+        "applications": int(rng.integers(1, 6)),
+        "microservices": int(rng.integers(1, 5)),
+        "occupancy": float(rng.choice([0.3, 0.45])),
+    }
     try:
-        drawn = RollingUpdate.generate(seed, clusters=clusters, nodes=int(rng.integers(max(4, 2 * clusters), 9)), downscaled=0.5, **sizes)
+        drawn = RollingUpdate.generate(
+            seed,
+            clusters=clusters,
+            nodes=int(rng.integers(max(4, 2 * clusters), 9)),
+            downscaled=0.5,
+            **sizes,
+        )
     except UsageError:  # too few nodes in a cluster for what was drawn
         reject()
     document: dict[str, Any] = drawn.to_document()
     document["semantics"] = str(rng.choice(["stay", "strict"]))
     for node in document["nodes"]:
-        node |= {"price": float(rng.choice([0.0, 0.5, 1.0, 2.0])), "drain": bool(rng.random() < 0.1)}
+        node |= {
+            "price": float(rng.choice([0.0, 0.5, 1.0, 2.0])),
+            "drain": bool(rng.random() < 0.1),
+        }
     if rng.random() < 0.4:
         document["applications"][0] = document["applications"][0] | {"reschedulable": False}
         for m in document["applications"][0]["microservices"]:
@@ -42,7 +55,10 @@ def random_instance(seed: int) -> RollingUpdate:
 @given(st.integers(0, 10**6))
 def test_costs_of_an_episode_sum_to_the_referee(seed: int) -> None:
     problem = random_instance(seed)
-    face, rng = sequential.build(problem, order=("emptiest-first", "given")[seed % 2]), np.random.default_rng(seed)
+    face, rng = (
+        sequential.build(problem, order=("emptiest-first", "given")[seed % 2]),
+        np.random.default_rng(seed),
+    )
     state, total, steps = face.reset(rng), np.zeros(3), 0
     while not face.done(state):
         assert face.remaining(state) == face.decisions - steps
@@ -84,7 +100,9 @@ def test_the_first_decisions_empty_the_least_loaded_paid_node() -> None:
 def test_rollout_repacks() -> None:
     """Greedy decisions alone empty nodes, as leaving them pays at every step."""
     problem = RollingUpdate.generate(1)
-    front = rollout.run(problem, problem.select(["node_cost", "starts"]), Budget(evaluations=12), gamma=0.0)
+    front = rollout.run(
+        problem, problem.select(["node_cost", "starts"]), Budget(evaluations=12), gamma=0.0
+    )
     assert front.points
     assert min(p.values[0] for p in front.points) <= 10 < problem.initial_cost
 

@@ -15,11 +15,17 @@ from placeopt.problems.temporal import Temporal
 def random_instance(seed: int) -> Temporal:
     """An instance with absent prices, limited machines and an odd slot length."""
     rng = np.random.default_rng(seed)
-    sizes = {"requests": int(rng.integers(1, 12)), "horizon": int(rng.integers(5, 60)), "places": int(rng.integers(1, 6))}
+    sizes = {
+        "requests": int(rng.integers(1, 12)),
+        "horizon": int(rng.integers(5, 60)),
+        "places": int(rng.integers(1, 6)),
+    }
     document = Temporal.generate(seed, **sizes).to_document()
     document["slot_hours"] = float(rng.choice([1.0, 0.25]))
     for offer in document["offers"]:
-        absent = rng.choice([None, "on_demand_usd_per_hour", "reserved_usd_per_hour", "spot_usd_per_hour"])
+        absent = rng.choice(
+            [None, "on_demand_usd_per_hour", "reserved_usd_per_hour", "spot_usd_per_hour"]
+        )
         if absent:
             offer.pop(absent)
         if rng.random() < 0.3:
@@ -97,10 +103,26 @@ def test_features_have_a_row_for_each_action():
 
 def test_reserved_machines_are_chosen_where_cheaper():
     """A machine that is busy all the time is reserved, one that is hardly busy is paid on demand."""
-    offer = {"location": "x", "size": "s", "cpu_cores": 1.0, "memory_gib": 1.0, "on_demand_usd_per_hour": 1.0, "reserved_usd_per_hour": 0.5}
+    offer = {
+        "location": "x",
+        "size": "s",
+        "cpu_cores": 1.0,
+        "memory_gib": 1.0,
+        "on_demand_usd_per_hour": 1.0,
+        "reserved_usd_per_hour": 0.5,
+    }
     size = {"cpu_cores": 1.0, "memory_gib": 1.0, "replicas": 1, "origin": "x"}
-    requests = [{"name": name, "duration_slots": slots, **size} for name, slots in (("a", 10), ("b", 2))]
-    document = {"problem": "temporal", "name": "two", "horizon_slots": 10, "latency_ms": {"x": {"x": 1.0}}, "offers": [offer], "requests": requests}
+    requests = [
+        {"name": name, "duration_slots": slots, **size} for name, slots in (("a", 10), ("b", 2))
+    ]
+    document = {
+        "problem": "temporal",
+        "name": "two",
+        "horizon_slots": 10,
+        "latency_ms": {"x": {"x": 1.0}},
+        "offers": [offer],
+        "requests": requests,
+    }
     problem = Temporal.from_document(document)
     face = sequential.build(problem)
     state = face.reset()

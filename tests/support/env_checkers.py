@@ -15,7 +15,9 @@ def passes_the_checkers(env: gymnasium.Env[Any, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(env, skip_render_check=True)
-    checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="stable-baselines3 is not installed")
+    checker = pytest.importorskip(
+        "stable_baselines3.common.env_checker", reason="stable-baselines3 is not installed"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message="Your observation .* has an unconventional shape")

@@ -25,7 +25,11 @@ def state_search(problem: Rescheduling) -> list[tuple[float, float]]:
             for i, row in enumerate(state):
                 for u in range(len(row)):
                     for v in range(len(row)):
-                        if row[u] and u != v and all(free[v][r] >= t.demand[i, r] for r in range(2)):
+                        if (
+                            row[u]
+                            and u != v
+                            and all(free[v][r] >= t.demand[i, r] for r in range(2))
+                        ):
                             after = [list(x) for x in state]
                             after[i][u] -= 1
                             after[i][v] += 1

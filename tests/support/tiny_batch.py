@@ -39,7 +39,11 @@ class Cards:
 
     def step(self, actions):
         """Pick cards; a card face down costs 1."""
-        rewards = np.where(self.masks[np.arange(self.num_envs), actions, None], self.observations[np.arange(self.num_envs), actions, :2], -1.0)
+        rewards = np.where(
+            self.masks[np.arange(self.num_envs), actions, None],
+            self.observations[np.arange(self.num_envs), actions, :2],
+            -1.0,
+        )
         self.time += 1
         for i in range(self.num_envs):
             self._deal(i)

@@ -27,7 +27,9 @@ _FEW_SETS = 3_000
 _OWN_SECONDS = 10.0
 
 
-def lower_bounds(numbers: Numbers, budget: Budget, cells: int, lines: int) -> tuple[np.ndarray, ConfigurationLP | None]:
+def lower_bounds(
+    numbers: Numbers, budget: Budget, cells: int, lines: int
+) -> tuple[np.ndarray, ConfigurationLP | None]:
     """Return a lower-bound set in whole numbers, shape (k, 3), from the configuration program; and the program, None where cost is no goal."""
     low = least_values(numbers)
     if all(lease.price == 0 for lease in numbers.leases):
@@ -35,7 +37,9 @@ def lower_bounds(numbers: Numbers, budget: Budget, cells: int, lines: int) -> tu
     program = ConfigurationLP(numbers)
     grid = Grid(program, low[[0, 2]], budget)
     grid.refine(cells)
-    cuts = np.array([(cut.constant, cut.latency, cut.interruption) for cut in program.cuts]).reshape(-1, 3)
+    cuts = np.array(
+        [(cut.constant, cut.latency, cut.interruption) for cut in program.cuts]
+    ).reshape(-1, 3)
     bounds = staircase(cuts, grid.low, grid.high, lines)
     return np.maximum(bounds, low), program
 
@@ -48,12 +52,21 @@ def least_values(numbers: Numbers) -> np.ndarray:
     frequency = np.full(usable.shape, 2**60)
     for lease in numbers.leases:
         frequency[:, lease.offer] = np.minimum(frequency[:, lease.offer], lease.frequency)
-    interruption = (np.where(usable, frequency, 2**60).min(axis=1) * numbers.share * numbers.replicas).sum()
+    interruption = (
+        np.where(usable, frequency, 2**60).min(axis=1) * numbers.share * numbers.replicas
+    ).sum()
     return np.array([latency, 0, interruption], dtype=np.int64)
 
 
 def bound(
-    problem: Problem, objectives: tuple[Objective, ...], budget: Budget, seed: int, start: Front | None = None, *, cells: int = 120, lines: int = 48
+    problem: Problem,
+    objectives: tuple[Objective, ...],
+    budget: Budget,
+    seed: int,
+    start: Front | None = None,
+    *,
+    cells: int = 120,
+    lines: int = 48,
 ) -> Front:
     """Return a proven lower-bound set, and plans built greedily at the dual prices of latency and interruption that prove it.
 
@@ -82,13 +95,23 @@ def bound(
     found, program = lower_bounds(data, budget, cells, lines)
     completed = not budget.out_of_time
     bounds = data.values(found)
-    prices = np.array([(cut.latency, cut.interruption) for cut in program.cuts] if program else []).reshape(-1, 2)
+    prices = np.array(
+        [(cut.latency, cut.interruption) for cut in program.cuts] if program else []
+    ).reshape(-1, 2)
     prices *= np.array([data.units[0], data.units[2]]) / data.units[1]
     front = judged(
-        problem, objectives, _until(plans_at(data.problem, objectives, prices if completed else prices[:2]), budget), method="bound", seed=seed,
-        budget=budget, bounds=bounds.tolist(), solver_calls=program.solves if program else 0, completed=completed,
-        parameters={"cells": cells, "lines": lines}, libraries=["highspy"],
-    )  # fmt: skip
+        problem,
+        objectives,
+        _until(plans_at(data.problem, objectives, prices if completed else prices[:2]), budget),
+        method="bound",
+        seed=seed,
+        budget=budget,
+        bounds=bounds.tolist(),
+        solver_calls=program.solves if program else 0,
+        completed=completed,
+        parameters={"cells": cells, "lines": lines},
+        libraries=["highspy"],
+    )
     return replace(front, points=tuple(grade(front.objectives, front.points, bounds)))
 
 
@@ -121,13 +144,19 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         method = "bound"
         bounds, program = lower_bounds(data, own, 120, 48)
         solves = program.solves if program else 0
-    proven = Front(front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist())))
+    proven = Front(
+        front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
+    )
     merged = replace(merge([front, proven]), rejected=front.rejected, reasons=front.reasons)
-    graded = replace(merged, points=tuple(grade(front.objectives, merged.points, np.array(merged.bounds))))
+    graded = replace(
+        merged, points=tuple(grade(front.objectives, merged.points, np.array(merged.bounds)))
+    )
     facts: dict[str, Any] = {"bounds": method}
     if (gap := graded.gap()) is not None:
         facts["hypervolume_gap"] = gap
-    run = Run("certify", None, own.seconds, 0, solves, not own.out_of_time, facts, versions(["highspy"]))
+    run = Run(
+        "certify", None, own.seconds, 0, solves, not own.out_of_time, facts, versions(["highspy"])
+    )
     return replace(graded, runs=(*graded.runs, run))
 
 
@@ -141,7 +170,9 @@ def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray |
     return relaxed.values if relaxed.complete else None
 
 
-def grade(objectives: tuple[Objective, ...], points: tuple[Point, ...], bounds: np.ndarray) -> list[Point]:
+def grade(
+    objectives: tuple[Objective, ...], points: tuple[Point, ...], bounds: np.ndarray
+) -> list[Point]:
     """Return the points with what a lower-bound set proves of them.
 
     A point that no bound vector dominates is non-dominated. Of another one the gap says by which share its cost could fall at

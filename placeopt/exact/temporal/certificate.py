@@ -36,8 +36,18 @@ class Schedule:
                 replicas += [[problem.requests[i].name, given[i] + q] for q in range(counts[i])]
                 given[i] += int(counts[i])
             offer = problem.offers[lease.offer]
-            instances.append({"location": offer.location, "size": offer.size, "pricing": lease.pricing, "replicas": replicas})
-        return {"starts": {r.name: int(a) for r, a in zip(problem.requests, self.starts, strict=True)}, "instances": instances}
+            instances.append(
+                {
+                    "location": offer.location,
+                    "size": offer.size,
+                    "pricing": lease.pricing,
+                    "replicas": replicas,
+                }
+            )
+        return {
+            "starts": {r.name: int(a) for r, a in zip(problem.requests, self.starts, strict=True)},
+            "instances": instances,
+        }
 
 
 @dataclass
@@ -120,7 +130,9 @@ class Scheduler:
                 for joined in [g for g in groups if g[0] is not None and (g[0] & members).any()]:
                     members, mine = members | joined[0], joined[1] + mine
                     groups = [g for g in groups if g[1] is not joined[1]]
-            groups.append((members if members.sum() > 1 else np.zeros(len(members), dtype=bool), mine))
+            groups.append(
+                (members if members.sum() > 1 else np.zeros(len(members), dtype=bool), mine)
+            )
         return [sorted(mine) for _, mine in groups]
 
     def _part(self, used: list[int]) -> _Part:
@@ -129,7 +141,13 @@ class Scheduler:
         if key not in self._known:
             members = np.flatnonzero(columns.counts[used].any(axis=0))
             counts = np.ascontiguousarray(columns.counts[used][:, members])
-            self._known[key] = _Part(members, counts, [k[0] for k in key], [k[1] for k in key], int(columns.cost[used].sum()))
+            self._known[key] = _Part(
+                members,
+                counts,
+                [k[0] for k in key],
+                [k[1] for k in key],
+                int(columns.cost[used].sum()),
+            )
         return self._known[key]
 
     def _assembled(self, parts: Sequence[_Part]) -> Schedule:
@@ -151,30 +169,51 @@ class Scheduler:
             return
         limit = limit if part.cost is None else min(limit, part.cost)
         best, complete = limit, True
-        options = [self._options(machine, code) for machine, code in zip(part.classes, part.codes, strict=True)]
+        options = [
+            self._options(machine, code)
+            for machine, code in zip(part.classes, part.codes, strict=True)
+        ]
         for leases in self._choices(options, limit):
             if leases is None:
                 complete = False
                 break
-            low = np.array([self._window(lease, code) for lease, code in zip(leases, part.codes, strict=True)])
+            low = np.array(
+                [self._window(lease, code) for lease, code in zip(leases, part.codes, strict=True)]
+            )
             best, done = self._tighten(part, best, leases, low)
             complete &= done
         if complete:
             part.low, part.nodes = best, 0
 
     def _window(self, lease: Lease, code: int) -> int:
-        return self.numbers.horizon if lease.pricing == "reserved" else int(self.columns.spans[lease.size][code])
+        return (
+            self.numbers.horizon
+            if lease.pricing == "reserved"
+            else int(self.columns.spans[lease.size][code])
+        )
 
     def _options(self, machine: int, code: int) -> list[tuple[int, Lease]]:
         """Return the leases of a class that can host a set, with their least costs, cheapest first."""
         leases = self.columns.machines[machine].leases
-        able = [lease for lease in leases if self.columns.spans[lease.size][code] <= self.numbers.horizon]
-        return sorted(((lease.price * self._window(lease, code), lease) for lease in able), key=lambda option: option[0])
+        able = [
+            lease
+            for lease in leases
+            if self.columns.spans[lease.size][code] <= self.numbers.horizon
+        ]
+        return sorted(
+            ((lease.price * self._window(lease, code), lease) for lease in able),
+            key=lambda option: option[0],
+        )
 
-    def _choices(self, options: list[list[tuple[int, Lease]]], limit: int) -> Iterator[list[Lease] | None]:
+    def _choices(
+        self, options: list[list[tuple[int, Lease]]], limit: int
+    ) -> Iterator[list[Lease] | None]:
         """Yield every choice of one lease a machine whose least costs sum to less than `limit`, then None if some were left out."""
         slack = limit - sum(choice[0][0] for choice in options)
-        near = [[(cost, lease) for cost, lease in choice if cost - choice[0][0] < slack] for choice in options]
+        near = [
+            [(cost, lease) for cost, lease in choice if cost - choice[0][0] < slack]
+            for choice in options
+        ]
         for count, chosen in enumerate(itertools.product(*near)):
             if count == _CHOICES:
                 yield None
@@ -182,10 +221,14 @@ class Scheduler:
             if sum(cost for cost, _ in chosen) < limit:
                 yield [lease for _, lease in chosen]
 
-    def _tighten(self, part: _Part, limit: int, leases: list[Lease], low: np.ndarray) -> tuple[int, bool]:
+    def _tighten(
+        self, part: _Part, limit: int, leases: list[Lease], low: np.ndarray
+    ) -> tuple[int, bool]:
         """Branch on how long machines may be busy. Returns the limit, lowered to what was found, and whether it is proven."""
         price = np.array([0 if lease.pricing == "reserved" else lease.price for lease in leases])
-        fixed = sum(lease.price * self.numbers.horizon for lease in leases if lease.pricing == "reserved")
+        fixed = sum(
+            lease.price * self.numbers.horizon for lease in leases if lease.pricing == "reserved"
+        )
         stack, proven = [(low, np.full(len(low), self.numbers.horizon))], True
         while stack:
             low, high = stack.pop()
@@ -196,7 +239,9 @@ class Scheduler:
                 return limit, False
             part.nodes += 1
             high = np.minimum(high, low + slack // np.maximum(price, 1))
-            status, starts = self._starts(part, leases, np.where(price > 0, high, self.numbers.horizon))
+            status, starts = self._starts(
+                part, leases, np.where(price > 0, high, self.numbers.horizon)
+            )
             if status != 1:
                 proven &= status == 0
                 continue
@@ -211,21 +256,37 @@ class Scheduler:
                 stack.append((low, np.where(here, length - 1, high)))
         return limit, proven
 
-    def _starts(self, part: _Part, leases: Sequence[Lease], window: np.ndarray) -> tuple[int, np.ndarray]:
+    def _starts(
+        self, part: _Part, leases: Sequence[Lease], window: np.ndarray
+    ) -> tuple[int, np.ndarray]:
         numbers, sizes = self.numbers, self.numbers.sizes[[lease.size for lease in leases]]
-        return common_starts(part.counts, numbers.demands[part.members], numbers.durations[part.members], sizes, window, numbers.horizon)
+        return common_starts(
+            part.counts,
+            numbers.demands[part.members],
+            numbers.durations[part.members],
+            sizes,
+            window,
+            numbers.horizon,
+        )
 
     def _lengths(self, part: _Part, starts: np.ndarray) -> np.ndarray:
         """Return from first start to last end on each machine."""
         begin = np.where(part.counts > 0, starts, self.numbers.horizon).min(axis=1)
-        return np.where(part.counts > 0, starts + self.numbers.durations[part.members], 0).max(axis=1) - begin
+        return (
+            np.where(part.counts > 0, starts + self.numbers.durations[part.members], 0).max(axis=1)
+            - begin
+        )
 
-    def _cost(self, counts: np.ndarray, members: np.ndarray, leases: Sequence[Lease], starts: np.ndarray) -> int:
+    def _cost(
+        self, counts: np.ndarray, members: np.ndarray, leases: Sequence[Lease], starts: np.ndarray
+    ) -> int:
         """Return what the machines cost at these starts, paid for their busy slots."""
         cost = 0
         for row, lease in zip(counts, leases, strict=True):
             busy = np.zeros(self.numbers.horizon, dtype=bool)
             for i in np.flatnonzero(row):
                 busy[starts[i] : starts[i] + self.numbers.durations[members[i]]] = True
-            cost += lease.price * (self.numbers.horizon if lease.pricing == "reserved" else int(busy.sum()))
+            cost += lease.price * (
+                self.numbers.horizon if lease.pricing == "reserved" else int(busy.sum())
+            )
         return cost

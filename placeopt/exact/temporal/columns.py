@@ -83,9 +83,18 @@ class Columns:
     def take(self, keep: np.ndarray) -> Columns:
         """Return the columns of a mask or of indices."""
         return Columns(
-            self.numbers, self.codes[keep], self.counts[keep], self.classes[keep], self.cost[keep], self.interruption[keep], self.lease[keep],
-            self.machines, self.best, self.spans, self.proven,
-        )  # fmt: skip
+            self.numbers,
+            self.codes[keep],
+            self.counts[keep],
+            self.classes[keep],
+            self.cost[keep],
+            self.interruption[keep],
+            self.lease[keep],
+            self.machines,
+            self.best,
+            self.spans,
+            self.proven,
+        )
 
 
 def count_sets(numbers: Numbers) -> int:
@@ -102,14 +111,25 @@ def bin_columns(numbers: Numbers, *, everything: bool = False) -> Columns:
         There are more sets of replicas than `MOST_SETS`.
     """
     if (sets := count_sets(numbers)) > MOST_SETS:
-        raise UnsupportedError(f"there are {sets:.2g} sets of replicas, bin plans tabulate at most {MOST_SETS:,}; use method 'bound' and a search")
+        raise UnsupportedError(
+            f"there are {sets:.2g} sets of replicas, bin plans tabulate at most {MOST_SETS:,}; use method 'bound' and a search"
+        )
     counts = all_counts(numbers)
-    span = [makespans(numbers.replicas, numbers.demands, numbers.durations, size, numbers.horizon) for size in numbers.sizes]
+    span = [
+        makespans(numbers.replicas, numbers.demands, numbers.durations, size, numbers.horizon)
+        for size in numbers.sizes
+    ]
     machines = _classes(numbers)
     host = [_hosting_cost(numbers, machine, counts, span) for machine in machines]
     cost, lease = np.stack([c for c, _ in host]), np.stack([x for _, x in host])
     free = sum(machine.limit is None for machine in machines)  # the unlimited classes come first
-    previous = np.array([c - 1 if c and _cheaper_neighbour(machines[c - 1], machines[c]) else -1 for c in range(free)], dtype=np.int64)
+    previous = np.array(
+        [
+            c - 1 if c and _cheaper_neighbour(machines[c - 1], machines[c]) else -1
+            for c in range(free)
+        ],
+        dtype=np.int64,
+    )
     best, kept = cost.copy(), cost < NEVER
     _close(numbers.replicas, previous, best[:free], kept[:free])
     if everything:
@@ -122,22 +142,35 @@ def bin_columns(numbers: Numbers, *, everything: bool = False) -> Columns:
     where, codes = np.nonzero(kept)
     frequency = np.array([m.frequency for m in machines], dtype=np.int64)[where]
     return Columns(
-        numbers, codes, counts[codes].astype(np.int64), where, cost[where, codes], (counts[codes] * numbers.share).sum(axis=1) * frequency,
-        lease[where, codes], machines, best[:free], tuple(low for low, _ in span), all((low == high).all() for low, high in span),
-    )  # fmt: skip
+        numbers,
+        codes,
+        counts[codes].astype(np.int64),
+        where,
+        cost[where, codes],
+        (counts[codes] * numbers.share).sum(axis=1) * frequency,
+        lease[where, codes],
+        machines,
+        best[:free],
+        tuple(low for low, _ in span),
+        all((low == high).all() for low, high in span),
+    )
 
 
 def all_counts(numbers: Numbers) -> np.ndarray:
     """Return the counts of every set, shape (sets, requests)."""
     shape = tuple(numbers.replicas[::-1] + 1)
-    return np.stack(np.unravel_index(np.arange(count_sets(numbers)), shape)[::-1], axis=1).astype(np.int16)
+    return np.stack(np.unravel_index(np.arange(count_sets(numbers)), shape)[::-1], axis=1).astype(
+        np.int16
+    )
 
 
 def _classes(numbers: Numbers) -> tuple[MachineClass, ...]:
     """Return the machine classes: unlimited ones by place and frequency, then the limited offers."""
     groups: dict[tuple[int, int, int], list[Lease]] = {}
     for lease in numbers.leases:
-        groups.setdefault((-1 if lease.limit is None else lease.offer, lease.place, lease.frequency), []).append(lease)
+        groups.setdefault(
+            (-1 if lease.limit is None else lease.offer, lease.place, lease.frequency), []
+        ).append(lease)
     return tuple(
         MachineClass(place, frequency, tuple(leases), None if offer < 0 else offer)
         for (offer, place, frequency), leases in sorted(groups.items(), key=lambda group: group[0])
@@ -150,14 +183,21 @@ def _cheaper_neighbour(one: MachineClass, other: MachineClass) -> bool:
 
 
 def _hosting_cost(
-    numbers: Numbers, machine: MachineClass, counts: np.ndarray, span: list[tuple[np.ndarray, np.ndarray]]
+    numbers: Numbers,
+    machine: MachineClass,
+    counts: np.ndarray,
+    span: list[tuple[np.ndarray, np.ndarray]],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the cost of every set on one machine of a class, and the lease that costs it; `NEVER` where it cannot be hosted."""
     unreachable = (counts[:, numbers.latency[:, machine.place] < 0] > 0).any(axis=1)
     cost, lease = np.full(len(counts), NEVER), np.full(len(counts), -1)
     for choice in machine.leases:
         slots = span[choice.size][0]
-        paid = np.where(slots > numbers.horizon, NEVER, choice.price * (numbers.horizon if choice.pricing == "reserved" else slots))
+        paid = np.where(
+            slots > numbers.horizon,
+            NEVER,
+            choice.price * (numbers.horizon if choice.pricing == "reserved" else slots),
+        )
         paid[unreachable] = NEVER
         lease[paid < cost] = numbers.leases.index(choice)
         cost = np.minimum(cost, paid)
@@ -166,7 +206,13 @@ def _hosting_cost(
 
 
 def _beaten(
-    numbers: Numbers, machines: tuple[MachineClass, ...], members: np.ndarray, best: np.ndarray, cost: np.ndarray, other: int, c: int
+    numbers: Numbers,
+    machines: tuple[MachineClass, ...],
+    members: np.ndarray,
+    best: np.ndarray,
+    cost: np.ndarray,
+    other: int,
+    c: int,
 ) -> np.ndarray:
     """Return the sets that class `other` hosts no worse than class `c`: latency of every member, interruption, cost.
 
@@ -177,7 +223,11 @@ def _beaten(
         return np.zeros(len(cost), dtype=bool)
     theirs, ours = numbers.latency[:, one.place], numbers.latency[:, here.place]
     no_farther = ~(members & ((theirs < 0) | (theirs > ours))).any(axis=1)
-    equal = ~(members & (theirs != ours)).any(axis=1) & (best == cost) & (one.frequency == here.frequency)
+    equal = (
+        ~(members & (theirs != ours)).any(axis=1)
+        & (best == cost)
+        & (one.frequency == here.frequency)
+    )
     return no_farther & (best <= cost) & ~(equal & (other > c))
 
 

@@ -35,14 +35,26 @@ class Completion:
         numbers = columns.numbers
         self.columns, self._counts = columns, all_counts(numbers).astype(float)
         per_replica = numbers.latency / numbers.replicas[:, None]
-        self._latency = np.stack([self._counts @ np.maximum(per_replica[:, m.place], 0) for m in columns.machines[: len(columns.best)]])
-        frequency = np.array([m.frequency for m in columns.machines[: len(columns.best)]], dtype=float)
+        self._latency = np.stack(
+            [
+                self._counts @ np.maximum(per_replica[:, m.place], 0)
+                for m in columns.machines[: len(columns.best)]
+            ]
+        )
+        frequency = np.array(
+            [m.frequency for m in columns.machines[: len(columns.best)]], dtype=float
+        )
         self._interruption = frequency[:, None] * (self._counts @ numbers.share)[None, :]
         self._possible = columns.best < NEVER
         self._cost = np.where(self._possible, columns.best, 0).astype(float)
         greatest = np.array([*self._greatest()])
         first, second = greatest[1] + 1, (greatest[1] + 1) * (greatest + 1)
-        extremes = [(second[0], 1.0, first), (first, 1.0, 1 / second[2]), (1 / second[0], 1.0, second[2]), (1 / second[0], 1.0, 1 / second[2])]
+        extremes = [
+            (second[0], 1.0, first),
+            (first, 1.0, 1 / second[2]),
+            (1 / second[0], 1.0, second[2]),
+            (1 / second[0], 1.0, 1 / second[2]),
+        ]
         solved = [self._solve(np.array(weights)) for weights in extremes]
         ends = np.array([corner for _, corner in solved])
         self.spread = np.maximum(ends.max(axis=0) - ends.min(axis=0), 1)
@@ -51,13 +63,17 @@ class Completion:
         self.weights = np.array([(1.0, 0.0, 0.0), (0.0, 0.0, 1.0), *fan])
         solved = [self._solve(weights) for weights in self.weights]
         self.tables = np.stack([table for table, _ in solved])
-        self.corners = np.unique(np.concatenate([ends, [corner for _, corner in solved]]), axis=0).astype(np.int64)
+        self.corners = np.unique(
+            np.concatenate([ends, [corner for _, corner in solved]]), axis=0
+        ).astype(np.int64)
 
     @property
     def cuts(self) -> np.ndarray:
         """Inequalities that all plans satisfy, as `placeopt.exact.temporal.staircase` wants them, shape (k, 3)."""
         linear = self.weights[:, 1] == 1
-        return np.column_stack((self.tables[linear, -1], self.weights[linear, 0], self.weights[linear, 2]))
+        return np.column_stack(
+            (self.tables[linear, -1], self.weights[linear, 0], self.weights[linear, 2])
+        )
 
     @property
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
@@ -72,13 +88,20 @@ class Completion:
         return (
             float(numbers.latency.max(axis=1).sum()),
             float((dearest * numbers.replicas).sum()),
-            float((numbers.share * numbers.replicas).sum() * max(m.frequency for m in self.columns.machines)),
+            float(
+                (numbers.share * numbers.replicas).sum()
+                * max(m.frequency for m in self.columns.machines)
+            ),
         )
 
     def _solve(self, weights: np.ndarray) -> tuple[np.ndarray, tuple[int, int, int]]:
         """Return the table of one weight vector, and the vector of a plan that attains it."""
         numbers, replicas = self.columns.numbers, self.columns.numbers.replicas
-        sums = np.where(self._possible, weights[0] * self._latency + weights[1] * self._cost + weights[2] * self._interruption, _IMPOSSIBLE)
+        sums = np.where(
+            self._possible,
+            weights[0] * self._latency + weights[1] * self._cost + weights[2] * self._interruption,
+            _IMPOSSIBLE,
+        )
         host, least = sums.argmin(axis=0), sums.min(axis=0)
         table = _table(least, replicas)
         worst, cost, interruption = np.zeros(len(replicas), dtype=np.int64), 0, 0.0
@@ -86,7 +109,9 @@ class Completion:
             c, members = host[code], self._counts[code] > 0
             cost += int(self.columns.best[c, code])
             interruption += self._interruption[c, code]
-            worst[members] = np.maximum(worst[members], numbers.latency[members, self.columns.machines[c].place])
+            worst[members] = np.maximum(
+                worst[members], numbers.latency[members, self.columns.machines[c].place]
+            )
         return table, (int(worst.sum()), cost, round(interruption))
 
 

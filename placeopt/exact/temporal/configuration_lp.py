@@ -87,14 +87,18 @@ class ConfigurationLP:
 
     def _most(self, machine: _Type) -> np.ndarray:
         """Return how many replicas of each request fit a machine alone, 0 where it cannot be reached."""
-        return np.where(self.numbers.latency[:, machine.place] >= 0, self._knapsacks[machine.size].most, 0)
+        return np.where(
+            self.numbers.latency[:, machine.place] >= 0, self._knapsacks[machine.size].most, 0
+        )
 
     def _lay_rows(self) -> None:
         """Number the rows: requests, latency, interruption, time of reserved machines, requests on these, limited offers."""
         n, count = len(self.numbers.replicas), len(self._reserved)
         self._time_row = n + 2 + np.arange(count)
         self._once_row = np.full((count, n), -1)
-        fits = np.array([self._most(machine) > 0 for machine in self._reserved], dtype=bool).reshape(count, n)
+        fits = np.array(
+            [self._most(machine) > 0 for machine in self._reserved], dtype=bool
+        ).reshape(count, n)
         self._once_row[fits] = n + 2 + count + np.arange(fits.sum())
         self._limit_row = n + 2 + count + int(fits.sum()) + np.arange(len(self._limited))
 
@@ -105,7 +109,9 @@ class ConfigurationLP:
         lower, upper = np.full(rows, -np.inf), np.zeros(rows)
         lower[:n], upper[:n] = numbers.replicas * numbers.durations, np.inf
         upper[n : n + 2] = np.inf
-        upper[self._limit_row] = [numbers.horizon * (numbers.problem.offers[j].max_instances or 0) for j in self._limited]
+        upper[self._limit_row] = [
+            numbers.horizon * (numbers.problem.offers[j].max_instances or 0) for j in self._limited
+        ]
         matrix = sp.lil_matrix((rows, len(self._reserved) + 2))
         for q, machine in enumerate(self._reserved):
             matrix[self._time_row[q], q] = -numbers.horizon
@@ -113,12 +119,26 @@ class ConfigurationLP:
             matrix[self._once_row[q][used], q] = -numbers.durations[used]
             if machine.offer >= 0:
                 matrix[self._limit_row[self._limited.index(machine.offer)], q] = numbers.horizon
-        dearest = float((numbers.replicas * numbers.durations).sum()) * max(t.price for t in self._types) + 1.0
-        spans = np.maximum([numbers.latency.max(axis=1).sum(), numbers.share @ numbers.replicas * max(t.frequency for t in self._types)], 1)
+        dearest = (
+            float((numbers.replicas * numbers.durations).sum()) * max(t.price for t in self._types)
+            + 1.0
+        )
+        spans = np.maximum(
+            [
+                numbers.latency.max(axis=1).sum(),
+                numbers.share @ numbers.replicas * max(t.frequency for t in self._types),
+            ],
+            1,
+        )
         matrix[n, len(self._reserved)] = matrix[n + 1, len(self._reserved) + 1] = -1.0
-        cost = [*(machine.price * numbers.horizon for machine in self._reserved), *(100 * dearest / spans)]
+        cost = [
+            *(machine.price * numbers.horizon for machine in self._reserved),
+            *(100 * dearest / spans),
+        ]
         zero = np.zeros(len(cost))
-        return Program(np.array(cost), sp.csc_matrix(matrix), lower, upper, zero, zero + np.inf, zero)
+        return Program(
+            np.array(cost), sp.csc_matrix(matrix), lower, upper, zero, zero + np.inf, zero
+        )
 
     def _add(self, patterns: list[tuple[int, np.ndarray]]) -> int:
         """Add patterns that are new; return how many."""
@@ -126,7 +146,13 @@ class ConfigurationLP:
         if not new:
             return 0
         self._seen.update((k, counts.tobytes()) for k, counts in new)
-        n, rows, columns, values, cost = len(self.numbers.replicas), list[int](), list[int](), list[float](), list[float]()
+        n, rows, columns, values, cost = (
+            len(self.numbers.replicas),
+            list[int](),
+            list[int](),
+            list[float](),
+            list[float](),
+        )
         for column, (k, counts) in enumerate(new):
             machine, used = self._types[k], np.flatnonzero(counts)
             entries = dict(zip(used.tolist(), counts[used].astype(float).tolist(), strict=True))
@@ -141,7 +167,12 @@ class ConfigurationLP:
             values += entries.values()
             columns += [column] * len(entries)
             cost.append(0.0 if machine.reserved >= 0 else float(machine.price))
-        self._session.add_columns(np.array(cost), sp.csc_matrix((values, (rows, columns)), shape=(self._session.program.shape[0], len(new))))
+        self._session.add_columns(
+            np.array(cost),
+            sp.csc_matrix(
+                (values, (rows, columns)), shape=(self._session.program.shape[0], len(new))
+            ),
+        )
         return len(new)
 
     # -- solving ----------------------------------------------------------------------------------------------------
@@ -169,9 +200,13 @@ class ConfigurationLP:
                 break
             value, self.used = outcome.objective, (self._session.program.A @ outcome.x)[n : n + 2]
             cut, patterns = self._price(outcome.row_duals)
-            if cut is not None and (best is None or cut.at(latency, interruption) > best.at(latency, interruption)):
+            if cut is not None and (
+                best is None or cut.at(latency, interruption) > best.at(latency, interruption)
+            ):
                 best = cut
-            close = best is not None and best.at(latency, interruption) >= value - _CLOSE * abs(value)
+            close = best is not None and best.at(latency, interruption) >= value - _CLOSE * abs(
+                value
+            )
             if close or self._add(patterns) == 0:
                 break
         if best is not None:
@@ -186,10 +221,20 @@ class ConfigurationLP:
         """
         numbers, n = self.numbers, len(self.numbers.replicas)
         per_latency, per_interruption = max(0.0, -float(duals[n])), max(0.0, -float(duals[n + 1]))
-        once, time, limit = np.maximum(-duals, 0.0), np.maximum(-duals, 0.0), np.maximum(-duals, 0.0)
+        once, time, limit = (
+            np.maximum(-duals, 0.0),
+            np.maximum(-duals, 0.0),
+            np.maximum(-duals, 0.0),
+        )
         request = np.maximum(duals[:n], 0.0)
-        toll = [per_latency * np.maximum(self._latency[:, t.place], 0) + per_interruption * t.frequency * self._interruption for t in self._types]
-        for machine, paid in zip(self._types, toll, strict=True):  # where machines are free nobody is worth more than the toll
+        toll = [
+            per_latency * np.maximum(self._latency[:, t.place], 0)
+            + per_interruption * t.frequency * self._interruption
+            for t in self._types
+        ]
+        for machine, paid in zip(
+            self._types, toll, strict=True
+        ):  # where machines are free nobody is worth more than the toll
             if machine.price == 0:
                 request = np.where(self._most(machine) > 0, np.minimum(request, paid), request)
         scale, patterns = 1.0, []
@@ -197,7 +242,11 @@ class ConfigurationLP:
             if machine.price == 0:
                 continue
             worth = np.where(self._most(machine) > 0, request - paid, -1.0)
-            fee = limit[self._limit_row[self._limited.index(machine.offer)]] if machine.offer >= 0 else 0.0
+            fee = (
+                limit[self._limit_row[self._limited.index(machine.offer)]]
+                if machine.offer >= 0
+                else 0.0
+            )
             q = machine.reserved
             if q < 0:
                 best, counts = self._knapsacks[machine.size].best(worth, np.zeros(n))
@@ -212,16 +261,31 @@ class ConfigurationLP:
                 lacking = best > slot + 1e-7 * machine.price
             if lacking:
                 patterns.append((k, counts))
-        supply = np.array([numbers.horizon * (numbers.problem.offers[j].max_instances or 0) for j in self._limited])
-        total = float(request @ (numbers.replicas * numbers.durations)) - float(limit[self._limit_row] @ supply)
-        return Cut(total / scale if np.isfinite(scale) else 0.0, per_latency, per_interruption), patterns
+        supply = np.array(
+            [
+                numbers.horizon * (numbers.problem.offers[j].max_instances or 0)
+                for j in self._limited
+            ]
+        )
+        total = float(request @ (numbers.replicas * numbers.durations)) - float(
+            limit[self._limit_row] @ supply
+        )
+        return Cut(
+            total / scale if np.isfinite(scale) else 0.0, per_latency, per_interruption
+        ), patterns
 
 
 def _types(numbers: Numbers) -> tuple[list[_Type], list[_Type]]:
     """Return all kinds of machines, and those that are reserved: what is cheaper reserved than by the slot, or only reserved."""
     cheapest: dict[tuple[bool, int, int, int, int], int] = {}
     for lease in numbers.leases:
-        key = (lease.pricing == "reserved", lease.place, lease.size, lease.frequency, -1 if lease.limit is None else lease.offer)
+        key = (
+            lease.pricing == "reserved",
+            lease.place,
+            lease.size,
+            lease.frequency,
+            -1 if lease.limit is None else lease.offer,
+        )
         cheapest[key] = min(cheapest.get(key, lease.price), lease.price)
     types, reserved = list[_Type](), list[_Type]()
     for (is_reserved, place, size, frequency, offer), price in sorted(cheapest.items()):

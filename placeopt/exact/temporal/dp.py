@@ -14,7 +14,18 @@ from placeopt.budget import Budget
 from placeopt.exact.temporal import labels as kernels
 from placeopt.exact.temporal.columns import Columns
 from placeopt.exact.temporal.completion import Completion
-from placeopt.exact.temporal.labels import COLUMN, COST, HEAD, INTERRUPTION, LATENCY, NEXT, PARENT, Model, Scratch, Targets
+from placeopt.exact.temporal.labels import (
+    COLUMN,
+    COST,
+    HEAD,
+    INTERRUPTION,
+    LATENCY,
+    NEXT,
+    PARENT,
+    Model,
+    Scratch,
+    Targets,
+)
 from placeopt.exact.temporal.zones import zones
 from placeopt.front import nondominated
 
@@ -48,7 +59,11 @@ class Relaxed:
 
 
 def relaxed_front(
-    columns: Columns, completion: Completion, budget: Budget, known: np.ndarray | None = None, passes: tuple[float, ...] = PASSES
+    columns: Columns,
+    completion: Completion,
+    budget: Budget,
+    known: np.ndarray | None = None,
+    passes: tuple[float, ...] = PASSES,
 ) -> Relaxed:
     """Return the front of the relaxed problem, or what was found of it when the budget ended.
 
@@ -59,10 +74,18 @@ def relaxed_front(
     """
     model, order = program(columns, completion)
     # A vector met without a partition must be met again: it closes only what costs more.
-    met = (completion.corners if known is None else np.concatenate((completion.corners, known))) + np.array([0, 1, 0])
+    met = (
+        completion.corners if known is None else np.concatenate((completion.corners, known))
+    ) + np.array([0, 1, 0])
     front = Relaxed(np.empty((0, 3), dtype=np.int64), [])
     for slack in passes:
-        values, paths, done, _ = run_pass(model, targets_of(zones_below(columns, np.concatenate((front.values, met))), completion, slack), budget)
+        values, paths, done, _ = run_pass(
+            model,
+            targets_of(
+                zones_below(columns, np.concatenate((front.values, met))), completion, slack
+            ),
+            budget,
+        )
         front = _merged(front, values, [tuple(int(order[w]) for w in path) for path in paths])
         budget.report(points=len(front.values), note="bin plans")
         if not done:
@@ -77,17 +100,32 @@ def program(columns: Columns, completion: Completion) -> tuple[Model, np.ndarray
     n = len(numbers.replicas)
     reachable = [np.unique(row[row >= 0]) for row in numbers.latency]
     levels = np.array([len(values) for values in reachable], dtype=np.int64)
-    latency, rank = np.zeros((n, levels.max()), dtype=np.int64), np.zeros(numbers.latency.shape, dtype=np.int64)
+    latency, rank = (
+        np.zeros((n, levels.max()), dtype=np.int64),
+        np.zeros(numbers.latency.shape, dtype=np.int64),
+    )
     for i, values in enumerate(reachable):
         latency[i, : len(values)], rank[i] = values, np.searchsorted(values, numbers.latency[i])
     base = 2 + (numbers.replicas - 1) * levels
     lowest = (columns.counts > 0).argmax(axis=1)
     order = np.argsort(lowest, kind="stable")
     return Model(
-        numbers.replicas, levels, latency, rank, latency[:, 0].copy(), base, _products(base), _products(numbers.replicas + 1),
-        np.searchsorted(lowest[order], np.arange(n + 1)), columns.counts[order], columns.places[order], columns.cost[order],
-        columns.interruption[order], completion.weights, completion.tables,
-    ), order  # fmt: skip
+        numbers.replicas,
+        levels,
+        latency,
+        rank,
+        latency[:, 0].copy(),
+        base,
+        _products(base),
+        _products(numbers.replicas + 1),
+        np.searchsorted(lowest[order], np.arange(n + 1)),
+        columns.counts[order],
+        columns.places[order],
+        columns.cost[order],
+        columns.interruption[order],
+        completion.weights,
+        completion.tables,
+    ), order
 
 
 def _products(base: np.ndarray) -> np.ndarray:
@@ -99,7 +137,10 @@ def states_fit(columns: Columns) -> bool:
     numbers = columns.numbers
     levels = np.array([len(np.unique(row[row >= 0])) for row in numbers.latency])
     states = float(np.prod((2 + (numbers.replicas - 1) * levels).astype(float)))
-    latency, cost = float(numbers.latency.max(axis=1).sum()), float((numbers.replicas * columns.cost.max(initial=1)).sum())
+    latency, cost = (
+        float(numbers.latency.max(axis=1).sum()),
+        float((numbers.replicas * columns.cost.max(initial=1)).sum()),
+    )
     return states < 2.0**60 and latency * cost < 2.0**60 and _steps(columns)[1] < 4_000_000
 
 
@@ -107,18 +148,23 @@ def _steps(columns: Columns) -> tuple[int, int]:
     """Return the greatest common divisor of all interruptions, and how many multiples of it there are up to the greatest sum."""
     unit = max(1, int(np.gcd.reduce(columns.interruption, initial=0)))
     numbers = columns.numbers
-    most = int((numbers.share * numbers.replicas).sum()) * max(m.frequency for m in columns.machines)
+    most = int((numbers.share * numbers.replicas).sum()) * max(
+        m.frequency for m in columns.machines
+    )
     return unit, most // unit + 2
 
 
 def zones_below(columns: Columns, points: np.ndarray) -> np.ndarray:
     """Return the zones that `points` leave, by their upper bounds."""
     numbers = columns.numbers
-    most = np.array([
-        numbers.latency.max(axis=1).sum() + 1,
-        (numbers.replicas * columns.cost.max(initial=1)).sum() + 1,
-        (numbers.share * numbers.replicas).sum() * max(m.frequency for m in columns.machines) + 1,
-    ])  # fmt: skip
+    most = np.array(
+        [
+            numbers.latency.max(axis=1).sum() + 1,
+            (numbers.replicas * columns.cost.max(initial=1)).sum() + 1,
+            (numbers.share * numbers.replicas).sum() * max(m.frequency for m in columns.machines)
+            + 1,
+        ]
+    )
     return zones(np.unique(points, axis=0), most)
 
 
@@ -130,7 +176,9 @@ def targets_of(upper: np.ndarray, completion: Completion, slack: float = 0.0) ->
     over = completion.tables[:, -1] - limit
     alive = (over <= 0).all(axis=1)
     tests = np.argsort(-over[:, 2:], axis=1, kind="stable")[:, :_TESTS] + 2
-    return Targets(upper[alive], np.ascontiguousarray(limit[alive]), np.ascontiguousarray(tests[alive]))
+    return Targets(
+        upper[alive], np.ascontiguousarray(limit[alive]), np.ascontiguousarray(tests[alive])
+    )
 
 
 class _Tables:
@@ -139,32 +187,67 @@ class _Tables:
     def __init__(self, model: Model, targets: Targets):
         n, k, total = len(model.replicas), len(model.weights), int(model.replicas.sum())
         self.labels = np.zeros((1 << 16, kernels.WIDTH), dtype=np.int64)
-        self.states, self.slots = np.zeros((1 << 12, 3), dtype=np.int64), np.zeros(1 << 14, dtype=np.int64)
-        self.heads, self.counters = np.full(total + 1, -1, dtype=np.int64), np.zeros(6, dtype=np.int64)
+        self.states, self.slots = (
+            np.zeros((1 << 12, 3), dtype=np.int64),
+            np.zeros(1 << 14, dtype=np.int64),
+        )
+        self.heads, self.counters = (
+            np.full(total + 1, -1, dtype=np.int64),
+            np.zeros(6, dtype=np.int64),
+        )
         self.unit = max(1, int(np.gcd.reduce(model.interruption, initial=0)))
-        self.fenwick = np.full(int(targets.upper[:, 2].max()) // self.unit + 3, 2**60, dtype=np.int64)
+        self.fenwick = np.full(
+            int(targets.upper[:, 2].max()) // self.unit + 3, 2**60, dtype=np.int64
+        )
         self.scratch = Scratch(
-            np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(6, np.int64), np.zeros(3, np.int64), np.zeros((1, k)), np.zeros(k),
+            np.zeros(n, np.int64),
+            np.zeros(n, np.int64),
+            np.zeros(6, np.int64),
+            np.zeros(3, np.int64),
+            np.zeros((1, k)),
+            np.zeros(k),
             np.zeros(len(targets.upper), np.int64),
-        )  # fmt: skip
+        )
         self.labels[0, NEXT] = self.labels[0, PARENT] = self.counters[kernels.FREE] = -1
         self.counters[kernels.LABELS] = 1
-        self.states[kernels.state_of(self.states, self.slots, self.heads, self.counters, 0, 0), HEAD] = 0
+        self.states[
+            kernels.state_of(self.states, self.slots, self.heads, self.counters, 0, 0), HEAD
+        ] = 0
 
     def advance(self, model: Model, targets: Targets, most_labels: int, everything: bool) -> int:
         """Work for a while; return 0 to go on, 1 when done, 2 when out of memory."""
         self.labels, self.states, self.slots, status = kernels.sweep(
-            model, targets, self.scratch, self.labels, self.states, self.slots, self.heads, self.counters, self.fenwick, self.unit,
-            _TRIES, most_labels, everything,
-        )  # fmt: skip
+            model,
+            targets,
+            self.scratch,
+            self.labels,
+            self.states,
+            self.slots,
+            self.heads,
+            self.counters,
+            self.fenwick,
+            self.unit,
+            _TRIES,
+            most_labels,
+            everything,
+        )
         return int(status)
 
     def answers(self, everything: bool) -> tuple[np.ndarray, list[list[int]]]:
         """Return the vectors that place everything, and their columns."""
         if self.heads[-1] < 0:
             return np.empty((0, 3), dtype=np.int64), []
-        last = kernels.settle(self.labels, self.states[self.heads[-1], HEAD], self.counters, self.fenwick, self.unit, everything)
-        return self.labels[last][:, [LATENCY, COST, INTERRUPTION]], [self._path(int(label)) for label in last]
+        last = kernels.settle(
+            self.labels,
+            self.states[self.heads[-1], HEAD],
+            self.counters,
+            self.fenwick,
+            self.unit,
+            everything,
+        )
+        return self.labels[last][:, [LATENCY, COST, INTERRUPTION]], [
+            self._path(int(label)) for label in last
+        ]
 
     def _path(self, label: int) -> list[int]:
         used = []
@@ -175,7 +258,11 @@ class _Tables:
 
 
 def run_pass(
-    model: Model, targets: Targets, budget: Budget, most_labels: int = _MOST_LABELS, everything: bool = False
+    model: Model,
+    targets: Targets,
+    budget: Budget,
+    most_labels: int = _MOST_LABELS,
+    everything: bool = False,
 ) -> tuple[np.ndarray, list[list[int]], bool, int]:
     """Run one pass; return vectors, partitions, whether the pass was completed, and how many labels and columns it looked at.
 
@@ -186,7 +273,9 @@ def run_pass(
     tables, status = _Tables(model, targets), 0
     while status == 0 and not budget.out_of_time:
         status = tables.advance(model, targets, most_labels, everything)
-        budget.report(note=f"bin plans: {tables.counters[kernels.PLACED]} of {len(tables.heads) - 1} replicas placed")
+        budget.report(
+            note=f"bin plans: {tables.counters[kernels.PLACED]} of {len(tables.heads) - 1} replicas placed"
+        )
     if status != 1:
         return np.empty((0, 3), dtype=np.int64), [], False, int(tables.counters[kernels.TRIES])
     return *tables.answers(everything), True, int(tables.counters[kernels.TRIES])

@@ -31,8 +31,16 @@ class Grid:
         self._program, self._budget = program, budget
         self._value: dict[tuple[int, int], float] = {}
         numbers = program.numbers
-        most = np.array([numbers.latency.max(axis=1).sum(), numbers.share @ numbers.replicas * max(x.frequency for x in numbers.leases)])
-        self.low, self.high = np.asarray(low, dtype=np.int64), np.maximum(most, low).astype(np.int64)
+        most = np.array(
+            [
+                numbers.latency.max(axis=1).sum(),
+                numbers.share @ numbers.replicas * max(x.frequency for x in numbers.leases),
+            ]
+        )
+        self.low, self.high = (
+            np.asarray(low, dtype=np.int64),
+            np.maximum(most, low).astype(np.int64),
+        )
         self._heap: list[tuple[float, tuple[int, int, int, int]]] = []
         if self._ask(*self.high) is not None:  # beyond what the cheapest mix needs nothing changes
             self.high = np.clip(np.ceil(program.used), self.low, self.high).astype(np.int64)
@@ -53,12 +61,18 @@ class Grid:
             across = self._bend((a, c), (b, c), (a, d), (b, d)) if b - a > 1 else -math.inf
             along = self._bend((a, c), (a, d), (b, c), (b, d)) if d - c > 1 else -math.inf
             middle = ((a + b) // 2, (c + d) // 2)
-            halves = ((a, middle[0], c, d), (middle[0], b, c, d)) if across >= along else ((a, b, c, middle[1]), (a, b, middle[1], d))
+            halves = (
+                ((a, middle[0], c, d), (middle[0], b, c, d))
+                if across >= along
+                else ((a, b, c, middle[1]), (a, b, middle[1], d))
+            )
             for half in halves:
                 self._push(*half)
 
     def _volume(self) -> float:
-        return float(np.prod(np.maximum(self.high - self.low, 1).astype(float))) * max(*self._value.values(), 1.0)
+        return float(np.prod(np.maximum(self.high - self.low, 1).astype(float))) * max(
+            *self._value.values(), 1.0
+        )
 
     def _ask(self, latency: int, interruption: int) -> float | None:
         key = (int(latency), int(interruption))
@@ -87,5 +101,7 @@ class Grid:
         """Return how far the cuts lie below the middles of two edges, each given by its two ends."""
         total = 0.0
         for (a, c), (b, d) in (ends[:2], ends[2:]):
-            total += (self._value[a, c] + self._value[b, d]) / 2 - self._proven((a + b) / 2, (c + d) / 2)
+            total += (self._value[a, c] + self._value[b, d]) / 2 - self._proven(
+                (a + b) / 2, (c + d) / 2
+            )
         return total

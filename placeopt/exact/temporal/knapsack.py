@@ -56,7 +56,9 @@ def _pack(value, setup, sizes, most, room):
         if most[i] == 0 or most[i] * value[i] - setup[i] <= 0.0:
             continue
         cpu, memory = sizes[i, 0], sizes[i, 1]
-        for a in range(room[0], cpu - 1, -1):  # downwards, so that an item is not taken on top of itself
+        for a in range(
+            room[0], cpu - 1, -1
+        ):  # downwards, so that an item is not taken on top of itself
             for b in range(room[1], memory - 1, -1):
                 top, count = best[a, b], 0
                 for q in range(1, most[i] + 1):

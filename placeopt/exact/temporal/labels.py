@@ -62,7 +62,21 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def sweep(model, targets, scratch, labels, states, slots, heads, counters, fenwick, unit, most_tries, most_labels, everything):
+def sweep(
+    model,
+    targets,
+    scratch,
+    labels,
+    states,
+    slots,
+    heads,
+    counters,
+    fenwick,
+    unit,
+    most_tries,
+    most_labels,
+    everything,
+):
     """Extend states in the order of how many replicas they have placed, until done or after about `most_tries` looks at labels
     and columns.
 
@@ -92,7 +106,9 @@ def sweep(model, targets, scratch, labels, states, slots, heads, counters, fenwi
                 continue
             counters[TRIES] += 1
             _move(model, scratch, w, code, rest)
-            first = _first_open(targets, scratch, count)  # by the best values of the labels taken together
+            first = _first_open(
+                targets, scratch, count
+            )  # by the best values of the labels taken together
             if first < 0:
                 continue
             if counters[LABELS] + len(kept) > len(labels):
@@ -103,8 +119,12 @@ def sweep(model, targets, scratch, labels, states, slots, heads, counters, fenwi
                 states = _longer(states, 1)
             if 2 * counters[STATES] >= len(slots):
                 slots = _rehashed(states, counters[STATES], 4 * len(slots))
-            target = state_of(states, slots, heads, counters, scratch.move[0], counters[PLACED] + scratch.move[4])
-            _extend(targets, scratch, labels, kept, bounds, counters, states, target, first, count, w)
+            target = state_of(
+                states, slots, heads, counters, scratch.move[0], counters[PLACED] + scratch.move[4]
+            )
+            _extend(
+                targets, scratch, labels, kept, bounds, counters, states, target, first, count, w
+            )
     return labels, states, slots, 1
 
 
@@ -166,7 +186,10 @@ def _unpack(model, scratch, code):
         elif d == model.base[i] - 1:
             scratch.placed[i], scratch.rank[i] = model.replicas[i], -1
         else:
-            scratch.placed[i], scratch.rank[i] = (d - 1) // model.levels[i] + 1, (d - 1) % model.levels[i]
+            scratch.placed[i], scratch.rank[i] = (
+                (d - 1) // model.levels[i] + 1,
+                (d - 1) % model.levels[i],
+            )
         if lowest < 0 and scratch.placed[i] < model.replicas[i]:
             lowest = i
         rest += (model.replicas[i] - scratch.placed[i]) * model.stride[i]
@@ -181,7 +204,11 @@ def _label_bounds(model, scratch, labels, kept):
     scratch.bound[0] = 1e300
     for q in range(len(kept)):
         a, b, c = labels[kept[q], LATENCY], labels[kept[q], COST], labels[kept[q], INTERRUPTION]
-        scratch.least[0], scratch.least[1], scratch.least[2] = min(scratch.least[0], a), min(scratch.least[1], b), min(scratch.least[2], c)
+        scratch.least[0], scratch.least[1], scratch.least[2] = (
+            min(scratch.least[0], a),
+            min(scratch.least[1], b),
+            min(scratch.least[2], c),
+        )
         for k in range(len(model.weights)):
             value = model.weights[k, 0] * a + model.weights[k, 1] * b + model.weights[k, 2] * c
             bounds[q, k] = value
@@ -197,7 +224,9 @@ def _open_zones(model, targets, scratch, rest):
         if scratch.rank[i] >= 0:
             partial += model.latency[i, scratch.rank[i]] * scratch.placed[i] / model.replicas[i]
     for k in range(len(model.weights)):
-        scratch.step[k] = scratch.bound[0, k] + model.weights[k, 0] * partial + model.tables[k, rest]
+        scratch.step[k] = (
+            scratch.bound[0, k] + model.weights[k, 0] * partial + model.tables[k, rest]
+        )
     count = 0
     for z in range(len(targets.upper)):
         alive = True
@@ -242,15 +271,27 @@ def _move(model, scratch, w, code, rest):
         elif count == 0:
             coming += model.least[i]
     move = scratch.move
-    move[0], move[1], move[2], move[3], move[4], move[5] = code, latency, model.cost[w], model.interruption[w], added, coming
+    move[0], move[1], move[2], move[3], move[4], move[5] = (
+        code,
+        latency,
+        model.cost[w],
+        model.interruption[w],
+        added,
+        coming,
+    )
     for k in range(len(model.weights)):
         scratch.step[k] = (
-            model.weights[k, 0] * (latency + partial) + model.weights[k, 1] * move[2] + model.weights[k, 2] * move[3] + model.tables[k, rest]
+            model.weights[k, 0] * (latency + partial)
+            + model.weights[k, 1] * move[2]
+            + model.weights[k, 2] * move[3]
+            + model.tables[k, rest]
         )
 
 
 @kernel
-def _reached(upper, limit, tests, listed, first, count, latency, interruption, bounds, row, step, zone):
+def _reached(
+    upper, limit, tests, listed, first, count, latency, interruption, bounds, row, step, zone
+):
     """Return a zone in which a label may still end after the move, -1 where there is none; `zone` is tried first.
 
     Parameters
@@ -278,20 +319,58 @@ def _reached(upper, limit, tests, listed, first, count, latency, interruption, b
 @kernel
 def _first_open(targets, scratch, count):
     """Return the place in the list of the first zone that the state's best values may reach after the move, -1 for none."""
-    latency, interruption = scratch.least[0] + scratch.move[1] + scratch.move[5], scratch.least[2] + scratch.move[3]
-    return _reached(targets.upper, targets.limit, targets.tests, scratch.open, 0, count, latency, interruption, scratch.bound, 0, scratch.step, -2)
+    latency, interruption = (
+        scratch.least[0] + scratch.move[1] + scratch.move[5],
+        scratch.least[2] + scratch.move[3],
+    )
+    return _reached(
+        targets.upper,
+        targets.limit,
+        targets.tests,
+        scratch.open,
+        0,
+        count,
+        latency,
+        interruption,
+        scratch.bound,
+        0,
+        scratch.step,
+        -2,
+    )
 
 
 @kernel
 def _extend(targets, scratch, labels, kept, bounds, counters, states, target, first, count, w):
     """Add the labels that can still reach a zone after the move to the list of the target state."""
     move = scratch.move
-    upper, limit, tests, listed, step = targets.upper, targets.limit, targets.tests, scratch.open, scratch.step
+    upper, limit, tests, listed, step = (
+        targets.upper,
+        targets.limit,
+        targets.tests,
+        scratch.open,
+        scratch.step,
+    )
     counters[TRIES] += len(kept)
     for q in range(len(kept)):
         label = kept[q]
-        latency, interruption = labels[label, LATENCY] + move[1], labels[label, INTERRUPTION] + move[3]
-        zone = _reached(upper, limit, tests, listed, first, count, latency + move[5], interruption, bounds, q, step, labels[label, ZONE])
+        latency, interruption = (
+            labels[label, LATENCY] + move[1],
+            labels[label, INTERRUPTION] + move[3],
+        )
+        zone = _reached(
+            upper,
+            limit,
+            tests,
+            listed,
+            first,
+            count,
+            latency + move[5],
+            interruption,
+            bounds,
+            q,
+            step,
+            labels[label, ZONE],
+        )
         if zone < 0:
             continue
         new = counters[FREE]

@@ -20,7 +20,12 @@ def strides(replicas: np.ndarray) -> np.ndarray:
 
 
 def makespans(
-    replicas: np.ndarray, demands: np.ndarray, durations: np.ndarray, capacity: np.ndarray, horizon: int, nodes: int = 200_000
+    replicas: np.ndarray,
+    demands: np.ndarray,
+    durations: np.ndarray,
+    capacity: np.ndarray,
+    horizon: int,
+    nodes: int = 200_000,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return least makespans of all sets on one machine size, as proven intervals [low, high].
 
@@ -59,8 +64,17 @@ def _table(replicas, demands, durations, capacity, horizon, nodes):
         count, fits = 0, True
         for i in range(k):
             if n[i] > 0:
-                items[count, 0], items[count, 1], items[count, 2] = n[i] * demands[i, 0], n[i] * demands[i, 1], durations[i]
-                fits = fits and items[count, 0] <= capacity[0] and items[count, 1] <= capacity[1] and durations[i] <= horizon
+                items[count, 0], items[count, 1], items[count, 2] = (
+                    n[i] * demands[i, 0],
+                    n[i] * demands[i, 1],
+                    durations[i],
+                )
+                fits = (
+                    fits
+                    and items[count, 0] <= capacity[0]
+                    and items[count, 1] <= capacity[1]
+                    and durations[i] <= horizon
+                )
                 count += 1
         floor = _floor(items[:count], capacity) if fits else horizon + 1
         if floor > horizon:
@@ -134,7 +148,10 @@ def _chain(items, first, capacity):
         joins = i != first
         for t in range(count):
             a = taken[t]
-            if items[a, 0] + items[i, 0] <= capacity[0] and items[a, 1] + items[i, 1] <= capacity[1]:
+            if (
+                items[a, 0] + items[i, 0] <= capacity[0]
+                and items[a, 1] + items[i, 1] <= capacity[1]
+            ):
                 joins = False
         if joins:
             taken[count] = i
@@ -156,7 +173,11 @@ def _search(items, capacity, floor, target, nodes):
         Whether the search was complete, and the least makespan, at most target.
     """
     k = len(items)
-    start, chosen, option = np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
+    start, chosen, option = (
+        np.zeros(k + 1, np.int64),
+        np.zeros(k + 1, np.int64),
+        np.zeros(k + 1, np.int64),
+    )
     used = np.zeros(k, np.bool_)
     finish = np.zeros(k, np.int64)
     best, depth, visited = target, 0, 0

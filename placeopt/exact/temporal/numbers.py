@@ -73,13 +73,21 @@ class Numbers:
 
     def values(self, whole: np.ndarray) -> np.ndarray:
         """Return the objectives asked for of whole-number vectors (..., 3), as the referee would divide them."""
-        return (np.asarray(whole, dtype=np.int64) / np.array(self.units, dtype=float))[..., self.columns]
+        return (np.asarray(whole, dtype=np.int64) / np.array(self.units, dtype=float))[
+            ..., self.columns
+        ]
 
     def whole(self, plan: dict) -> np.ndarray:
         """Return the whole-number vector of a plan by the referee, 0 for objectives not asked for, shape (3,)."""
         values = self.problem.evaluate(plan).values
         asked = self.columns
-        return np.array([round(v * u) if k in asked else 0 for k, (v, u) in enumerate(zip(values, self.units, strict=True))], dtype=np.int64)
+        return np.array(
+            [
+                round(v * u) if k in asked else 0
+                for k, (v, u) in enumerate(zip(values, self.units, strict=True))
+            ],
+            dtype=np.int64,
+        )
 
     @property
     def limited(self) -> bool:
@@ -98,7 +106,9 @@ def numbers(problem: Problem, objectives: Sequence[Objective]) -> Numbers:
         A request that nothing can serve.
     """
     if not isinstance(problem, Temporal):
-        raise UnsupportedError(f"bin plans and their bounds are for temporal instances, not {problem.problem}")
+        raise UnsupportedError(
+            f"bin plans and their bounds are for temporal instances, not {problem.problem}"
+        )
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
     asked = {o.name for o in objectives}
@@ -118,15 +128,34 @@ def numbers(problem: Problem, objectives: Sequence[Objective]) -> Numbers:
                 continue
             price = units.slot_cost[j, pricing] if "cost_usd" in asked else 0
             frequency = units.frequency[j] if pricing == "spot" and "interruption" in asked else 0
-            leases.append(Lease(j, pricing, places.index(offer.location), int(size_of.ravel()[j]), price, frequency, offer.max_instances))
+            leases.append(
+                Lease(
+                    j,
+                    pricing,
+                    places.index(offer.location),
+                    int(size_of.ravel()[j]),
+                    price,
+                    frequency,
+                    offer.max_instances,
+                )
+            )
     replicas = np.array([r.replicas for r in problem.requests], dtype=np.int64)
     share = np.array([units.share // r.replicas for r in problem.requests], dtype=object)
     _small_enough(problem, latency, leases)
     return Numbers(
-        problem, tuple(objectives), replicas, np.array([r.duration_slots for r in problem.requests], dtype=np.int64), problem.demands,
-        problem.horizon_slots, sizes, places, latency, share.astype(np.int64), tuple(leases),
+        problem,
+        tuple(objectives),
+        replicas,
+        np.array([r.duration_slots for r in problem.requests], dtype=np.int64),
+        problem.demands,
+        problem.horizon_slots,
+        sizes,
+        places,
+        latency,
+        share.astype(np.int64),
+        tuple(leases),
         (n * units.latency_scale, units.cost_scale, n * units.interruption_scale),
-    )  # fmt: skip
+    )
 
 
 def _small_enough(problem: Temporal, latency: np.ndarray, leases: Sequence[Lease]) -> None:
@@ -140,4 +169,6 @@ def _small_enough(problem: Temporal, latency: np.ndarray, leases: Sequence[Lease
         problem.horizon_slots * int(problem.capacities.max()),
     )
     if largest >= 2**52:
-        raise UnsupportedError("the numbers of this instance are too wide for exact sums; write it with fewer decimals")
+        raise UnsupportedError(
+            "the numbers of this instance are too wide for exact sums; write it with fewer decimals"
+        )

@@ -59,10 +59,14 @@ def bin_plans(
     """
     data = numbers(problem, objectives)
     if data.limited:
-        raise UnsupportedError("bin plans cut machines in two where that costs nothing, so they cannot keep max_instances; use 'bound' and a search")
+        raise UnsupportedError(
+            "bin plans cut machines in two where that costs nothing, so they cannot keep max_instances; use 'bound' and a search"
+        )
     columns = bin_columns(data)
     if not states_fit(columns):
-        raise UnsupportedError("the states of this instance are too many for bin plans; use 'bound' and a search")
+        raise UnsupportedError(
+            "the states of this instance are too many for bin plans; use 'bound' and a search"
+        )
     completion = Completion(columns)
     known = _known(data, start)
     relaxed = relaxed_front(columns, completion, budget, known if len(known) else None)
@@ -72,21 +76,36 @@ def bin_plans(
     if not resolved.plans:
         alone = _alone(columns)
         resolved.add(alone, Scheduler(columns).least_cost(alone, 2**60)[0], Scheduler(columns))
-    facts = {"columns": len(columns), "relaxed_points": len(relaxed.values), "certified_relaxed_points": resolved.certified}
+    facts = {
+        "columns": len(columns),
+        "relaxed_points": len(relaxed.values),
+        "certified_relaxed_points": resolved.certified,
+    }
     candidates = [Candidate(schedule.plan(data)) for schedule in resolved.plans.values()]
     if start is not None:
         candidates += [Candidate(point.plan) for point in start.points]
     bounds = data.values(resolved.bounds)
     front = judged(
-        problem, objectives, candidates, method="bin-plans", seed=seed, budget=budget, bounds=bounds.tolist(),
-        completed=relaxed.complete and not budget.out_of_time, parameters=facts,
-    )  # fmt: skip
+        problem,
+        objectives,
+        candidates,
+        method="bin-plans",
+        seed=seed,
+        budget=budget,
+        bounds=bounds.tolist(),
+        completed=relaxed.complete and not budget.out_of_time,
+        parameters=facts,
+    )
     return replace(front, points=tuple(grade(front.objectives, front.points, bounds)))
 
 
 def _known(data: Numbers, start: Front | None) -> np.ndarray:
     """Return the whole-number vectors of the feasible plans to start from, shape (plans, 3)."""
-    plans = [] if start is None else [point.plan for point in start.points if data.problem.evaluate(point.plan).feasible]
+    plans = (
+        []
+        if start is None
+        else [point.plan for point in start.points if data.problem.evaluate(point.plan).feasible]
+    )
     return np.array([data.whole(plan) for plan in plans], dtype=np.int64).reshape(-1, 3)
 
 

@@ -46,7 +46,9 @@ class Resolved:
         """Vectors of all plans, shape (plans, 3)."""
         return np.array(list(self.plans), dtype=np.int64).reshape(-1, 3)
 
-    def add(self, partition: Sequence[int], schedule: Schedule | None, scheduler: Scheduler) -> None:
+    def add(
+        self, partition: Sequence[int], schedule: Schedule | None, scheduler: Scheduler
+    ) -> None:
         """Keep a plan, if there is one."""
         if schedule is not None:
             self.plans.setdefault(scheduler.vector(partition, schedule), schedule)
@@ -63,7 +65,13 @@ def _certified(columns: Columns, relaxed: Relaxed) -> tuple[Resolved, np.ndarray
     return resolved, exact
 
 
-def resolve(columns: Columns, completion: Completion, relaxed: Relaxed, budget: Budget, effort: float = np.inf) -> Resolved:
+def resolve(
+    columns: Columns,
+    completion: Completion,
+    relaxed: Relaxed,
+    budget: Budget,
+    effort: float = np.inf,
+) -> Resolved:
     """Return the true front, as far as the budget allows.
 
     Between the feasible points, in zones that hold a relaxed point, all partitions are enumerated and scheduled at the least cost:
@@ -87,7 +95,12 @@ def resolve(columns: Columns, completion: Completion, relaxed: Relaxed, budget: 
 
 
 def _resolve_points(
-    columns: Columns, completion: Completion, resolved: Resolved, points: np.ndarray, budget: Budget, effort: float
+    columns: Columns,
+    completion: Completion,
+    resolved: Resolved,
+    points: np.ndarray,
+    budget: Budget,
+    effort: float,
 ) -> np.ndarray:
     """Look for plans near points that have none; return the points that may yet have plans in reach."""
     search = _Enumeration(columns, completion, resolved, budget, effort)
@@ -97,7 +110,9 @@ def _resolve_points(
     points = points[[tuple(p) not in resolved.plans for p in points.tolist()]]
     if len(points) == 0 or search.stopped:
         return points
-    search = _Enumeration(bin_columns(columns.numbers, everything=True), completion, resolved, budget, search.effort)
+    search = _Enumeration(
+        bin_columns(columns.numbers, everything=True), completion, resolved, budget, search.effort
+    )
     return _still_open(resolved.values, points, search.between(points), columns)
 
 
@@ -105,14 +120,29 @@ def _repair(columns: Columns, relaxed: Relaxed, resolved: Resolved, exact: np.nd
     """Schedule the partitions that cannot start together as cheaply as they can, so that there is a plan near every point."""
     scheduler = Scheduler(columns)
     for k in np.flatnonzero(~exact):
-        resolved.add(relaxed.partitions[k], scheduler.least_cost(relaxed.partitions[k], 2**60)[0], scheduler)
+        resolved.add(
+            relaxed.partitions[k], scheduler.least_cost(relaxed.partitions[k], 2**60)[0], scheduler
+        )
 
 
 class _Enumeration:
     """Enumerates the partitions that may lie in boxes, and schedules them at the least cost."""
 
-    def __init__(self, columns: Columns, completion: Completion, resolved: Resolved, budget: Budget, effort: float):
-        self.columns, self.completion, self.resolved, self.budget, self.effort = columns, completion, resolved, budget, effort
+    def __init__(
+        self,
+        columns: Columns,
+        completion: Completion,
+        resolved: Resolved,
+        budget: Budget,
+        effort: float,
+    ):
+        self.columns, self.completion, self.resolved, self.budget, self.effort = (
+            columns,
+            completion,
+            resolved,
+            budget,
+            effort,
+        )
         self.model, self.order = program(columns, completion)
         self.scheduler = Scheduler(columns)
 
@@ -124,25 +154,43 @@ class _Enumeration:
     def near(self, points: np.ndarray, reach: int) -> None:
         """Look at vectors with no more latency and interruption than a point and at most `reach` more cost, where no plan is as good."""
         if len(points) and not self.stopped:
-            upper, boxes = zones_below(self.columns, self.resolved.values), points + np.array([1, reach + 1, 1])
-            self._run(np.unique(np.minimum(boxes[:, None, :], upper[None, :, :])[_below(points, upper)], axis=0), points, _MOST_LABELS[:1])
+            upper, boxes = (
+                zones_below(self.columns, self.resolved.values),
+                points + np.array([1, reach + 1, 1]),
+            )
+            self._run(
+                np.unique(
+                    np.minimum(boxes[:, None, :], upper[None, :, :])[_below(points, upper)], axis=0
+                ),
+                points,
+                _MOST_LABELS[:1],
+            )
 
     def between(self, points: np.ndarray) -> np.ndarray:
         """Look at the zones of the plans that hold a point, the lowest first; return those that are done, by their upper bounds."""
         upper = zones_below(self.columns, self.resolved.values)
         return self._run(upper[_below(points, upper).any(axis=0)], points, _MOST_LABELS)
 
-    def _run(self, upper: np.ndarray, points: np.ndarray, allowances: tuple[int, ...]) -> np.ndarray:
+    def _run(
+        self, upper: np.ndarray, points: np.ndarray, allowances: tuple[int, ...]
+    ) -> np.ndarray:
         """Enumerate boxes, many at once with few labels, then those that need more; return the upper bounds of those that are done."""
-        targets = targets_of(upper[np.argsort(_height(upper, points), kind="stable")], self.completion)
-        waiting = [np.arange(k, min(k + _AT_ONCE, len(targets.upper))) for k in range(0, len(targets.upper), _AT_ONCE)]
+        targets = targets_of(
+            upper[np.argsort(_height(upper, points), kind="stable")], self.completion
+        )
+        waiting = [
+            np.arange(k, min(k + _AT_ONCE, len(targets.upper)))
+            for k in range(0, len(targets.upper), _AT_ONCE)
+        ]
         closed = [np.empty((0, 3), dtype=np.int64)]
         for most_labels in allowances:
             queue, waiting = waiting[::-1], []
             while queue and not self.stopped:
                 group = queue.pop()
                 part = Targets(targets.upper[group], targets.limit[group], targets.tests[group])
-                values, paths, done, looks = run_pass(self.model, part, self.budget, most_labels, everything=True)
+                values, paths, done, looks = run_pass(
+                    self.model, part, self.budget, most_labels, everything=True
+                )
                 self.effort -= looks
                 if not done and len(group) > 1:
                     queue += np.array_split(group, 2)[::-1]
@@ -154,7 +202,13 @@ class _Enumeration:
 
     def _schedule(self, values: np.ndarray, paths: list[list[int]]) -> bool:
         """Schedule partitions at the least cost where that may beat the known plans; return whether all answers are proven."""
-        vectors = dict(zip((tuple(sorted(int(self.order[w]) for w in path)) for path in paths), values, strict=True))
+        vectors = dict(
+            zip(
+                (tuple(sorted(int(self.order[w]) for w in path)) for path in paths),
+                values,
+                strict=True,
+            )
+        )
         known, proven = self.resolved.values, True
         for partition in sorted(vectors, key=lambda p: (vectors[p][1], p)):
             if self.budget.out_of_time:
@@ -174,10 +228,14 @@ class _Enumeration:
 
 def _height(upper: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Return how much of the cost lies between the upper bound of a zone and the cheapest point in it."""
-    return upper[:, 1] - np.where(_below(points, upper).T, points[None, :, 1], upper[:, None, 1]).min(axis=1)
+    return upper[:, 1] - np.where(
+        _below(points, upper).T, points[None, :, 1], upper[:, None, 1]
+    ).min(axis=1)
 
 
-def _still_open(values: np.ndarray, points: np.ndarray, closed: np.ndarray, columns: Columns) -> np.ndarray:
+def _still_open(
+    values: np.ndarray, points: np.ndarray, closed: np.ndarray, columns: Columns
+) -> np.ndarray:
     """Return the points that lie in a zone of the plans which is not done."""
     upper = zones_below(columns, values)
     upper = upper[~_below(upper, closed + 1).any(axis=1)]

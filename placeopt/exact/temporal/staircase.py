@@ -19,7 +19,9 @@ def least_cost(cuts: np.ndarray, latency: np.ndarray, interruption: np.ndarray) 
     """Return the greatest lower bound on cost by `cuts`, shape (k, 3), at least 0, under broadcast limits."""
     bound = np.zeros(np.broadcast(latency, interruption).shape)
     for constant, per_latency, per_interruption in cuts:
-        bound = np.maximum(bound, constant - per_latency * latency - per_interruption * interruption)
+        bound = np.maximum(
+            bound, constant - per_latency * latency - per_interruption * interruption
+        )
     return bound
 
 
@@ -32,12 +34,19 @@ def staircase(cuts: np.ndarray, low: np.ndarray, high: np.ndarray, lines: int) -
     low, high : ndarray of int, shape (2,)
         Ranges of latency and of interruption: no plan has less than `low`; what has more than `high` is met by a last cell.
     """
-    axes = [np.unique(np.linspace(low[a], max(high[a], low[a]), _FINE).astype(np.int64)) for a in range(2)]
+    axes = [
+        np.unique(np.linspace(low[a], max(high[a], low[a]), _FINE).astype(np.int64))
+        for a in range(2)
+    ]
     surface = least_cost(cuts, axes[0][:, None], axes[1][None, :])
     if len(axes[0]) == 1 or len(axes[1]) == 1:
         lines *= 4  # one direction only: more lines cost little
-    ends = [np.append(_lines(axes[a], surface if a == 0 else surface.T, lines), 2**52) for a in range(2)]
-    begin = [np.concatenate((end[:1], end[:-1] + 1)) for end in ends]  # the first cell is the first line itself
+    ends = [
+        np.append(_lines(axes[a], surface if a == 0 else surface.T, lines), 2**52) for a in range(2)
+    ]
+    begin = [
+        np.concatenate((end[:1], end[:-1] + 1)) for end in ends
+    ]  # the first cell is the first line itself
     cost = np.ceil(least_cost(cuts, ends[0][:, None], ends[1][None, :]) * (1 - 1e-9) - 1e-6)
     corners = np.stack(np.broadcast_arrays(begin[0][:, None], cost, begin[1][None, :]), axis=-1)
     return minimal(corners.reshape(-1, 3)).astype(np.int64)

@@ -17,7 +17,13 @@ _NONE = -(2**40)
 
 
 def common_starts(
-    counts: np.ndarray, demands: np.ndarray, durations: np.ndarray, capacity: np.ndarray, window: np.ndarray, horizon: int, nodes: int = 20_000
+    counts: np.ndarray,
+    demands: np.ndarray,
+    durations: np.ndarray,
+    capacity: np.ndarray,
+    window: np.ndarray,
+    horizon: int,
+    nodes: int = 20_000,
 ) -> tuple[int, np.ndarray]:
     """Search for common starts.
 
@@ -35,7 +41,13 @@ def common_starts(
         1 and starts; 0 where there are none; -1 where `nodes` were not enough.
     """
     return _search(
-        np.ascontiguousarray(counts), np.ascontiguousarray(demands), durations, np.ascontiguousarray(capacity), np.asarray(window), horizon, nodes
+        np.ascontiguousarray(counts),
+        np.ascontiguousarray(demands),
+        durations,
+        np.ascontiguousarray(capacity),
+        np.asarray(window),
+        horizon,
+        nodes,
     )
 
 
@@ -63,7 +75,10 @@ def _search(counts, demands, durations, capacity, window, horizon, nodes):
             option[depth] = -1
             depth -= 1
             continue
-        first, second = members[depth, option[depth] // size[depth]], members[depth, option[depth] % size[depth]]
+        first, second = (
+            members[depth, option[depth] // size[depth]],
+            members[depth, option[depth] % size[depth]],
+        )
         option[depth] += 1
         if first == second:
             continue
@@ -137,7 +152,7 @@ def _overload(counts, demands, durations, capacity, starts, members):
                 less = load - counts[b, chosen[q]] * demands[chosen[q]]
                 if less[0] > capacity[b, 0] or less[1] > capacity[b, 1]:
                     load = less
-                    chosen[q:size - 1] = chosen[q + 1:size].copy()
+                    chosen[q : size - 1] = chosen[q + 1 : size].copy()
                     size -= 1
                 else:
                     q += 1

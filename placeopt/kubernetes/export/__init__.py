@@ -27,7 +27,14 @@ FORMATS = {
 }
 
 
-def export(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None, *, form: str | None = None, namespace: str = "default") -> str:
+def export(
+    problem: Problem,
+    plan: Mapping[str, Any],
+    origin: Origin | None = None,
+    *,
+    form: str | None = None,
+    namespace: str = "default",
+) -> str:
     """Return a plan as text to apply.
 
     Parameters
@@ -53,7 +60,10 @@ def export(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = No
     broken = problem.evaluate(plan).violations
     if broken:
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        raise DocumentError(f"the plan breaks the instance: {broken[0].message}{more}", remedy="export a point that the referee accepts")
+        raise DocumentError(
+            f"the plan breaks the instance: {broken[0].message}{more}",
+            remedy="export a point that the referee accepts",
+        )
     if origin is not None:
         origin.check(problem)
     if form == "karmada":
@@ -65,18 +75,24 @@ def export(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = No
     if form == "json":
         return _layout(steps.document(problem, plan, origin))
     if origin is None:
-        raise UsageError("commands need the names of the cluster: give --origin, which `placeopt import kubernetes` writes, or ask for json")
+        raise UsageError(
+            "commands need the names of the cluster: give --origin, which `placeopt import kubernetes` writes, or ask for json"
+        )
     return shell.script(problem, plan, origin)
 
 
 def _form(problem: Problem, form: str | None) -> str:
     legal = FORMATS.get(problem.problem, ())
     if not legal:
-        raise UnsupportedError(f"plans of {problem.problem} are not Kubernetes objects; `placeopt report` and `placeopt pick` show them")
+        raise UnsupportedError(
+            f"plans of {problem.problem} are not Kubernetes objects; `placeopt report` and `placeopt pick` show them"
+        )
     if form is None:
         return legal[0]
     if form not in legal:
-        raise UnsupportedError(f"a {problem.problem} plan cannot become {form!r}; legal: {', '.join(legal)}")
+        raise UnsupportedError(
+            f"a {problem.problem} plan cannot become {form!r}; legal: {', '.join(legal)}"
+        )
     return form
 
 

@@ -16,14 +16,26 @@ if TYPE_CHECKING:
     from placeopt.kubernetes.origin import Origin
     from placeopt.problems.base import Problem
 
-_VERSIONS = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "ReplicaSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1"}
+_VERSIONS = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "Job": "batch/v1",
+    "CronJob": "batch/v1",
+}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 #: (namespace, kind, name) of a workload.
 Workload = tuple[str, str, str]
 
 
-def policies(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None, *, namespace: str = "default") -> list[dict[str, Any]]:
+def policies(
+    problem: Problem,
+    plan: Mapping[str, Any],
+    origin: Origin | None = None,
+    *,
+    namespace: str = "default",
+) -> list[dict[str, Any]]:
     """Return one PropagationPolicy for every workload that the plan places.
 
     Parameters
@@ -41,7 +53,11 @@ def policies(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = 
     UnsupportedError
         A kind of workload that has no replicas to place.
     """
-    shares = _edge_cloud(plan, origin, namespace) if problem.problem == "edge-cloud" else _multi_cluster(problem, plan, origin, namespace)
+    shares = (
+        _edge_cloud(plan, origin, namespace)
+        if problem.problem == "edge-cloud"
+        else _multi_cluster(problem, plan, origin, namespace)
+    )
     return [_policy(workload, counts) for workload, counts in shares.items() if counts]
 
 
@@ -49,29 +65,45 @@ def to_yaml(documents: Iterable[Mapping[str, Any]]) -> str:
     """Return YAML, one document after another."""
     import yaml
 
-    return yaml.safe_dump_all(list(documents), sort_keys=False, explicit_start=True, allow_unicode=True).rstrip("\n")
+    return yaml.safe_dump_all(
+        list(documents), sort_keys=False, explicit_start=True, allow_unicode=True
+    ).rstrip("\n")
 
 
-def _edge_cloud(plan: Mapping[str, Any], origin: Origin | None, namespace: str) -> dict[Workload, Counter[str]]:
+def _edge_cloud(
+    plan: Mapping[str, Any], origin: Origin | None, namespace: str
+) -> dict[Workload, Counter[str]]:
     found: dict[Workload, Counter[str]] = {}
     named = Counter(name for row in plan["placement"].values() for name in row)
     for application, row in plan["placement"].items():
         for name, node in row.items():
             if origin is None:
-                workload = (namespace, "Deployment", name if named[name] == 1 else f"{application}-{name}")
+                workload = (
+                    namespace,
+                    "Deployment",
+                    name if named[name] == 1 else f"{application}-{name}",
+                )
             else:
                 workload = _workload(origin, name, application)
             found.setdefault(workload, Counter())[node] += 1
     return found
 
 
-def _multi_cluster(problem: Any, plan: Mapping[str, Any], origin: Origin | None, namespace: str) -> dict[Workload, Counter[str]]:
+def _multi_cluster(
+    problem: Any, plan: Mapping[str, Any], origin: Origin | None, namespace: str
+) -> dict[Workload, Counter[str]]:
     found: dict[Workload, Counter[str]] = {}
     named = Counter(request.deployment for request in problem.requests)
     for k, (request, decision) in enumerate(zip(problem.requests, plan["decisions"], strict=True)):
         name = request.deployment if named[request.deployment] == 1 else f"{request.deployment}-{k}"
-        workload = (namespace, "Deployment", name) if origin is None else _workload(origin, request.deployment, None)
-        found.setdefault(workload, Counter()).update({cluster: n for cluster, n in decision.items() if n})
+        workload = (
+            (namespace, "Deployment", name)
+            if origin is None
+            else _workload(origin, request.deployment, None)
+        )
+        found.setdefault(workload, Counter()).update(
+            {cluster: n for cluster, n in decision.items() if n}
+        )
     return found
 
 
@@ -83,19 +115,28 @@ def _workload(origin: Origin, name: str, application: str | None) -> Workload:
 def _policy(workload: Workload, counts: Counter[str]) -> dict[str, Any]:
     namespace, kind, name = workload
     if kind not in _VERSIONS:
-        raise UnsupportedError(f"{kind} {name!r} has no replicas to divide among clusters; legal: {', '.join(_VERSIONS)}")
+        raise UnsupportedError(
+            f"{kind} {name!r} has no replicas to divide among clusters; legal: {', '.join(_VERSIONS)}"
+        )
     for word in (namespace, name, *counts):
         if not _NAME.fullmatch(word):
             remedy = "use small letters, digits and dashes, at most 63"
-            raise DocumentError(f"{word[:80]!r} is not a name that Kubernetes allows", remedy=remedy)
+            raise DocumentError(
+                f"{word[:80]!r} is not a name that Kubernetes allows", remedy=remedy
+            )
     clusters = sorted(counts)
-    weights = [{"targetCluster": {"clusterNames": [cluster]}, "weight": counts[cluster]} for cluster in clusters]
+    weights = [
+        {"targetCluster": {"clusterNames": [cluster]}, "weight": counts[cluster]}
+        for cluster in clusters
+    ]
     return {
         "apiVersion": "policy.karmada.io/v1alpha1",
         "kind": "PropagationPolicy",
         "metadata": {"name": f"{name}-{kind.lower()}"[:63].rstrip("-"), "namespace": namespace},
         "spec": {
-            "resourceSelectors": [{"apiVersion": _VERSIONS[kind], "kind": kind, "namespace": namespace, "name": name}],
+            "resourceSelectors": [
+                {"apiVersion": _VERSIONS[kind], "kind": kind, "namespace": namespace, "name": name}
+            ],
             "placement": {
                 "clusterAffinity": {"clusterNames": clusters},
                 "replicaScheduling": {

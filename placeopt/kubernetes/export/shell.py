@@ -115,7 +115,10 @@ _CORDON = "kubectl cordon {node}"
 def setup_lines() -> list[str]:
     """Return the lines that the commands of steps rely on."""
     programs = {"COPY": _COPY, "REBIND": _REBIND, "NEWEST": _NEWEST}
-    return ["WAIT=${WAIT:-300s}", *(f"{name}={shlex.quote(' '.join(text.split()))}" for name, text in programs.items())]
+    return [
+        "WAIT=${WAIT:-300s}",
+        *(f"{name}={shlex.quote(' '.join(text.split()))}" for name, text in programs.items()),
+    ]
 
 
 def _kind(step: Step) -> str:
@@ -134,8 +137,16 @@ def lines(step: Step) -> list[str]:
     """Return the commands of a step as lines of bash, every name quoted."""
     at = step.at
     assert at is not None
-    fields = {"ns": at.namespace, "name": at.name, "old": at.pod or "", "new": at.new_pod or "", "node": step.target or ""}
-    quoted = {key: shlex.quote(text) for key, text in fields.items()} | {"requests": shlex.quote(_json(at.requests))}
+    fields = {
+        "ns": at.namespace,
+        "name": at.name,
+        "old": at.pod or "",
+        "new": at.new_pod or "",
+        "node": step.target or "",
+    }
+    quoted = {key: shlex.quote(text) for key, text in fields.items()} | {
+        "requests": shlex.quote(_json(at.requests))
+    }
     kind = _kind(step)
     found = [_CORDON.format(node=shlex.quote(step.source or ""))] if step.cordon else []
     if kind == "recreate":
@@ -162,13 +173,21 @@ def finish_lines(made: Iterable[Step], origin: Origin) -> list[str]:
 
 def _settle(ns: str, workload: str, made: list[Step], origin: Origin) -> list[str]:
     """Write new sizes into the templates of a Deployment and its ReplicaSet alike: paused meanwhile, so that nothing rolls out."""
-    sizes = {_json(step.at.requests) for step in made if step.at is not None and step.at.new_pod is not None}
+    sizes = {
+        _json(step.at.requests)
+        for step in made
+        if step.at is not None and step.at.new_pod is not None
+    }
     if sizes == {"{}"} or not sizes:
         return []
     at = made[0].at
     assert at is not None
-    if len(sizes) > 1 or len({key for key, _ in _mine(made, origin)}) > len({tuple(s.names.values()) for s in made}):
-        return [f"echo {shlex.quote(f'{at.name}: its pods have sizes that one template cannot say; the template is left as it was')} >&2"]
+    if len(sizes) > 1 or len({key for key, _ in _mine(made, origin)}) > len(
+        {tuple(s.names.values()) for s in made}
+    ):
+        return [
+            f"echo {shlex.quote(f'{at.name}: its pods have sizes that one template cannot say; the template is left as it was')} >&2"
+        ]
     requests = next(step.at.requests for step in made if step.at is not None and step.at.requests)
     found = [
         f'rs=$(kubectl -n {ns} get replicasets -o json | jq -r --arg deployment {workload} "$NEWEST")',
@@ -177,7 +196,9 @@ def _settle(ns: str, workload: str, made: list[Step], origin: Origin) -> list[st
     for what in (f"deployment {workload}", 'replicaset "$rs"'):
         for container, size in requests.items():
             asked = shlex.quote(f"cpu={size['cpu']},memory={size['memory']}")
-            found.append(f"kubectl -n {ns} set resources {what} -c {shlex.quote(container)} --requests={asked}")
+            found.append(
+                f"kubectl -n {ns} set resources {what} -c {shlex.quote(container)} --requests={asked}"
+            )
     return [*found, _pause(ns, workload, False)]
 
 
@@ -199,7 +220,11 @@ def _mine(made: list[Step], origin: Origin) -> list[tuple[str, Item]]:
     at = made[0].at
     assert at is not None
     wanted = (at.namespace, at.kind, at.name)
-    return [(key, item) for key, item in origin.items.items() if (item.namespace, item.kind, item.name) == wanted]
+    return [
+        (key, item)
+        for key, item in origin.items.items()
+        if (item.namespace, item.kind, item.name) == wanted
+    ]
 
 
 def _final_nodes(made: list[Step], origin: Origin) -> set[str]:
@@ -335,9 +360,14 @@ def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
     values = zip(problem.objectives, problem.evaluate(plan).values, strict=True)
     told = [f"# WARNING: {text}\n" for text in warnings(made)]
     empties = [step.source or "" for step in made if step.empties]
-    body = "\n".join(_call(step) for step in made if step.at is not None) or "# The plan has no steps: nothing is to be done."
+    body = (
+        "\n".join(_call(step) for step in made if step.at is not None)
+        or "# The plan has no steps: nothing is to be done."
+    )
     fields = {
-        "title": _comment(f"Plan {identity} of the {problem.problem} instance {problem.name!r}: {len(made)} steps."),
+        "title": _comment(
+            f"Plan {identity} of the {problem.problem} instance {problem.name!r}: {len(made)} steps."
+        ),
         "values": _comment("Referee: " + ", ".join(f"{o.name} {v:g}" for o, v in values) + "."),
         "warnings": "".join(told),
         "file": "steps.sh",
@@ -373,9 +403,19 @@ def _call(step: Step) -> str:
         "move": (at.namespace, at.pod, step.source, at.new_pod, step.target, requests),
         "stop": (at.namespace, at.name, at.pod, step.source),
         "start": (at.namespace, at.name, at.new_pod, step.target, requests),
-        "recreate": (at.namespace, at.name, at.pod or at.new_pod, step.source, step.target, requests),
+        "recreate": (
+            at.namespace,
+            at.name,
+            at.pod or at.new_pod,
+            step.source,
+            step.target,
+            requests,
+        ),
     }[kind]
-    call = " ".join(shlex.quote(text or "") for text in (str(step.number), _comment(step.label), kind, *arguments))
+    call = " ".join(
+        shlex.quote(text or "")
+        for text in (str(step.number), _comment(step.label), kind, *arguments)
+    )
     before = f"cordon {shlex.quote(step.source or '')}\n" if step.cordon else ""
     warning = f"# WARNING {_comment(step.warning)}\n" if step.warning else ""
     return f"{warning}{before}step {call}"

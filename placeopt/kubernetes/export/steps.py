@@ -103,11 +103,19 @@ class Step:
     def label(self) -> str:
         """The step in a phrase."""
         name = "/".join(self.names.values())
-        ends = f"on {self.target}" if self.source in (None, self.target) else f"from {self.source}" + (f" to {self.target}" if self.target else "")
-        return f"{self.action} {name} {ends}" + (f"; {self.source} is empty then" if self.empties else "")
+        ends = (
+            f"on {self.target}"
+            if self.source in (None, self.target)
+            else f"from {self.source}" + (f" to {self.target}" if self.target else "")
+        )
+        return f"{self.action} {name} {ends}" + (
+            f"; {self.source} is empty then" if self.empties else ""
+        )
 
 
-def steps(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None, *, partly: bool = False) -> list[Step]:
+def steps(
+    problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None, *, partly: bool = False
+) -> list[Step]:
     """Return the steps of a plan; `partly` leaves out what a step acts on where no command can make it, instead of raising.
 
     Raises
@@ -125,7 +133,9 @@ def steps(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = Non
         return _rolling(problem, plan, names)
     if isinstance(problem, Rescheduling):
         return _rescheduling(problem, plan, names)
-    raise UnsupportedError(f"a {problem.problem} plan has no steps; legal: rolling-update, rescheduling")
+    raise UnsupportedError(
+        f"a {problem.problem} plan has no steps; legal: rolling-update, rescheduling"
+    )
 
 
 def plan_id(problem: Problem, plan: Mapping[str, Any]) -> str:
@@ -145,17 +155,36 @@ def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> li
     found = []
     for k, (m, n) in enumerate(moves):
         source = where[m]
-        action = "stop" if n < 0 else "start" if source < 0 else "hop" if last[m] != k else "restart" if n == source else "move"
+        action = (
+            "stop"
+            if n < 0
+            else "start"
+            if source < 0
+            else "hop"
+            if last[m] != k
+            else "restart"
+            if n == source
+            else "move"
+        )
         hosted[source] -= 1
         hosted[n] += 1
         ends = source >= 0 and source not in kept and arrives.get(source, -1) < k
         cordon = ends and source not in cordoned
         cordoned |= {source} if cordon else set()
         application, name = a.names[m]
-        at = pods.at(k + 1, name, application, action, problem.nodes[n].name if n >= 0 else None, _resized(problem, m))
+        at = pods.at(
+            k + 1,
+            name,
+            application,
+            action,
+            problem.nodes[n].name if n >= 0 else None,
+            _resized(problem, m),
+        )
         before, after = (None if x < 0 else problem.nodes[x].name for x in (source, n))
         names = {"application": application, "microservice": name}
-        found.append(Step(k + 1, action, names, before, after, ends and hosted[source] == 0, cordon, at))
+        found.append(
+            Step(k + 1, action, names, before, after, ends and hosted[source] == 0, cordon, at)
+        )
         where[m] = n
     return found
 
@@ -181,9 +210,24 @@ def _rescheduling(problem: Rescheduling, plan: Mapping[str, Any], pods: _Pods) -
         ends = u not in kept and arrives.get(u, -1) < k
         cordon = ends and u not in cordoned
         cordoned |= {u} if cordon else set()
-        name, source, target = problem.services[i].name, problem.nodes[u].name, problem.nodes[v].name
+        name, source, target = (
+            problem.services[i].name,
+            problem.nodes[u].name,
+            problem.nodes[v].name,
+        )
         at = pods.replica(k + 1, name, source, target)
-        found.append(Step(k + 1, "restart" if u == v else "move", {"service": name}, source, target, ends and hosted[u] == 0, cordon, at))
+        found.append(
+            Step(
+                k + 1,
+                "restart" if u == v else "move",
+                {"service": name},
+                source,
+                target,
+                ends and hosted[u] == 0,
+                cordon,
+                at,
+            )
+        )
     return found
 
 
@@ -195,7 +239,15 @@ class _Pods:
         self.now: dict[str, str | None] = {}
         self.replicas: dict[str, list[tuple[str | None, str | None]]] = {}
 
-    def at(self, number: int, name: str, application: str, action: str, node: str | None, size: tuple[int, int] | None) -> Target | None:
+    def at(
+        self,
+        number: int,
+        name: str,
+        application: str,
+        action: str,
+        node: str | None,
+        size: tuple[int, int] | None,
+    ) -> Target | None:
         """Return what a rolling-update step acts on, and remember its new pod."""
         if self.origin is None:
             return None
@@ -207,7 +259,14 @@ class _Pods:
             return None
 
     def _at(
-        self, origin: Origin, number: int, name: str, application: str, action: str, node: str | None, size: tuple[int, int] | None
+        self,
+        origin: Origin,
+        number: int,
+        name: str,
+        application: str,
+        action: str,
+        node: str | None,
+        size: tuple[int, int] | None,
     ) -> Target | None:
         item = origin.item(name, application)
         if item.kind == _MADE_UP:
@@ -215,11 +274,20 @@ class _Pods:
         known = f"{application}/{name}"
         pod = self.now.get(known, item.pod)
         if known not in self.now and pod is None:
-            raise UnsupportedError(f"{known!r} is not running: commands move running pods; import from `kubectl get nodes,pods`")
+            raise UnsupportedError(
+                f"{known!r} is not running: commands move running pods; import from `kubectl get nodes,pods`"
+            )
         self._check(item, pod, node)
         new = None if action == "stop" else self._new_name(item, pod or item.pod, number)
         self.now[known] = new
-        return Target(item.namespace, item.kind, item.name, pod, new, _requests(item, size) if size and new else {})
+        return Target(
+            item.namespace,
+            item.kind,
+            item.name,
+            pod,
+            new,
+            _requests(item, size) if size and new else {},
+        )
 
     def replica(self, number: int, service: str, source: str, target: str) -> Target | None:
         """Return what a rescheduling step acts on: the first replica of the service on the node `source`."""
@@ -232,12 +300,18 @@ class _Pods:
                 raise
             return None
 
-    def _replica(self, origin: Origin, number: int, service: str, source: str, target: str) -> Target:
+    def _replica(
+        self, origin: Origin, number: int, service: str, source: str, target: str
+    ) -> Target:
         item = origin.item(service)
         mine = self.replicas.setdefault(service, [(r.pod, r.node) for r in item.replicas])
-        k = next((k for k, (pod, node) in enumerate(mine) if node == source and pod is not None), None)
+        k = next(
+            (k for k, (pod, node) in enumerate(mine) if node == source and pod is not None), None
+        )
         if k is None:
-            raise UnsupportedError(f"no running pod of {service!r} on {source!r} is on file; import from `kubectl get nodes,pods`")
+            raise UnsupportedError(
+                f"no running pod of {service!r} on {source!r} is on file; import from `kubectl get nodes,pods`"
+            )
         pod = mine[k][0]
         self._check(item, pod, target)
         new = self._new_name(item, pod, number)
@@ -252,22 +326,40 @@ class _Pods:
 
     def _check(self, item: Item, pod: str | None, node: str | None) -> None:
         if item.kind not in MOVABLE:
-            raise UnsupportedError(f"{item.kind} {item.name!r} cannot be moved pod by pod; legal: {', '.join(MOVABLE)}. Pin it in the instance")
+            raise UnsupportedError(
+                f"{item.kind} {item.name!r} cannot be moved pod by pod; legal: {', '.join(MOVABLE)}. Pin it in the instance"
+            )
         for name in (item.namespace, item.name, pod, node):
             if name is not None and not _NAME.fullmatch(name):
-                raise DocumentError(f"{name[:80]!r} is not a name that Kubernetes allows", path="items", remedy="import again")
-        if self.origin is not None and node is not None and node in self.origin.nodes and self.origin.nodes[node].virtual:
-            raise UnsupportedError(f"node {node!r} was made up by the importer: nothing can run there")
+                raise DocumentError(
+                    f"{name[:80]!r} is not a name that Kubernetes allows",
+                    path="items",
+                    remedy="import again",
+                )
+        if (
+            self.origin is not None
+            and node is not None
+            and node in self.origin.nodes
+            and self.origin.nodes[node].virtual
+        ):
+            raise UnsupportedError(
+                f"node {node!r} was made up by the importer: nothing can run there"
+            )
 
 
 def _requests(item: Item, size: tuple[int, int]) -> dict[str, dict[str, str]]:
     """Share the new size of a pod among its containers, as they share the size it has now."""
     containers = item.containers
     if not containers:
-        raise UnsupportedError(f"{item.kind} {item.name!r} gets a new size, but its containers are not on file; import again")
+        raise UnsupportedError(
+            f"{item.kind} {item.name!r} gets a new size, but its containers are not on file; import again"
+        )
     cpu = _shares(size[0], [c.cpu_millicores or 0 for c in containers])
     memory = _shares(size[1], [c.memory_bytes or 0 for c in containers])
-    return {c.name: {"cpu": f"{m}m", "memory": f"{b}Mi"} for c, m, b in zip(containers, cpu, memory, strict=True)}
+    return {
+        c.name: {"cpu": f"{m}m", "memory": f"{b}Mi"}
+        for c, m, b in zip(containers, cpu, memory, strict=True)
+    }
 
 
 def _shares(total: int, parts: list[int]) -> list[int]:
@@ -330,7 +422,9 @@ class StepsDocument(Record):
     finish: list[str] = Field(default_factory=list)
 
 
-def document(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None) -> dict[str, Any]:
+def document(
+    problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None
+) -> dict[str, Any]:
     """Return the steps of a plan as a JSON document; `replay` turns it back into the plan.
 
     ``setup``, the ``commands`` of the steps in order, and ``finish`` are lines for one bash shell.
@@ -338,10 +432,16 @@ def document(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = 
     from placeopt.kubernetes.export import shell
 
     made = steps(problem, plan, origin, partly=True)
-    values = dict(zip((o.name for o in problem.objectives), problem.evaluate(plan).values, strict=True))
+    values = dict(
+        zip((o.name for o in problem.objectives), problem.evaluate(plan).values, strict=True)
+    )
     return {
         "format": FORMAT,
-        "instance": {"problem": problem.problem, "name": problem.name, "sha256": problem.instance_name.sha256},
+        "instance": {
+            "problem": problem.problem,
+            "name": problem.name,
+            "sha256": problem.instance_name.sha256,
+        },
         "plan_id": plan_id(problem, plan),
         "values": values,
         "warnings": [*warnings(made), *([] if origin is None else _without_commands(made))],
@@ -354,12 +454,26 @@ def document(problem: Problem, plan: Mapping[str, Any], origin: Origin | None = 
 def _record(step: Step) -> dict[str, Any]:
     from placeopt.kubernetes.export import shell
 
-    record: dict[str, Any] = {"number": step.number, "action": step.action, **step.names, "from": step.source, "to": step.target}
+    record: dict[str, Any] = {
+        "number": step.number,
+        "action": step.action,
+        **step.names,
+        "from": step.source,
+        "to": step.target,
+    }
     stateful = step.at is not None and step.at.kind == "StatefulSet"
-    record |= {"disruption": step.action == "stop" or stateful, "empties_node": step.empties, "warning": step.warning}
+    record |= {
+        "disruption": step.action == "stop" or stateful,
+        "empties_node": step.empties,
+        "warning": step.warning,
+    }
     if step.at is not None:
         at = step.at
-        record |= {"workload": {"namespace": at.namespace, "kind": at.kind, "name": at.name}, "pod": at.pod, "new_pod": at.new_pod}
+        record |= {
+            "workload": {"namespace": at.namespace, "kind": at.kind, "name": at.name},
+            "pod": at.pod,
+            "new_pod": at.new_pod,
+        }
         record["commands"] = shell.lines(step)
     return record
 
@@ -371,7 +485,10 @@ def warnings(made: list[Step]) -> list[str]:
     stateful = [s.number for s in made if s.at is not None and s.at.kind == "StatefulSet"]
     for numbers, what in (
         (stops, "stop a copy before its successor runs: disruptions"),
-        (stateful, "restart pods of StatefulSets, which cannot run twice: interruptions that the plan's values do not count"),
+        (
+            stateful,
+            "restart pods of StatefulSets, which cannot run twice: interruptions that the plan's values do not count",
+        ),
         (hops, "are hops, to a node that the copy leaves again"),
     ):
         if numbers:
@@ -396,6 +513,11 @@ def replay(text: Any, *, file: str | None = None) -> tuple[dict[str, Any], str]:
     """
     known: StepsDocument = validate(StepsDocument, text, file=file)
     if known.instance.problem == "rolling-update":
-        moves = [{"application": s.application, "microservice": s.microservice, "to": s.to} for s in known.steps]
+        moves = [
+            {"application": s.application, "microservice": s.microservice, "to": s.to}
+            for s in known.steps
+        ]
         return {"steps": moves}, known.instance.sha256
-    return {"moves": [{"service": s.service, "from": s.source, "to": s.to} for s in known.steps]}, known.instance.sha256
+    return {
+        "moves": [{"service": s.service, "from": s.source, "to": s.to} for s in known.steps]
+    }, known.instance.sha256
