@@ -149,6 +149,8 @@ SKIPPED: dict[str, str] = {
     f"{problem}/{name}/epsilon-constraint": "exact: takes minutes, or refuses; tiny is recorded"
     for problem, shipped in SHIPPED.items()
     for name in (shipped, "small")
+} | {
+    "multi-cluster/stream-4x100/hindsight": "takes more than a minute; small and tiny are recorded"
 }
 
 
