@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 
 import placeopt
-from placeopt.front import Front, merge
-from placeopt.problems.base import Problem
+from placeopt.core.front import Front, merge
+from placeopt.core.problem import Problem
 
 FOLDER = Path(__file__).parents[1] / "instances"
 #: Points that a file keeps.

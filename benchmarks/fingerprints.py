@@ -58,37 +58,37 @@ EPISODE_STEPS = 500
 
 def method_problems() -> dict[str, tuple[str, ...]]:
     """Return the problems that each method serves, by the method's name."""
-    from placeopt.registry import METHODS
+    from placeopt.registry import methods
 
-    return {name: method.problems for name, method in METHODS.items()}
+    return {name: method.problems for name, method in methods().items()}
 
 
 def certified_problems() -> tuple[str, ...]:
     """Return the problems for which ``solve(certify=True)`` is legal."""
-    from placeopt.registry import CERTIFIERS
+    from placeopt.registry import specs
 
-    return tuple(CERTIFIERS)
+    return tuple(kind for kind, spec in specs().items() if spec.has("certify"))
 
 
 def modelled_problems() -> tuple[str, ...]:
     """Return the problems that have a Pyomo model."""
-    from placeopt.registry import MODELLED
+    from placeopt.registry import specs
 
-    return MODELLED
+    return tuple(kind for kind, spec in specs().items() if spec.has("model"))
 
 
 def problem_class(problem: str) -> Any:
     """Return the class of a problem, which has ``generate(seed, **sizes)``."""
-    from placeopt.problems import kind_class
+    from placeopt import registry
 
-    return kind_class(problem)
+    return registry.problem_class(problem)
 
 
 def build_encoder(instance: Any) -> Any:
     """Return the encoder of an instance."""
-    from placeopt import encoders
+    from placeopt.core import interfaces
 
-    return encoders.build(instance)
+    return interfaces.build_encoder(instance)
 
 
 def build_model(instance: Any) -> Any:

@@ -15,14 +15,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from placeopt.documents import write_json
-from placeopt.problems import from_document
-from placeopt.problems.aws import generate
-from placeopt.problems.edge_cloud_instances import TOPOLOGIES
-from placeopt.problems.edge_cloud_instances import generate as generate_edge_cloud
-from placeopt.problems.multi_cluster_instances import generate as generate_multi_cluster
-from placeopt.problems.rescheduling_instances import generate as generate_rescheduling
-from placeopt.problems.rolling_update_instances import generate as generate_rolling_update
+from placeopt.core.documents import write_json
+from placeopt.edge_cloud.generator import TOPOLOGIES
+from placeopt.edge_cloud.generator import generate as generate_edge_cloud
+from placeopt.multi_cluster.generator import generate as generate_multi_cluster
+from placeopt.registry import from_document
+from placeopt.rescheduling.generator import generate as generate_rescheduling
+from placeopt.rolling_update.generator import generate as generate_rolling_update
+from placeopt.temporal.generator import generate
 
 SEED = 2024
 

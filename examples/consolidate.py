@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import placeopt
-from placeopt.documents import write_text
+from placeopt.core.documents import write_text
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps import steps
 from placeopt.kubernetes.gathered import Options

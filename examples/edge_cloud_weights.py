@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import placeopt
-from placeopt.plot.edge_cloud import sweep_figure, use_of_layers
+from placeopt.edge_cloud.drawing import sweep_figure, use_of_layers
 
 INSTANCE = Path(__file__).resolve().parents[1] / "instances" / "edge-cloud" / "basic-50.json"
 WEIGHTS = (0.01, 0.3, 0.6, 0.8, 0.9, 0.99)

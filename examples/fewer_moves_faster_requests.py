@@ -6,8 +6,8 @@ python examples/fewer_moves_faster_requests.py
 from __future__ import annotations
 
 import placeopt
-from placeopt.problems.rescheduling import Rescheduling
-from placeopt.problems.rescheduling_instances import fail
+from placeopt.rescheduling.generator import fail
+from placeopt.rescheduling.instance import Rescheduling
 
 # The testbed of the REACH paper: two cloud and four edge nodes, a chain of four services with three replicas each.
 running = Rescheduling.generate(seed=4, application="chain", replicas=3)

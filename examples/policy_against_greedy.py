@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 import placeopt
-from placeopt.problems.multi_cluster import MultiCluster
+from placeopt.multi_cluster.instance import MultiCluster
 
 POLICY = sys.argv[1] if len(sys.argv) > 1 else "multi-cluster-fixed-rate5"
 

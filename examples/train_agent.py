@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sys
 
-from placeopt.errors import MissingExtraError
+from placeopt.core.errors import MissingExtraError
 
 try:
     from sb3_contrib import MaskablePPO
 except ImportError:
     raise MissingExtraError("this example", "rl") from None
 
-from placeopt.rl import multi_cluster, policy_file
+from placeopt.multi_cluster import environment as multi_cluster
+from placeopt.rl import policy_file
 from placeopt.rl.deepsets import DeepSetsActorCritic, numpy_arrays
 from placeopt.rl.evaluation import evaluate, greedy, summary
 from placeopt.rl.policy import Policy, Shape

@@ -17,11 +17,11 @@ _MODULE_OF = {
     "load": "api",
     "solve": "api",
     "evaluate": "api",
-    "merge": "front",
-    "Budget": "budget",
-    "Front": "front",
-    "Point": "front",
-    "PlaceoptError": "errors",
+    "merge": "core.front",
+    "Budget": "core.budget",
+    "Front": "core.front",
+    "Point": "core.front",
+    "PlaceoptError": "core.errors",
 }
 
 __all__ = [

@@ -1,258 +1,218 @@
-"""Which methods there are: a name, where it lives, what it supports. Strings only: nothing is imported until it is used."""
+"""Which problems and methods there are: ours by name, others' through entry points.
+
+A distribution adds a problem by the entry point group ``placeopt.problems``, each naming a
+`ProblemSpec`, and a method for all problems by ``placeopt.methods``, each naming a `Method`.
+Nothing is imported until it is used.
+"""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 
-from placeopt.errors import MissingExtraError, UnsupportedError, UsageError, did_you_mean
-from placeopt.front import Front
-from placeopt.problems import KINDS
+from placeopt.core.documents import read_json, what_is
+from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
+from placeopt.core.front import Front
+from placeopt.core.problem import Problem
+from placeopt.core.spec import Method, ProblemSpec, load
 
-#: Problems with an encoder: every vector search serves them.
-ENCODED = ("temporal", "edge-cloud", "rolling-update", "rescheduling", "multi-cluster")
-#: Problems with a Pyomo model whose objectives are linear.
-MODELLED = ("temporal", "edge-cloud", "rolling-update", "rescheduling")
-#: Problems with a sequential face: rollout and the environments serve them.
-SEQUENTIAL = ("temporal", "edge-cloud", "rolling-update", "rescheduling", "multi-cluster")
-#: Problems with greedy policies by weights.
-GREEDY = ("temporal", "edge-cloud", "rescheduling", "multi-cluster")
-#: What `auto` runs where nothing speaks for another.
-AUTO = {
-    "temporal": "moead",
-    "edge-cloud": "lns",
-    "rolling-update": "decomposition",
-    "rescheduling": "block-search",
-    "multi-cluster": "moead",
-}
-#: Up to so many replicas `auto` answers temporal instances exactly.
-FEW_REPLICAS = 10
-#: Who proves bounds for a front: ``function(problem, front, budget) -> Front``.
-CERTIFIERS = {
-    "temporal": "placeopt.exact.temporal:certify",
-    "edge-cloud": "placeopt.exact.edge_cloud:certify",
-    "rolling-update": "placeopt.exact.rolling_update:certify",
-}
+#: Our problem packages.
+PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling")
+
+#: Methods that serve every problem with what they need.
+METHODS = (
+    Method("auto", "placeopt.portfolio:auto", "picks a method by problem and size", "instance"),
+    Method(
+        "ensemble",
+        "placeopt.portfolio:ensemble",
+        "several methods, their fronts merged with provenance",
+        "encoder",
+    ),
+    Method(
+        "epsilon-constraint",
+        "placeopt.exact.epsilon_constraint:run",
+        "exact front of the Pyomo model (small instances)",
+        "model",
+    ),
+    Method(
+        "moead",
+        "placeopt.evolve.moead:run",
+        "MOEA/D with Tchebycheff weights, seeds, an archive and recombined parts, compiled",
+        "encoder",
+    ),
+    Method(
+        "mspso",
+        "placeopt.evolve.mspso:run",
+        "the multi-swarm PSO of the CNSM 2024 paper, array-based",
+        "encoder",
+    ),
+    Method(
+        "nsga2",
+        "placeopt.evolve.nsga:nsga2",
+        "NSGA-II on pymoo with compiled operators, seeds and an archive",
+        "encoder",
+    ),
+    Method(
+        "nsga3",
+        "placeopt.evolve.nsga:nsga3",
+        "NSGA-III on pymoo with compiled operators, seeds and an archive",
+        "encoder",
+    ),
+    Method(
+        "policy",
+        "placeopt.rl.play:run",
+        "a trained policy, one decision after another; needs no torch",
+        "sequence",
+    ),
+    Method(
+        "rollout",
+        "placeopt.rollout.rollout:run",
+        "decision after decision, each judged by a base policy's rest",
+        "sequence",
+    ),
+)
+
+#: What `auto` runs on a problem that does not say: the first of these that serves it.
+FALLBACKS = ("moead", "rollout", "epsilon-constraint")
+
+
+@cache
+def specs() -> dict[str, ProblemSpec]:
+    """Return every problem by its kind: ours first, then those of other distributions."""
+    found = [load(f"placeopt.{name}:SPEC") for name in PACKAGES]
+    found += [point.load() for point in entry_points(group="placeopt.problems")]
+    kinds: dict[str, ProblemSpec] = {}
+    for spec in found:  # of two problems of one kind the first stands: ours
+        kinds.setdefault(spec.kind, spec)
+    return kinds
 
 
 @dataclass(frozen=True)
-class Method:
-    """One way of answering.
+class MethodEntry:
+    """A method under one name, for all the problems that have one of that name.
 
     Attributes
     ----------
-    entry : str
-        ``"module:function"``; ``{row}`` stands for the problem's file name.
-    problems : tuple of str
-        What it supports.
-    summary : str
-        One line for ``placeopt methods``.
-    extra : str or None
-        Optional packages it needs, as in ``placeopt[extra]``.
-    needs : tuple of str
-        Modules that the extra provides.
+    name, summary : str
+    of : dict
+        Kind of problem -> the method that serves it.
     """
 
     name: str
-    entry: str
-    problems: tuple[str, ...]
     summary: str
-    extra: str | None = None
-    needs: tuple[str, ...] = ()
+    of: dict[str, Method] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Kinds of problems that the method serves."""
+        return tuple(self.of)
+
+    @property
+    def extra(self) -> str | None:
+        """Optional packages that the method needs."""
+        return next((method.extra for method in self.of.values()), None)
 
     def load(self, kind: str) -> Callable[..., Front]:
-        """Return the function ``run(problem, objectives, budget, seed, start=None, **params)`` for a problem.
+        """Return the method's function, a `placeopt.core.interfaces.Run`, for a kind of problem.
 
         Raises
         ------
         UnsupportedError
             The method does not support the problem, or an extra is missing.
         """
-        if kind not in self.problems:
-            others = [m.name for m in METHODS.values() if kind in m.problems]
+        if kind not in self.of:
+            others = [entry.name for entry in methods().values() if kind in entry.of]
             raise UnsupportedError(
-                f"method {self.name!r} does not support {kind}; methods that do: {', '.join(others)}"
+                f"method {self.name!r} does not support {kind}; methods that do: "
+                + ", ".join(others)
             )
-        if self.extra and not all(importlib.util.find_spec(module) for module in self.needs):
-            raise MissingExtraError(f"method {self.name!r}", self.extra)
-        module, _, function = self.entry.format(row=KINDS[kind][0]).partition(":")
-        return getattr(importlib.import_module(module), function)
+        run: Callable[..., Front] = self.of[kind].load()
+        return run
 
 
-METHODS = {
-    m.name: m
-    for m in (
-        Method("auto", "placeopt.api:run_auto", tuple(KINDS), "picks a method by problem and size"),
-        Method(
-            "block-search",
-            "placeopt.heuristics.{row}:block_search",
-            ("rescheduling",),
-            "blocks of services across the continuum, then descent",
-        ),
-        Method(
-            "binpack",
-            "placeopt.heuristics.{row}:binpack",
-            ("multi-cluster",),
-            "all replicas where most cpu is in use",
-        ),
-        Method(
-            "bin-plans",
-            "placeopt.exact.{row}:bin_plans",
-            ("temporal",),
-            "exact front by what can share a machine (to 10 requests)",
-        ),
-        Method(
-            "bound",
-            "placeopt.exact.{row}:bound",
-            ("temporal", "edge-cloud"),
-            "proven lower bounds, and plans built at their prices",
-        ),
-        Method(
-            "cloud-first",
-            "placeopt.heuristics.{row}:cloud_first",
-            ("rescheduling",),
-            "every replica anew where it runs fastest",
-        ),
-        Method(
-            "cpu-greedy",
-            "placeopt.heuristics.{row}:cpu_greedy",
-            ("multi-cluster",),
-            "all replicas where least cpu is in use",
-        ),
-        Method(
-            "decomposition",
-            "placeopt.exact.{row}:decomposition",
-            ("rolling-update",),
-            "packing, then order, with proofs; exact where small",
-        ),
-        Method(
-            "ensemble",
-            "placeopt.api:run_ensemble",
-            ENCODED,
-            "several methods, their fronts merged with provenance",
-        ),
-        Method(
-            "epsilon-constraint",
-            "placeopt.exact.epsilon_constraint:run",
-            MODELLED,
-            "exact front of the Pyomo model (small instances)",
-        ),
-        Method(
-            "greedy",
-            "placeopt.heuristics.{row}:greedy",
-            GREEDY,
-            "by weights, or move by move: milliseconds",
-        ),
-        Method(
-            "hindsight",
-            "placeopt.exact.{row}:hindsight",
-            ("multi-cluster",),
-            "what one who knew the trace could earn; proven where small",
-        ),
-        Method(
-            "karmada-greedy",
-            "placeopt.heuristics.{row}:karmada_greedy",
-            ("multi-cluster",),
-            "all replicas where the most would fit: Karmada",
-        ),
-        Method(
-            "kubernetes",
-            "placeopt.heuristics.{row}:kubernetes",
-            ("rescheduling",),
-            "every replica anew on the node least in use",
-        ),
-        Method(
-            "latency-greedy",
-            "placeopt.heuristics.{row}:latency_greedy",
-            ("rescheduling", "multi-cluster"),
-            "where latency is least, or allowed",
-        ),
-        Method(
-            "lns",
-            "placeopt.heuristics.{row}:lns",
-            ("edge-cloud",),
-            "large neighbourhood search under prices, with bounds: compiled",
-        ),
-        Method(
-            "moead",
-            "placeopt.evolve.moead:run",
-            ENCODED,
-            "MOEA/D with Tchebycheff weights, seeds, an archive and recombined parts, compiled",
-        ),
-        Method(
-            "mspso",
-            "placeopt.evolve.mspso:run",
-            ENCODED,
-            "the multi-swarm PSO of the CNSM 2024 paper, array-based",
-        ),
-        Method(
-            "myopic",
-            "placeopt.heuristics.{row}:myopic",
-            ("multi-cluster",),
-            "the highest reward now, request after request, by weights",
-        ),
-        Method(
-            "nsga2",
-            "placeopt.evolve.nsga:nsga2",
-            ENCODED,
-            "NSGA-II on pymoo with compiled operators, seeds and an archive",
-        ),
-        Method(
-            "nsga3",
-            "placeopt.evolve.nsga:nsga3",
-            ENCODED,
-            "NSGA-III on pymoo with compiled operators, seeds and an archive",
-        ),
-        Method(
-            "policy",
-            "placeopt.rl.play:run",
-            SEQUENTIAL,
-            "a trained policy, one decision after another; needs no torch",
-        ),
-        Method(
-            "price-guided",
-            "placeopt.heuristics.{row}:price_guided",
-            ("edge-cloud",),
-            "built under Lagrangian prices, with bounds",
-        ),
-        Method(
-            "recreate",
-            "placeopt.heuristics.{row}:recreate",
-            ("rolling-update",),
-            "stop all, then start all where Kubernetes would",
-        ),
-        Method(
-            "repack",
-            "placeopt.heuristics.{row}:repack",
-            ("rolling-update",),
-            "close nodes, repair by shifts and swaps, order the moves",
-        ),
-        Method(
-            "rollout",
-            "placeopt.heuristics.rollout:run",
-            SEQUENTIAL,
-            "decision after decision, each judged by a base policy's rest",
-        ),
-        Method(
-            "rolling-update",
-            "placeopt.heuristics.{row}:rolling_update",
-            ("rolling-update",),
-            "replace each in turn where Kubernetes would",
-        ),
-        Method(
-            "two-phase",
-            "placeopt.heuristics.{row}:two_phase",
-            ("rolling-update",),
-            "the re-orchestration paper's allocation and ordering",
-        ),
-    )
-}
+@cache
+def methods() -> dict[str, MethodEntry]:
+    """Return every method by its name, in alphabetical order."""
+    generic = [*METHODS, *(point.load() for point in entry_points(group="placeopt.methods"))]
+    found: dict[str, MethodEntry] = {}
+    for kind, spec in specs().items():
+        served = [m for m in generic if m.needs is None or spec.has(m.needs)]
+        for method in (*served, *spec.methods):
+            entry = found.setdefault(method.name, MethodEntry(method.name, method.summary))
+            entry.of[kind] = method
+    return dict(sorted(found.items()))
 
 
-def method(name: str) -> Method:
+def spec_of(kind: str) -> ProblemSpec:
+    """Return what the problem called `kind` declares.
+
+    Raises
+    ------
+    UsageError
+        There is no such problem.
+    """
+    if kind not in specs():
+        raise UsageError(f"unknown problem {kind!r}; {did_you_mean(kind, specs())}")
+    return specs()[kind]
+
+
+def problem_class(kind: str) -> type[Problem]:
+    """Return the class of the problem called `kind`.
+
+    Raises
+    ------
+    UsageError
+        There is no such problem.
+    """
+    found: type[Problem] = spec_of(kind).load("instance")
+    return found
+
+
+def read(path: str | os.PathLike[str]) -> Problem:
+    """Read an instance file; its ``"problem"`` picks the class.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the JSON path, the value and what is legal.
+    """
+    document = read_json(path)
+    try:
+        return from_document(document)
+    except DocumentError as error:
+        raise error.in_file(str(path)) from None
+
+
+def from_document(document: Any) -> Problem:
+    """Return the problem that a JSON document describes."""
+    legal = specs()
+    if not isinstance(document, dict):
+        raise DocumentError(
+            f"an instance is a JSON object, not {type(document).__name__}",
+            remedy='start with {"problem": ...}',
+        )
+    kind = document.get("problem")
+    if kind is None and (what := what_is(document)) is not None:
+        raise DocumentError(
+            f"this is {what}, not an instance", remedy='an instance starts with {"problem": ...}'
+        )
+    if kind is None:
+        raise DocumentError(
+            "this field is missing", path="problem", remedy="legal: " + ", ".join(legal)
+        )
+    if not isinstance(kind, str) or kind not in legal:
+        shown = str(kind)[:60]
+        raise DocumentError(
+            f"unknown problem {shown!r}", path="problem", remedy=did_you_mean(shown, legal)
+        )
+    return problem_class(kind).from_document(document)
+
+
+def method(name: str) -> MethodEntry:
     """Return the method called `name`.
 
     Raises
@@ -260,23 +220,23 @@ def method(name: str) -> Method:
     UsageError
         There is none; the message suggests the nearest.
     """
-    if name not in METHODS:
-        raise UsageError(f"unknown method {name!r}; {did_you_mean(name, METHODS)}")
-    return METHODS[name]
+    if name not in methods():
+        raise UsageError(f"unknown method {name!r}; {did_you_mean(name, methods())}")
+    return methods()[name]
 
 
-def auto(problem: Any) -> str:
-    """Return the method that `auto` runs on a problem: the exact one where it is over in seconds."""
-    temporal = problem.problem == "temporal"
-    if (
-        temporal
-        and sum(r.replicas for r in problem.requests) <= FEW_REPLICAS
-        and all(o.max_instances is None for o in problem.offers)
-    ):
-        return "bin-plans"
-    return AUTO.get(problem.problem) or next(
-        m.name for m in METHODS.values() if m.name != "auto" and problem.problem in m.problems
-    )
+def auto(problem: Problem) -> str:
+    """Return the method that ``auto`` runs on a problem."""
+    chosen = problem.spec.auto
+    if chosen is not None and ":" in chosen:
+        chosen = load(chosen)(problem)
+    if chosen is not None:
+        return chosen
+    names = (*FALLBACKS, *(own.name for own in problem.spec.methods))
+    serving = [name for name in names if problem.spec.kind in method(name).of]
+    if not serving:
+        raise UnsupportedError(f"no method serves {problem.spec.kind}")
+    return serving[0]
 
 
 def certifier(kind: str) -> Callable[..., Front]:
@@ -287,9 +247,12 @@ def certifier(kind: str) -> Callable[..., Front]:
     UnsupportedError
         No bound is known for the problem.
     """
-    if kind not in CERTIFIERS:
+    spec = spec_of(kind)
+    if not spec.has("certify"):
+        having = [other.kind for other in specs().values() if other.has("certify")]
         raise UnsupportedError(
-            f"no lower bounds are implemented for {kind}; problems that have them: {', '.join(CERTIFIERS)}"
+            f"no lower bounds are implemented for {kind}; problems that have them: "
+            + ", ".join(having)
         )
-    module, _, function = CERTIFIERS[kind].partition(":")
-    return getattr(importlib.import_module(module), function)
+    certify: Callable[..., Front] = spec.load("certify")
+    return certify

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 
 from placeopt import cli
-from placeopt.documents import read_json, write_json
-from placeopt.front import Front
-from placeopt.problems import KINDS, from_document
-from placeopt.registry import METHODS
+from placeopt.core.documents import read_json, write_json
+from placeopt.core.front import Front
+from placeopt.registry import from_document, methods, specs
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCES = ROOT / "instances" / "temporal"
@@ -282,7 +281,7 @@ def infeasible(folder: Path) -> Path:
     "method",
     sorted(
         n
-        for n, m in METHODS.items()
+        for n, m in methods().items()
         if "temporal" in m.problems and m.extra is None and n != "policy"
     ),
 )
@@ -422,7 +421,7 @@ def test_a_terminal_shows_progress_with_the_best_values(tmp_path: Path) -> None:
 # -- the other commands ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", specs())
 def test_generated_instances_are_checked(here: Here, tmp_path: Path, kind: str) -> None:
     """`generate` and `check` serve every problem; the same seed gives the same file."""
     one, two = (
@@ -717,7 +716,7 @@ def test_methods_and_schemas(here: Here) -> None:
         "epsilon-constraint",
     } <= listed.keys()
     assert all(name in out for name in listed) and "temporal" in listed["nsga3"]["problems"]
-    for kind in KINDS:
+    for kind in specs():
         assert json.loads(here("schema", kind)[0])["properties"]["problem"]["const"] == kind
         assert json.loads(here("schema", kind, "--plan")[0])["type"] == "object"
     assert "points" in json.loads(here("schema", "front")[0])["properties"]

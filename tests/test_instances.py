@@ -8,11 +8,11 @@ from types import ModuleType
 
 import pytest
 
-from placeopt import problems
-from placeopt.documents import read_json
-from placeopt.front import Front
+from placeopt import registry
+from placeopt.core.documents import read_json
+from placeopt.core.front import Front
 from placeopt.plot import find_instance
-from placeopt.problems.aws import CORRECTIONS
+from placeopt.temporal.generator import CORRECTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = {path: read_json(path) for path in sorted((ROOT / "instances").rglob("*.json"))}
@@ -44,7 +44,7 @@ def test_the_script_writes_them_byte_for_byte(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", INSTANCES, ids=name)
 def test_every_instance_is_valid_and_feasible(path: Path) -> None:
     """It lies in its problem's folder, under its own name, and nothing rules out a plan."""
-    problem = problems.read(path)
+    problem = registry.read(path)
     assert (problem.problem, problem.name) == (path.parent.name, path.stem)
     assert problem.infeasibility() == ()
 
@@ -53,7 +53,7 @@ def test_every_instance_is_valid_and_feasible(path: Path) -> None:
 def test_every_instance_keeps_to_the_exported_schema(path: Path) -> None:
     """The JSON Schema that other programs use accepts it."""
     jsonschema = pytest.importorskip("jsonschema")
-    kind = problems.kind_class(DOCUMENTS[path]["problem"])
+    kind = registry.problem_class(DOCUMENTS[path]["problem"])
     jsonschema.validate(DOCUMENTS[path], kind.model_json_schema(by_alias=True))
 
 
@@ -74,8 +74,8 @@ def test_the_published_prices_and_their_corrected_twin() -> None:
     """The published instance warns of its two impossible prices; the twin differs in these only."""
     folder = ROOT / "instances" / "temporal"
     published, corrected = (
-        problems.read(folder / "aws-50.json"),
-        problems.read(folder / "aws-50-corrected.json"),
+        registry.read(folder / "aws-50.json"),
+        registry.read(folder / "aws-50-corrected.json"),
     )
     assert {w.split(":")[0] for w in published.warnings()} == {
         " ".join(offer) for offer in CORRECTIONS

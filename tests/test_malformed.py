@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from placeopt import cli, problems
-from placeopt.errors import DocumentError
-from placeopt.problems import KINDS, kind_class
+from placeopt import cli, registry
+from placeopt.core.errors import DocumentError
+from placeopt.registry import problem_class, specs
 
 Step = str | int
 Case = tuple[
@@ -27,7 +27,7 @@ Case = tuple[
 
 
 def generated(kind: str) -> dict[str, Any]:
-    return kind_class(kind).generate(1).to_document()
+    return problem_class(kind).generate(1).to_document()
 
 
 def places(value: Any, path: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Any]]:
@@ -96,7 +96,7 @@ def missing_fields(document: Any) -> Iterator[Case]:
     """Every field without which the exported schema refuses the document."""
     jsonschema = pytest.importorskip("jsonschema")
     legal = jsonschema.Draft202012Validator(
-        kind_class(document["problem"]).model_json_schema(by_alias=True)
+        problem_class(document["problem"]).model_json_schema(by_alias=True)
     ).is_valid
     for path, _ in places(document):
         broken = changed(document, path, lambda container, key: container.__delitem__(key))
@@ -189,7 +189,7 @@ def said_of(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("breaker", STRUCTURES, ids=lambda breaker: breaker.__name__)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", specs())
 def test_malformed_documents(
     kind: str,
     breaker: Callable[[Any], Iterator[Case]],
@@ -207,7 +207,7 @@ def test_malformed_documents(
     assert count >= 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", specs())
 def test_spoilt_texts(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever the bytes."""
     for k, (_, text) in enumerate(spoilt_texts(generated(kind))):
@@ -217,7 +217,7 @@ def test_spoilt_texts(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
         path.unlink()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", specs())
 def test_texts_in_place_of_texts_never_crash(kind: str, tmp_path: Path) -> None:
     """A name that nothing has is an error or, where any name will do, legal."""
     document = generated(kind)
@@ -225,7 +225,7 @@ def test_texts_in_place_of_texts_never_crash(kind: str, tmp_path: Path) -> None:
         if isinstance(value, str):
             (tmp_path / "x.json").write_text(json.dumps(changed(document, place, put("nowhere"))))
             try:
-                problems.read(tmp_path / "x.json").infeasibility()
+                registry.read(tmp_path / "x.json").infeasibility()
             except DocumentError as error:
                 assert "nowhere" in str(error) and error.path and error.remedy, error
 
@@ -250,7 +250,7 @@ def test_paths_that_are_no_files(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_there_are_enough() -> None:
     """At least 200 malformed files of every problem."""
-    for kind in KINDS:
+    for kind in specs():
         document = generated(kind)
         assert (
             sum(1 for breaker in STRUCTURES for _ in breaker(document))

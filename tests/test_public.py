@@ -87,7 +87,7 @@ def test_the_command_line_loads_nothing_heavy(code: str) -> None:
 def test_registry_and_problems_load_nothing_heavy() -> None:
     """Looking at what there is loads none of the libraries that the methods need."""
     assert not HEAVY & loaded_by(
-        "import placeopt.registry, placeopt.problems, placeopt.front\nplaceopt.problems.kind_class('temporal')"
+        "import placeopt.registry, placeopt.problems, placeopt.core.front\nplaceopt.problems.problem_class('temporal')"
     )
 
 

@@ -18,10 +18,10 @@ from cnsm2024.peer import PeerProblem
 from machine import facts, table
 
 import placeopt
-from placeopt.encoders import build
-from placeopt.encoders.temporal import TemporalEncoder
-from placeopt.encoders.temporal_published import PublishedEncoder
-from placeopt.problems.temporal import Temporal
+from placeopt.core.interfaces import build_encoder
+from placeopt.temporal.encoder import TemporalEncoder
+from placeopt.temporal.instance import Temporal
+from placeopt.temporal.published_encoding import PublishedEncoder
 
 ROUNDS = 5
 AIM = 70
@@ -51,7 +51,7 @@ def children(problem: Temporal, evaluations: int = 20_000) -> list[np.ndarray]:
 
 def in_a_search(problem: Temporal, batches: list[np.ndarray]) -> float:
     """Return seconds per vector of a new encoder on these batches, what it remembers included."""
-    encoder = build(problem)
+    encoder = build_encoder(problem)
     began = time.process_time()
     for X in batches:
         encoder.evaluate(X)
@@ -70,7 +70,7 @@ def main() -> None:
     peer = PeerProblem(problem)
     solutions = [peer.create_solution() for _ in range(300)]
     encoders = {
-        "legal pools, cheapest bin (ours)": build(problem),
+        "legal pools, cheapest bin (ours)": build_encoder(problem),
         "published next fit, compiled": PublishedEncoder(problem, problem.objectives),
     }
     vectors = {

@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from placeopt.problems import cnsm_csv
-from placeopt.problems.temporal import Temporal
+from placeopt.temporal import cnsm_csv
+from placeopt.temporal.instance import Temporal
 
 #: The reference points in which hypervolume is quoted; the plain form divides by their product.
 WIDE, TIGHT = (190.2, 1484.5, 0.0760), (105.0, 581.0, 0.073)

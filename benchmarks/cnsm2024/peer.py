@@ -25,10 +25,10 @@ from jmetal.util.comparator import DominanceWithConstraintsComparator
 from jmetal.util.solution import get_non_dominated_solutions
 from jmetal.util.termination_criterion import StoppingByEvaluations
 
-from placeopt.front import Front
-from placeopt.problems.judge import Candidate, judged
-from placeopt.problems.temporal import Temporal
-from placeopt.problems.temporal_referee import PRICINGS
+from placeopt.core.front import Front
+from placeopt.core.task import Candidate, judged
+from placeopt.temporal.instance import Temporal
+from placeopt.temporal.referee import PRICINGS
 
 
 @dataclass
@@ -256,7 +256,7 @@ def run(
     objectives: tuple[int, ...] = (0, 1, 2),
 ) -> tuple[Front, float]:
     """Return the peer's front, judged by the referee, and its CPU seconds."""
-    from placeopt.budget import Budget
+    from placeopt.core.budget import Budget
 
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  jMetalPy draws from the global generators

@@ -23,7 +23,7 @@ from cnsm2024.instance import TIGHT, WIDE, paper_instance  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
-from placeopt.front import Front  # noqa: E402
+from placeopt.core.front import Front  # noqa: E402
 
 #: Table V as printed: hypervolume (reference point not given) and sparsity.
 PAPER = {

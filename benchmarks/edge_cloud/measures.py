@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.budget import Budget
-from placeopt.heuristics import edge_cloud as heuristics
-from placeopt.heuristics.edge_cloud_prices import Relaxation
-from placeopt.heuristics.shares import Share
-from placeopt.problems.edge_cloud import EdgeCloud
-from placeopt.problems.edge_cloud_instances import TOPOLOGIES
-from placeopt.sequential.edge_cloud import EdgeCloudSequence
+from placeopt.core.budget import Budget
+from placeopt.core.shares import Share
+from placeopt.core.task import Task
+from placeopt.edge_cloud import heuristics
+from placeopt.edge_cloud.generator import TOPOLOGIES
+from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.local_search.prices import Relaxation
+from placeopt.edge_cloud.sequence import EdgeCloudSequence
 
 #: Weight of the cost in the paper's Table 4: latency first.
 WEIGHT = 0.01
@@ -82,7 +83,7 @@ def sequential(
 def lns(problem: EdgeCloud, seconds: float, weight: float = WEIGHT) -> tuple[float, float]:
     """Return value, and the bound proven along the way, of a search of so many CPU seconds in all."""
     front = heuristics.lns(
-        problem, problem.objectives, CpuBudget(seconds=seconds), 1, weight=weight
+        Task(problem, problem.objectives, CpuBudget(seconds=seconds), 1), weight=weight
     )
     return float((front.values @ [weight, 1 - weight]).min()), max(
         front.runs[0].parameters["weighted_bounds"]
@@ -107,7 +108,7 @@ def best_plan(
 ) -> tuple[float, dict[str, Any]]:
     """Return value and plan of a search of so many CPU seconds."""
     front = heuristics.lns(
-        problem, problem.objectives, CpuBudget(seconds=seconds), 1, weight=weight
+        Task(problem, problem.objectives, CpuBudget(seconds=seconds), 1), weight=weight
     )
     point = min(front.points, key=lambda p: np.dot(p.values, (weight, 1 - weight)))
     return value(problem, point.plan, weight), point.plan

@@ -16,18 +16,20 @@ from pathlib import Path
 
 import numpy as np
 
+from placeopt.core.task import Task
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from edge_cloud import measures as m  # noqa: E402
 from machine import facts, table  # noqa: E402
 
-from placeopt.problems.edge_cloud import EdgeCloud  # noqa: E402
+from placeopt.edge_cloud.instance import EdgeCloud  # noqa: E402
 
 _BUILD = """
 import sys, time, gc
 from placeopt.models import edge_cloud as model
-from placeopt.problems.edge_cloud import EdgeCloud
+from placeopt.edge_cloud.instance import EdgeCloud
 import pyomo.environ as pyo
 applications, forms = int(sys.argv[1]), dict(flows=sys.argv[2], latency=sys.argv[3])
 model.build(EdgeCloud.generate(1, applications=2), **forms)
@@ -44,7 +46,7 @@ _LARGE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from edge_cloud import measures as m
-from placeopt.problems.edge_cloud import EdgeCloud
+from placeopt.edge_cloud.instance import EdgeCloud
 m.warm_up()
 for load in (0.4, 0.8):
     document = EdgeCloud.generate(1, applications=10_000, near=800, far=160, cloud=40, load=load).to_document()
@@ -249,13 +251,13 @@ def large(instances: int) -> list[str]:
 
 def sweep(problem: EdgeCloud) -> None:
     """Draw Figs 3 to 5: the front, the layers and the parts of the cost against w."""
-    from placeopt.heuristics.edge_cloud import price_guided
-    from placeopt.plot.edge_cloud import sweep_figure
+    from placeopt.edge_cloud.drawing import sweep_figure
+    from placeopt.edge_cloud.heuristics import price_guided
 
     plans = []
     for weight in (0.001, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999):
         front = price_guided(
-            problem, problem.objectives, m.Budget(evaluations=120), 1, weight=weight
+            Task(problem, problem.objectives, m.Budget(evaluations=120), 1), weight=weight
         )
         plans.append(
             (weight, min(front.points, key=lambda p, w=weight: np.dot(p.values, (w, 1 - w))).plan)

@@ -18,7 +18,7 @@ from typing import Any
 
 import placeopt
 from placeopt import report
-from placeopt.documents import parse_json, write_text
+from placeopt.core.documents import parse_json, write_text
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps import replay
 from placeopt.kubernetes.gathered import Options

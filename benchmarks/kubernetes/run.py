@@ -24,7 +24,7 @@ from machine import facts, table  # noqa: E402
 from make_cluster import cluster, prices  # noqa: E402
 
 from placeopt import api  # noqa: E402
-from placeopt.problems import read  # noqa: E402
+from placeopt.registry import read  # noqa: E402
 
 LIMIT_SECONDS = 10
 #: placeopt, telling its largest resident set at the end.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from placeopt.rl import multi_cluster
+from placeopt.multi_cluster import environment as multi_cluster
 from placeopt.rl.settings import defaults
 
 HERE = Path(__file__).parent

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.heuristics import multi_cluster_policies as known
-from placeopt.rl import multi_cluster, policy_file
+from placeopt.multi_cluster import environment as multi_cluster
+from placeopt.multi_cluster import policies as known
+from placeopt.rl import policy_file
 from placeopt.rl.evaluation import Chooser, evaluate, greedy, summary
 from placeopt.rl.policy import Policy
 from placeopt.rl.preferences import DRAWN

@@ -24,7 +24,7 @@ class Plain:
 
     Parameters
     ----------
-    stream : `placeopt.problems.multi_cluster_stream.Stream`
+    stream : `placeopt.multi_cluster.simulator.stream.Stream`
         Just reset; its random clusters and requests are copied.
     k : int
         Number of the environment that is copied.
@@ -196,7 +196,7 @@ class Plain:
         return split, reward
 
     def rows(self) -> list[list[float]]:
-        """Return the columns of the core; see `placeopt.sequential.multi_cluster_batch.MultiCluster`."""
+        """Return the columns of the core; see `placeopt.multi_cluster.batch.MultiCluster`."""
         request, mask, refusal = self.requests[self.t], self.mask(), self.refusal()[0]
         lasts, asked = (request["departure"] - request["arrival"]) * self.unit[2], self.asked
         loads = (

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from placeopt.budget import Budget
-from placeopt.exact.multi_cluster import optimum
-from placeopt.heuristics import multi_cluster_policies as policies
-from placeopt.problems.multi_cluster import MultiCluster as Problem
-from placeopt.problems.multi_cluster_data import STRATEGIES
-from placeopt.problems.multi_cluster_stream import Stream
-from placeopt.registry import METHODS
-from placeopt.sequential.multi_cluster_batch import MultiCluster
+from placeopt.core.budget import Budget
+from placeopt.multi_cluster import policies
+from placeopt.multi_cluster.batch import MultiCluster
+from placeopt.multi_cluster.hindsight import optimum
+from placeopt.multi_cluster.instance import MultiCluster as Problem
+from placeopt.multi_cluster.paper_data import STRATEGIES
+from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.registry import method
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -394,7 +394,7 @@ def searches(share: float) -> Iterator[str]:
         fronts = {}
         for name in ("greedy", "nsga2", "nsga3", "moead", "mspso"):
             began = time.process_time()
-            front = METHODS[name].load("multi-cluster")(
+            front = method(name).load("multi-cluster")(
                 problem, problem.objectives, Budget(evaluations=evaluations), 1
             )
             fronts[name] = (front.values, time.process_time() - began)

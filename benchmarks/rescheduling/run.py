@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from placeopt.budget import Budget
-from placeopt.encoders.rescheduling import build
-from placeopt.front import Front, Objective
-from placeopt.heuristics import rescheduling as search
-from placeopt.problems.rescheduling import Rescheduling
-from placeopt.problems.rescheduling_instances import APPLICATIONS, fail, surge
+from placeopt.core.budget import Budget
+from placeopt.core.front import Front, Objective
+from placeopt.core.task import Task
+from placeopt.rescheduling import heuristics as search
+from placeopt.rescheduling.encoder import build
+from placeopt.rescheduling.generator import APPLICATIONS, fail, surge
+from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rl import play
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -35,7 +36,7 @@ def learned(policy: str | Path) -> Callable[..., Front]:
     def run(
         problem: Rescheduling, objectives: tuple[Objective, ...], budget: Budget, seed: int
     ) -> Front:
-        return play.run(problem, objectives, budget, seed, policy=str(policy))
+        return play.run(Task(problem, objectives, budget, seed), policy=str(policy))
 
     return run
 
@@ -107,7 +108,7 @@ def quality() -> Iterator[tuple[object, ...]]:
                     )
                     exact = enumerated(problem)
                     found = search.block_search(
-                        problem, problem.objectives, Budget(evaluations=UNLIMITED), 0
+                        Task(problem, problem.objectives, Budget(evaluations=UNLIMITED), 0)
                     ).values
                     for latency, moves in exact:
                         points += 1
@@ -164,7 +165,7 @@ def large() -> Iterator[tuple[object, ...]]:
         "edge_b": 30,
     }
     problem = Rescheduling.generate(1, **sizes)
-    search.block_search(problem, problem.objectives, Budget(evaluations=1_000), 0)  # compiled
+    search.block_search(Task(problem, problem.objectives, Budget(evaluations=1_000), 0))  # compiled
     yield "bound", f"{problem.initial_latency:.0f}", f"{bound(problem):.0f}", "-", "-", "-"
     for method in LARGE:
         begin = time.process_time()
@@ -230,7 +231,8 @@ def paying() -> Iterator[tuple[object, ...]]:
                 )
                 begin = time.process_time()
                 front = search.block_search(
-                    problem, problem.objectives, Budget(evaluations=UNLIMITED), 0, min_gain_ms=2.0
+                    Task(problem, problem.objectives, Budget(evaluations=UNLIMITED), 0),
+                    min_gain_ms=2.0,
                 )
                 took.append(1000 * (time.process_time() - begin))
                 plans.append(front.values[front.values[:, 0].argmin()])

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from machine import table
 
-from placeopt.budget import Budget
-from placeopt.exact.rolling_update import decomposition
-from placeopt.heuristics import rolling_update_schemes as schemes
-from placeopt.heuristics.rolling_update_pack import lower_bound
-from placeopt.problems.rolling_update import RollingUpdate
+from placeopt.core.budget import Budget
+from placeopt.core.task import Task
+from placeopt.rolling_update import schemes
+from placeopt.rolling_update.consolidation import lower_bound
+from placeopt.rolling_update.decomposition import decomposition
+from placeopt.rolling_update.instance import RollingUpdate
 
 HERE = Path(__file__).parent
 TITLE = [
@@ -44,7 +45,9 @@ SETTINGS = (
 def certified(problem: RollingUpdate, rng: np.random.Generator) -> dict[str, Any]:
     """Return the plan of least cost by decomposition."""
     return (
-        decomposition(problem, problem.select(["node_cost"]), Budget(seconds=60), 1).points[0].plan
+        decomposition(Task(problem, problem.select(["node_cost"]), Budget(seconds=60), 1))
+        .points[0]
+        .plan
     )
 
 

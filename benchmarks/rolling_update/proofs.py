@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 from machine import table
 
-from placeopt.budget import Budget
+from placeopt.core.budget import Budget
+from placeopt.core.front import Front
+from placeopt.core.task import Task
 from placeopt.exact import solvers
 from placeopt.exact.compiled_model import CompiledModel
-from placeopt.exact.rolling_update import decomposition
-from placeopt.front import Front
-from placeopt.models import rolling_update as models
-from placeopt.problems.rolling_update import RollingUpdate
+from placeopt.rolling_update import model as models
+from placeopt.rolling_update.decomposition import decomposition
+from placeopt.rolling_update.instance import RollingUpdate
 
 TITLE = [
     "# Rolling updates: what is proven how fast",
@@ -30,7 +31,7 @@ def cheapest(problem: RollingUpdate, **parameters: object) -> tuple[Front, float
     """Return the front of the cost alone, and CPU seconds."""
     problem.arrays  # noqa: B018 (built before the clock starts)
     began = time.process_time()
-    front = decomposition(problem, problem.select(["node_cost"]), Budget(), 1, **parameters)  # type: ignore[arg-type]
+    front = decomposition(Task(problem, problem.select(["node_cost"]), Budget(), 1), **parameters)  # type: ignore[arg-type]
     return front, time.process_time() - began
 
 
@@ -113,7 +114,7 @@ def _fronts(instances: int) -> Iterator[str]:
         for seed in range(max(3, instances // 2)):
             problem = RollingUpdate.generate(seed, clusters=clusters)
             began = time.process_time()
-            front = decomposition(problem, problem.objectives, Budget(), 1)
+            front = decomposition(Task(problem, problem.objectives, Budget(), 1))
             took = time.process_time() - began
             shown = " ".join(
                 "(" + ", ".join(f"{v:.0f}" for v in p.values) + ")" for p in front.points

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.problems.aws import generate
-from placeopt.problems.temporal import Temporal
+from placeopt.temporal.generator import generate
+from placeopt.temporal.instance import Temporal
 
 PLACES = ("north", "south")
 

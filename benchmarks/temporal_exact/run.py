@@ -22,9 +22,9 @@ from machine import facts, table  # noqa: E402
 from temporal_exact.drawn import drawn, of_size  # noqa: E402
 
 import placeopt  # noqa: E402
-from placeopt.exact.temporal import plans  # noqa: E402
-from placeopt.front import Front  # noqa: E402
-from placeopt.problems.temporal import Temporal  # noqa: E402
+from placeopt.core.front import Front  # noqa: E402
+from placeopt.temporal.exact import plans  # noqa: E402
+from placeopt.temporal.instance import Temporal  # noqa: E402
 
 RESULTS = HERE / "results.md"
 #: Requests, replicas, seconds within which the relaxed front is wanted, seconds after which a run is cut.

@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE.parent))
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
-from placeopt.problems.temporal import Temporal  # noqa: E402
+from placeopt.temporal.instance import Temporal  # noqa: E402
 
 #: Seeds of the generator.
 INSTANCES = (31, 32, 33)

@@ -24,8 +24,8 @@ sys.path.insert(0, str(HERE.parent))
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
-from placeopt.encoders import build  # noqa: E402
-from placeopt.problems.temporal import Temporal  # noqa: E402
+from placeopt.core.interfaces import build_encoder  # noqa: E402
+from placeopt.temporal.instance import Temporal  # noqa: E402
 
 SIZES = (50, 200, 500, 1000, 2000, 5000, 10000)
 
@@ -38,7 +38,7 @@ def one(requests: int, evaluations: int) -> dict[str, Any]:
     began = time.process_time()
     greedy = placeopt.solve(problem, "greedy")
     greedy_seconds = time.process_time() - began
-    encoder = build(problem)
+    encoder = build_encoder(problem)
     X = encoder.sample(np.random.default_rng(1), max(3, 20000 // requests))
     began = time.process_time()
     encoder.evaluate(X)

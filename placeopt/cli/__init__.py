@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from placeopt.cli import catalogue, exports, fronts, instances, learning, reports, solving
-from placeopt.errors import PlaceoptError
+from placeopt.core.errors import PlaceoptError
 
 app = typer.Typer(
     name="placeopt",

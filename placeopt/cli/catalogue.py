@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
 from placeopt.cli.screen import console, emit, make_table
-from placeopt.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError, did_you_mean
 
 
 def register(app: typer.Typer) -> None:
@@ -20,25 +19,21 @@ def register(app: typer.Typer) -> None:
 
 def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the methods, the problems that each serves, and the extra that each needs."""
-    from placeopt.problems import KINDS
-    from placeopt.registry import METHODS
+    from placeopt import registry
 
+    found = registry.methods().values()
     if as_json:
-        emit(
-            json.dumps(
-                [{k: v for k, v in asdict(m).items() if k != "entry"} for m in METHODS.values()],
-                indent=1,
-            )
-        )
+        keys = ("name", "problems", "summary", "extra")
+        emit(json.dumps([{key: getattr(m, key) for key in keys} for m in found], indent=1))
         return
     rows = [
         (
             m.name,
-            "all" if len(m.problems) == len(KINDS) > 1 else ", ".join(m.problems),
+            "all" if len(m.problems) == len(registry.specs()) > 1 else ", ".join(m.problems),
             m.extra or "",
             m.summary,
         )
-        for m in METHODS.values()
+        for m in found
     ]
     console(stderr=False).print(
         make_table(("method", "problems", "extra", "what it does"), rows, left=4)
@@ -67,22 +62,18 @@ def schema(
 
 
 def _class_of(document: str, plan: bool) -> Any:
-    from placeopt.problems import KINDS, kind_class
+    from placeopt.registry import spec_of, specs
 
     if document == "front" and not plan:
-        from placeopt.front_file import FrontDocument
+        from placeopt.core.front_file import FrontDocument
 
         return FrontDocument
     if document == "steps" and not plan:
         from placeopt.kubernetes.export.steps import StepsDocument
 
         return StepsDocument
-    if document not in KINDS:
+    if document not in specs():
         raise UsageError(
-            f"unknown problem {document!r}; {did_you_mean(document, [*KINDS, 'front', 'steps'])}"
+            f"unknown problem {document!r}; {did_you_mean(document, [*specs(), 'front', 'steps'])}"
         )
-    if not plan:
-        return kind_class(document)
-    import sys
-
-    return sys.modules[kind_class(document).__module__].Plan
+    return spec_of(document).load("plan" if plan else "instance")

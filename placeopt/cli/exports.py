@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.screen import deliver, require_folder, say
-from placeopt.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
-    from placeopt.problems.base import Problem
+    from placeopt.core.problem import Problem
 
 
 def register(app: typer.Typer) -> None:
@@ -57,12 +57,12 @@ def export_kubernetes(
     ] = None,
 ) -> None:
     """Turn a plan into a script of kubectl commands, its steps as JSON, or Karmada policies. Nothing is sent to a cluster."""
-    from placeopt import problems
+    from placeopt import registry
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes.export import export
 
     require_folder(output)
-    problem = problems.read(instance)
+    problem = registry.read(instance)
     plan = plan_in(plans, problem, point)
     beside = origins.beside(instance) if origin is None else origin
     known = origins.read(beside) if origin is not None or beside.exists() else None
@@ -84,8 +84,8 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
         The file holds none, or its front answers another instance.
     """
     from placeopt.cli.fronts import index_of
-    from placeopt.documents import read_json, what_is
-    from placeopt.front import Front
+    from placeopt.core.documents import read_json, what_is
+    from placeopt.core.front import Front
 
     document = read_json(path)
     if isinstance(document, dict) and document.get("format") == "placeopt/front@1":

@@ -20,11 +20,11 @@ from placeopt.cli.screen import (
     say,
     show,
 )
-from placeopt.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
-    from placeopt.front import Evaluation, Front, Objective, Point
-    from placeopt.problems.base import Problem
+    from placeopt.core.front import Evaluation, Front, Objective, Point
+    from placeopt.core.problem import Problem
 
 Fronts = Annotated[
     list[Path], typer.Argument(metavar="FRONT...", help="Front files of one instance.")
@@ -68,11 +68,11 @@ def evaluate(
 
     Exit code 3: a plan breaks the instance. 2: a front claims values that the referee does not confirm.
     """
-    from placeopt import problems
-    from placeopt.documents import read_json, what_is
-    from placeopt.front import Front
+    from placeopt import registry
+    from placeopt.core.documents import read_json, what_is
+    from placeopt.core.front import Front
 
-    problem = problems.read(instance)
+    problem = registry.read(instance)
     document = read_json(plans)
     if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
         document = _replayed(problem, document, plans)
@@ -190,8 +190,8 @@ def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
 
 def merge(fronts: Fronts, output: Output = None) -> None:
     """Merge fronts of one instance into one front; every point keeps its method, seed and status."""
-    from placeopt.front import Front
-    from placeopt.front import merge as merged
+    from placeopt.core.front import Front
+    from placeopt.core.front import merge as merged
 
     require_folder(output)
     whole = merged([Front.read(path) for path in fronts])
@@ -212,8 +212,8 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare fronts of one instance: points, hypervolume, sparsity, gap, seconds."""
-    from placeopt.front import Front
-    from placeopt.front import merge as merged
+    from placeopt.core.front import Front
+    from placeopt.core.front import merge as merged
 
     read = [Front.read(path) for path in fronts]
     union = merged(read)
@@ -304,8 +304,8 @@ def pick(
     output: Output = None,
 ) -> None:
     """Choose one point of a front: its values and its plan."""
-    from placeopt.documents import layout
-    from placeopt.front import Front
+    from placeopt.core.documents import layout
+    from placeopt.core.front import Front
 
     if lex is not None and (knee or budget):
         raise UsageError("--lex cannot be combined with --knee or --budget; give one of them")
@@ -348,14 +348,14 @@ def plot(
 ) -> None:
     """Draw a front, or one of its plans."""
     from placeopt import plot as drawing
-    from placeopt import problems
-    from placeopt.front import Front
+    from placeopt import registry
+    from placeopt.core.front import Front
 
     target = output or front.with_suffix(".html" if point is None else f".{point}.png")
     require_folder(target)
     drawing.require(target)
     whole = Front.read(front)
-    problem = drawing.find_instance(whole, front) if instance is None else problems.read(instance)
+    problem = drawing.find_instance(whole, front) if instance is None else registry.read(instance)
     if point is None:
         drawing.plot_front(whole, target, problem=problem)
     else:

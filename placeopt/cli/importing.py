@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.screen import deliver, require_folder, say
-from placeopt.errors import UsageError
+from placeopt.core.errors import UsageError
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.gathered import Options
@@ -238,7 +238,7 @@ def _import(
     output: Path | None,
     report: Path | None,
 ) -> None:
-    from placeopt.documents import layout, write_text
+    from placeopt.core.documents import layout, write_text
     from placeopt.kubernetes import origin
     from placeopt.kubernetes.importing import import_files, report_text
     from placeopt.kubernetes.prices import overlay
@@ -289,7 +289,7 @@ def import_prices(
     """Turn tables of prices into one book of offers, which import kubernetes reads."""
     from fnmatch import fnmatchcase
 
-    from placeopt.documents import layout, write_text
+    from placeopt.core.documents import layout, write_text
     from placeopt.kubernetes.notes import Notes
     from placeopt.kubernetes.price_files import read_prices
     from placeopt.kubernetes.prices import overlay as read_overlay

@@ -10,10 +10,10 @@ import typer
 
 from placeopt.cli import importing
 from placeopt.cli.screen import deliver, emit, pairs, require_folder, say, show
-from placeopt.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from placeopt.problems.base import Problem
+    from placeopt.core.problem import Problem
 
 #: How hard `check` looks for a feasible plan.
 _LOOK_EVALUATIONS = 2000
@@ -49,9 +49,9 @@ def check(
 
     Exit code 2: not valid. 3: no plan can exist. 0: valid, and feasible or not known to be infeasible.
     """
-    from placeopt import problems
+    from placeopt import registry
 
-    problem = problems.read(instance)
+    problem = registry.read(instance)
     verdict = _verdict(problem)
     if as_json:
         emit(json.dumps({"file": str(instance), **verdict}, indent=1, ensure_ascii=False))
@@ -81,8 +81,6 @@ def _look_for_a_plan(problem: Problem) -> tuple[bool | None, tuple[str, ...]]:
     from placeopt import api, registry
 
     method = "greedy" if problem.problem in registry.method("greedy").problems else "auto"
-    if method == "auto" and problem.problem not in registry.AUTO:
-        return None, ("no method serves this problem",)
     front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS)
     return (True, ()) if front.points else (None, front.reasons)
 
@@ -133,10 +131,10 @@ def generate(
     output: Output = None,
 ) -> None:
     """Draw a random instance."""
-    from placeopt.documents import layout
-    from placeopt.problems import from_document, kind_class
+    from placeopt.core.documents import layout
+    from placeopt.registry import from_document, problem_class
 
-    kind = kind_class(problem)
+    kind = problem_class(problem)
     if seed < 0:
         raise UsageError(f"--seed is {seed}; give a whole number of at least 0")
     sizes = _sizes(pairs(size or [], "--size"), kind.sizes())
@@ -184,9 +182,9 @@ def import_cnsm_csv(
     output: Output = None,
 ) -> None:
     """Turn the CSV files of the CNSM 2024 paper into a temporal instance."""
-    from placeopt.documents import layout
-    from placeopt.problems import from_document
-    from placeopt.problems.cnsm_csv import read
+    from placeopt.core.documents import layout
+    from placeopt.registry import from_document
+    from placeopt.temporal.cnsm_csv import read
 
     require_folder(output)
     document = read(
@@ -216,10 +214,10 @@ def import_mubench(
     output: Output = None,
 ) -> None:
     """Turn a call graph of muBench into a rescheduling instance on a testbed of six machines."""
-    from placeopt.documents import layout
+    from placeopt.core.documents import layout
     from placeopt.kubernetes.reading import with_line
-    from placeopt.problems import from_document
-    from placeopt.problems.mubench import read
+    from placeopt.registry import from_document
+    from placeopt.rescheduling.mubench import read
 
     require_folder(output)
     try:

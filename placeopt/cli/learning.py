@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.screen import console, emit, make_table, pairs, require_folder, say, show
-from placeopt.errors import MissingExtraError
+from placeopt.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from placeopt.problems.base import Problem
+    from placeopt.core.problem import Problem
     from placeopt.rl.policy import Policy
 
 Target = Annotated[
@@ -101,8 +101,8 @@ def train(
         importlib.util.find_spec(module) for module in ("torch", "stable_baselines3", "sb3_contrib")
     ):
         raise MissingExtraError("training", "rl")
-    from placeopt.budget import Budget
     from placeopt.cli.solving import cancelled_by_signals
+    from placeopt.core.budget import Budget
     from placeopt.rl import batches, policy_file, settings
     from placeopt.rl.play import INSTANCE
     from placeopt.rl.training import drawn_or
@@ -300,15 +300,15 @@ def _options(
 
 def _instance(target: str) -> Problem | None:
     """Return the instance of a target; None where it is the name of a problem."""
-    from placeopt.problems import KINDS
+    from placeopt.registry import specs
 
-    return None if target in KINDS else _read(Path(target))
+    return None if target in specs() else _read(Path(target))
 
 
 def _read(path: Path | None) -> Problem | None:
-    from placeopt import problems
+    from placeopt import registry
 
-    return None if path is None else problems.read(path)
+    return None if path is None else registry.read(path)
 
 
 def _preferences(policy: Policy, weights: str | None) -> dict[str, Any]:

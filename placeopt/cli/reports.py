@@ -31,16 +31,16 @@ def report(
     point: Annotated[str, typer.Option(metavar="K|knee", help="The plan to show.")] = "knee",
 ) -> None:
     """Write one self-contained HTML page: what was asked, the front, the plan, what is proven, how it was made."""
-    from placeopt import problems
+    from placeopt import registry
     from placeopt import report as reporting
-    from placeopt.front import Front
+    from placeopt.core.front import Front
     from placeopt.plot import find_instance
 
     target = output or front.with_suffix(".report.html")
     require_folder(target)
     reporting.require()
     whole = Front.read(front)
-    problem = find_instance(whole, front) if instance is None else problems.read(instance)
+    problem = find_instance(whole, front) if instance is None else registry.read(instance)
     index = None if point == "knee" else index_of(whole, point)
     reporting.write(whole, target, problem=problem, index=index)
     emit(str(target))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placeopt.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +37,7 @@ def deliver(text: str, output: Path | None) -> None:
     if output is None:
         emit(text)
         return
-    from placeopt.documents import write_text
+    from placeopt.core.documents import write_text
 
     write_text(output, text + "\n")
     say(f"wrote {output}")

@@ -22,11 +22,11 @@ from placeopt.cli.screen import (
     say,
     show,
 )
-from placeopt.errors import UsageError
+from placeopt.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from placeopt.budget import Budget, Progress
-    from placeopt.front import Front, Objective
+    from placeopt.core.budget import Budget, Progress
+    from placeopt.core.front import Front, Objective
 
 #: Points that a front file keeps unless told otherwise.
 POINTS = 500
@@ -96,8 +96,8 @@ def solve(
     Ctrl-C stops the run and writes what was found; a second Ctrl-C aborts.
     """
     from placeopt import api
-    from placeopt.budget import Budget
-    from placeopt.front import Front
+    from placeopt.core.budget import Budget
+    from placeopt.core.front import Front
 
     keep = _points_to_keep(points)
     own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "policy": policy}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.front import farthest, nondominated
+from placeopt.core.front import farthest, nondominated
 
 #: Memory that vectors may take; beyond it the archive is thinned to its farthest points.
 MOST_BYTES = 2**28

@@ -24,7 +24,7 @@ _root.setLevel(_level)
 for _handler in [h for h in _root.handlers if h not in _handlers]:
     _root.removeHandler(_handler)
 
-from placeopt.encoders import Encoder  # noqa: E402
+from placeopt.core.interfaces import Encoder  # noqa: E402
 
 
 class EncodedIntegerProblem(IntegerProblem):

@@ -12,12 +12,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from placeopt.budget import Budget
-from placeopt.compiled import kernel
+from placeopt.core.front import Front
+from placeopt.core.kernels.compile import kernel
+from placeopt.core.problem import Problem
+from placeopt.core.task import Task
+from placeopt.core.weights import lattice
 from placeopt.evolve.search import Search
-from placeopt.front import Front, Objective
-from placeopt.heuristics.weights import lattice
-from placeopt.problems.base import Problem
 
 #: Part of the budget from which on a lattice of a fineness is used, 1 being about 200 subproblems: first converge, then spread.
 STAGES = ((0.0, 1.0), (0.3, 1.5), (0.6, 2.5))
@@ -147,11 +147,7 @@ class _Population:
 
 
 def run(
-    problem: Problem,
-    objectives: tuple[Objective, ...],
-    budget: Budget,
-    seed: int,
-    start: Front | None = None,
+    task: Task[Problem],
     *,
     neighbours: int = 20,
     block: int = 128,
@@ -171,7 +167,7 @@ def run(
     fineness : float, optional
         Of the lattice of weights; 1 gives about 200 subproblems. By default it grows during the run: see `STAGES`.
     """
-    search = Search(problem, objectives, budget, seed, start)
+    search = Search(task)
     stages = [(0.0, fineness)] if fineness else list(STAGES)
     recombinations = list(RECOMBINATIONS)
     population = _Population(search, neighbours, stages.pop(0)[1])

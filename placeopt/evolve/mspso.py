@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.budget import Budget
+from placeopt.core.front import Front, nondominated
+from placeopt.core.problem import Problem
+from placeopt.core.task import Task
 from placeopt.evolve.search import Search
-from placeopt.front import Front, Objective, nondominated
-from placeopt.problems.base import Problem
 
 INERTIA = (0.1, 0.3)
 ACCELERATION = 4.0 / 3.0
@@ -112,11 +112,7 @@ class _Swarms:
 
 
 def run(
-    problem: Problem,
-    objectives: tuple[Objective, ...],
-    budget: Budget,
-    seed: int,
-    start: Front | None = None,
+    task: Task[Problem],
     *,
     particles: int = 10,
     leaders: int = 100,
@@ -130,7 +126,7 @@ def run(
     leaders : int
         Size of the shared archive.
     """
-    search = Search(problem, objectives, budget, seed, start)
+    search = Search(task)
     archive = _Leaders(leaders)
     swarms = _Swarms(search, particles, archive)
     while not search.finished:

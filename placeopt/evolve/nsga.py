@@ -12,19 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.budget import Budget
+from placeopt.core.front import Front
+from placeopt.core.problem import Problem
+from placeopt.core.task import Task
+from placeopt.core.weights import lattice
 from placeopt.evolve.search import Search
-from placeopt.front import Front, Objective
-from placeopt.heuristics.weights import lattice
-from placeopt.problems.base import Problem
 
 
 def nsga2(
-    problem: Problem,
-    objectives: tuple[Objective, ...],
-    budget: Budget,
-    seed: int,
-    start: Front | None = None,
+    task: Task[Problem],
     *,
     population: int = 200,
     offspring: int = 2000,
@@ -52,7 +48,7 @@ def nsga2(
     return _run(
         "nsga2",
         algorithm,
-        Search(problem, objectives, budget, seed, start),
+        Search(task),
         population,
         offspring,
         points,
@@ -60,11 +56,7 @@ def nsga2(
 
 
 def nsga3(
-    problem: Problem,
-    objectives: tuple[Objective, ...],
-    budget: Budget,
-    seed: int,
-    start: Front | None = None,
+    task: Task[Problem],
     *,
     offspring: int = 2000,
     points: int | None = 500,
@@ -82,7 +74,7 @@ def nsga3(
 
     from placeopt.evolve.pymoo_adapter import ScreenedVariation
 
-    directions = lattice(len(objectives))
+    directions = lattice(len(task.objectives))
     population = max(100, len(directions))
     algorithm = NSGA3(
         directions,
@@ -94,7 +86,7 @@ def nsga3(
     return _run(
         "nsga3",
         algorithm,
-        Search(problem, objectives, budget, seed, start),
+        Search(task),
         population,
         offspring,
         points,
@@ -117,7 +109,7 @@ def _run(
     algorithm = lean(algorithm, search.encoder)
     algorithm.initialization.sampling = first[: search.budget.allow(len(first))]
     algorithm.setup(
-        EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=search.seed
+        EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=search.task.seed
     )
     algorithm.next()
     while not search.finished:

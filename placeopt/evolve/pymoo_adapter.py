@@ -18,8 +18,8 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
 
-from placeopt.encoders import Encoder
-from placeopt.front import nondominated
+from placeopt.core.front import nondominated
+from placeopt.core.interfaces import Encoder
 
 
 class EncodedProblem(Problem):

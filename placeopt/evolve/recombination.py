@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.compiled import kernel
-from placeopt.dominance import contributions, nondominated
-from placeopt.encoders import Parts
+from placeopt.core.dominance import contributions, nondominated
+from placeopt.core.interfaces import Parts
+from placeopt.core.kernels.compile import kernel
 
 #: Cells on each side of the grid that tells quickly what is dominated; their square for two goals.
 CELLS = 256

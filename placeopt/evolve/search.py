@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from placeopt import heuristics
-from placeopt.budget import Budget
-from placeopt.dominance import contributions
-from placeopt.encoders import build
+from placeopt.core import interfaces
+from placeopt.core.dominance import contributions
+from placeopt.core.front import Front, farthest
+from placeopt.core.problem import Problem
+from placeopt.core.task import Candidate, Task
 from placeopt.evolve.archive import Archive
 from placeopt.evolve.recombination import recombine
-from placeopt.front import Front, Objective, farthest
-from placeopt.problems.base import Problem
-from placeopt.problems.judge import Candidate, judged
 
 #: Genes of all points of a front together: plans of large instances take a second and megabytes each.
 MOST_GENES = 5_000_000
@@ -38,8 +36,7 @@ class Search:
 
     Parameters
     ----------
-    problem, objectives, budget, seed, start
-        As a method gets them.
+    task : Task
 
     Attributes
     ----------
@@ -50,19 +47,13 @@ class Search:
         Every non-dominated vector that was evaluated.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        objectives: tuple[Objective, ...],
-        budget: Budget,
-        seed: int,
-        start: Front | None,
-    ):
-        self.problem, self.objectives, self.budget, self.seed = problem, objectives, budget, seed
-        self.encoder = build(problem, objectives)
-        self.rng = np.random.default_rng(seed)
-        self.archive = Archive(self.encoder.num_genes, len(objectives))
-        self._start = start
+    def __init__(self, task: Task[Problem]):
+        self.task = task
+        self.problem, self.objectives, self.budget = task.problem, task.objectives, task.budget
+        self.encoder = interfaces.build_encoder(task.problem, task.objectives)
+        self.rng = np.random.default_rng(task.seed)
+        self.archive = Archive(self.encoder.num_genes, len(task.objectives))
+
         self._judging = self._seconds_to_judge()
 
     def _seconds_to_judge(self) -> float:
@@ -101,13 +92,10 @@ class Search:
 
     def first(self, size: int) -> np.ndarray:
         """Return the plans to start from, the seeds of heuristics/, and random vectors up to `size` of them all."""
-        encode = getattr(self.encoder, "encode", None)
-        given = (
-            []
-            if self._start is None or encode is None
-            else [encode(p.plan) for p in self._start.points]
-        )
-        seeds = heuristics.seeds(self.encoder, self.rng)
+        start = self.task.start
+        given = [] if start is None else [self.encoder.encode(p.plan) for p in start.points]
+        given = [genes for genes in given if genes is not None]
+        seeds = interfaces.seeds(self.encoder, self.rng)
         X = np.concatenate(
             (np.array(given, dtype=np.int64).reshape(-1, self.encoder.num_genes), seeds)
         )
@@ -141,14 +129,15 @@ class Search:
         X, F, G : ndarray
             As of `evaluate`.
         """
-        parts = getattr(self.encoder, "parts", None)
         planned = self.budget.evaluations / self.progress
         X = np.empty((0, self.encoder.num_genes), dtype=np.int64)
-        if parts is not None and len(self.objectives) in (2, 3):
+        if len(self.objectives) in (2, 3):
             self.archive.settle()
-            if 2 <= len(self.archive) <= MOST_RECOMBINED * planned:
-                known = self.archive.result()
-                X = recombine(parts(known), known, self.archive.F, int(share * planned))
+            known = self.archive.result()
+            few = 2 <= len(known) <= MOST_RECOMBINED * planned
+            parts = self.encoder.parts(known) if few else None
+            if parts is not None:
+                X = recombine(parts, known, self.archive.F, int(share * planned))
         return self.evaluate(X)
 
     def conclude(
@@ -175,13 +164,9 @@ class Search:
             chosen = farthest(F, most)
             vectors, F = vectors[chosen], F[chosen]
         candidates = (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors, F))
-        return judged(
-            self.problem,
-            self.objectives,
+        return self.task.front(
             candidates,
             method=method,
-            seed=self.seed,
-            budget=self.budget,
             completed=completed,
             parameters=parameters,
             libraries=libraries,

@@ -12,9 +12,9 @@ import pyomo.environ as pyo
 import scipy.sparse as sp
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from placeopt.errors import UnsupportedError
+from placeopt.core.errors import UnsupportedError
+from placeopt.core.front import Objective
 from placeopt.exact.solvers import Program
-from placeopt.front import Objective
 
 #: Coefficients this near to a whole number, relatively, are that number.
 _NEARLY_WHOLE = 1e-9

@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from placeopt.budget import Budget
-from placeopt.errors import SolverError
+from placeopt.core.budget import Budget
+from placeopt.core.errors import SolverError
+from placeopt.core.front import Objective, minimal
 from placeopt.exact.memory import TOLERANCE, Found, Memory, Rows
-from placeopt.front import Objective, minimal
 
 __all__ = ["TOLERANCE", "Answer", "Enumeration", "Found", "Oracle", "enumerate_front"]
 

@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placeopt.budget import Budget
-from placeopt.errors import UsageError, did_you_mean
+from placeopt.core.budget import Budget
+from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.front import Front, Objective
+from placeopt.core.problem import Problem
+from placeopt.core.task import Task
 from placeopt.exact.engines import ENGINES
 from placeopt.exact.enumeration import TOLERANCE, Answer, Found, enumerate_front
 from placeopt.exact.fronts import front_of, in_units, with_fallback
 from placeopt.exact.solvers import Outcome, solve
-from placeopt.front import Front, Objective
-from placeopt.problems import row
-from placeopt.problems.base import Problem
-from placeopt.problems.judge import judged
 
 if TYPE_CHECKING:
     import pyomo.environ as pyo
@@ -170,13 +169,9 @@ class ModelOracle:
 
 
 def solve_model(
-    problem: Problem,
+    task: Task[Problem],
     model: pyo.ConcreteModel,
     hooks: Hooks,
-    objectives: Sequence[Objective],
-    budget: Budget,
-    seed: int | None = 0,
-    start: Front | None = None,
     *,
     method: str = "epsilon-constraint",
     solver: str = "highs",
@@ -187,40 +182,33 @@ def solve_model(
     """Return the front of a Pyomo model that has an Expression for every objective; arguments as of `run`."""
     from placeopt.exact.compiled_model import CompiledModel
 
-    compiled = CompiledModel(model, objectives)
-    oracle = ModelOracle(problem, compiled, hooks, budget, solver, seed or 0)
-    known = [] if start is None else oracle.known(start)
-    names = [o.name for o in objectives]
+    compiled = CompiledModel(model, task.objectives)
+    oracle = ModelOracle(task.problem, compiled, hooks, task.budget, solver, task.seed)
+    known = [] if task.start is None else oracle.known(task.start)
+    names = [o.name for o in task.objectives]
     search = enumerate_front(
         oracle,
         compiled.objectives,
-        budget,
+        task.budget,
         main=None if main is None else names.index(main),
         grid=grid,
         known=known,
     )
     front = front_of(
-        problem,
-        objectives,
+        task,
         search,
         lambda solution: solution.plan,
         method=method,
-        seed=seed,
-        budget=budget,
         proven=lambda solution: solution.valid,
         bounded=hooks.lossless,
         parameters={**(parameters or {}), "solver": solver, "main": names[search.main]},
         libraries=(_LIBRARY[solver], "pyomo"),
     )
-    return with_fallback(front, problem, objectives, seed, start)
+    return with_fallback(front, task)
 
 
 def run(
-    problem: Problem,
-    objectives: Sequence[Objective],
-    budget: Budget,
-    seed: int | None = 0,
-    start: Front | None = None,
+    task: Task[Problem],
     *,
     solver: str = "highs",
     grid: int | None = None,
@@ -243,37 +231,24 @@ def run(
     **options
         Arguments of the model's ``build``, such as `copies` of the temporal model.
     """
-    face = row("placeopt.models", problem)
-    _check(face, objectives, solver, grid, main, options)
+    face: ModuleType = task.problem.spec.load("model")
+    _check(face, task.objectives, solver, grid, main, options)
     parameters = {**options, **({} if grid is None else {"grid": grid})}
-    if reason := _reason_not_to_build(face, problem, budget, options):
+    if reason := _reason_not_to_build(face, task.problem, task.budget, options):
         note = {**parameters, "solver": solver, "note": reason}
-        none = judged(
-            problem,
-            objectives,
-            (),
-            method="epsilon-constraint",
-            seed=seed,
-            budget=budget,
-            completed=False,
-            parameters=note,
-        )
-        return with_fallback(none, problem, objectives, seed, start)
-    lossless = face.lossless(problem, **options) if hasattr(face, "lossless") else True
+        none = task.front((), method="epsilon-constraint", completed=False, parameters=note)
+        return with_fallback(none, task)
+    lossless = face.lossless(task.problem, **options) if hasattr(face, "lossless") else True
     hooks = Hooks(
         face.extract,
         lossless=lossless,
         **{name: getattr(face, name, None) for name in ("assign", "validate", "cuts")},
     )
-    model = face.build(problem, **options)
+    model = face.build(task.problem, **options)
     return solve_model(
-        problem,
+        task,
         model,
         hooks,
-        objectives,
-        budget,
-        seed,
-        start,
         solver=solver,
         grid=grid,
         main=main,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from placeopt.budget import Budget
-from placeopt.errors import PlaceoptError
+from placeopt.core.budget import Budget
+from placeopt.core.errors import PlaceoptError
+from placeopt.core.front import Front, Objective, merge
+from placeopt.core.problem import Problem
+from placeopt.core.task import Candidate, Task
 from placeopt.exact.enumeration import Enumeration, Found
-from placeopt.front import Front, Objective, merge
-from placeopt.problems import row
-from placeopt.problems.base import Problem
-from placeopt.problems.judge import Candidate, judged
 
 
 def in_units(values: Sequence[float], objectives: Sequence[Objective]) -> tuple[float, ...]:
@@ -38,14 +38,11 @@ def in_values(units: np.ndarray, objectives: Sequence[Objective]) -> np.ndarray:
 
 
 def front_of(
-    problem: Problem,
-    objectives: Sequence[Objective],
+    task: Task[Problem],
     search: Enumeration,
     plan_of: Callable[[Any], dict[str, Any]],
     *,
     method: str,
-    seed: int | None,
-    budget: Budget,
     proven: Callable[[Any], bool] = lambda payload: True,
     bounded: bool = True,
     parameters: dict[str, Any] | None = None,
@@ -63,20 +60,16 @@ def front_of(
     bounded : bool
         False where the oracle does not see all plans: nothing is proven then.
     """
-    searched = search.objectives or objectives
+    searched = search.objectives or task.objectives
     candidates = [
         Candidate(
             plan_of(point.payload), *(_proof(search, point, searched, proven) if bounded else ())
         )
         for point in search.points
     ]
-    return judged(
-        problem,
-        objectives,
+    return task.front(
         candidates,
         method=method,
-        seed=seed,
-        budget=budget,
         bounds=in_values(search.bounds, searched).tolist() if bounded else (),
         solver_calls=search.solves,
         completed=search.complete,
@@ -96,29 +89,21 @@ def _proof(
     return ("optimal", None) if gap is None and proven(point.payload) else ("bounded", gap or 0.0)
 
 
-def with_fallback(
-    front: Front,
-    problem: Problem,
-    objectives: Sequence[Objective],
-    seed: int | None,
-    start: Front | None = None,
-) -> Front:
-    """Return a front that is not empty-handed: where it has no points, with those of `start` or of the greedy heuristic.
+def with_fallback(front: Front, task: Task[Problem]) -> Front:
+    """Return a front that is not empty-handed.
 
+    Where it has no points, it gets those of the plans to start from or of the greedy heuristic.
     Where these have none either, the front carries their least-violating plan.
     """
+    if front.points:
+        return replace(merge([front]), runs=front.runs)
     others = []
-    if (
-        not front.points
-        and start is not None
-        and start.points
-        and [o.name for o in start.objectives] == [o.name for o in objectives]
-    ):
+    start, greedy = task.start, task.problem.spec.method("greedy")
+    names = [o.name for o in task.objectives]
+    if start is not None and start.points and [o.name for o in start.objectives] == names:
         others.append(start)
-    elif not front.points:
-        try:
-            greedy = row("placeopt.heuristics", problem).greedy
-            others.append(greedy(problem, tuple(objectives), Budget(evaluations=10_000), seed or 0))
-        except (PlaceoptError, AttributeError):
-            pass  # a problem without a greedy heuristic, or one that no plan can satisfy
+    elif greedy is not None:
+        quick = replace(task, budget=Budget(evaluations=10_000), start=None)
+        with contextlib.suppress(PlaceoptError):  # no plan can satisfy the instance
+            others.append(greedy.load()(quick))
     return replace(merge([front, *others]), runs=front.runs)

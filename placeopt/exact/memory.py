@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.front import minimal
+from placeopt.core.front import minimal
 
 #: Relative precision of solvers for values that are real numbers.
 TOLERANCE = 1e-6

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from placeopt.budget import Budget
-from placeopt.errors import SolverError, UsageError, did_you_mean
+from placeopt.core.budget import Budget
+from placeopt.core.errors import SolverError, UsageError, did_you_mean
 from placeopt.exact.engines import ENGINES, Engine, HighsEngine, Reply, Settings, linger
 
 #: How often the calling thread looks at the clock, the budget and pending signals.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from placeopt.errors import UsageError
+from placeopt.core.errors import UsageError
 from placeopt.kubernetes.edges import Graph, Key
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import Cluster

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placeopt.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.problem import Problem
 from placeopt.kubernetes import edges, manifests
 from placeopt.kubernetes.gathered import Gathered, Instance, Options, require_nodes
 from placeopt.kubernetes.latency import latencies
@@ -21,8 +22,7 @@ from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import Overlay
 from placeopt.kubernetes.sites import Site, read_nodes, site
 from placeopt.kubernetes.units import units
-from placeopt.problems import from_document
-from placeopt.problems.base import Problem
+from placeopt.registry import from_document
 
 #: Problem -> module that makes its instances.
 TARGETS = {
@@ -206,7 +206,7 @@ def _add_nodes(cluster: manifests.Cluster, path: FilePath) -> None:
 
 def report_text(imported: Imported, path: Path) -> str:
     """Return the import report as the name of its file asks: JSON, or markdown for ``.md``."""
-    from placeopt.documents import layout
+    from placeopt.core.documents import layout
 
     if path.suffix.lower() in (".md", ".markdown"):
         return imported.notes.markdown(imported.problem.problem)

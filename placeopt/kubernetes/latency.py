@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from placeopt.errors import DocumentError
+from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import Node
 from placeopt.kubernetes.reading import LABEL, NAME, View

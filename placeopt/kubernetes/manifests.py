@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from placeopt.errors import DocumentError
+from placeopt.core.errors import DocumentError
 from placeopt.kubernetes import objects
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import Budget, Meta, Node, Pod, Service, Workload

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from placeopt.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.notes import Notes

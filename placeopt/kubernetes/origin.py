@@ -31,9 +31,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from placeopt.documents import read_json, validate, what_is, write_json
-from placeopt.errors import DocumentError, did_you_mean
-from placeopt.problems.base import Problem, Record
+from placeopt.core.documents import read_json, validate, what_is, write_json
+from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.problem import Problem, Record
 
 FORMAT: Literal["placeopt/origin@1"] = "placeopt/origin@1"
 

@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
-from placeopt.errors import DocumentError
+from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.prices import NUMBERS, PRICES, Book, Overlay, amount, apply
 from placeopt.kubernetes.reading import LABEL, STDIN, View, read, read_text

@@ -19,7 +19,7 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
 
-from placeopt.errors import UsageError
+from placeopt.core.errors import UsageError
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import Node
 from placeopt.kubernetes.tables import decimal

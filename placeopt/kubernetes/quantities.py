@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from placeopt.errors import DocumentError
+from placeopt.core.errors import DocumentError
 
 _FORM = re.compile(
     r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?(Ki|Mi|Gi|Ti|Pi|Ei|[numkKMGTPE])?",

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from json.decoder import JSONDecoder
 from typing import Any
 
-from placeopt.documents import parse_json
-from placeopt.errors import DocumentError
+from placeopt.core.documents import parse_json
+from placeopt.core.errors import DocumentError
 from placeopt.kubernetes import yaml_reading
 
 #: Files may be so large.

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from placeopt.errors import DocumentError, InfeasibleInstanceError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError, did_you_mean
 from placeopt.kubernetes.manifests import Cluster
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import Meta, Node, holds

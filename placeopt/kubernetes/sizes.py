@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from placeopt.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import Amounts, Container, PodSpec
 from placeopt.kubernetes.quantities import millicores, whole_bytes

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from placeopt.errors import DocumentError, did_you_mean
+from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.kubernetes.reading import LABEL, read_text
 
 MOST_ROWS = 200_000

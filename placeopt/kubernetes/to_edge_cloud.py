@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from placeopt.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.gathered import Gathered, Instance, gib, item, node_origins, node_prices
 from placeopt.kubernetes.objects import Node
 from placeopt.kubernetes.origin import Item, key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from placeopt.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.gathered import (
     Gathered,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from placeopt.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.kubernetes.gathered import Gathered, Instance, by_workload, gib, item, short_names
 from placeopt.kubernetes.prices import PRICES, Offer
 from placeopt.kubernetes.sizes import Size

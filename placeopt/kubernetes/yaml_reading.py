@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from placeopt.errors import DocumentError
+from placeopt.core.errors import DocumentError
 
 #: Nesting, values of one file, and values that aliases may add.
 MOST_DEPTH, MOST_VALUES, MOST_ALIASED = 100, 12_000_000, 10_000

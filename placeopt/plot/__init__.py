@@ -13,11 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from placeopt.errors import DocumentError, MissingExtraError, UnsupportedError, UsageError
+from placeopt.core.errors import DocumentError, MissingExtraError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
-    from placeopt.front import Front
-    from placeopt.problems.base import Problem
+    from placeopt.core.front import Front
+    from placeopt.core.problem import Problem
 
 #: File name ending -> the package that draws it.
 PACKAGES = {".html": "plotly", ".png": "matplotlib", ".pdf": "matplotlib", ".svg": "matplotlib"}
@@ -117,24 +117,22 @@ def plot_plan(
 
 
 def _drawing(problem: Problem) -> ModuleType:
-    from placeopt.problems import row
-
-    try:
-        return row(__name__, problem)
-    except UnsupportedError:
+    if not problem.spec.has("drawing"):
         raise UnsupportedError(
             f"plans of {problem.problem} have no drawing; draw the front, without --point"
-        ) from None
+        )
+    drawing: ModuleType = problem.spec.load("drawing")
+    return drawing
 
 
 def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
     """Return the instance of a front file if it lies in the same folder, else None; known by its SHA-256."""
-    from placeopt import problems
+    from placeopt import registry
 
     for file in sorted(Path(path).parent.glob("*.json"))[:_MOST_FILES]:
         if file.is_file() and file.stat().st_size <= _MOST_BYTES:
             try:
-                problem = problems.read(file)
+                problem = registry.read(file)
             except (DocumentError, UsageError):
                 continue
             if problem.instance_name == front.instance:
@@ -144,7 +142,7 @@ def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
 
 def _write(path: str | os.PathLike[str], drawing: Any) -> None:
     """Write HTML text or a matplotlib figure, atomically."""
-    from placeopt.documents import write_parts
+    from placeopt.core.documents import write_parts
 
     if isinstance(drawing, str):
         write_parts(path, (drawing.encode("utf-8"),))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
 
-    from placeopt.front import Front
+    from placeopt.core.front import Front
 
 #: Markers by status.
 _MARKERS = {"optimal": "s", "bounded": "D", "heuristic": "o"}

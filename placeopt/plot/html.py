@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from placeopt.plot.style import BOUND, KNEE, colours, label, methods, pairs
 
 if TYPE_CHECKING:
-    from placeopt.front import Front, Point
-    from placeopt.problems.base import Problem
+    from placeopt.core.front import Front, Point
+    from placeopt.core.problem import Problem
 
 #: Markers by status.
 _SYMBOLS = {"optimal": "square", "bounded": "diamond", "heuristic": "circle"}

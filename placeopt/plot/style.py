@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from placeopt.front import Front, Objective
+    from placeopt.core.front import Front, Objective
 
 #: The Okabe-Ito palette: told apart by colour-blind readers, and in print.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#7F7F7F", "#B8A900")
@@ -31,7 +31,7 @@ def label(objective: Objective) -> str:
 
     Examples
     --------
-    >>> from placeopt.front import Objective
+    >>> from placeopt.core.front import Objective
     >>> label(Objective("latency_ms", "ms")), label(Objective("starts", "pods"))
     ('latency (ms)', 'starts (pods)')
     """

@@ -10,11 +10,11 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING
 
-from placeopt.errors import MissingExtraError, UsageError
+from placeopt.core.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
-    from placeopt.front import Front
-    from placeopt.problems.base import Problem
+    from placeopt.core.front import Front
+    from placeopt.core.problem import Problem
 
 
 def write(
@@ -43,7 +43,7 @@ def write(
     MissingExtraError
         The extra ``plot`` is not installed.
     """
-    from placeopt.documents import write_parts
+    from placeopt.core.documents import write_parts
 
     write_parts(path, (html(front, problem=problem, index=index).encode("utf-8"),))
 

@@ -7,15 +7,14 @@ import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from placeopt.errors import UnsupportedError
 from placeopt.plot.style import bare_name, label, pairs
 from placeopt.report.markup import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placeopt.front import Front
-    from placeopt.problems.base import Problem
+    from placeopt.core.front import Front
+    from placeopt.core.problem import Problem
 
 #: Parts of plans, over all points, up to which hovering tells the plan; beyond it tells values alone: the page stays small, and is soon made.
 _MOST_TOLD = 100_000
@@ -118,12 +117,9 @@ def _captions(front: Front, places: list[str]) -> list[str]:
 
 def plan_drawing(problem: Problem, plan: Mapping[str, Any], title: str) -> str:
     """Return the drawing of a plan: interactive where that is small, else an image; nothing where the problem has none."""
-    from placeopt.problems import row
-
-    try:
-        module = row("placeopt.plot", problem)
-    except UnsupportedError:
+    if not problem.spec.has("drawing"):
         return ""
+    module = problem.spec.load("drawing")
     text = f"Drawing of the plan. {title} The tables below say the same in numbers."
     inside = _interactive(module, problem, plan) or _image(module, problem, plan, text)
     return f'<figure><div class="drawing" role="img" aria-label="{clean(text)}">{inside}</div></figure>'

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import placeopt
-from placeopt.errors import PlaceoptError, UnsupportedError
-from placeopt.front import farthest
+from placeopt.core.errors import PlaceoptError
+from placeopt.core.front import farthest
 from placeopt.plot.style import bare_name, label
 from placeopt.report import markup, style, words
 from placeopt.report.drawing import charts, plan_drawing
 from placeopt.report.markup import Mark, bullets, clean, details, facts, paragraphs, table, tiles
 
 if TYPE_CHECKING:
-    from placeopt.front import Front, Point
-    from placeopt.problems.base import Problem
+    from placeopt.core.front import Front, Point
+    from placeopt.core.problem import Problem
 
 #: Points in the table of points, runs and warnings listed.
 _MOST_POINTS, _MOST_RUNS, _MOST_WARNINGS = 40, 30, 20
@@ -141,12 +141,7 @@ def _instance_facts(problem: Problem) -> list[tuple[str, str]]:
 
 
 def _row(problem: Problem) -> Any:
-    from placeopt.problems import row
-
-    try:
-        return row("placeopt.report", problem)
-    except UnsupportedError:
-        return None
+    return problem.spec.load("summary") if problem.spec.has("summary") else None
 
 
 def _capped(sentences: tuple[str, ...], most: int) -> str:

@@ -9,7 +9,7 @@ from placeopt.plot.style import bare_name
 from placeopt.report.markup import number
 
 if TYPE_CHECKING:
-    from placeopt.front import Front, Objective, Point
+    from placeopt.core.front import Front, Objective, Point
 
 #: What each objective of each problem measures.
 MEANINGS = {
@@ -60,7 +60,7 @@ def value(objective: Objective, amount: float) -> str:
 
     Examples
     --------
-    >>> from placeopt.front import Objective
+    >>> from placeopt.core.front import Objective
     >>> value(Objective("latency_ms", "ms"), 18.25), value(Objective("interruption", "share"), 0.011)
     ('18.25 ms', '1.1%')
     """

@@ -5,17 +5,15 @@ A row's module has ``batch(problem, num_envs, seed, **options)``, where the prob
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 from types import ModuleType
 from typing import Any
 
-from placeopt.errors import UsageError, did_you_mean
-from placeopt.problems import KINDS, kind_class
-from placeopt.problems.base import Problem
+from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.interfaces import Batch
+from placeopt.core.problem import Problem
+from placeopt.registry import problem_class, spec_of
 from placeopt.rl.sequential_batch import SequentialBatch
-from placeopt.sequential.batch import Batch
 
 
 def row_module(kind: str) -> ModuleType | None:
@@ -26,9 +24,8 @@ def row_module(kind: str) -> ModuleType | None:
     UsageError
         There is no such problem.
     """
-    kind_class(kind)
-    name = f"placeopt.rl.{KINDS[kind][0]}"
-    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+    spec = spec_of(kind)
+    return spec.load("episodes") if spec.has("episodes") else None
 
 
 def make(target: Problem | str, num_envs: int = 1, seed: int = 0, **options: Any) -> Batch:
@@ -62,7 +59,7 @@ def make(target: Problem | str, num_envs: int = 1, seed: int = 0, **options: Any
         return batch
     if isinstance(target, Problem):
         return SequentialBatch(target, num_envs, **options)
-    _check(options, list(kind_class(kind).sizes()), kind)
+    _check(options, list(problem_class(kind).sizes()), kind)
     return SequentialBatch(kind, num_envs, seed=seed, sizes=options)
 
 

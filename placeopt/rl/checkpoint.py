@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.buffers import ReplayBuffer
 
-from placeopt.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 from placeopt.rl import policy_file
 
 FORMAT = "placeopt/checkpoint@1"

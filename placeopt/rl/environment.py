@@ -8,11 +8,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from placeopt import sequential
-from placeopt.errors import UsageError
-from placeopt.heuristics.rollout import scales
-from placeopt.problems import kind_class
-from placeopt.problems.base import Problem
+from placeopt.core.errors import UsageError
+from placeopt.core.interfaces import build_sequence
+from placeopt.core.problem import Problem
+from placeopt.registry import problem_class
+from placeopt.rollout.rollout import scales
 
 
 class SequentialEnv(gymnasium.Env[np.ndarray, np.int64]):
@@ -66,9 +66,9 @@ class SequentialEnv(gymnasium.Env[np.ndarray, np.int64]):
         instance = (
             problem
             if isinstance(problem, Problem)
-            else kind_class(problem).generate(seed, **(sizes or {}))
+            else problem_class(problem).generate(seed, **(sizes or {}))
         )
-        self.face = sequential.build(instance, instance.select(objectives), **options)
+        self.face = build_sequence(instance, instance.select(objectives), **options)
         self.problem = instance
         count = len(self.face.objectives)
         given = np.full(count, 1 / count) if weights is None else np.asarray(weights, dtype=float)

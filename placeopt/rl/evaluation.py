@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from placeopt.core.interfaces import Batch
 from placeopt.rl.vector import Episodes, Weights
-from placeopt.sequential.batch import Batch
 
 #: Chooses actions (N,) from observations (N, A, F), weights (N, K) and masks (N, A).
 Chooser = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.budget import Budget
-from placeopt.errors import UnsupportedError, UsageError
-from placeopt.front import Front, Objective
-from placeopt.heuristics.weights import simplex
-from placeopt.problems.base import Problem
-from placeopt.problems.judge import Candidate, judged
+from placeopt.core.budget import Budget
+from placeopt.core.errors import UnsupportedError, UsageError
+from placeopt.core.front import Front
+from placeopt.core.interfaces import Batch
+from placeopt.core.problem import Problem
+from placeopt.core.task import Candidate, Task
+from placeopt.core.weights import simplex
 from placeopt.rl import batches, policy_file
 from placeopt.rl.policy import Policy
-from placeopt.sequential.batch import Batch
 
 #: Key of `Policy.environment` that names the instance of the episodes, where they were of one.
 INSTANCE = "instance"
@@ -86,11 +86,7 @@ def plans(
 
 
 def run(
-    problem: Problem,
-    objectives: Sequence[Objective],
-    budget: Budget,
-    seed: int | None = 0,
-    start: Front | None = None,
+    task: Task[Problem],
     *,
     policy: str | Policy = "",
     weights: str | Sequence[float] | None = None,
@@ -122,22 +118,15 @@ def run(
         raise UsageError(
             f"parts is {parts!r} and samples {samples!r}; give whole numbers of at least 1 and 0"
         )
-    chosen = policy if isinstance(policy, Policy) else policy_file.read(policy, problem.problem)
+    chosen = (
+        policy if isinstance(policy, Policy) else policy_file.read(policy, task.problem.problem)
+    )
     spread = weights is None and chosen.weights is None
     rows = simplex(parts, len(chosen.rewards)) if spread else chosen.preferences(weights)[None, :]
-    candidates = list(_candidates(problem, chosen, rows, samples, budget, seed or 0))
+    candidates = list(_candidates(task.problem, chosen, rows, samples, task.budget, task.seed or 0))
     name = str(policy) if isinstance(policy, str) else "given"
     facts = {"policy": name, "parts": parts, "samples": samples}
-    return judged(
-        problem,
-        objectives,
-        candidates,
-        method="policy",
-        seed=seed,
-        budget=budget,
-        parameters=facts,
-        libraries=("numpy",),
-    )
+    return task.front(candidates, method="policy", parameters=facts, libraries=("numpy",))
 
 
 def _candidates(

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.errors import UsageError
+from placeopt.core.errors import UsageError
 from placeopt.rl.preferences import read_weights
 
 #: Products of weights and one-step rewards enter the rows times this, so that small differences are seen.

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from placeopt import documents
-from placeopt.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core import documents
+from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.rl.policy import ACTIVATIONS, Policy, Shape
 from placeopt.rl.preferences import read_weights
 

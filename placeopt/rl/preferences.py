@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.errors import UsageError
+from placeopt.core.errors import UsageError
 
 #: What to give for weights that are drawn for every episode.
 DRAWN = "drawn"

@@ -9,8 +9,8 @@ import gymnasium
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
+from placeopt.core.interfaces import Batch
 from placeopt.rl.vector import Episodes, Weights, observation_space
-from placeopt.sequential.batch import Batch
 
 
 class BatchVecEnv(VecEnv):

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from placeopt import sequential
-from placeopt.heuristics.rollout import scales
-from placeopt.problems import kind_class
-from placeopt.problems.base import Problem
+from placeopt.core.interfaces import Batch, build_sequence
+from placeopt.core.problem import Problem
+from placeopt.registry import problem_class
+from placeopt.rollout.rollout import scales
 
 
-class SequentialBatch:
-    """Episodes of sequential faces, one after another; see `placeopt.sequential.batch.Batch` for the attributes.
+class SequentialBatch(Batch):
+    """Episodes of sequential faces, one after another; see `placeopt.core.interfaces.Batch` for the attributes.
 
     The parts of the reward are minus the costs of a step, each over the spread of its objective among greedy plans. An illegal action
     ends the episode, as a dead end does; both cost `penalty` times the share of decisions that are left.
@@ -40,6 +40,8 @@ class SequentialBatch:
         Of the sequential face, such as ``order``.
     """
 
+    compiled = False
+
     def __init__(
         self,
         problem: Problem | str,
@@ -52,15 +54,15 @@ class SequentialBatch:
         **options: Any,
     ):
         if isinstance(problem, Problem):
-            face = sequential.build(problem, problem.select(objectives), **options)
+            face = build_sequence(problem, problem.select(objectives), **options)
             self.faces = [face] * num_envs
             self._scales = [scales(face)] * num_envs
         else:
             instances = [
-                kind_class(problem).generate(seed + i, **(sizes or {})) for i in range(num_envs)
+                problem_class(problem).generate(seed + i, **(sizes or {})) for i in range(num_envs)
             ]
             self.faces = [
-                sequential.build(one, one.select(objectives), **options) for one in instances
+                build_sequence(one, one.select(objectives), **options) for one in instances
             ]
             self._scales = [scales(face) for face in self.faces]
         self.num_envs, self.penalty = num_envs, penalty

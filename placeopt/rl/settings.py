@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
-from placeopt.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.rl.preferences import DRAWN
 
 ALGORITHMS = ("ppo", "dqn")

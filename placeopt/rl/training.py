@@ -17,15 +17,15 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.utils import set_random_seed
 
-from placeopt.errors import UsageError
-from placeopt.problems.judge import versions
+from placeopt.core.errors import UsageError
+from placeopt.core.interfaces import Batch
+from placeopt.core.task import versions
 from placeopt.rl import checkpoint
 from placeopt.rl.deepsets import DeepSetsActorCritic, DeepSetsQPolicy, MaskedDQN, numpy_arrays
 from placeopt.rl.policy import Policy, Shape
 from placeopt.rl.preferences import DRAWN, read_weights
 from placeopt.rl.sb3 import BatchVecEnv
 from placeopt.rl.settings import Settings
-from placeopt.sequential.batch import Batch
 
 #: Bytes that the replay buffer of DQN may take.
 REPLAY_BYTES = 400 * 2**20

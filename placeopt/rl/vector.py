@@ -14,9 +14,9 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from placeopt.errors import UsageError
+from placeopt.core.errors import UsageError
+from placeopt.core.interfaces import Batch
 from placeopt.rl.preferences import Preferences
-from placeopt.sequential.batch import Batch
 
 #: Features beyond are cut off; they are scaled to about [-1, 1].
 LIMIT = 10.0

@@ -7,15 +7,15 @@ import logging
 import numpy as np
 import pytest
 
-from placeopt.encoders import build
-from placeopt.problems.temporal import Temporal
+from placeopt.core.interfaces import build_encoder
+from placeopt.temporal.instance import Temporal
 
 
 @pytest.fixture(scope="module")
 def encoder():
     document = Temporal.generate(11, requests=6).to_document()
     document["offers"][0]["max_instances"] = 1
-    return build(Temporal.from_document(document))
+    return build_encoder(Temporal.from_document(document))
 
 
 def test_a_pymoo_algorithm_of_ones_own(encoder):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from placeopt.core.front import minimal
 from placeopt.evolve import archive as module
 from placeopt.evolve.archive import Archive
-from placeopt.front import minimal
 
 
 @pytest.mark.parametrize("buffer", [1, 7, 1000])

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import placeopt
-from placeopt.budget import Budget
-from placeopt.problems import cnsm_csv, from_document
-from placeopt.problems.temporal import Temporal
+from placeopt.core.budget import Budget
+from placeopt.registry import from_document
+from placeopt.temporal import cnsm_csv
+from placeopt.temporal.instance import Temporal
 
 METHODS = ["greedy", "nsga2", "nsga3", "mspso", "moead", "ensemble", "auto"]
 WIDE, TIGHT = (190.2, 1484.5, 0.0760), (105, 581, 0.073)

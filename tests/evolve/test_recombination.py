@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import placeopt
-from placeopt.dominance import contributions, hypervolume, nondominated
-from placeopt.encoders import Parts
+from placeopt.core.dominance import contributions, hypervolume, nondominated
+from placeopt.core.interfaces import Parts
 from placeopt.evolve import moead, recombination
-from placeopt.problems.temporal import Temporal
+from placeopt.temporal.instance import Temporal
 
 PARTS = 4
 

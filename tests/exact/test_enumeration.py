@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placeopt.budget import Budget
-from placeopt.errors import SolverError
+from placeopt.core.budget import Budget
+from placeopt.core.errors import SolverError
+from placeopt.core.front import Objective, minimal
 from placeopt.exact.enumeration import Answer, Enumeration, Found, enumerate_front
 from placeopt.exact.fronts import in_units, in_values
-from placeopt.front import Objective, minimal
 
 WHOLE = [Objective(name, "", 1.0) for name in "abcd"]
 REAL = [Objective(name, "", None) for name in "abcd"]

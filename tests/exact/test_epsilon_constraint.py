@@ -11,14 +11,15 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from placeopt.budget import Budget
-from placeopt.errors import UsageError
+from placeopt.core.budget import Budget
+from placeopt.core.errors import UsageError
+from placeopt.core.task import Task
 from placeopt.exact import engines, solvers
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.engines import Reply
 from placeopt.exact.epsilon_constraint import Hooks, run, solve_model
-from placeopt.models import temporal
-from placeopt.problems.temporal import Temporal
+from placeopt.temporal import model as temporal
+from placeopt.temporal.instance import Temporal
 
 #: Seeds of tiny instances that take as long as ten others.
 SLOW = (6, 16)
@@ -184,7 +185,7 @@ def truth_of(seed):
 
 
 def answer(problem, names=NAMES, *, seconds=None, **options):
-    return run(problem, problem.select(names), Budget(seconds=seconds), 0, **options)
+    return run(Task(problem, problem.select(names), Budget(seconds=seconds), 0), **options)
 
 
 # -- the front is the true one --------------------------------------------------------------------------------------
@@ -323,7 +324,7 @@ def test_cancelled_front():
     threading.Timer(0.7, budget.cancel).start()
     problem = tiny(SLOW[0])
     begun = time.perf_counter()
-    front = run(problem, problem.objectives, budget, 0)
+    front = run(Task(problem, problem.objectives, budget, 0))
     assert time.perf_counter() - begun < 2.5
     assert len(front) > 0
     assert bounded(front, nondominated(truth_of(SLOW[0])))
@@ -424,11 +425,9 @@ def test_objectives_of_very_fine_steps_are_real_valued():
 
 def solve_with(problem, **hooks):
     return solve_model(
-        problem,
+        Task(problem, budget=Budget(seconds=60)),
         temporal.build(problem),
         Hooks(temporal.extract, **hooks),
-        problem.objectives,
-        Budget(seconds=60),
     )
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from placeopt.budget import Budget
-from placeopt.errors import SolverError, UsageError
+from placeopt.core.budget import Budget
+from placeopt.core.errors import SolverError, UsageError
 from placeopt.exact import engines, solvers
 from placeopt.exact.engines import Reply
 from placeopt.exact.solvers import Program, Session, solve

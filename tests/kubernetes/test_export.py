@@ -17,14 +17,14 @@ import pytest
 
 import placeopt
 from placeopt import cli
-from placeopt.documents import parse_json
-from placeopt.errors import DocumentError, UnsupportedError, UsageError
+from placeopt.core.documents import parse_json
+from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.export import export, steps
 from placeopt.kubernetes.origin import Origin
-from placeopt.problems import from_document
-from placeopt.problems.rescheduling import Rescheduling
-from placeopt.problems.rolling_update import RollingUpdate
+from placeopt.registry import from_document
+from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rolling_update.instance import RollingUpdate
 
 FAKE = Path(__file__).with_name("fake_kubectl.py")
 NEEDS_TOOLS = pytest.mark.skipif(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from placeopt import api
-from placeopt.errors import DocumentError, InfeasibleInstanceError, UsageError
+from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError
 from placeopt.kubernetes.gathered import Options
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.new_requests import execution_times, new_sizes

@@ -16,7 +16,7 @@ import pytest
 
 from placeopt import api, cli
 from placeopt.kubernetes import origin
-from placeopt.problems import read
+from placeopt.registry import read
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ("rolling-update", "edge-cloud", "rescheduling", "temporal")

@@ -11,12 +11,12 @@ import pytest
 import yaml
 
 import placeopt
-from placeopt.errors import DocumentError, UnsupportedError
+from placeopt.core.errors import DocumentError, UnsupportedError
+from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.karmada import policies
 from placeopt.kubernetes.origin import Origin
-from placeopt.problems import KINDS, kind_class
-from placeopt.problems.edge_cloud import EdgeCloud
+from placeopt.registry import problem_class, specs
 
 DATA = os.environ.get("PLACEOPT_DATA")
 
@@ -111,11 +111,11 @@ def test_policies_are_valid(placed: tuple[EdgeCloud, dict[str, Any]]) -> None:
 
 
 @pytest.mark.skipif(
-    "multi-cluster" not in KINDS, reason="this version has no multi-cluster problem"
+    "multi-cluster" not in specs(), reason="this version has no multi-cluster problem"
 )
 def test_decisions_become_policies() -> None:
     """A policy for every accepted request; deployments asked for twice get numbers."""
-    problem = kind_class("multi-cluster").generate(1, requests=12)
+    problem = problem_class("multi-cluster").generate(1, requests=12)
     jsonschema = pytest.importorskip("jsonschema")
     front = placeopt.solve(problem, evaluations=100, seed=1)
     plan = front.points[0].plan

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placeopt.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import Book, apply, overlay

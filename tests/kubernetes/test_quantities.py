@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from placeopt.errors import DocumentError
+from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.quantities import LARGEST, mebibytes, millicores, parse, whole_bytes
 
 SUFFIXES = (

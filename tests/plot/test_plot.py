@@ -15,12 +15,12 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("plotly")
 
-from placeopt.errors import MissingExtraError, UnsupportedError, UsageError
-from placeopt.front import Front, InstanceName, Objective, Point, Run
+from placeopt.core.errors import MissingExtraError, UnsupportedError, UsageError
+from placeopt.core.front import Front, InstanceName, Objective, Point, Run
 from placeopt.plot import find_instance, plot_front, plot_plan, require
 from placeopt.plot.html import page
 from placeopt.plot.style import label
-from placeopt.problems.temporal import Temporal
+from placeopt.temporal.instance import Temporal
 
 GOALS = (
     Objective("latency_ms", "ms"),
@@ -130,7 +130,7 @@ def test_plans_are_drawn(problem: Temporal, tmp_path: Path, suffix: str) -> None
 
 def test_lanes_of_a_plan_carry_its_loads(problem: Temporal) -> None:
     """What is drawn adds up to the replicas' demands over their slots."""
-    from placeopt.plot.temporal import _lanes
+    from placeopt.temporal.drawing import _lanes
 
     lanes = _lanes(problem, plan_of(problem))
     size = next(o for o in problem.offers if o.size == "t4g.2xlarge").cpu_cores

@@ -18,14 +18,14 @@ pytest.importorskip("plotly")
 
 import placeopt
 from placeopt import report
-from placeopt.errors import UsageError
-from placeopt.front import Front, InstanceName, Objective, Point, Rejected, Run, Violation
-from placeopt.problems import KINDS, kind_class
-from placeopt.problems.base import Problem
-from placeopt.problems.temporal import Temporal
+from placeopt.core.errors import UsageError
+from placeopt.core.front import Front, InstanceName, Objective, Point, Rejected, Run, Violation
+from placeopt.core.problem import Problem
+from placeopt.registry import problem_class, specs
 from placeopt.report import words
 from placeopt.report.markup import Bar, clean, number, table
-from placeopt.report.temporal import sums
+from placeopt.temporal.instance import Temporal
+from placeopt.temporal.summary import sums
 
 SIZES = {
     "temporal": {"requests": 5, "horizon": 12},
@@ -69,7 +69,7 @@ class Outline(HTMLParser):
 
 
 def answered(kind: str) -> tuple[Problem, Front]:
-    problem = kind_class(kind).generate(2, **SIZES.get(kind, {}))
+    problem = problem_class(kind).generate(2, **SIZES.get(kind, {}))
     return problem, placeopt.solve(problem, METHODS.get(kind, "auto"), evaluations=300, seed=1)
 
 
@@ -78,7 +78,7 @@ def temporal() -> tuple[Problem, Front]:
     return answered("temporal")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", specs())
 def test_every_problem_has_a_report(kind: str) -> None:
     """Well-formed, self-contained, accessible: language, title, captions, headings, alternative texts."""
     problem, front = answered(kind)
@@ -204,7 +204,7 @@ def test_what_is_not_there_is_refused(temporal: tuple[Problem, Front]) -> None:
     with pytest.raises(UsageError, match="there is no point 10000"):
         report.html(front, problem=problem, index=10000)
     with pytest.raises(UsageError, match="this one is rescheduling"):
-        report.html(front, problem=kind_class("rescheduling").generate(1))
+        report.html(front, problem=problem_class("rescheduling").generate(1))
 
 
 def test_costs_by_data_centre_sum_to_the_objective(temporal: tuple[Problem, Front]) -> None:
@@ -220,13 +220,13 @@ def test_costs_by_data_centre_sum_to_the_objective(temporal: tuple[Problem, Fron
 
 
 @pytest.mark.skipif(
-    "multi-cluster" not in KINDS, reason="this version has no multi-cluster problem"
+    "multi-cluster" not in specs(), reason="this version has no multi-cluster problem"
 )
 def test_clusters_are_never_over_their_capacity() -> None:
     """Peaks over the trace, counted apart from the referee, of plans that the referee accepts."""
-    from placeopt.report.multi_cluster import peaks
+    from placeopt.multi_cluster.summary import peaks
 
-    problem = kind_class("multi-cluster").generate(3, requests=40)
+    problem = problem_class("multi-cluster").generate(3, requests=40)
     for point in placeopt.solve(problem, "greedy", seed=1).points:
         share = peaks(problem, problem.decisions(point.plan))  # type: ignore[arg-type, attr-defined]
         assert 0 <= share.min() and share.max() <= 1

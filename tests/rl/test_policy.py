@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placeopt.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 from placeopt.rl import policy_file
 from placeopt.rl.policy import Policy, Shape
 

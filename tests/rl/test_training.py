@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny_batch import Cards
 
-from placeopt.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 from placeopt.rl.evaluation import evaluate, greedy, table
 from placeopt.rl.settings import Settings, defaults
 

@@ -9,8 +9,8 @@ from env_checkers import passes_the_checkers
 from gymnasium.vector import AutoresetMode
 from tiny_batch import Cards
 
-from placeopt.errors import UsageError
-from placeopt.problems import kind_class
+from placeopt.core.errors import UsageError
+from placeopt.registry import problem_class
 from placeopt.rl.preferences import Preferences, draw, read_weights
 from placeopt.rl.sequential_batch import SequentialBatch
 from placeopt.rl.vector import BatchEnv, BatchVectorEnv
@@ -105,7 +105,7 @@ def test_weights():
 @pytest.mark.parametrize("kind", ["temporal", "edge-cloud", "rescheduling"])
 def test_any_sequential_face_is_a_batch(kind):
     """The return of a complete episode is minus the weighted values of its plan over their scales."""
-    problem = kind_class(kind).generate(1)
+    problem = problem_class(kind).generate(1)
     batch = SequentialBatch(problem, 2)
     env = BatchVectorEnv(batch)
     _, info = env.reset(seed=0)
@@ -128,7 +128,7 @@ def test_generated_instances_differ_and_illegal_actions_end_episodes():
     batch = SequentialBatch("edge-cloud", 2, seed=3, sizes={"applications": 3})
     assert (
         batch.faces[0].problem
-        == kind_class("edge-cloud").generate(3, applications=3)
+        == problem_class("edge-cloud").generate(3, applications=3)
         != batch.faces[1].problem
     )
     batch.reset(np.arange(2, dtype=np.uint64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.problems.edge_cloud import EdgeCloud
+from placeopt.edge_cloud.instance import EdgeCloud
 
 
 def random_instance(

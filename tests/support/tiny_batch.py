@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from placeopt.core.interfaces import Batch
 
-class Cards:
+
+class Cards(Batch):
     """Every step shows `num_actions` cards, some face down; picking one earns its two values, one for each part of the reward.
 
     Features: the two values, the share of the episode that is left.

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from placeopt.errors import DocumentError, UnsupportedError, UsageError
+from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
+    from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Origin
-    from placeopt.problems.base import Problem
 
 #: What a plan of each problem can become; the first is the default.
 FORMATS = {
@@ -97,6 +97,6 @@ def _form(problem: Problem, form: str | None) -> str:
 
 
 def _layout(document: Any) -> str:
-    from placeopt.documents import layout
+    from placeopt.core.documents import layout
 
     return layout(document)

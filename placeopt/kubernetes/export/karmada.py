@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from placeopt.errors import DocumentError, UnsupportedError
+from placeopt.core.errors import DocumentError, UnsupportedError
 
 if TYPE_CHECKING:
+    from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Origin
-    from placeopt.problems.base import Problem
 
 _VERSIONS = {
     "Deployment": "apps/v1",

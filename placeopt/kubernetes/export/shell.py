@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from placeopt.kubernetes.export.steps import Step, plan_id, steps, warnings
 
 if TYPE_CHECKING:
+    from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Item, Origin
-    from placeopt.problems.base import Problem
 
 #: jq: bind a pod template to nodes, keeping what it asks of nodes itself, and set the requests of its containers.
 _BIND = """

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from placeopt.documents import sha256, validate
-from placeopt.errors import DocumentError, UnsupportedError
-from placeopt.problems.base import Record
+from placeopt.core.documents import sha256, validate
+from placeopt.core.errors import DocumentError, UnsupportedError
+from placeopt.core.problem import Record
 
 if TYPE_CHECKING:
+    from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Item, Origin
-    from placeopt.problems.base import Problem
-    from placeopt.problems.rescheduling import Rescheduling
-    from placeopt.problems.rolling_update import RollingUpdate
+    from placeopt.rescheduling.instance import Rescheduling
+    from placeopt.rolling_update.instance import RollingUpdate
 
 FORMAT = "placeopt/steps@1"
 
@@ -125,8 +125,8 @@ def steps(
     DocumentError
         The origin does not name what the plan moves, or holds names that Kubernetes does not allow.
     """
-    from placeopt.problems.rescheduling import Rescheduling
-    from placeopt.problems.rolling_update import RollingUpdate
+    from placeopt.rescheduling.instance import Rescheduling
+    from placeopt.rolling_update.instance import RollingUpdate
 
     names = _Pods(origin, plan_id(problem, plan), partly)
     if isinstance(problem, RollingUpdate):

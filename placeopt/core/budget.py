@@ -1,0 +1,231 @@
+"""How long one run may take: evaluations and seconds for the whole of it, progress, cancellation."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from placeopt.core.errors import UsageError
+
+#: Evaluations of a run when neither evaluations nor seconds are given.
+DEFAULT_EVALUATIONS = 50_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run says of itself while it works.
+
+    Attributes
+    ----------
+    seconds : float
+        Since the run began.
+    evaluations : int
+        Spent so far.
+    share : float
+        Part of the budget used, in [0, 1]; nan where it cannot be known.
+    best : tuple of float
+        Least value of each objective so far, in the order asked for; empty when nothing was found.
+    points : int
+        Size of the front so far.
+    note : str
+        What the method is doing, in a few words.
+    """
+
+    seconds: float
+    evaluations: int
+    share: float
+    best: tuple[float, ...]
+    points: int
+    note: str = ""
+
+
+class Budget:
+    """The limit of one whole run, and the clock that methods ask.
+
+    Parameters
+    ----------
+    evaluations : int, optional
+        Objective-vector evaluations; `DEFAULT_EVALUATIONS` when `seconds` is not given either.
+    seconds : float, optional
+        Wall-clock seconds, counted from the creation of the budget.
+    on_progress : callable, optional
+        Called with a `Progress`, at most ten times a second.
+    stop : callable, optional
+        Returns whether somebody outside cancels the run; asked at most every 0.05 s.
+
+    Examples
+    --------
+    >>> budget = Budget(evaluations=100)
+    >>> budget.spend(60)
+    >>> budget.evaluations_left, budget.exhausted
+    (40, False)
+    """
+
+    def __init__(
+        self,
+        evaluations: int | None = None,
+        seconds: float | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ):
+        if evaluations is not None and evaluations < 1:
+            raise UsageError(f"evaluations is {evaluations}; give a whole number of at least 1")
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise UsageError(f"the time limit is {seconds} s; give a positive number of seconds")
+        if evaluations is None and seconds is None:
+            evaluations = DEFAULT_EVALUATIONS
+        self.evaluations_limit: float | None = evaluations
+        self.seconds_limit = seconds
+        self.evaluations = 0
+        self.on_progress = on_progress
+        self._started = time.perf_counter()
+        self._reported = -math.inf
+        self._cancelled = False
+        self._stop, self._next_look = stop, 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._started
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds that remain, at least 0; ``inf`` without a time limit."""
+        return (
+            math.inf if self.seconds_limit is None else max(0.0, self.seconds_limit - self.seconds)
+        )
+
+    @property
+    def evaluations_left(self) -> float:
+        """Evaluations that remain, at least 0; ``inf`` without that limit."""
+        return (
+            math.inf
+            if self.evaluations_limit is None
+            else max(0, self.evaluations_limit - self.evaluations)
+        )
+
+    @property
+    def progress(self) -> float:
+        """Part of the budget that is used, 0 to 1."""
+        limits = ((self.evaluations, self.evaluations_limit), (self.seconds, self.seconds_limit))
+        used = [spent / limit for spent, limit in limits if limit is not None]
+        return min(1.0, max(used, default=0.0))
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was cancelled, by `cancel` or from outside."""
+        if not self._cancelled and self._stop is not None and self.seconds >= self._next_look:
+            self._next_look = self.seconds + 0.05
+            self._cancelled = self._stop()
+        return self._cancelled
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the run must stop: no evaluations or seconds left, or cancelled."""
+        return self.cancelled or self.evaluations_left <= 0 or self.seconds_left <= 0
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the run must stop whatever it counts: no seconds left, or cancelled."""
+        return self.cancelled or self.seconds_left <= 0
+
+    def allow(self, wanted: int) -> int:
+        """Return how many of `wanted` evaluations may still be made."""
+        return int(min(wanted, self.evaluations_left))
+
+    def spend(self, evaluations: int) -> None:
+        """Count `evaluations` as made."""
+        self.evaluations += evaluations
+
+    def cancel(self) -> None:
+        """Ask the run to stop at its next look at the clock and to return what it has."""
+        self._cancelled = True
+
+    def report(self, best: Sequence[float] = (), points: int = 0, note: str = "") -> None:
+        """Tell the progress callback, if there is one and the last call is at least 0.1 s ago."""
+        if self.on_progress is None or self.seconds - self._reported < 0.1:
+            return
+        self._reported = self.seconds
+        unlimited = self.evaluations_limit is None and self.seconds_limit is None
+        self.on_progress(
+            Progress(
+                seconds=self.seconds,
+                evaluations=self.evaluations,
+                share=math.nan if unlimited else self.progress,
+                best=tuple(best),
+                points=points,
+                note=note,
+            )
+        )
+
+    def share(self, part: float = 1.0, evaluations: int | None = None) -> Budget:
+        """Return a budget of a part of what is left, in evaluations and in seconds.
+
+        What it spends, this budget spends too. It ends when this budget ends.
+
+        Parameters
+        ----------
+        part : float
+            Above 0, at most 1.
+        evaluations : int, optional
+            Instead of that part of the evaluations.
+
+        Examples
+        --------
+        >>> share = Budget(evaluations=100).share(0.25)
+        >>> share.spend(20)
+        >>> share.allow(20), share.progress
+        (5, 0.8)
+        """
+        return _Share(self, part, evaluations)
+
+
+class _Share(Budget):
+    """A part of what is left of another budget."""
+
+    def __init__(self, whole: Budget, part: float, evaluations: int | None):
+        timed, counted = whole.seconds_limit is not None, whole.evaluations_limit is not None
+        super().__init__(1, max(1e-9, whole.seconds_left * part) if timed else None)
+        wanted = whole.evaluations_left * part if evaluations is None else evaluations
+        self.evaluations_limit = max(1.0, wanted) if counted else None
+        self.on_progress = whole.on_progress
+        self._whole = whole
+        self._began = whole.seconds
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the share began, by the clock of the whole."""
+        return self._whole.seconds - self._began
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether this share or the whole was cancelled."""
+        return super().cancelled or self._whole.cancelled
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether this share or the whole is used up."""
+        return super().exhausted or self._whole.exhausted
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether this share or the whole has no seconds left."""
+        return super().out_of_time or self._whole.out_of_time
+
+    def allow(self, wanted: int) -> int:
+        """Return how many of `wanted` evaluations may still be made."""
+        own = (
+            math.inf if self.evaluations_limit is None else math.ceil(self.evaluations_left - 1e-9)
+        )
+        return max(0, int(min(self._whole.allow(wanted), own)))
+
+    def spend(self, evaluations: int) -> None:
+        """Count `evaluations` as made, here and of the whole."""
+        super().spend(evaluations)
+        self._whole.spend(evaluations)
+
+    def report(self, best: Sequence[float] = (), points: int = 0, note: str = "") -> None:
+        """Tell the progress callback of the whole."""
+        self._whole.report(best, points, note)

@@ -1,0 +1,334 @@
+"""What methods may ask of a problem package: encoders, sequences, batches of episodes, models.
+
+Every member that a method uses is declared here. A member that a problem may leave out has a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from placeopt.core.front import Front, Objective
+from placeopt.core.problem import Problem
+
+
+class Parts(NamedTuple):
+    """The parts that plans fall into: the goals of a plan are sums over its parts.
+
+    Parts with equal keys serve the same, so that either can stand in for the other.
+    """
+
+    label: np.ndarray  # (n, num_genes) the part that a gene belongs to, -1 for none
+    key: (
+        np.ndarray
+    )  # (n, parts) uint64, a hash of what a part serves, 0 where there is no such part
+    values: np.ndarray  # (n, parts, objectives)
+
+
+class Encoder:
+    """A plan as integers within bounds, for every search that moves vectors about.
+
+    Attributes
+    ----------
+    problem : Problem
+    objectives : tuple of Objective
+        The columns of F.
+    lower, upper : ndarray of int64, shape (num_genes,)
+        Inclusive bounds; only choices that can be feasible.
+    num_genes, num_constraints : int
+        Columns of X and of G.
+    """
+
+    problem: Problem
+    objectives: tuple[Objective, ...]
+    lower: np.ndarray
+    upper: np.ndarray
+    num_genes: int
+    num_constraints: int
+
+    def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the objectives F and the violations G of vectors.
+
+        Parameters
+        ----------
+        X : ndarray of int64, shape (n, num_genes)
+
+        Returns
+        -------
+        F : ndarray, shape (n, objectives)
+            The referee's values.
+        G : ndarray, shape (n, num_constraints)
+            0 where feasible, else the excess.
+        """
+        raise NotImplementedError
+
+    def decode(self, genes: np.ndarray) -> dict[str, Any]:
+        """Return the plan of one vector; the referee's values of it are those of `evaluate`."""
+        raise NotImplementedError
+
+    def encode(self, plan: dict[str, Any]) -> np.ndarray | None:
+        """Return the vector of a plan, shape (num_genes,); None where the encoder cannot."""
+        return None
+
+    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Return random vectors, shape (count, num_genes)."""
+        return rng.integers(self.lower, self.upper + 1, size=(count, self.num_genes))
+
+    def vary(
+        self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
+    ) -> np.ndarray:
+        """Return one child of each pair of rows, shape of `mothers`: crossover, then mutation.
+
+        By default every gene comes from either parent with equal odds.
+        """
+        from_mother = rng.random(mothers.shape) < 0.5
+        return self.mutate(rng, np.where(from_mother, mothers, fathers))
+
+    def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
+        """Return a mutated copy of X; by default one gene a row, on average, is drawn anew."""
+        drawn = self.sample(rng, len(X))
+        return np.where(rng.random(X.shape) < 1 / self.num_genes, drawn, X)
+
+    def parts(self, X: np.ndarray) -> Parts | None:
+        """Return the parts of vectors that were evaluated before; None where plans have no parts."""
+        return None
+
+
+class DecisionSequence:
+    """A problem as an episode: one decision after another, each with a cost vector.
+
+    The costs of an episode add up to what the referee says of its plan. Only the methods below look
+    inside a state.
+
+    Attributes
+    ----------
+    problem : Problem
+    objectives : tuple of Objective
+        The columns of a cost vector.
+    num_actions : int
+        Actions are 0 to ``num_actions - 1``.
+    num_features : int
+        Columns of `features`.
+    decisions : int
+        Steps of a complete episode.
+    costs_never_fall : bool
+        No step has a negative cost, so that the cost of a partial plan bounds that of the whole.
+    compiled : bool
+        Whether `play_greedy` and `play_rollout` are there.
+    """
+
+    problem: Problem
+    objectives: tuple[Objective, ...]
+    num_actions: int
+    num_features: int
+    decisions: int
+    costs_never_fall: bool = False
+    compiled: bool = False
+
+    def reset(self, rng: np.random.Generator | None = None) -> Any:
+        """Return the state before the first decision; `rng` serves episodes that are random."""
+        raise NotImplementedError
+
+    def copy(self, state: Any) -> Any:
+        """Return a state that steps on its own; cheap."""
+        raise NotImplementedError
+
+    def remaining(self, state: Any) -> int:
+        """Return how many decisions are still to be made; 0 when the plan is complete."""
+        raise NotImplementedError
+
+    def stage(self, state: Any) -> int:
+        """Return how many groups of decisions are complete: requests, say.
+
+        The horizon of a rollout counts in these.
+        """
+        return self.decisions - self.remaining(state)
+
+    def mask(self, state: Any) -> np.ndarray:
+        """Return which actions are legal, bool of shape (num_actions,).
+
+        None is legal at a dead end and after the last decision.
+        """
+        raise NotImplementedError
+
+    def step(self, state: Any, action: int) -> np.ndarray:
+        """Take a legal action, in place, and return its cost, shape (objectives,).
+
+        The costs of an episode that completes its plan sum to
+        ``problem.evaluate(plan(state)).values``.
+        """
+        raise NotImplementedError
+
+    def done(self, state: Any) -> bool:
+        """Return whether the episode is over: the plan is complete, or no action is legal."""
+        return self.remaining(state) == 0 or not self.mask(state).any()
+
+    def plan(self, state: Any) -> dict[str, Any]:
+        """Return the plan so far; the referee reports what a dead end left out as a violation."""
+        raise NotImplementedError
+
+    def features(self, state: Any) -> np.ndarray:
+        """Return the features of every action, float32 of shape (num_actions, num_features).
+
+        They are scaled to about [-1, 1]; rows of illegal actions are 0.
+        """
+        raise NotImplementedError
+
+    def costs(self, state: Any) -> np.ndarray:
+        """Return the cost vector of every action, shape (num_actions, objectives); inf if illegal.
+
+        By default every legal action is tried on a copy of the state.
+        """
+        found = np.full((self.num_actions, len(self.objectives)), np.inf)
+        for action in np.flatnonzero(self.mask(state)):
+            found[action] = self.step(self.copy(state), int(action))
+        return found
+
+    def play_greedy(self, state: Any, weights: np.ndarray, most: int) -> int:
+        """Take at most `most` greedy decisions, in place, compiled; return how many were taken."""
+        raise NotImplementedError
+
+    def play_rollout(
+        self, state: Any, weights: np.ndarray, beta: float, gamma: float, horizon: int, most: int
+    ) -> int:
+        """Take at most `most` decisions by rollout, in place, compiled; return how many were taken.
+
+        `beta`, `gamma` and `horizon` are those of the method ``rollout``.
+        """
+        raise NotImplementedError
+
+
+class Batch:
+    """N episodes of one problem that step together.
+
+    An environment's random numbers come from a state of its own, so that an episode depends on its
+    seed alone. `observations` and `masks` are refreshed in place by `reset` and `step`; copy them to
+    keep them.
+
+    Attributes
+    ----------
+    num_envs : int
+        N.
+    num_actions : int
+        A; actions are 0 to ``num_actions - 1``.
+    num_features : int
+        F, columns of an observation.
+    rewards : tuple of str
+        Names of the K parts of a reward, all to be maximised. The scalar reward is the product of
+        the parts with weights that sum to 1, so that a penalty is given as itself in every part.
+    observations : ndarray
+        The features of every action, float32 of shape (N, A, F), scaled to about [-1, 1].
+    masks : ndarray
+        Which actions are legal, bool of shape (N, A).
+    score : tuple of int
+        Columns of the features with what an action earns at once: one for each part of the reward,
+        then those that count as they are. Empty where no columns say so.
+    compiled : bool
+        Whether many environments at once are quicker than one after another.
+    """
+
+    num_envs: int
+    num_actions: int
+    num_features: int
+    rewards: tuple[str, ...]
+    observations: np.ndarray
+    masks: np.ndarray
+    score: tuple[int, ...] = ()
+    compiled: bool = True
+
+    def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
+        """Begin new episodes.
+
+        Parameters
+        ----------
+        seeds : ndarray, optional
+            uint64 of shape (N,); environments go on from their own random states without.
+        which : ndarray, optional
+            Environments that begin anew, bool of shape (N,); all by default.
+        """
+        raise NotImplementedError
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Take one action in every environment.
+
+        Parameters
+        ----------
+        actions : ndarray
+            int64 of shape (N,).
+
+        Returns
+        -------
+        rewards : ndarray
+            float64 of shape (N, K).
+        ended : ndarray
+            Whether the episode is over, bool of shape (N,); such an environment has to be reset
+            before its next step.
+        """
+        raise NotImplementedError
+
+    def info(self) -> dict[str, np.ndarray]:
+        """Return facts of the running episodes, such as the share accepted; arrays of length N."""
+        raise NotImplementedError
+
+    def plan(self, env: int) -> dict[str, Any]:
+        """Return the plan of an episode so far."""
+        raise NotImplementedError
+
+    def prefixes(self, plan: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the plans worth judging that an episode's plan begins with, itself among them."""
+        return [plan]
+
+
+class Run(Protocol):
+    """A method: ``run(task, **parameters)``.
+
+    The task is a `placeopt.core.task.Task`. The front holds what the method found when the budget
+    ended. A problem that the method does not support is an `UnsupportedError`.
+    """
+
+    def __call__(self, task: Any, /, **parameters: Any) -> Front: ...
+
+
+def build_encoder(problem: Problem, objectives: Sequence[Objective] | None = None) -> Encoder:
+    """Return the encoder of a problem; all of its objectives by default.
+
+    Raises
+    ------
+    UnsupportedError
+        The problem has no encoder.
+    """
+    build: Callable[..., Encoder] = problem.spec.load("encoder")
+    return build(problem, tuple(objectives or problem.objectives))
+
+
+def seeds(encoder: Encoder, rng: np.random.Generator) -> np.ndarray:
+    """Return good vectors to start a search from, spread over the objectives.
+
+    Building them costs no evaluations; whoever evaluates them counts them.
+
+    Returns
+    -------
+    ndarray of int64, shape (k, num_genes)
+        k is 0 for problems that declare no seeds.
+    """
+    spec = encoder.problem.spec
+    if not spec.has("seeds"):
+        return np.empty((0, encoder.num_genes), dtype=np.int64)
+    found: np.ndarray = spec.load("seeds")(encoder, rng)
+    return found
+
+
+def build_sequence(
+    problem: Problem, objectives: Sequence[Objective] | None = None, **options: Any
+) -> DecisionSequence:
+    """Return a problem as a sequence of decisions; options are those of the problem's own.
+
+    Raises
+    ------
+    UnsupportedError
+        The problem has no sequence.
+    """
+    build: Callable[..., DecisionSequence] = problem.spec.load("sequence")
+    return build(problem, tuple(objectives or problem.objectives), **options)

@@ -1,0 +1,106 @@
+"""One way to compile a kernel; an edit is never served stale.
+
+numba caches a kernel's binary beside its source and asks the source file alone whether the binary
+is still good. A kernel may call kernels of other files, use their constants, and take their named
+tuples. Therefore each cached kernel here carries a stamp of its own file and of the files with
+kernels that its module imports, transitively, of the constants in its module, and of the fields of
+its named tuples.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.dispatcher import Dispatcher
+
+_TUPLES: Any = types.BaseTuple
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile `function` on its first call; cache the binary where that can be written."""
+    try:
+        compiled = numba.njit(function, cache=True, nogil=True, error_model="numpy")
+        stamped = _stamp(compiled)
+    except RuntimeError:  # numba found no folder that it may write to
+        stamped = False
+    if not stamped:  # without a stamp a cache could be stale
+        return numba.njit(function, nogil=True, error_model="numpy")
+    return compiled
+
+
+def _stamp(compiled: Any) -> bool:
+    """Give a kernel's cache our stamp; return False where this numba keeps it elsewhere."""
+    stored = compiled._cache
+    if not (hasattr(stored, "_cache_file") and hasattr(stored._cache_file, "_source_stamp")):
+        return False
+    own = stored._index_key
+
+    def index_key(signature: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*own(signature, codegen), _fields(signature))
+
+    module = sys.modules[compiled.py_func.__module__]
+    stored._cache_file._source_stamp = _digest(str(module.__file__), module.__name__)
+    stored._index_key = index_key
+    return True
+
+
+@cache
+def _digest(file: str, module_name: str) -> str:
+    """Return the stamp of a module: its file, its constants, and the modules with kernels it uses.
+
+    The imports of a module stand above its kernels, so that they are all there when the first
+    kernel is defined.
+    """
+    module = sys.modules[module_name]
+    parts = [Path(file).read_bytes()]
+    foreign: dict[str, str] = {}
+    for name, value in sorted(vars(module).items()):
+        if not name.startswith("__") and _is_constant(value):
+            parts.append(f"{name}={value!r}".encode())
+        elif isinstance(value, np.ndarray):
+            parts.append(name.encode() + value.tobytes())
+        origin = _origin(value)
+        if origin is not None and origin is not module and origin.__file__:
+            foreign[origin.__name__] = origin.__file__
+    parts += [_digest(path, name).encode() for name, path in sorted(foreign.items())]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _is_constant(value: Any) -> bool:
+    """Return whether a kernel may have compiled in a global of this value."""
+    if isinstance(value, tuple):
+        return all(map(_is_constant, value))
+    return isinstance(value, (bool, int, float, complex, str))
+
+
+def _origin(value: Any) -> ModuleType | None:
+    """Return the module that a kernel is from, or a module that has kernels; else None."""
+    if isinstance(value, Dispatcher):
+        return sys.modules.get(value.py_func.__module__)
+    if isinstance(value, ModuleType) and any(
+        isinstance(member, Dispatcher) for member in list(vars(value).values())
+    ):
+        return value
+    return None
+
+
+def _fields(signature: Any) -> tuple[Any, ...]:
+    """Return the field names of the named tuples among the types of a kernel's arguments."""
+    arguments = signature if isinstance(signature, tuple) else signature.args
+    return tuple(_fields_of(kind) for kind in arguments)
+
+
+def _fields_of(kind: Any) -> tuple[Any, ...]:
+    if not isinstance(kind, _TUPLES):
+        return ()
+    named = isinstance(kind, types.BaseNamedTuple)
+    return (kind.fields if named else (), *(_fields_of(inner) for inner in kind))

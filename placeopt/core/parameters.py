@@ -1,0 +1,151 @@
+"""The parameters of methods: declared in their signatures, listed, and checked before a run.
+
+A method declares each as a keyword-only argument with a type, legal values and a line of help:
+
+>>> from typing import Annotated
+>>> from pydantic import Field
+>>> def run(task, *, width: Annotated[int, Field(ge=1, description="Plans kept.")] = 8): ...
+>>> parameters(run)
+(Parameter(name='width', type='int', default=8, legal='at least 1', help='Plans kept.'),)
+>>> checked(run, "beam", {"width": "3"})
+{'width': 3}
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+from placeopt.core.errors import UsageError, did_you_mean
+
+#: Attribute of a pydantic bound -> the words for it.
+_BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a method, in words.
+
+    Attributes
+    ----------
+    name : str
+    type : str
+        Such as ``int`` or ``float | None``.
+    default : Any
+    legal : str
+        The legal values; empty where the type says it all.
+    help : str
+        One line.
+    """
+
+    name: str
+    type: str
+    default: Any
+    legal: str
+    help: str
+
+
+def parameters(run: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """Return the parameters that a method declares, in their order."""
+    hints = get_type_hints(run, include_extras=True)
+    return tuple(
+        Parameter(
+            name=name,
+            type=_type_words(hints.get(name, Any)),
+            default=argument.default,
+            legal=_legal(hints.get(name, Any)),
+            help=_help(hints.get(name, Any)),
+        )
+        for name, argument in inspect.signature(run).parameters.items()
+        if argument.kind is argument.KEYWORD_ONLY
+    )
+
+
+def checked(run: Callable[..., Any], method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given parameters, converted to their declared types.
+
+    A method that takes ``**options`` hands the rest on; it checks them itself.
+
+    Raises
+    ------
+    UsageError
+        Names the parameter, its value, and what is legal.
+    """
+    declared = {p.name: p for p in parameters(run)}
+    hints = get_type_hints(run, include_extras=True)
+    arguments = inspect.signature(run).parameters.values()
+    hands_on = any(argument.kind is argument.VAR_KEYWORD for argument in arguments)
+    found = {}
+    for name, value in given.items():
+        if name not in declared:
+            if not hands_on:
+                raise UsageError(_unknown(method, name, list(declared)))
+            found[name] = value
+        else:
+            found[name] = _converted(method, declared[name], hints.get(name, Any), value)
+    return found
+
+
+def _unknown(method: str, name: str, legal: list[str]) -> str:
+    if not legal:
+        return f"method {method!r} has no parameter {name!r}; it has none"
+    near = did_you_mean(name, legal)
+    return f"method {method!r} has no parameter {name!r}; {near}"
+
+
+def _converted(method: str, parameter: Parameter, hint: Any, value: Any) -> Any:
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+    try:
+        config = ConfigDict(arbitrary_types_allowed=True)
+        return TypeAdapter(hint, config=config).validate_python(value)
+    except ValidationError as error:
+        legal = parameter.legal or f"a value of type {parameter.type}"
+        shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+        reason = error.errors(include_url=False)[0]["msg"].lower()
+        raise UsageError(
+            f"{parameter.name} of {method} is {shown} ({reason}); legal: {legal}"
+        ) from None
+
+
+def _parts(hint: Any) -> tuple[Any, list[Any]]:
+    """Return the bare type of a hint and the `pydantic.Field`s that describe it."""
+    from pydantic.fields import FieldInfo
+
+    if hasattr(hint, "__metadata__"):
+        return hint.__origin__, [m for m in hint.__metadata__ if isinstance(m, FieldInfo)]
+    return hint, []
+
+
+def _type_words(hint: Any) -> str:
+    from typing import Literal
+
+    bare, _ = _parts(hint)
+    if get_origin(bare) is Literal:
+        return "text"
+    if bare is str:
+        return "text"
+    return bare.__name__ if isinstance(bare, type) else str(bare).replace("typing.", "")
+
+
+def _help(hint: Any) -> str:
+    return " ".join(field.description for field in _parts(hint)[1] if field.description)
+
+
+def _legal(hint: Any) -> str:
+    """Return the legal values of a hint in words."""
+    from typing import Literal
+
+    bare, fields = _parts(hint)
+    if get_origin(bare) is Literal:
+        return ", ".join(map(str, get_args(bare)))
+    bounds = [bound for field in fields for bound in field.metadata]
+    said = [
+        f"{words} {getattr(bound, sign)}"
+        for bound in bounds
+        for sign, words in _BOUNDS.items()
+        if hasattr(bound, sign)
+    ]
+    return ", ".join(said)

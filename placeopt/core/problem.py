@@ -1,0 +1,247 @@
+"""What every problem is: an immutable document, named objectives, and a referee."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from placeopt.core import documents
+from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.front import Evaluation, InstanceName, Objective, Violation
+from placeopt.core.spec import ProblemSpec
+
+__all__ = [
+    "Amount",
+    "Count",
+    "Evaluation",
+    "Name",
+    "Objective",
+    "Positive",
+    "PositiveCount",
+    "Problem",
+    "Record",
+    "Violation",
+]
+
+#: More decimals than these are rounded, and the objective has no `step`.
+MOST_DECIMALS = 9
+
+#: A name of the user's own: any text that is not empty.
+Name = Annotated[str, Field(strict=True, min_length=1, max_length=253)]
+#: A finite quantity >= 0.
+Amount = Annotated[float, Field(strict=True, ge=0, le=1e9, allow_inf_nan=False)]
+#: A finite quantity > 0.
+Positive = Annotated[float, Field(strict=True, gt=0, le=1e9, allow_inf_nan=False)]
+#: A whole number >= 0.
+Count = Annotated[int, Field(strict=True, ge=0, le=10**6)]
+#: A whole number >= 1.
+PositiveCount = Annotated[int, Field(strict=True, ge=1, le=10**6)]
+
+
+class Record(BaseModel):
+    """A part of a document: immutable, unknown fields are an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Problem(Record):
+    """An instance of one problem.
+
+    A subclass declares its fields, its `spec`, `objectives`, `evaluate`, and where they say something `warnings`,
+    `infeasibility` and `describe`.
+    """
+
+    #: What the problem's package declares.
+    spec: ClassVar[ProblemSpec]
+
+    problem: str
+    name: Name
+
+    @classmethod
+    def from_document(cls, document: Any) -> Self:
+        """Validate a JSON document.
+
+        Raises
+        ------
+        DocumentError
+            Names the JSON path, the value and what is legal.
+        """
+        return documents.validate(cls, document)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an instance file of this problem."""
+        return documents.validate(cls, documents.read_json(path), file=str(path))
+
+    @classmethod
+    def generate(cls, seed: int = 0, **sizes: Any) -> Self:
+        """Return a random instance; `sizes` are the keyword arguments of the spec's generator."""
+        return cls.from_document(cls._generator()(seed, **sizes))
+
+    @classmethod
+    def sizes(cls) -> dict[str, Any]:
+        """Return the keyword arguments that `generate` takes besides the seed, with their defaults."""
+        return keyword_defaults(cls._generator())
+
+    @classmethod
+    def _generator(cls) -> Callable[..., dict[str, Any]]:
+        function: Callable[..., dict[str, Any]] = cls.spec.load("generator")
+        return function
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the instance as a JSON document; `from_document` gives the same instance back."""
+        return self.model_dump(mode="json", exclude_unset=True, by_alias=True)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the instance, atomically."""
+        documents.write_json(path, self.to_document())
+
+    @cached_property
+    def instance_name(self) -> InstanceName:
+        """How fronts refer to this instance."""
+        return InstanceName(self.problem, self.name, documents.sha256(self.to_document()))
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The goals, all minimised, in the order of `Evaluation.values`."""
+        raise NotImplementedError
+
+    def select(self, names: Sequence[str] | None) -> tuple[Objective, ...]:
+        """Return the objectives called `names`, in that order; all of them for None.
+
+        Raises
+        ------
+        UsageError
+            An unknown or repeated name.
+        """
+        if names is None:
+            return self.objectives
+        known = {o.name: o for o in self.objectives}
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"unknown objective {name!r} of {self.problem}; {did_you_mean(name, known)}"
+                )
+        if len(set(names)) < len(names) or not names:
+            raise UsageError(
+                f"objectives {', '.join(names)!r}: name each objective once, and at least one"
+            )
+        return tuple(known[name] for name in names)
+
+    def columns(self, objectives: Sequence[Objective]) -> list[int]:
+        """Return where `objectives` stand in `Evaluation.values`."""
+        names = [o.name for o in self.objectives]
+        return [names.index(o.name) for o in objectives]
+
+    def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
+        """Judge a plan: the referee.
+
+        Raises
+        ------
+        DocumentError
+            The plan is not of the problem's form, or names things that the instance does not have.
+        """
+        raise NotImplementedError
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is legal in this instance but looks like a mistake, a sentence each."""
+        return ()
+
+    def infeasibility(self) -> tuple[str, ...]:
+        """Return why no plan can exist, a sentence each; empty where no reason is known."""
+        return ()
+
+    def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
+        """Return a short summary of a plan for people: label -> text."""
+        return {}
+
+
+def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the keyword-only arguments of a function with their defaults."""
+    return {
+        name: p.default
+        for name, p in inspect.signature(function).parameters.items()
+        if p.kind is p.KEYWORD_ONLY
+    }
+
+
+def require_unique(items: Iterable[Any], what: str, path: str | None = None) -> None:
+    """Raise unless `items` are all different; `path` is the list they stand in, ``nodes`` for the `what` "node" if not given."""
+    where = f"{what}s" if path is None and what.isidentifier() else path
+    seen = set()
+    for k, item in enumerate(items):
+        if item in seen:
+            shown = item if isinstance(item, str) else " ".join(map(str, item))
+            raise DocumentError(
+                f"{what} {shown!r} stands twice",
+                path=where and f"{where}[{k}]",
+                remedy="names must be unique",
+            )
+        seen.add(item)
+
+
+def latency_rows(
+    names: Sequence[str], given: Mapping[str, Mapping[str, float]]
+) -> list[list[float]]:
+    """Return the latency in ms from every place to every other; one direction stands for both where the other is not given, 0 to itself.
+
+    Raises
+    ------
+    DocumentError
+        Two places have none.
+    """
+    rows = [
+        [
+            given.get(one, {}).get(
+                other, given.get(other, {}).get(one, 0.0 if one == other else -1.0)
+            )
+            for other in names
+        ]
+        for one in names
+    ]
+    for one, row in zip(names, rows, strict=True):
+        for other, ms in zip(names, row, strict=True):
+            if ms < 0:
+                remedy = f'give latency_ms["{one}"]["{other}"]'
+                raise DocumentError(
+                    f"no latency between {one!r} and {other!r}", path="latency_ms", remedy=remedy
+                )
+    return rows
+
+
+def decimals(values: Iterable[float]) -> int:
+    """Return the number of decimals that write all `values` exactly as they were read.
+
+    Examples
+    --------
+    >>> decimals([1.0, 0.25, 12])
+    2
+    """
+    return max(
+        (max(0, -int(Decimal(repr(float(v))).normalize().as_tuple().exponent)) for v in values),
+        default=0,
+    )
+
+
+def scaled_up(values: Sequence[float], digits: int) -> np.ndarray:
+    """Return ``values * 10**digits`` as integers, rounded up: for demands."""
+    return _integers(values, digits, ROUND_CEILING)
+
+
+def scaled_down(values: Sequence[float], digits: int) -> np.ndarray:
+    """Return ``values * 10**digits`` as integers, rounded down: for capacities."""
+    return _integers(values, digits, ROUND_FLOOR)
+
+
+def _integers(values: Sequence[float], digits: int, rounding: str) -> np.ndarray:
+    return np.array(
+        [int(Decimal(repr(float(v))).scaleb(digits).to_integral_value(rounding)) for v in values],
+        dtype=np.int64,
+    )

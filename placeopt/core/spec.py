@@ -1,0 +1,132 @@
+"""What a problem package declares of itself, as strings: nothing is imported until it is used."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from typing import Any
+
+from placeopt.core.errors import MissingExtraError, UnsupportedError
+
+
+def load(entry: str) -> Any:
+    """Return what ``"module:name"`` stands for; ``"module"`` alone is the module."""
+    module, _, name = entry.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way of answering.
+
+    Attributes
+    ----------
+    name : str
+    entry : str
+        ``"module:function"``; the function is a `placeopt.core.interfaces.Run`.
+    summary : str
+        One line for ``placeopt methods``.
+    needs : str or None
+        The member of `ProblemSpec` that a problem must declare to be served: ``"encoder"``, say.
+        None for the method of one problem.
+    extra : str or None
+        Optional packages that the method needs, as in ``placeopt[extra]``.
+    modules : tuple of str
+        Modules that the extra provides.
+    """
+
+    name: str
+    entry: str
+    summary: str
+    needs: str | None = None
+    extra: str | None = None
+    modules: tuple[str, ...] = ()
+
+    def load(self) -> Any:
+        """Return the function.
+
+        Raises
+        ------
+        MissingExtraError
+            A module that the method needs is not installed.
+        """
+        if self.extra and not all(importlib.util.find_spec(module) for module in self.modules):
+            raise MissingExtraError(f"method {self.name!r}", self.extra)
+        return load(self.entry)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemSpec:
+    """A problem package in one record; the strings are ``"module:name"``.
+
+    Attributes
+    ----------
+    kind : str
+        ``"problem"`` of its documents, such as ``"edge-cloud"``.
+    instance : str
+        The subclass of `placeopt.core.problem.Problem`.
+    generator : str
+        ``function(seed, **sizes)``: the document of a random instance.
+    plan : str or None
+        The pydantic class of a plan: what ``placeopt schema`` prints.
+    encoder : str or None
+        ``function(problem, objectives) -> Encoder``: serves every search over vectors.
+    seeds : str or None
+        ``function(encoder, rng)``: vectors to start a search from, shape (k, num_genes).
+    sequence : str or None
+        ``function(problem, objectives, **options) -> Sequence``: serves rollout and learning.
+    episodes : str or None
+        The module of compiled episodes: see `placeopt.core.interfaces.EpisodesModule`.
+    model : str or None
+        The module of the Pyomo model: see `placeopt.core.interfaces.ModelModule`.
+    drawing, summary : str or None
+        The modules that draw a plan and that tell an instance and a plan in words.
+    certify : str or None
+        ``function(problem, front, budget) -> Front``: adds a lower-bound set.
+    auto : str or None
+        The method that ``auto`` runs; or ``"module:function"``, with ``function(problem)`` its name.
+    methods : tuple of Method
+        Methods of this problem alone.
+    """
+
+    kind: str
+    instance: str
+    generator: str
+    plan: str | None = None
+    encoder: str | None = None
+    seeds: str | None = None
+    sequence: str | None = None
+    episodes: str | None = None
+    model: str | None = None
+    drawing: str | None = None
+    summary: str | None = None
+    certify: str | None = None
+    auto: str | None = None
+    methods: tuple[Method, ...] = ()
+
+    def has(self, member: str) -> bool:
+        """Return whether the problem declares a member."""
+        return self._entry(member) is not None
+
+    def load(self, member: str) -> Any:
+        """Return what a member stands for.
+
+        Raises
+        ------
+        UnsupportedError
+            The problem declares no such member.
+        """
+        entry = self._entry(member)
+        if entry is None:
+            raise UnsupportedError(f"{self.kind} has no {member}, which this needs")
+        return load(entry)
+
+    def method(self, name: str) -> Method | None:
+        """Return the problem's own method of this name, None where there is none."""
+        return next((method for method in self.methods if method.name == name), None)
+
+    def _entry(self, member: str) -> str | None:
+        entry: str | None = getattr(self, member)
+        return entry

@@ -1,0 +1,154 @@
+"""One question to a method, and the only way from the plans that it proposes to a front."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Generic, TypeVar
+
+from placeopt.core.budget import Budget
+from placeopt.core.front import Front, Objective, Point, Rejected, Run, severity
+from placeopt.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plan that a method proposes, and what it can prove of it."""
+
+    plan: dict[str, Any]
+    status: str = "heuristic"
+    gap: float | None = None
+
+
+P = TypeVar("P", bound=Problem, covariant=True)
+
+
+@dataclass(frozen=True)
+class Task(Generic[P]):
+    """What a method is asked.
+
+    Attributes
+    ----------
+    problem : Problem
+    objectives : tuple of Objective
+        A selection of ``problem.objectives``, the order of all values; all of them by default.
+    budget : Budget
+        The limit of the whole run.
+    seed : int
+        The same seed and evaluation budget give the same front.
+    start : Front or None
+        Plans to start from.
+    """
+
+    problem: P
+    objectives: tuple[Objective, ...] = ()
+    budget: Budget = field(default_factory=Budget)
+    seed: int = 1
+    start: Front | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objectives", tuple(self.objectives or self.problem.objectives))
+
+    def front(
+        self,
+        candidates: Iterable[Candidate],
+        *,
+        method: str,
+        bounds: Sequence[Sequence[float]] = (),
+        solver_calls: int = 0,
+        completed: bool = True,
+        parameters: dict[str, Any] | None = None,
+        libraries: Sequence[str] = (),
+    ) -> Front:
+        """Return the front of the candidates that the referee finds feasible, with its values.
+
+        Where none is feasible, the front carries the least-violating one and the reasons.
+
+        Parameters
+        ----------
+        candidates : iterable of Candidate
+        method : str
+            The name that points and the facts of the run carry.
+        bounds : sequence of vectors
+            A lower-bound set that the method proves.
+        completed : bool
+            Whether the method ended by itself.
+        parameters : dict, optional
+            What the run was given, for its facts.
+        libraries : sequence of str
+            Distributions whose versions belong to the facts of the run.
+        """
+        with _collector_at_rest():
+            points, rejected = self._sorted_out(candidates, method)
+            reasons: tuple[str, ...] = ()
+            if not points:
+                broken = rejected.violations[:20] if rejected else ()
+                reasons = self.problem.infeasibility() or tuple(v.message for v in broken)
+            run = Run(
+                method=method,
+                seed=self.seed,
+                seconds=self.budget.seconds,
+                evaluations=self.budget.evaluations,
+                solver_calls=solver_calls,
+                completed=completed,
+                parameters=parameters or {},
+                versions=versions(libraries),
+            )
+            return Front(
+                instance=self.problem.instance_name,
+                objectives=self.objectives,
+                points=tuple(points),
+                bounds=tuple(map(tuple, bounds)),
+                runs=(run,),
+                rejected=rejected,
+                reasons=reasons,
+            )
+
+    def _sorted_out(
+        self, candidates: Iterable[Candidate], method: str
+    ) -> tuple[list[Point], Rejected | None]:
+        """Return the feasible plans as points; where there are none, the least-violating one."""
+        columns = self.problem.columns(self.objectives)
+        points: list[Point] = []
+        rejected: Rejected | None = None
+        for candidate in candidates:
+            verdict = self.problem.evaluate(candidate.plan)
+            values = tuple(verdict.values[c] for c in columns)
+            if verdict.feasible:
+                status, gap = candidate.status, candidate.gap
+                points.append(Point(values, candidate.plan, status, gap, method, self.seed))
+            elif not points and (
+                rejected is None or severity(verdict.violations) < severity(rejected.violations)
+            ):
+                rejected = Rejected(candidate.plan, values, verdict.violations)
+        return points, rejected
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Keep the garbage collector at rest.
+
+    Thousands of plans are millions of small live objects without cycles. Walking them again and
+    again would take a fifth of a run.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def versions(libraries: Sequence[str]) -> dict[str, str]:
+    """Return the installed version of each distribution, and of placeopt."""
+    found = {}
+    for name in ("placeopt", *libraries):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,43 @@
+"""Edge-cloud placement: applications of chained microservices on layered nodes.
+
+Cost and latency pull apart; after the multi-agent rollout paper (SN Computer Science, 2024).
+"""
+
+from placeopt.core.spec import Method, ProblemSpec
+
+SPEC = ProblemSpec(
+    kind="edge-cloud",
+    instance="placeopt.edge_cloud.instance:EdgeCloud",
+    plan="placeopt.edge_cloud.instance:Plan",
+    generator="placeopt.edge_cloud.generator:generate",
+    encoder="placeopt.edge_cloud.encoder:build",
+    seeds="placeopt.edge_cloud.heuristics:seeds",
+    sequence="placeopt.edge_cloud.sequence:build",
+    model="placeopt.edge_cloud.model",
+    drawing="placeopt.edge_cloud.drawing",
+    summary="placeopt.edge_cloud.summary",
+    certify="placeopt.edge_cloud.bounds:certify",
+    auto="lns",
+    methods=(
+        Method(
+            "bound",
+            "placeopt.edge_cloud.bounds:bound",
+            "proven lower bounds, and plans built at their prices",
+        ),
+        Method(
+            "greedy",
+            "placeopt.edge_cloud.heuristics:greedy",
+            "by weights, or move by move: milliseconds",
+        ),
+        Method(
+            "lns",
+            "placeopt.edge_cloud.heuristics:lns",
+            "large neighbourhood search under prices, with bounds: compiled",
+        ),
+        Method(
+            "price-guided",
+            "placeopt.edge_cloud.heuristics:price_guided",
+            "built under Lagrangian prices, with bounds",
+        ),
+    ),
+)

@@ -1,0 +1,143 @@
+"""Random edge-cloud instances.
+
+The paper's tables of node characteristics and delays are not in its public text. The numbers here are chosen from its prose:
+near-edge nodes of 1-8 cores, far-edge of 40-80, clouds of 400-600; costs of 1-10 units, the dearest at the edge; networking
+about half of the cost in the cloud and about a twentieth at the edge. They stand in one place, `LAYERS`, `DELAYS_MS` and below.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from placeopt.core.errors import UsageError
+
+#: layer -> inclusive ranges: whole cores, whole GiB, operating cost, network cost.
+LAYERS = {
+    "near-edge": ((1, 8), (1, 8), (7.0, 10.0), (0.2, 0.6)),
+    "far-edge": ((40, 80), (50, 100), (4.0, 6.0), (0.6, 1.0)),
+    "cloud": ((400, 600), (600, 800), (1.0, 2.0), (1.2, 1.8)),
+}
+#: Ranges of the delay in ms between two nodes, by their layers.
+DELAYS_MS = {
+    ("near-edge", "near-edge"): (1.0, 6.0),
+    ("near-edge", "far-edge"): (6.0, 12.0),
+    ("far-edge", "far-edge"): (5.0, 10.0),
+    ("near-edge", "cloud"): (30.0, 50.0),
+    ("far-edge", "cloud"): (25.0, 40.0),
+    ("cloud", "cloud"): (15.0, 25.0),
+}
+#: Cores of a microservice at load 1; its GiB are the same draw again.
+DEMANDS = (0.25, 0.5, 1.0, 2.0)
+#: Microservices of an application, inclusive.
+SERVICES = (2, 5)
+#: Data of a microservice.
+DATA = (0.5, 1.5)
+#: Half of the flows tolerate a delay of the first range in ms, half of the second.
+LIMITS_MS = ((4.0, 15.0), (15.0, 60.0))
+#: The paper's two topologies, as arguments of `generate`.
+TOPOLOGIES = {
+    "basic": {"near": 20, "far": 5, "cloud": 2},
+    "extended": {"near": 150, "far": 30, "cloud": 7},
+}
+
+
+def generate(
+    seed: int = 0,
+    *,
+    applications: int = 100,
+    near: int = 20,
+    far: int = 5,
+    cloud: int = 2,
+    load: float = 0.4,
+) -> dict[str, Any]:
+    """Draw an instance document; applications are trees of microservices whose data come from a near-edge node.
+
+    Parameters
+    ----------
+    seed : int
+    applications : int
+        How many applications.
+    near, far, cloud : int
+        Nodes of each layer; the defaults are the paper's basic topology, see `TOPOLOGIES`.
+    load : float
+        Factor of every demand. At 1 all edge layers are contended in the sizes of the paper, at 0.4 the near edge is.
+    """
+    for label, value, least in (
+        ("applications", applications, 1),
+        ("near", near, 1),
+        ("far", far, 0),
+        ("cloud", cloud, 0),
+    ):
+        if not least <= value <= 10**5:
+            raise UsageError(f"{label} is {value}; legal: {least} to {10**5}")
+    if not 0 < load <= 100:
+        raise UsageError(f"load is {load}; legal: above 0, at most 100")
+    rng = np.random.default_rng(seed)
+    nodes = [
+        _node(rng, layer, k + 1)
+        for layer, count in zip(LAYERS, (near, far, cloud), strict=True)
+        for k in range(count)
+    ]
+    return {
+        "problem": "edge-cloud",
+        "name": f"generated-{near}-{far}-{cloud}-{applications}-load{load:g}-seed{seed}",
+        "nodes": nodes,
+        "delay_ms": _delays(rng, nodes),
+        "applications": [_application(rng, k + 1, near, load) for k in range(applications)],
+    }
+
+
+def _node(rng: np.random.Generator, layer: str, number: int) -> dict[str, Any]:
+    cores, memory, operating, network = LAYERS[layer]
+    return {
+        "name": f"{layer.removesuffix('-edge')}-{number}",
+        "layer": layer,
+        "cpu_cores": float(rng.integers(cores[0], cores[1] + 1)),
+        "memory_gib": float(rng.integers(memory[0], memory[1] + 1)),
+        "operating_cost": round(rng.uniform(*operating), 2),
+        "network_cost": round(rng.uniform(*network), 3),
+    }
+
+
+def _delays(rng: np.random.Generator, nodes: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """One direction of every pair, drawn by layers."""
+    low = np.array([[_range(a["layer"], b["layer"])[0] for b in nodes] for a in nodes])
+    high = np.array([[_range(a["layer"], b["layer"])[1] for b in nodes] for a in nodes])
+    drawn = np.round(rng.uniform(low, high), 2).tolist()
+    names = [node["name"] for node in nodes]
+    return {
+        name: {names[j]: drawn[i][j] for j in range(i + 1, len(nodes))}
+        for i, name in enumerate(names[:-1])
+    }
+
+
+def _range(one: str, other: str) -> tuple[float, float]:
+    return DELAYS_MS[one, other] if (one, other) in DELAYS_MS else DELAYS_MS[other, one]
+
+
+def _application(rng: np.random.Generator, number: int, near: int, load: float) -> dict[str, Any]:
+    count = int(rng.integers(SERVICES[0], SERVICES[1] + 1))
+    sizes = np.round(rng.choice(DEMANDS, (count, 2)) * load, 6).tolist()
+    data = np.round(rng.uniform(*DATA, count), 3).tolist()
+    flows = []
+    for k in range(1, count):
+        limit = round(float(rng.uniform(*LIMITS_MS[int(rng.integers(2))])), 1)
+        flows.append(
+            {"from": f"m{int(rng.integers(k)) + 1}", "to": f"m{k + 1}", "max_delay_ms": limit}
+        )
+    return {
+        "name": f"a{number}",
+        "source": f"near-{int(rng.integers(near)) + 1}",
+        "microservices": [
+            {
+                "name": f"m{k + 1}",
+                "cpu_cores": sizes[k][0],
+                "memory_gib": sizes[k][1],
+                "data": data[k],
+            }
+            for k in range(count)
+        ],
+        "flows": flows,
+    }

@@ -1,0 +1,57 @@
+"""Multi-cluster placement: a stream of deployments over federated clusters.
+
+Latency, cost, inequality and rejections pull apart; after HephaestusForge (FGCS 2025).
+"""
+
+from placeopt.core.spec import Method, ProblemSpec
+
+SPEC = ProblemSpec(
+    kind="multi-cluster",
+    instance="placeopt.multi_cluster.instance:MultiCluster",
+    plan="placeopt.multi_cluster.instance:Plan",
+    generator="placeopt.multi_cluster.generator:generate",
+    encoder="placeopt.multi_cluster.encoder:build",
+    seeds="placeopt.multi_cluster.heuristics:seeds",
+    sequence="placeopt.multi_cluster.sequence:build",
+    episodes="placeopt.multi_cluster.environment",
+    drawing="placeopt.multi_cluster.drawing",
+    summary="placeopt.multi_cluster.summary",
+    auto="moead",
+    methods=(
+        Method(
+            "binpack",
+            "placeopt.multi_cluster.heuristics:binpack",
+            "all replicas where most cpu is in use",
+        ),
+        Method(
+            "cpu-greedy",
+            "placeopt.multi_cluster.heuristics:cpu_greedy",
+            "all replicas where least cpu is in use",
+        ),
+        Method(
+            "greedy",
+            "placeopt.multi_cluster.heuristics:greedy",
+            "by weights, or move by move: milliseconds",
+        ),
+        Method(
+            "hindsight",
+            "placeopt.multi_cluster.hindsight:hindsight",
+            "what one who knew the trace could earn; proven where small",
+        ),
+        Method(
+            "karmada-greedy",
+            "placeopt.multi_cluster.heuristics:karmada_greedy",
+            "all replicas where the most would fit: Karmada",
+        ),
+        Method(
+            "latency-greedy",
+            "placeopt.multi_cluster.heuristics:latency_greedy",
+            "where latency is least, or allowed",
+        ),
+        Method(
+            "myopic",
+            "placeopt.multi_cluster.heuristics:myopic",
+            "the highest reward now, request after request, by weights",
+        ),
+    ),
+)

@@ -1,0 +1,234 @@
+"""Rescheduling as a mixed-integer program, exact although the latency is bilinear in the numbers of replicas.
+
+Equation numbers are those of X. Bai et al., "REACH". ``models/rescheduling/README.md`` has the maths and says which component is which
+equation. Deployments know no order of moves: what cannot be reached in as many moves as the model counts is charged by `cuts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from placeopt.exact.objectives import declare
+from placeopt.rescheduling.call_order import shortest
+from placeopt.rescheduling.instance import Rescheduling
+
+
+@dataclass(frozen=True)
+class Row:
+    """A linear row over variables of a model: ``sum of coefficient * variable <= upper``."""
+
+    terms: Mapping[Any, float]
+    upper: float
+
+
+def build(problem: Rescheduling) -> pyo.ConcreteModel:
+    """Return the model of an instance.
+
+    Returns
+    -------
+    pyomo.environ.ConcreteModel
+        ``latency_ms`` and ``moves`` are its Expressions; ``epsilon[name]`` bounds one of them.
+    """
+    t = problem.arrays
+    model = pyo.ConcreteModel(name=problem.name)
+    model.problem, model.order_found = problem, None
+    model.SERVICES = pyo.Set(initialize=range(len(t.replicas)), doc="i in beta")
+    model.NODES = pyo.Set(initialize=range(len(t.user)), doc="u in tau")
+    _add_counts(model, problem)
+    _add_moves(model, problem)
+    _add_pairs(model, problem)
+    _add_latency(model, problem)
+    g = int(t.order[-1])
+    user = sum(float(t.user[u]) * model.count[g, u] for u in model.NODES) / int(
+        t.replicas[g]
+    )  # (8)
+    moves = sum(model.arrives.values()) + model.hops
+    declare(model, {"latency_ms": user + model.processing[g], "moves": moves})
+    return model
+
+
+def size(problem: Rescheduling) -> int:
+    """Return about how many coefficients the model has."""
+    t = problem.arrays
+    nodes = len(t.user)
+    pairs = sum(
+        int(t.replicas[i]) * (5 * nodes**2 + int(t.replicas[j]) * nodes) for i, j in _pairs(problem)
+    )
+    return pairs + 6 * nodes * int(t.replicas.sum())
+
+
+def _pairs(problem: Rescheduling) -> list[tuple[int, int]]:
+    """Return who calls whom, each pair once."""
+    graph = problem.graph
+    return sorted({(i, j) for i in graph.order for group in graph.groups[i] for j in group})
+
+
+def _add_counts(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
+    """Replicas per service and node in unary, within capacity (1)."""
+    t = problem.arrays
+    levels = [
+        (i, u, k)
+        for i in model.SERVICES
+        for u in model.NODES
+        for k in range(1, int(t.replicas[i]) + 1)
+    ]
+    model.LEVELS = pyo.Set(dimen=3, initialize=levels, doc="(i, u, k), k = 1 .. replicas of i")
+    model.hosts = pyo.Var(
+        model.LEVELS, domain=pyo.Binary, doc="b: at least k replicas of i run on u"
+    )
+    model.count = pyo.Expression(
+        model.SERVICES,
+        model.NODES,
+        rule=lambda m, i, u: sum(m.hosts[i, u, k] for k in range(1, int(t.replicas[i]) + 1)),
+    )
+    model.one_by_one = pyo.Constraint(
+        [x for x in levels if x[2] > 1],
+        rule=lambda m, i, u, k: m.hosts[i, u, k] <= m.hosts[i, u, k - 1],
+        doc="unary",
+    )
+    model.all_run = pyo.Constraint(
+        model.SERVICES, rule=lambda m, i: sum(m.count[i, u] for u in m.NODES) == int(t.replicas[i])
+    )
+    model.capacity = pyo.Constraint(
+        model.NODES, (0, 1), rule=lambda m, u, r: _fits(m, problem, u, r), doc="(1)"
+    )
+
+
+def _fits(model: pyo.ConcreteModel, problem: Rescheduling, u: int, r: int) -> Any:
+    t = problem.arrays
+    if int((t.demand[:, r] * t.replicas).sum()) <= int(t.capacity[u, r]):
+        return pyo.Constraint.Skip
+    return sum(int(t.demand[i, r]) * model.count[i, u] for i in model.SERVICES) <= int(
+        t.capacity[u, r]
+    )
+
+
+def _add_moves(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
+    """A replica that arrives is a move; hops are what an order of the moves needs besides."""
+    home = problem.arrays.home
+    model.arrives = pyo.Var(
+        model.SERVICES,
+        model.NODES,
+        domain=pyo.NonNegativeReals,
+        doc="replicas of i more than now on u",
+    )
+    model.hops = pyo.Var(domain=pyo.NonNegativeReals, doc="moves beyond those, see cuts")
+    model.arrivals = pyo.Constraint(
+        model.SERVICES,
+        model.NODES,
+        rule=lambda m, i, u: m.arrives[i, u] >= m.count[i, u] - int(home[i, u]),
+    )
+
+
+def _add_pairs(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
+    """Products of counts: where b is 1, z is the callee's count; where it is 0, z is 0."""
+    t, pairs = problem.arrays, _pairs(problem)
+    nodes = list(model.NODES)
+    cells = [
+        (i, j, u, k) for i, j in pairs for u in nodes for k in range(1, int(t.replicas[i]) + 1)
+    ]
+    both = [(*cell, v) for cell in cells for v in nodes]
+    model.pairs = pyo.Var(
+        both, domain=pyo.NonNegativeReals, doc="z: replicas of j on v, if at least k of i are on u"
+    )
+    model.pair_counts = pyo.Constraint(
+        both,
+        rule=lambda m, i, j, u, k, v: (
+            m.pairs[i, j, u, k, v] >= m.count[j, v] - int(t.replicas[j]) * (1 - m.hosts[i, u, k])
+        ),
+    )
+    model.pair_sums = pyo.Constraint(
+        cells,
+        rule=lambda m, i, j, u, k: (
+            sum(m.pairs[i, j, u, k, v] for v in nodes) == int(t.replicas[j]) * m.hosts[i, u, k]
+        ),
+    )
+    model.pair_shares = pyo.Constraint(
+        [(i, j, v) for i, j in pairs for v in nodes],
+        rule=lambda m, i, j, v: (
+            sum(m.pairs[i, j, u, k, v] for u in nodes for k in range(1, int(t.replicas[i]) + 1))
+            == int(t.replicas[i]) * m.count[j, v]
+        ),
+        doc="implied; sharpens the relaxation",
+    )
+
+
+def _add_latency(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
+    """Processing times: equations (2) to (7), a row for every group."""
+    t, graph = problem.arrays, problem.graph
+    model.processing = pyo.Var(list(graph.order), domain=pyo.NonNegativeReals, doc="T_S, ms")
+
+    def own(i: int) -> Any:
+        return sum(float(t.execution[i, u]) * model.count[i, u] for u in model.NODES) / int(
+            t.replicas[i]
+        )
+
+    def delay(i: int, j: int) -> Any:
+        cells = (
+            (u, k, v)
+            for u in model.NODES
+            for k in range(1, int(t.replicas[i]) + 1)
+            for v in model.NODES
+        )
+        total = sum(
+            float(t.delay[u, v]) * model.pairs[i, j, u, k, v]
+            for u, k, v in cells
+            if t.delay[u, v] > 0
+        )
+        return total / int(t.replicas[i] * t.replicas[j])
+
+    def rows() -> Iterator[tuple[int, int]]:
+        for i in graph.order:
+            yield from ((i, g) for g in range(max(1, len(graph.groups[i]))))
+
+    def rule(m: pyo.ConcreteModel, i: int, g: int) -> Any:
+        group = graph.groups[i][g] if graph.groups[i] else []
+        return m.processing[i] >= own(i) + sum(delay(i, j) + m.processing[j] for j in group)
+
+    model.takes = pyo.Constraint(list(rows()), rule=rule, doc="(2)-(7)")
+
+
+# -- plans -----------------------------------------------------------------------------------------------------------
+
+
+def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
+    """Return the shortest plan to the deployment of a solved model; where none is found, its moves in no order."""
+    problem: Rescheduling = model.problem
+    target = np.zeros_like(problem.arrays.home)
+    for i, u, k in model.LEVELS:
+        target[i, u] += round(model.hosts[i, u, k].value or 0.0)
+    moves, proven = shortest(problem, target)
+    direct = _unordered(problem.arrays.home, target)
+    model.order_found = (len(direct), None if moves is None else len(moves), proven)
+    return problem.plan(direct if moves is None else moves)
+
+
+def _unordered(home: np.ndarray, target: np.ndarray) -> list[tuple[int, int, int]]:
+    moves = []
+    for i, change in enumerate(target - home):
+        sources = np.repeat(np.arange(len(change)), np.maximum(-change, 0)).tolist()
+        targets = np.repeat(np.arange(len(change)), np.maximum(change, 0)).tolist()
+        moves += [(i, u, v) for u, v in zip(sources, targets, strict=True)]
+    return moves
+
+
+def cuts(model: pyo.ConcreteModel, problem: Rescheduling, plan: Mapping[str, Any]) -> Sequence[Row]:
+    """Return the row that charges the present deployment for its hops, or excludes it where no order of moves leads there."""
+    direct, needed, proven = model.order_found
+    if not proven or (needed is not None and needed - direct <= (model.hops.value or 0.0) + 0.5):
+        return ()
+    extra = 1 if needed is None else needed - direct
+    terms = pyo.ComponentMap()  # extra * (deployments' distance) + hops >= extra
+    ones = 0
+    for variable in model.hosts.values():
+        chosen = round(variable.value or 0.0)
+        ones += chosen
+        terms[variable] = float(extra if chosen else -extra)
+    if needed is not None:
+        terms[model.hops] = -1.0
+    return (Row(terms, float(extra * ones - extra)),)

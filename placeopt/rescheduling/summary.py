@@ -1,0 +1,99 @@
+"""Rescheduling in tables: latency and nodes before and after, and the moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
+
+if TYPE_CHECKING:
+    from placeopt.rescheduling.instance import Rescheduling
+
+_MOST_MOVES = 200
+
+
+def instance(problem: Rescheduling) -> list[tuple[str, str]]:
+    """Return facts about the instance."""
+    kinds = sorted({n.kind for n in problem.nodes})
+    graph = problem.graph
+    now = graph.latency(problem.arrays.home.tolist()) / graph.parts
+    return [
+        ("nodes", f"{len(problem.nodes):,} of {len(kinds):,} kinds: {', '.join(kinds[:8])}"),
+        ("services", f"{len(problem.services):,}, {int(problem.arrays.replicas.sum()):,} replicas"),
+        ("calls", f"{len(problem.arrays.member):,}"),
+        ("gateway", problem.gateway),
+        ("latency now", f"{now:.5g} ms"),
+    ]
+
+
+def plan(problem: Rescheduling, plan: Mapping[str, Any]) -> str:
+    """Return the tables of a plan."""
+    graph, home, final = problem.graph, problem.arrays.home, problem.final_counts(plan)
+    before, after = (graph.latency(counts.tolist()) / graph.parts for counts in (home, final))
+    change = (
+        f", {abs(after / before - 1):.1%} {'less' if after < before else 'more'}"
+        if before and after != before
+        else ""
+    )
+    told = [f"The latency goes from {before:.5g} ms to {after:.5g} ms{change}."]
+    told += [f"Slowest path now: {_path(problem, home)}.", f"After: {_path(problem, final)}."]
+    rows: list[list[Cell]] = [
+        [
+            str(m["move"]),
+            m["service"],
+            m["from"],
+            m["to"],
+            round(m["latency_ms"], 3),
+            f"{m['change_ms']:+.3f}",
+        ]
+        for m in problem.table(plan)
+    ]
+    columns = ("move", "service", "from", "to", "latency after it (ms)", "change (ms)")
+    moves = (
+        table("Moves, in order", columns, rows, most=_MOST_MOVES, more="moves")
+        if rows
+        else paragraphs(["Nothing moves."])
+    )
+    return paragraphs(told) + _nodes(problem, home, final) + moves
+
+
+def _path(problem: Rescheduling, counts: np.ndarray) -> str:
+    names = [
+        problem.services[hop.service].name for hop in problem.graph.critical_path(counts.tolist())
+    ]
+    return " → ".join(dict.fromkeys(names))
+
+
+def _nodes(problem: Rescheduling, home: np.ndarray, final: np.ndarray) -> str:
+    a = problem.arrays
+    one, two = (
+        np.tensordot(counts, a.demand, axes=(0, 0)) / np.maximum(a.capacity, 1)
+        for counts in (home, final)
+    )
+    count, counted = home.sum(axis=0), final.sum(axis=0)
+    moved = (home != final).any(axis=0)
+    order = sorted(range(len(problem.nodes)), key=lambda n: (not moved[n], n))
+    columns = (
+        "node",
+        "kind",
+        "replicas",
+        "CPU before",
+        "CPU after",
+        "memory before",
+        "memory after",
+        "",
+    )
+    rows: list[list[Cell]] = [
+        [
+            problem.nodes[n].name,
+            problem.nodes[n].kind,
+            f"{count[n]} → {counted[n]}",
+            *(Bar(float(share[n, r])) for r in range(2) for share in (one, two)),
+            Mark("changes", "warn") if moved[n] else "",
+        ]
+        for n in order
+    ]
+    return table("Nodes before and after", columns, rows, more="nodes")

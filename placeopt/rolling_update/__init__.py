@@ -1,0 +1,48 @@
+"""Rolling updates: pods change size and node one after another, without downtime.
+
+Node cost, starts and disruptions pull apart; after the runtime re-orchestration paper.
+"""
+
+from placeopt.core.spec import Method, ProblemSpec
+
+SPEC = ProblemSpec(
+    kind="rolling-update",
+    instance="placeopt.rolling_update.instance:RollingUpdate",
+    plan="placeopt.rolling_update.instance:Plan",
+    generator="placeopt.rolling_update.generator:generate",
+    encoder="placeopt.rolling_update.encoder:build",
+    seeds="placeopt.rolling_update.heuristics:seeds",
+    sequence="placeopt.rolling_update.sequence:build",
+    model="placeopt.rolling_update.model",
+    drawing="placeopt.rolling_update.drawing",
+    summary="placeopt.rolling_update.summary",
+    certify="placeopt.rolling_update.decomposition:certify",
+    auto="decomposition",
+    methods=(
+        Method(
+            "decomposition",
+            "placeopt.rolling_update.decomposition:decomposition",
+            "packing, then order, with proofs; exact where small",
+        ),
+        Method(
+            "recreate",
+            "placeopt.rolling_update.heuristics:recreate",
+            "stop all, then start all where Kubernetes would",
+        ),
+        Method(
+            "repack",
+            "placeopt.rolling_update.heuristics:repack",
+            "close nodes, repair by shifts and swaps, order the moves",
+        ),
+        Method(
+            "rolling-update",
+            "placeopt.rolling_update.heuristics:rolling_update",
+            "replace each in turn where Kubernetes would",
+        ),
+        Method(
+            "two-phase",
+            "placeopt.rolling_update.heuristics:two_phase",
+            "the re-orchestration paper's allocation and ordering",
+        ),
+    ),
+)

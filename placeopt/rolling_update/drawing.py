@@ -1,0 +1,262 @@
+"""Plans of rolling updates: how full the nodes are after each step, the peaks while two copies run, and the nodes that empty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placeopt.plot.figures import new_figure
+from placeopt.plot.style import PALETTE
+from placeopt.rolling_update.timeline import Move, Timeline, timeline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from placeopt.rolling_update.instance import RollingUpdate
+
+#: Nodes that are drawn at most: those that empty first, then those that change most.
+MOST_LANES = 60
+_EMPTIES, _STOPS = "#009E73", "#D00000"
+
+
+def _lanes(problem: RollingUpdate, course: Timeline) -> list[int]:
+    """Return the nodes to draw, as places in ``course.nodes``: by cluster, within it those that empty first."""
+    a = problem.arrays
+    empties = (course.hosted[0] > 0) & (course.hosted[-1] == 0)
+    change = (
+        np.abs(np.diff(course.load[:, :, 0], axis=0)).sum(axis=0)
+        if len(course.moves)
+        else np.zeros(len(course.nodes))
+    )
+    ranked = np.lexsort((-change, ~empties))[:MOST_LANES].tolist()
+    return sorted(
+        ranked, key=lambda k: (a.cluster[course.nodes[k]], not empties[k], course.nodes[k])
+    )
+
+
+def _share(problem: RollingUpdate, course: Timeline, amounts: np.ndarray) -> np.ndarray:
+    """Return amounts as shares of the nodes' capacities, shape (steps + 1, nodes, 2)."""
+    return amounts / np.maximum(problem.arrays.capacity[course.nodes], 1)
+
+
+def _name(problem: RollingUpdate, course: Timeline, k: int) -> str:
+    """Return the label of a node: name, price, and whether it empties or opens."""
+    node = problem.nodes[course.nodes[k]]
+    end = (
+        ", empties"
+        if course.hosted[0, k] and not course.hosted[-1, k]
+        else ", opens"
+        if course.hosted[-1, k] and not course.hosted[0, k]
+        else ""
+    )
+    return f"{node.cluster} {node.name} ({node.price:g}{end})"
+
+
+def figure(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Figure:
+    """Return the drawing of a plan as a matplotlib figure: a lane per node, its height the node's capacity."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+    from matplotlib.ticker import MaxNLocator
+
+    course = timeline(problem, plan)
+    lanes = _lanes(problem, course)
+    height = min(max(9.0 / max(1, len(lanes)), 0.14), 0.45)
+    drawing = new_figure(7.2, 1.3 + height * max(2, len(lanes)))
+    axes = drawing.add_subplot()
+    load, peak = _share(problem, course, course.load), _share(problem, course, course.peak)
+    for row, k in enumerate(lanes):
+        _draw_lane(axes, problem, course, row, k, load[:, k], peak[:, k])
+    for move in course.moves:
+        if move.action == "stop":
+            axes.axvline(move.number, color=_STOPS, linewidth=0.8, linestyle=":")
+    axes.set_yticks(
+        [row + 0.45 for row in range(len(lanes))],
+        [_name(problem, course, k) for k in lanes],
+        fontsize=6.5,
+    )
+    for label, k in zip(axes.get_yticklabels(), lanes, strict=True):
+        label.set_color(_EMPTIES if course.hosted[0, k] and not course.hosted[-1, k] else "black")
+    axes.set_ylim(len(lanes), -0.14)
+    axes.set_xlim(0, len(course.moves) + 2)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    hidden = len(course.nodes) - len(lanes)
+    axes.set_xlabel(
+        "step" + (f" ({hidden} more nodes change less and are not drawn)" if hidden else ""),
+        fontsize=8,
+    )
+    axes.tick_params(axis="x", labelsize=7)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_title(title, fontsize=8, loc="left")
+    handles: list[Any] = [
+        Patch(color=PALETTE[0], label="CPU in use"),
+        Patch(color=PALETTE[1], label="more while both copies run"),
+    ]
+    handles += [
+        Line2D([], [], color="#444444", linewidth=0.8, label="memory"),
+        Patch(color=_EMPTIES, label="empty from here"),
+    ]
+    if any(move.action == "stop" for move in course.moves):
+        handles.append(Line2D([], [], color=_STOPS, linewidth=0.8, linestyle=":", label="a stop"))
+    drawing.legend(
+        handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
+    )
+    return drawing
+
+
+def _draw_lane(
+    axes: Any,
+    problem: RollingUpdate,
+    course: Timeline,
+    row: int,
+    k: int,
+    load: np.ndarray,
+    peak: np.ndarray,
+) -> None:
+    """Draw one node: its load after every step, the peak of every step, memory as a line, and where it is empty for good."""
+    load, peak = (
+        np.concatenate((load, load[-1:])),
+        np.concatenate((peak, load[-1:])),
+    )  # the end state gets a step of its own
+    steps = np.arange(len(load) + 1)
+    bottom = row + 0.9
+
+    def fill(low: np.ndarray, high: np.ndarray, colour: str) -> None:
+        ends = [
+            np.append(bottom - 0.85 * np.minimum(x, 1.15), bottom - 0.85 * min(x[-1], 1.15))
+            for x in (low, high)
+        ]
+        axes.fill_between(steps, *ends, step="post", color=colour, linewidth=0)
+
+    axes.axhline(bottom - 0.85, color="#BBBBBB", linewidth=0.5)
+    fill(np.zeros(len(load)), load[:, 0], PALETTE[0])
+    fill(load[:, 0], np.maximum(load[:, 0], peak[:, 0]), PALETTE[1])
+    axes.step(
+        steps,
+        np.append(bottom - 0.85 * np.minimum(load[:, 1], 1.15), bottom),
+        where="post",
+        color="#444444",
+        linewidth=0.6,
+    )
+    if course.hosted[0, k] and not course.hosted[-1, k]:
+        since = int(np.flatnonzero(course.hosted[:, k])[-1]) + 2
+        axes.fill_between(
+            [since, len(load)], bottom - 0.85, bottom, color=_EMPTIES, alpha=0.18, linewidth=0
+        )
+        axes.plot([since], [bottom - 0.42], marker="o", markersize=3, color=_EMPTIES)
+
+
+def interactive(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Any:
+    """Return the drawing of a plan as a plotly figure: nodes x steps, darker where fuller, and the steps as a table below."""
+    from plotly.subplots import make_subplots
+
+    course = timeline(problem, plan)
+    lanes = _lanes(problem, course)
+    load, peak = (
+        _share(problem, course, course.load).max(axis=2),
+        _share(problem, course, course.peak).max(axis=2),
+    )
+    chart, table = 60 + 20 * max(4, len(lanes)), 60 + 24 * max(2, min(len(course.moves), 40))
+    drawing = make_subplots(
+        2,
+        1,
+        specs=[[{"type": "heatmap"}], [{"type": "table"}]],
+        row_heights=[chart, table],
+        vertical_spacing=60 / (chart + table),
+    )
+    texts = [
+        [_cell(problem, course, k, step, load[step, k], peak[step, k]) for step in range(len(load))]
+        for k in lanes
+    ]
+    shades = [
+        [None if course.hosted[step, k] == 0 else float(peak[step, k]) for step in range(len(load))]
+        for k in lanes
+    ]
+    scale = [[0, "#E8F1F8"], [0.85, PALETTE[0]], [1, "#06324F"]]
+    cells = {
+        "z": shades,
+        "x0": 0,
+        "dx": 1,
+        "y": list(range(len(lanes))),
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": scale,
+        "hoverongaps": False,
+    }
+    drawing.add_heatmap(
+        **cells,
+        text=texts,
+        hoverinfo="text",
+        ygap=2,
+        colorbar={"title": "peak load", "len": 0.4, "y": 0.8},
+        row=1,
+        col=1,
+    )
+    drawing.add_table(
+        header={"values": list(_COLUMNS), "align": "left"},
+        cells={"values": _columns(course.moves), "align": "left"},
+        row=2,
+        col=1,
+    )
+    drawing.update_layout(
+        template="plotly_white",
+        height=chart + table + 120,
+        margin={"l": 200, "r": 20, "t": 40, "b": 20},
+    )
+    drawing.update_xaxes(title_text="step", row=1, col=1)
+    names = [escape(_name(problem, course, k)) for k in lanes]
+    drawing.update_yaxes(
+        tickvals=list(range(len(lanes))),
+        ticktext=names,
+        autorange="reversed",
+        showgrid=False,
+        row=1,
+        col=1,
+    )
+    return drawing
+
+
+#: Columns of the table of steps.
+_COLUMNS = (
+    "step",
+    "application",
+    "microservice",
+    "action",
+    "from",
+    "to",
+    "target at its peak",
+    "empties a node",
+)
+
+
+def _columns(moves: list[Move]) -> list[list[str]]:
+    rows = []
+    for m in moves:
+        peak, empties = f"{m.peak:.0%}" if m.target else "", "yes" if m.empties else ""
+        rows.append(
+            (
+                str(m.number),
+                m.application,
+                m.microservice,
+                m.action,
+                m.source or "",
+                m.target or "",
+                peak,
+                empties,
+            )
+        )
+    return [[escape(row[c]) for row in rows] for c in range(len(_COLUMNS))]
+
+
+def _cell(
+    problem: RollingUpdate, course: Timeline, k: int, step: int, load: float, peak: float
+) -> str:
+    node = problem.nodes[course.nodes[k]].name
+    what = "before the first step"
+    if step:
+        move = course.moves[step - 1]
+        what = f"step {step}: {move.action} {escape(move.application)} {escape(move.microservice)}"
+    return f"{escape(node)}, {what}<br>{course.hosted[step, k]} microservices, load {load:.0%}, peak {peak:.0%}"

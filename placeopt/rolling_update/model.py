@@ -1,0 +1,368 @@
+"""Rolling updates as mixed-integer programs: the paper's time-indexed one, corrected, and the packing that is left without time.
+
+Equations are those of M. Zambianco, S. Cretti, D. Siracusa, "Cost Minimization in Multi-cloud Systems with Runtime Microservice
+Re-orchestration". ``models/rolling_update/README.md`` has the maths, says which component is which equation, and what is wrong
+with the equations as printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from placeopt.core.errors import InfeasibleInstanceError, UsageError
+from placeopt.exact.objectives import declare
+from placeopt.rolling_update.instance import RollingUpdate
+
+
+def build(problem: RollingUpdate, *, slots: int | None = None) -> pyo.ConcreteModel:
+    """Return the time-indexed model: at most one move in each slot, every move made once, nothing stopped.
+
+    Parameters
+    ----------
+    slots : int, optional
+        Moves that the plan may have; as many as there are reschedulable microservices by default.
+
+    Returns
+    -------
+    pyomo.environ.ConcreteModel
+        ``node_cost``, ``starts`` and ``disruptions`` (always 0) are its Expressions; ``epsilon[name]`` bounds one of them.
+
+    Raises
+    ------
+    InfeasibleInstanceError
+        The instance says so itself.
+    UsageError
+        Fewer slots than microservices that must be restarted.
+    """
+    least, most = int(problem.arrays.mandatory.sum()), int(problem.arrays.movable.sum())
+    slots = most if slots is None else slots
+    if slots < least:
+        raise UsageError(f"slots is {slots}; {least} microservices must be restarted")
+    model = _begin(problem)
+    model.SLOTS = pyo.RangeSet(1, min(slots, most))
+    model.move = pyo.Var(
+        model.PLACEMENTS,
+        model.SLOTS,
+        domain=pyo.Binary,
+        doc="x: the new copy of m starts on n in slot t",
+    )
+    model.rest = pyo.Var(model.MICROSERVICES, domain=pyo.Binary, doc="u: m is left alone")
+    for m in model.MICROSERVICES:
+        if problem.arrays.mandatory[m] or (m, problem.arrays.home[m]) not in model.PLACEMENTS:
+            model.rest[m].fix(0)
+    model.at = pyo.Expression(model.PLACEMENTS, rule=_ends_at, doc="X: m ends on n")
+    _add_deployment(model)
+    model.one_per_slot = pyo.Constraint(
+        model.SLOTS, rule=lambda m, t: _moves_in(m, t) <= 1, doc="(7), over all applications"
+    )
+    model.no_gap = pyo.Constraint(model.SLOTS, rule=_no_gap, doc="idle slots come last")
+    _add_loads(model)
+    declare(
+        model,
+        {
+            "node_cost": _cost(model),
+            "starts": _total(model.move.values()),
+            "disruptions": _nothing(model),
+        },
+    )
+    return model
+
+
+def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:
+    """Return the packing that is left when time is dropped: a relaxation of every plan, with hops and stops or without.
+
+    Returns
+    -------
+    pyomo.environ.ConcreteModel
+        With the same Expressions; `starts` counts every microservice once that must start, or that ends elsewhere.
+
+    Raises
+    ------
+    InfeasibleInstanceError
+        The instance says so itself.
+    """
+    model = _begin(problem)
+    model.at = pyo.Var(model.PLACEMENTS, domain=pyo.Binary, doc="X: m ends on n")
+    _add_deployment(model)
+    a = problem.arrays
+    stay = [
+        model.at[m, a.home[m]]
+        for m in model.MICROSERVICES
+        if not a.mandatory[m] and (m, a.home[m]) in model.PLACEMENTS
+    ]
+    starts = len(model.MICROSERVICES) - _total(stay)
+    declare(model, {"node_cost": _cost(model), "starts": starts, "disruptions": _nothing(model)})
+    return model
+
+
+def size(problem: RollingUpdate, *, slots: int | None = None) -> int:
+    """Return about how many coefficients the time-indexed model has."""
+    a = problem.arrays
+    moving = int(a.movable.sum())
+    return 10 * moving * len(a.price) * (moving if slots is None else slots)
+
+
+def static_size(problem: RollingUpdate) -> int:
+    """Return about how many coefficients the static model has."""
+    a = problem.arrays
+    return int(a.movable.sum()) * (7 * len(a.price)) + 2 * len(a.tight_flows) * len(a.price)
+
+
+def lossless(problem: RollingUpdate, *, slots: int | None = None) -> bool:
+    """Return whether the time-indexed model sees all plans that matter: no, plans with hops or stops may cost less."""
+    return False
+
+
+def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
+    """Return the plan of a solved time-indexed model."""
+    moves = sorted(
+        (t, m, n) for (m, n, t), variable in model.move.items() if (variable.value or 0) > 0.5
+    )
+    return model.problem.plan([(m, n) for _, m, n in moves])
+
+
+def target(model: pyo.ConcreteModel) -> np.ndarray:
+    """Return the node of every microservice at the end of a solved model, shape (M,)."""
+    end = model.problem.arrays.home.copy()
+    for (m, n), where in model.at.items():
+        if (pyo.value(where, exception=False) or 0) > 0.5:
+            end[m] = n
+    return end
+
+
+def assign_target(model: pyo.ConcreteModel, end: np.ndarray) -> None:
+    """Give the variables of a static model the values of a deployment, int array (M,) of nodes."""
+    for (m, n), variable in model.at.items():
+        variable.set_value(int(end[m] == n))
+    hosting = set(end.tolist())
+    for n, variable in model.used.items():
+        variable.set_value(int(n in hosting))
+    model.stops.set_value(0)
+
+
+def assign(model: pyo.ConcreteModel, plan: dict[str, Any]) -> bool:
+    """Give the variables of a time-indexed model the values of a plan; False for plans with stops, hops or too many moves."""
+    problem: RollingUpdate = model.problem
+    steps = problem.steps(plan)
+    if (
+        any(n < 0 for _, n in steps)
+        or len({m for m, _ in steps}) < len(steps)
+        or len(steps) > len(model.SLOTS)
+    ):
+        return False
+    if any((m, n) not in model.PLACEMENTS for m, n in steps):
+        return False
+    for variable in (
+        *model.move.values(),
+        *model.node_load.values(),
+        *model.used.values(),
+        model.stops,
+    ):
+        variable.set_value(0)
+    for m in model.MICROSERVICES:
+        model.rest[m].set_value(int(m not in {k for k, _ in steps}))
+    for t, (m, n) in enumerate(steps, start=1):
+        model.move[m, n, t].set_value(1)
+    for n, variable in model.used.items():
+        variable.set_value(
+            int(any(pyo.value(model.at[m, k]) > 0.5 for m, k in model.PLACEMENTS if k == n))
+        )
+    for n, r, t in model.node_load:
+        model.node_load[n, r, t].set_value(round(pyo.value(_load_after(model, n, r, t))))
+    return True
+
+
+# -- what both models share --------------------------------------------------------------------------------------------
+
+
+def _begin(problem: RollingUpdate) -> pyo.ConcreteModel:
+    if reasons := problem.infeasibility():
+        raise InfeasibleInstanceError(reasons)
+    a = problem.arrays
+    model = pyo.ConcreteModel(name=problem.name)
+    model.problem = problem
+    moving = np.flatnonzero(a.movable).tolist()
+    fitting = [(m, n) for m in moving for n in _nodes_for(problem, m)]
+    model.MICROSERVICES = pyo.Set(initialize=moving, doc="m in M^: reschedulable")
+    model.NODES = pyo.Set(initialize=range(len(a.price)), doc="n in N")
+    model.RESOURCES = pyo.Set(initialize=range(2), doc="CPU, memory")
+    model.PLACEMENTS = pyo.Set(
+        dimen=2,
+        initialize=fitting,
+        doc="(m, n): the new copy fits alone, the node is not to be drained",
+    )
+    forced = {int(n) for n in a.home[~a.movable]}
+    model.CLOSABLE = pyo.Set(
+        initialize=[n for n in model.NODES if n not in forced], doc="nodes with F = 0"
+    )
+    model.used = pyo.Var(
+        model.CLOSABLE,
+        domain=pyo.Binary,
+        doc="y: n hosts something at the end; 1 for all other nodes, (8)",
+    )
+    return model
+
+
+def _nodes_for(problem: RollingUpdate, m: int) -> list[int]:
+    a = problem.arrays
+    if a.pinned[m]:
+        return [int(a.home[m])]
+    return np.flatnonzero((a.new[m] <= a.capacity).all(axis=1) & ~a.drain).tolist()
+
+
+def _add_deployment(model: pyo.ConcreteModel) -> None:
+    """Everything is somewhere, fits there, and is near enough to what it talks to: (3), (4), (6), (8) at the end."""
+    a = model.problem.arrays
+    on: dict[int, list[int]] = {n: [] for n in model.NODES}
+    nodes: dict[int, list[int]] = {m: [] for m in model.MICROSERVICES}
+    for m, n in model.PLACEMENTS:
+        on[n].append(m)
+        nodes[m].append(n)
+    model.assign_once = pyo.Constraint(
+        model.MICROSERVICES, rule=lambda k, m: _total(k.at[m, n] for n in nodes[m]) == 1, doc="(6)"
+    )
+
+    def final(k: Any, n: int, r: int) -> Any:
+        hosted = _total(int(a.new[m, r]) * k.at[m, n] for m in on[n] if a.new[m, r])
+        if isinstance(hosted, int):
+            return pyo.Constraint.Skip
+        room = int(a.capacity[n, r] - a.fixed_load[n, r])
+        return hosted <= (room * k.used[n] if n in k.CLOSABLE else room)
+
+    model.final_load = pyo.Constraint(
+        model.NODES, model.RESOURCES, rule=final, doc="(3), at the end"
+    )
+    closable = [(m, n) for m, n in model.PLACEMENTS if n in model.CLOSABLE]
+    model.opens = pyo.Constraint(
+        closable, rule=lambda k, m, n: k.at[m, n] <= k.used[n], doc="sharper than final_load alone"
+    )
+    model.locality = pyo.ConstraintList(doc="(4), by clusters")
+    for f in a.tight_flows:
+        one, other, limit = a.flows[f]
+        _add_locality(model, one, other, a.latency <= limit, nodes)
+        _add_locality(model, other, one, (a.latency <= limit).T, nodes)
+
+
+def _add_locality(
+    model: pyo.ConcreteModel, m: int, peer: int, legal: np.ndarray, nodes: dict[int, list[int]]
+) -> None:
+    """Where m is in a cluster, its peer is in one that is near enough."""
+    a = model.problem.arrays
+    if m not in nodes:
+        return
+    for c in range(len(a.clusters)):
+        if legal[c].all():
+            continue
+        here = [model.at[m, n] for n in nodes[m] if a.cluster[n] == c]
+        if not here:
+            continue
+        if peer not in nodes:
+            if not legal[c, a.cluster[a.home[peer]]]:
+                model.locality.add(_total(here) <= 0)
+            continue
+        near = [model.at[peer, n] for n in nodes[peer] if legal[c, a.cluster[n]]]
+        model.locality.add(_total(here) <= _total(near))
+
+
+def _cost(model: pyo.ConcreteModel) -> Any:
+    """Return (2): what the nodes cost that host something at the end."""
+    a = model.problem.arrays
+    paid = sum(int(a.price[n]) for n in model.NODES if n not in model.CLOSABLE)
+    return (
+        paid + _total(int(a.price[n]) * model.used[n] for n in model.CLOSABLE if a.price[n])
+    ) / a.price_scale
+
+
+def _nothing(model: pyo.ConcreteModel) -> Any:
+    """Return a variable that is always 0: these models stop nothing."""
+    model.stops = pyo.Var(domain=pyo.NonNegativeIntegers, doc="microservices stopped")
+    model.no_stops = pyo.Constraint(expr=model.stops <= 0)
+    return model.stops
+
+
+def _total(terms: Iterable[Any]) -> Any:
+    return pyo.quicksum(list(terms))
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def _ends_at(model: pyo.ConcreteModel, m: int, n: int) -> Any:
+    moved = _total(model.move[m, n, t] for t in model.SLOTS)
+    return moved + model.rest[m] if n == model.problem.arrays.home[m] else moved
+
+
+def _moves_in(model: pyo.ConcreteModel, t: int) -> Any:
+    return _total(model.move[m, n, t] for m, n in model.PLACEMENTS)
+
+
+def _no_gap(model: pyo.ConcreteModel, t: int) -> Any:
+    return pyo.Constraint.Skip if t == 1 else _moves_in(model, t) <= _moves_in(model, t - 1)
+
+
+def _add_loads(model: pyo.ConcreteModel) -> None:
+    """(5), with the load as a variable: what a node holds after each slot, and what arrives on top of what it held before."""
+    a = model.problem.arrays
+    most = np.maximum(a.initial_load, a.capacity)
+    bounds = {(n, r): (0, int(most[n, r])) for n in model.NODES for r in model.RESOURCES}
+    model.node_load = pyo.Var(
+        model.NODES,
+        model.RESOURCES,
+        model.SLOTS,
+        bounds=lambda _, n, r, t: bounds[n, r],
+        doc="L: after slot t",
+    )
+    model.arrivals = [[m for m, k in model.PLACEMENTS if k == n] for n in model.NODES]
+    model.leavers = [[m for m in model.MICROSERVICES if a.home[m] == n] for n in model.NODES]
+    model.carry = pyo.Constraint(
+        model.NODES,
+        model.RESOURCES,
+        model.SLOTS,
+        rule=lambda k, n, r, t: k.node_load[n, r, t] == _load_after(k, n, r, t),
+        doc="(5): loads",
+    )
+
+    def peak(k: Any, n: int, r: int, t: int) -> Any:
+        arriving = [k.move[m, n, t] for m in k.arrivals[n]]
+        if not arriving:
+            return pyo.Constraint.Skip
+        excess = max(0, int(a.initial_load[n, r] - a.capacity[n, r]))
+        peak = _load_before(k, n, r, t) + _total(
+            int(a.new[m, r]) * x for m, x in zip(k.arrivals[n], arriving, strict=True)
+        )
+        return peak <= int(a.capacity[n, r]) + excess * (1 - _total(arriving))
+
+    model.peak = pyo.Constraint(
+        model.NODES,
+        model.RESOURCES,
+        model.SLOTS,
+        rule=peak,
+        doc="(5): a copy arrives where it fits",
+    )
+
+
+def _load_before(model: pyo.ConcreteModel, n: int, r: int, t: int) -> Any:
+    return int(model.problem.arrays.initial_load[n, r]) if t == 1 else model.node_load[n, r, t - 1]
+
+
+def _load_after(model: pyo.ConcreteModel, n: int, r: int, t: int) -> Any:
+    a = model.problem.arrays
+    arrived = _total(int(a.new[m, r]) * model.move[m, n, t] for m in model.arrivals[n])
+    left = _total(int(a.old[m, r]) * _moved(model, m, t) for m in model.leavers[n])
+    return _load_before(model, n, r, t) + arrived - left
+
+
+def _moved(model: pyo.ConcreteModel, m: int, t: int) -> Any:
+    return _total(model.move[m, n, t] for n in _nodes_of(model, m))
+
+
+def _nodes_of(model: pyo.ConcreteModel, m: int) -> Sequence[int]:
+    if not hasattr(model, "nodes_of"):
+        model.nodes_of = {k: [] for k in model.MICROSERVICES}
+        for k, n in model.PLACEMENTS:
+            model.nodes_of[k].append(n)
+    return model.nodes_of[m]

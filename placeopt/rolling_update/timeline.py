@@ -1,0 +1,132 @@
+"""A rolling-update plan step by step: what each step does, and how full the nodes are meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from placeopt.rolling_update.instance import RollingUpdate
+
+
+@dataclass(frozen=True)
+class Move:
+    """One step of a plan.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    application, microservice : str
+    action : str
+        ``move``, ``restart`` (in place), ``hop`` (to a node that it leaves again), ``stop`` or ``start`` (after a stop).
+    source, target : str or None
+        Nodes before and after.
+    peak : float
+        Share of the scarcer resource of the target in use while both copies run; 0 for a stop.
+    empties : bool
+        Whether this step leaves the source empty for good.
+    """
+
+    number: int
+    application: str
+    microservice: str
+    action: str
+    source: str | None
+    target: str | None
+    peak: float
+    empties: bool
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The course of a plan of S steps.
+
+    Attributes
+    ----------
+    moves : list of Move
+    nodes : list of int
+        Nodes that the plan touches, in document order.
+    load : int array (S + 1, nodes, 2)
+        Milli-CPU and MiB in use before the first step and after each.
+    peak : int array (S + 1, nodes, 2)
+        The same with both copies of the step's microservice running.
+    hosted : int array (S + 1, nodes)
+        Number of microservices.
+    """
+
+    moves: list[Move]
+    nodes: list[int]
+    load: np.ndarray
+    peak: np.ndarray
+    hosted: np.ndarray
+
+
+def timeline(problem: RollingUpdate, plan: Mapping[str, Any]) -> Timeline:
+    """Return the course of a plan.
+
+    Raises
+    ------
+    DocumentError
+        The plan names what the instance does not have.
+    """
+    a, steps = problem.arrays, problem.steps(plan)
+    nodes = sorted({n for m, n in steps if n >= 0} | {int(a.home[m]) for m, _ in steps})
+    lane = {n: k for k, n in enumerate(nodes)}
+    load = np.zeros((len(steps) + 1, len(nodes), 2), dtype=np.int64)
+    hosted = np.zeros((len(steps) + 1, len(nodes)), dtype=np.int64)
+    load[0] = a.initial_load[nodes]
+    hosted[0] = np.bincount(a.home, minlength=len(a.price))[nodes]
+    peak = load.copy()
+    where, size = a.home.tolist(), a.old.copy()
+    sources = []
+    for k, (m, n) in enumerate(steps, start=1):
+        load[k], hosted[k] = load[k - 1], hosted[k - 1]
+        if n >= 0:
+            load[k, lane[n]] += a.new[m]
+            hosted[k, lane[n]] += 1
+        peak[k] = load[k]
+        if where[m] >= 0:
+            load[k, lane[where[m]]] -= size[m]
+            hosted[k, lane[where[m]]] -= 1
+        if n < 0:
+            peak[k] = load[k]
+        sources.append(where[m])
+        where[m] = n
+        if n >= 0:
+            size[m] = a.new[m]
+    return Timeline(_moves(problem, steps, sources, lane, peak, hosted), nodes, load, peak, hosted)
+
+
+def _moves(
+    problem: RollingUpdate,
+    steps: list[tuple[int, int]],
+    sources: list[int],
+    lane: dict[int, int],
+    peak: np.ndarray,
+    hosted: np.ndarray,
+) -> list[Move]:
+    a, found = problem.arrays, []
+    last = {m: k for k, (m, n) in enumerate(steps) if n >= 0}
+    for k, ((m, n), source) in enumerate(zip(steps, sources, strict=True)):
+        share = (peak[k + 1, lane[n]] / np.maximum(a.capacity[n], 1)).max() if n >= 0 else 0.0
+        if n < 0:
+            action = "stop"
+        elif source < 0:
+            action = "start"
+        elif last[m] != k:
+            action = "hop"
+        else:
+            action = "restart" if n == source else "move"
+        empties = source >= 0 and source != n and not hosted[k + 1 :, lane[source]].any()
+        application, microservice = a.names[m]
+        before, after = (None if x < 0 else problem.nodes[x].name for x in (source, n))
+        found.append(
+            Move(
+                k + 1, application, microservice, action, before, after, float(share), bool(empties)
+            )
+        )
+    return found

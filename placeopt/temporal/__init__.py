@@ -1,0 +1,38 @@
+"""Temporal placement: requests start in time slots on leased machines of several clouds.
+
+Latency, cost and interruption pull apart; after the CNSM 2024 paper.
+"""
+
+from placeopt.core.spec import Method, ProblemSpec
+
+SPEC = ProblemSpec(
+    kind="temporal",
+    instance="placeopt.temporal.instance:Temporal",
+    plan="placeopt.temporal.instance:Plan",
+    generator="placeopt.temporal.generator:generate",
+    encoder="placeopt.temporal.encoder:build",
+    seeds="placeopt.temporal.heuristics:seeds",
+    sequence="placeopt.temporal.sequence:build",
+    model="placeopt.temporal.model",
+    drawing="placeopt.temporal.drawing",
+    summary="placeopt.temporal.summary",
+    certify="placeopt.temporal.exact.bounds:certify",
+    auto="placeopt.temporal.auto:method_for",
+    methods=(
+        Method(
+            "bin-plans",
+            "placeopt.temporal.exact.plans:bin_plans",
+            "exact front by what can share a machine (to 10 requests)",
+        ),
+        Method(
+            "bound",
+            "placeopt.temporal.exact.bounds:bound",
+            "proven lower bounds, and plans built at their prices",
+        ),
+        Method(
+            "greedy",
+            "placeopt.temporal.heuristics:greedy",
+            "by weights, or move by move: milliseconds",
+        ),
+    ),
+)

@@ -1,0 +1,113 @@
+"""Edge-cloud bounds against what every other method finds, and the grid of limits that starts each point from its neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from placeopt.core.budget import Budget
+from placeopt.core.task import Task
+from placeopt.edge_cloud import bounds as exact
+from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.exact import epsilon_constraint
+from placeopt.registry import method
+from placeopt.rollout import rollout
+
+
+def random_instance(seed: int) -> EdgeCloud:
+    """A small instance at one of three loads."""
+    rng = np.random.default_rng(seed)
+    sizes = {
+        "applications": int(rng.integers(2, 9)),
+        "near": int(rng.integers(2, 6)),
+        "far": int(rng.integers(1, 3)),
+        "cloud": 1,
+    }
+    return EdgeCloud.generate(seed, load=float(rng.choice([0.4, 1.0, 2.0])), **sizes)
+
+
+def covered(values: np.ndarray, bounds: tuple[tuple[float, ...], ...]) -> bool:
+    """Whether every row is dominated weakly by some bound vector, up to rounding."""
+    return all((np.array(bounds) <= row + 1e-9).all(axis=1).any() for row in values)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_no_method_finds_less_than_is_proven(seed):
+    """Exact, sequential and evolutionary plans lie above the staircase and above every proven weighted sum."""
+    problem = random_instance(seed)
+    proof = exact.bound(Task(problem, problem.objectives, Budget(evaluations=2000), 0), parts=9)
+    facts = proof.runs[0].parameters
+    names = (
+        "greedy",
+        "rollout",
+        "lns",
+        "price-guided",
+        "moead",
+        ("nsga2", "nsga3", "mspso")[seed % 3],
+    )
+    fronts = [
+        method(name).load("edge-cloud")(problem, problem.objectives, Budget(evaluations=1000), seed)
+        for name in names
+    ]
+    fronts.append(
+        epsilon_constraint.run(Task(problem, problem.objectives, Budget(seconds=3)), grid=4)
+    )
+    fronts.append(
+        rollout.run(Task(problem, problem.objectives, Budget()), horizon=float("inf"), parts=4)
+    )
+    for front in fronts:
+        assert covered(front.values, proof.bounds)
+        for weight, least in zip(facts["weights"], facts["weighted_bounds"], strict=True):
+            assert (front.values @ [weight, 1 - weight] >= least - 1e-9).all()
+    if fronts[-2].bounds:  # and the other way round, where time sufficed for any
+        assert covered(proof.values, fronts[-2].bounds)
+
+
+def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
+    """Once a plan within the limits is known the solver is given it, and the plan is one found before."""
+    problem = EdgeCloud.generate(5, applications=6, near=3, far=2, cloud=1, load=1.0)
+    asked: list[tuple[bool, bool]] = []
+    found: list[tuple[float, ...]] = []
+    minimise = epsilon_constraint.ModelOracle.minimise
+
+    def listen(self, objective, limits, **settings):
+        within = any(
+            all(v <= limit for v, limit in zip(values, limits, strict=True)) for values in found
+        )
+        asked.append((within, settings["start"] is not None and settings["start"].x is not None))
+        answer = minimise(self, objective, limits, **settings)
+        if answer.values is not None:
+            found.append(answer.values)
+        return answer
+
+    monkeypatch.setattr(epsilon_constraint.ModelOracle, "minimise", listen)
+    front = epsilon_constraint.run(Task(problem, problem.objectives, Budget(seconds=30)), grid=6)
+    assert [given for _, given in asked] == [within for within, _ in asked] and sum(
+        given for _, given in asked
+    ) >= 1
+    assert len(front) >= 3 and all(p.status == "optimal" or p.gap is not None for p in front.points)
+
+
+def test_the_prices_do_not_depend_on_what_was_asked_before():
+    """A bound for a weight is the same alone and from a relaxation that has served another."""
+    from placeopt.edge_cloud.local_search.prices import Relaxation
+
+    problem, relaxations = EdgeCloud.generate(3, applications=200), []
+    for weights in ((0.01,), (0.9, 0.01)):
+        relaxation = Relaxation(problem)
+        relaxations.append([relaxation.ascend(w, Budget(evaluations=60), 40) for w in weights][-1])
+    assert relaxations[0].bound == relaxations[1].bound and np.array_equal(
+        relaxations[0].price, relaxations[1].price
+    )
+
+
+def test_prices_begin_near_where_they_end():
+    """Prices by layer, found on a sample, prove most of what the prices of nodes do in the end, where all of the edge is scarce."""
+    from placeopt.edge_cloud.local_search.prices import Relaxation
+
+    problem = EdgeCloud.generate(1, applications=300, load=1.0)
+    early, late = (
+        Relaxation(problem).ascend(0.01, Budget(evaluations=10**6), steps).bound
+        for steps in (1, 200)
+    )
+    assert 0.95 * late < early <= late

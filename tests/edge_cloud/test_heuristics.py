@@ -1,0 +1,223 @@
+"""Edge-cloud heuristics and bounds: feasible, repeatable, never below what is proven, and right on tiny instances."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from edge_cloud_instances import random_instance
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placeopt.core.budget import Budget
+from placeopt.core.errors import UsageError
+from placeopt.core.task import Task
+from placeopt.edge_cloud import bounds as exact
+from placeopt.edge_cloud import heuristics
+from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.local_search import kernels
+from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, staircase
+
+METHODS = {
+    "greedy": heuristics.greedy,
+    "price-guided": heuristics.price_guided,
+    "lns": heuristics.lns,
+    "bound": exact.bound,
+}
+
+
+def tiny_instance(seed: int) -> EdgeCloud:
+    """An instance small enough to try all plans."""
+    document = EdgeCloud.generate(
+        seed, applications=2, near=2, far=1, cloud=1, load=(1.0, 2.0)[seed % 2]
+    ).to_document()
+    for application in document["applications"]:
+        application["microservices"] = application["microservices"][:3]
+        names = {m["name"] for m in application["microservices"]}
+        application["flows"] = [f for f in application["flows"] if {f["from"], f["to"]} <= names]
+    return EdgeCloud.from_document(document)
+
+
+def every_value(problem: EdgeCloud) -> np.ndarray:
+    """The values of all feasible plans, shape (plans, 2)."""
+    nodes, count = len(problem.nodes), len(problem.arrays.demand)
+    verdicts = (
+        problem.evaluate(problem.plan(np.array(h)))
+        for h in itertools.product(range(nodes), repeat=count)
+    )
+    return np.array([v.values for v in verdicts if v.feasible]).reshape(-1, 2)
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(list(METHODS)))
+def test_no_plan_lies_below_the_bounds(seed, name):
+    """Every plan of every method is dominated weakly by a bound vector, and every gap is a share."""
+    problem = random_instance(seed, 8)
+    front = METHODS[name](problem, problem.objectives, Budget(evaluations=1500), seed)
+    proof = exact.bound(Task(problem, problem.objectives, Budget(evaluations=1500), seed), parts=5)
+    for point in (*front.points, *proof.points):
+        assert problem.evaluate(point.plan).values == point.values
+        for bounds in (front.bounds, proof.bounds):
+            assert not bounds or (np.array(bounds) <= point.values).all(axis=1).any()
+        assert point.gap is None or 0 <= point.gap < 1
+    assert front.points or (front.rejected is not None and front.reasons)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tiny_instances_against_all_plans(seed):
+    """Bounds hold for all plans; the search finds the least weighted sum."""
+    problem = tiny_instance(seed)
+    values = every_value(problem)
+    for weight in (0.0, 0.01, 0.3, 0.9, 1.0):
+        least = (values @ [weight, 1 - weight]).min()
+        front = heuristics.lns(
+            Task(problem, problem.objectives, Budget(evaluations=3000), seed), weight=weight
+        )
+        found = (front.values @ [weight, 1 - weight]).min()
+        assert found == pytest.approx(least, abs=1e-9)
+        assert Relaxation(problem).ascend(weight, Budget(evaluations=200)).bound <= least + 1e-9
+    bounds = np.array(
+        exact.bound(Task(problem, problem.objectives, Budget(evaluations=2000), 0)).bounds
+    )
+    assert all((bounds <= v).all(axis=1).any() for v in values)
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(st.integers(0, 10**6))
+def test_one_application_is_placed_exactly(seed):
+    """Under any prices the best placement of an application, and what is proven of it, is that of trying all."""
+    problem = tiny_instance(seed)
+    document = problem.to_document()
+    document["applications"] = document["applications"][:1]
+    problem = EdgeCloud.from_document(document)
+    rng, relaxation, table = np.random.default_rng(seed), Relaxation(problem), problem.arrays
+    price, weight = (
+        rng.uniform(0, 0.2, table.capacity.shape) * rng.integers(0, 2, table.capacity.shape),
+        float(rng.choice([0, 0.01, 0.5, 1])),
+    )
+    proven = relaxation.bound(weight, price) + (price * table.capacity).sum()
+    least = np.inf
+    for hosts in itertools.product(range(len(problem.nodes)), repeat=len(table.demand)):
+        verdict = problem.evaluate(problem.plan(np.array(hosts)))
+        if verdict.feasible:
+            paid = sum(price[v] @ table.demand[i] for i, v in enumerate(hosts))
+            least = min(least, weight * verdict.values[0] + (1 - weight) * verdict.values[1] + paid)
+    assert proven == pytest.approx(least, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_repeatable(name):
+    """The same seed and evaluations give the same points and bounds, whatever was run before; another order of objectives only swaps them."""
+    problem = EdgeCloud.generate(1, applications=30, load=1.0)
+    one, two = (
+        METHODS[name](problem, problem.objectives, Budget(evaluations=4000), 3) for _ in range(2)
+    )
+    assert one.points == two.points and one.bounds == two.bounds
+    swapped = METHODS[name](problem, problem.objectives[::-1], Budget(evaluations=4000), 3)
+    assert sorted(p.values[::-1] for p in swapped.points) == sorted(p.values for p in one.points)
+    alone = METHODS[name](problem, problem.objectives[1:], Budget(evaluations=2000), 3)
+    assert len(alone) == 1 and alone.values[0, 0] <= one.values[:, 1].min() * 1.1
+    assert all(b[0] <= alone.values[0, 0] for b in alone.bounds)
+
+
+def test_the_search_improves_and_keeps_count():
+    """More evaluations give a smaller weighted sum; the budget is spent and not exceeded; a start is improved."""
+    problem = EdgeCloud.generate(2, applications=60)
+    weights = np.array([0.01, 0.99])
+    sums = []
+    for evaluations in (300, 20_000):
+        front = heuristics.lns(
+            Task(problem, problem.objectives, Budget(evaluations=evaluations), 1), weight=0.01
+        )
+        sums.append((front.values @ weights).min())
+        assert evaluations <= front.runs[0].evaluations <= evaluations + 1
+    assert sums[1] < 0.97 * sums[0]
+    assert (
+        heuristics.greedy(Task(problem, problem.objectives, Budget(), 1), weight=0.01).values
+        @ weights
+    ).min() > 1.1 * sums[1]
+    again = heuristics.lns(
+        Task(problem, problem.objectives, Budget(evaluations=2000), 1, front), weight=0.01
+    )
+    assert (again.values @ weights).min() <= sums[1] + 1e-9
+
+
+def test_small_first_is_what_counts():
+    """On a contended instance small applications first beat the given order by far."""
+    problem = EdgeCloud.generate(1, applications=100)
+    small, given = (
+        heuristics.greedy(Task(problem, problem.objectives, Budget(), 1), weight=0.01, order=order)
+        for order in ("small-first", "given")
+    )
+    assert (small.values @ [0.01, 0.99]).min() < 0.85 * (given.values @ [0.01, 0.99]).min()
+
+
+def test_a_time_limit_is_kept():
+    """A limit in seconds stops every method soon after, with a feasible front."""
+    problem = EdgeCloud.generate(3, applications=300, load=1.0)
+    for name, method in METHODS.items():
+        method(
+            EdgeCloud.generate(3, applications=2), problem.objectives, Budget(evaluations=500), 1
+        )  # compiles
+        budget = Budget(seconds=0.5)
+        front = method(problem, problem.objectives, budget, 1)
+        assert budget.seconds < 3 and front.points, name
+
+
+def test_instances_without_a_plan():
+    """Without room, what has a place is placed, the rest is reported, and no bound claims a plan."""
+    document = EdgeCloud.generate(1, applications=12, load=1.0).to_document()
+    document["nodes"] = [n for n in document["nodes"] if n["layer"] == "near-edge"]
+    problem = EdgeCloud.from_document(document)
+    for method in METHODS.values():
+        front = method(problem, problem.objectives, Budget(evaluations=600), 1)
+        if not front.points:
+            assert front.rejected is not None and {v.kind for v in front.rejected.violations} == {
+                "not-placed"
+            }
+    document["applications"][0]["microservices"][0]["cpu_cores"] = 99.0
+    impossible = EdgeCloud.from_document(document)
+    for method in METHODS.values():
+        front = method(impossible, impossible.objectives, Budget(evaluations=600), 1)
+        assert not front.points and "99 cores" in front.reasons[0]
+
+
+def test_certify_adds_bounds():
+    """Any front gets a bound set that lies below its points, and a gap."""
+    problem = EdgeCloud.generate(4, applications=40)
+    front = heuristics.greedy(Task(problem, problem.objectives, Budget(), 1))
+    proven = exact.certify(problem, front, Budget(evaluations=3000))
+    assert proven.points == front.points and 0 < proven.gap() < 1
+    assert exact.certify(problem, proven, Budget(evaluations=3000)).points == front.points
+
+
+def test_staircase_of_known_lines():
+    """Corners lie below the lines that they stand for, and approach them."""
+    problem = EdgeCloud.generate(1, applications=5)
+    none = np.zeros(problem.arrays.capacity.shape)
+    corners = np.array(
+        staircase([Prices(0.5, none, 1000.0)], problem, problem.objectives, cells=1000)
+    )
+    assert (corners.sum(axis=1) <= 2000 + 1e-9).all() and corners.sum(axis=1).max() > 1990
+    assert corners[:, 1].min() == 0 and np.all(np.diff(corners[:, 0]) > 0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"weight": 1.5}, {"weight": "a"}, {"parts": 0}, {"most": 0}, {"most": 99}, {"strength": -1.0}],
+)
+def test_parameters_out_of_range(wrong):
+    """Wrong parameters say what is legal."""
+    problem = EdgeCloud.generate(1, applications=2)
+    with pytest.raises(UsageError, match=r"legal|give"):
+        heuristics.lns(Task(problem, problem.objectives, Budget(evaluations=10), 1), **wrong)
+
+
+def test_kernel_values_are_the_referees():
+    """The value that the search adds up is equation (1)."""
+    problem = EdgeCloud.generate(6, applications=20)
+    front = heuristics.greedy(Task(problem, problem.objectives, Budget(), 1), weight=0.3)
+    hosts = problem.hosts(front.points[0].plan)
+    total = sum(kernels.value(problem.arrays, 0.3, hosts, a) for a in range(20))
+    assert total == pytest.approx(0.3 * front.values[0, 0] + 0.7 * front.values[0, 1])

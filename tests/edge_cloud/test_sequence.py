@@ -1,0 +1,140 @@
+"""The edge-cloud problem one microservice at a time: what an episode costs is what the referee says; the mask looks ahead."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from edge_cloud_instances import random_instance
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placeopt.core.errors import UsageError
+from placeopt.core.interfaces import DecisionSequence, build_sequence
+from placeopt.edge_cloud.instance import EdgeCloud
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.integers(0, 10**6))
+def test_costs_of_an_episode_sum_to_the_referee(seed):
+    """Complete episodes are feasible and cost what the referee says; a dead end comes between applications only."""
+    problem = random_instance(seed, 8, 6, missing=0.1)
+    face, rng = (
+        build_sequence(problem, order=("small-first", "given")[seed % 2]),
+        np.random.default_rng(seed),
+    )
+    state, total = face.reset(rng), np.zeros(2)
+    while not face.done(state):
+        total += face.step(state, int(rng.choice(np.flatnonzero(face.mask(state)))))
+    verdict = problem.evaluate(face.plan(state))
+    assert total == pytest.approx(verdict.values, abs=1e-9)
+    assert {v.kind for v in verdict.violations} <= {"not-placed"}
+    if face.remaining(state):
+        assert verdict.violations and not face.mask(state).any()
+        assert sum(len(row) > 0 for row in face.plan(state)["placement"].values()) == face.stage(
+            state
+        )
+    else:
+        assert verdict.feasible
+
+
+@settings(max_examples=30, derandomize=True, deadline=None)
+@given(st.integers(0, 10**6))
+def test_mask_is_exact_for_one_application(seed):
+    """A node is legal exactly if some placement of the whole application uses it."""
+    problem = random_instance(seed, 8, 6, missing=0.1)
+    document = problem.to_document()
+    document["applications"] = [
+        {
+            **document["applications"][0],
+            "microservices": document["applications"][0]["microservices"][:3],
+        }
+    ]
+    names = {m["name"] for m in document["applications"][0]["microservices"]}
+    document["applications"][0]["flows"] = [
+        f for f in document["applications"][0]["flows"] if {f["from"], f["to"]} <= names
+    ]
+    problem = EdgeCloud.from_document(document)
+    face = build_sequence(problem)
+    count = len(problem.arrays.demand)
+    legal = {
+        h
+        for h in itertools.product(range(face.num_actions), repeat=count)
+        if problem.evaluate(problem.plan(np.array(h))).feasible
+    }
+    for prefix in {h[:k] for h in legal for k in range(count)} | {()}:
+        state = face.reset()
+        for action in prefix:
+            face.step(state, action)
+        assert set(np.flatnonzero(face.mask(state)).tolist()) == {
+            h[len(prefix)] for h in legal if h[: len(prefix)] == prefix
+        }
+
+
+@settings(max_examples=20, derandomize=True, deadline=None)
+@given(st.integers(0, 10**6))
+def test_costs_says_what_step_does(seed):
+    """`costs` is the table of what each step would cost, and infinite exactly where the mask forbids it."""
+    problem = random_instance(seed, 8, 6, missing=0.1)
+    face = build_sequence(problem, (problem.objectives[1], problem.objectives[0]))
+    rng, state = np.random.default_rng(seed), face.reset()
+    while not face.done(state):
+        np.testing.assert_allclose(face.costs(state), DecisionSequence.costs(face, state))
+        before = face.plan(state), state.room.copy()
+        face.mask(state)
+        assert face.plan(state) == before[0] and np.array_equal(state.room, before[1])
+        face.step(state, int(rng.choice(np.flatnonzero(face.mask(state)))))
+
+
+def test_features_and_copies():
+    """Features stay within [-1, 1] and are 0 for illegal actions; a copy does not feel what happens to the original."""
+    face = build_sequence(EdgeCloud.generate(seed=2, applications=6, load=1.0))
+    rng, state, steps = np.random.default_rng(0), face.reset(), 0
+    while not face.done(state):
+        assert face.remaining(state) == face.decisions - steps
+        table, mask = face.features(state), face.mask(state)
+        assert table.shape == (face.num_actions, face.num_features) and table.dtype == np.float32
+        assert np.abs(table).max() <= 1 and not table[~mask].any() and np.isfinite(table).all()
+        twin, before = face.copy(state), face.plan(state)
+        face.step(state, int(rng.choice(np.flatnonzero(mask))))
+        assert face.plan(twin) == before
+        steps += 1
+    assert (
+        steps == face.decisions
+        and not face.features(state).any()
+        and np.isinf(face.costs(state)).all()
+    )
+
+
+def test_what_is_refused():
+    """Illegal nodes, steps after the end, and unknown orders are errors."""
+    problem = EdgeCloud.generate(seed=3, applications=1, near=2, far=0, cloud=1)
+    face = build_sequence(problem)
+    with pytest.raises(UsageError, match="did you mean 'small-first'"):
+        build_sequence(problem, order="smallfirst")
+    state = face.reset()
+    for action in (-1, face.num_actions, *np.flatnonzero(~face.mask(state))):
+        with pytest.raises(UsageError, match="mask"):
+            face.step(state, int(action))
+    while not face.done(state):
+        face.step(state, int(np.flatnonzero(face.mask(state))[-1]))
+    with pytest.raises(UsageError, match="mask"):
+        face.step(state, 0)
+
+
+def test_small_first_orders_by_demand():
+    """The order of decision is by the demand of whole applications."""
+    problem = EdgeCloud.generate(seed=4, applications=30)
+    face = build_sequence(problem)
+    mean = problem.arrays.demand.mean(axis=0)
+    sizes = [
+        sum(
+            (
+                problem.arrays.demand[problem.arrays.first[a] : problem.arrays.first[a + 1]] / mean
+            ).sum(axis=1)
+        )
+        for a in face.rules.order
+    ]
+    assert sizes == sorted(sizes)
+    assert build_sequence(problem, order="given").rules.order.tolist() == list(range(30))

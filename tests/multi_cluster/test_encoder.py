@@ -1,0 +1,66 @@
+"""Multi-cluster plans as vectors: any vector is a feasible plan with the referee's values; searches go beyond greedy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placeopt.core.budget import Budget
+from placeopt.core.interfaces import build_encoder
+from placeopt.core.task import Task
+from placeopt.evolve.moead import run as moead
+from placeopt.multi_cluster.heuristics import greedy
+from placeopt.multi_cluster.instance import MultiCluster
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    semantics=st.sampled_from(("fixed", "published")),
+    most=st.integers(1, 20),
+)
+def test_values_are_the_referees(seed: int, semantics: str, most: int) -> None:
+    """Of samples, children and mutants; `encode` gives the plan back."""
+    problem = MultiCluster.generate(
+        seed, clusters=3, requests=12, semantics=semantics, most_replicas=most
+    )
+    encoder, rng = build_encoder(problem), np.random.default_rng(seed)
+    X = encoder.sample(rng, 6)
+    X = np.concatenate((X, encoder.vary(rng, X, X[::-1]), encoder.mutate(rng, X)))
+    assert (X >= encoder.lower).all() and (X <= encoder.upper).all()
+    F, G = encoder.evaluate(X)
+    assert not G.any()
+    for x, values in zip(X, F, strict=True):
+        plan = encoder.decode(x)
+        verdict = problem.evaluate(plan)
+        assert verdict.feasible and verdict.values == pytest.approx(values.tolist(), rel=1e-12)
+        assert encoder.decode(encoder.encode(plan)) == plan
+
+
+def test_an_action_that_places_nothing_gives_way() -> None:
+    """To the one that earns most; the refusal stays the refusal."""
+    problem = MultiCluster.generate(1, requests=30, rate=200.0)
+    encoder = build_encoder(problem)
+    F, _ = encoder.evaluate(np.array([[0] * 30, [encoder.upper[0]] * 30]))
+    assert F[0, 3] < 0.7 and F[1].tolist() == list(
+        problem.evaluate({"decisions": [{}] * 30}).values
+    )
+
+
+def test_columns_follow_the_objectives() -> None:
+    """A selection, in its order."""
+    problem = MultiCluster.generate(1, requests=10)
+    X = build_encoder(problem).sample(np.random.default_rng(0), 4)
+    all_four, _ = build_encoder(problem).evaluate(X)
+    two, _ = build_encoder(problem, problem.select(["rejected", "cost"])).evaluate(X)
+    assert (two == all_four[:, [3, 1]]).all()
+
+
+def test_search_goes_beyond_greedy() -> None:
+    """It starts from the greedy plans and adds to them."""
+    problem = MultiCluster.generate(1, requests=30)
+    found = moead(problem, problem.objectives, Budget(evaluations=1500), 1)
+    assert len(found) > len(greedy(Task(problem, problem.objectives, Budget(), 1)))
+    assert found.runs[0].evaluations == 1500

@@ -1,0 +1,88 @@
+"""Hindsight: the highest reward of a trace, against all sequences of actions; bounds that hold."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from placeopt.core.budget import Budget
+from placeopt.core.errors import UsageError
+from placeopt.core.task import Task
+from placeopt.multi_cluster import policies
+from placeopt.multi_cluster.hindsight import hindsight, optimistic, optimum
+from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.paper_data import STRATEGIES
+from placeopt.multi_cluster.simulator.stream import Stream
+
+
+def brute(problem: MultiCluster, weights: np.ndarray) -> float:
+    """The highest reward of all legal sequences of actions."""
+    actions = len(problem.clusters) + 4
+    X = np.array(list(itertools.product(range(actions), repeat=len(problem.requests))))
+    stream = Stream.of(problem, len(X))
+    stream.reset()
+    total, legal = np.zeros(len(X)), np.ones(len(X), dtype=bool)
+    for genes in X.T:
+        legal &= stream.masks[np.arange(len(X)), genes]
+        total += stream.step(genes)[0] @ weights
+    return float(total[legal].max())
+
+
+@pytest.mark.parametrize("semantics", ["fixed", "published"])
+@pytest.mark.parametrize("seed", range(4))
+def test_optimum_against_all_sequences(semantics: str, seed: int) -> None:
+    """Every strategy; with few histories kept, the bound still holds; the plan is the reward's."""
+    problem = MultiCluster.generate(
+        seed, semantics=semantics, clusters=3, requests=4, most_replicas=14
+    )
+    for row in STRATEGIES.values():
+        weights = np.array(row)
+        best = brute(problem, weights)
+        answer, hasty = optimum(problem, weights, 10**5), optimum(problem, weights, 2)
+        assert answer.proven and answer.reward == pytest.approx(best)
+        assert hasty.reward <= best + 1e-9 and hasty.bound >= best - 1e-9
+        assert semantics == "published" or problem.evaluate(answer.plan).feasible
+
+
+@pytest.mark.parametrize("semantics", ["fixed", "published"])
+def test_no_reward_exceeds_the_optimistic_one(semantics: str) -> None:
+    """Whatever is done, step by step."""
+    problem, rng = (
+        MultiCluster.generate(3, semantics=semantics, requests=40, most_replicas=20),
+        np.random.default_rng(0),
+    )
+    stream = Stream.of(problem, 50)
+    stream.reset()
+    for t in range(40):
+        for row in STRATEGIES.values():
+            assert (stream.parts @ np.array(row))[stream.masks].max() <= optimistic(
+                problem, np.array(row)
+            )[t] + 1e-12
+        stream.step(np.where(stream.masks, rng.random(stream.masks.shape), -1).argmax(axis=1))
+
+
+def test_hindsight_is_not_below_any_policy() -> None:
+    """On a trace that is too long for a proof; the facts stand in the run."""
+    problem = MultiCluster.generate(5, requests=25, rate=5.0)
+    front = hindsight(Task(problem, problem.objectives, Budget(seconds=60)), states=200)
+    facts = front.runs[0].parameters
+    assert facts["states"] == 200 and STRATEGIES.keys() <= facts.keys()
+    for name, row in STRATEGIES.items():
+        stream = Stream.of(problem)
+        stream.reset()
+        earned = policies.play(
+            stream, policies.of("myopic", row), np.random.default_rng(0)
+        ) @ np.array(row)
+        assert earned[0] - 1e-9 <= facts[name]["reward"] <= facts[name]["bound"] + 1e-9
+    assert all(p.status == "heuristic" for p in front.points)
+
+
+def test_options() -> None:
+    """One strategy, or weights; states are checked."""
+    problem = MultiCluster.generate(5, requests=5)
+    front = hindsight(Task(problem, problem.objectives, Budget()), weights="balanced")
+    assert len(front) == 1 and front.runs[0].parameters["weights"]["proven"]
+    with pytest.raises(UsageError, match="states is 0"):
+        hindsight(Task(problem, problem.objectives, Budget()), states=0)

@@ -1,0 +1,123 @@
+"""Packing and its bound: against all deployments of tiny instances, and on the paper's."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placeopt.core.budget import Budget
+from placeopt.rolling_update.consolidation import Packer, Target, lower_bound
+from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.reach import reach
+
+
+def tiny(seed: int) -> RollingUpdate:
+    """Return an instance of at most 5 microservices on 4 nodes of two sizes and several prices; memory binds in half of them."""
+    rng = np.random.default_rng(seed)
+    clusters = ["c0", "c1"][: int(rng.integers(1, 3))]
+    memory = 10 if rng.random() < 0.5 else 100
+    nodes = [
+        {
+            "name": f"n{k}",
+            "cluster": str(rng.choice(clusters)),
+            "cpu_millicores": int(rng.choice([8, 12])),
+            "memory_mib": memory,
+        }
+        | {"price": float(rng.choice([0.0, 1.0, 1.0, 1.5])), "drain": bool(rng.random() < 0.1)}
+        for k in range(4)
+    ]
+    applications: list[dict[str, Any]] = []
+    for a in range(2):
+        free = bool(rng.random() < 0.8)
+        services = [
+            {
+                "name": f"m{k}",
+                "node": f"n{rng.integers(4)}",
+                "cpu_millicores": int(rng.integers(1, 6)),
+                "memory_mib": int(rng.integers(1, 6)),
+            }
+            | (
+                {"new_cpu_millicores": int(rng.integers(1, 6)), "pinned": bool(rng.random() < 0.1)}
+                if free and rng.random() < 0.4
+                else {}
+            )
+            for k in range(int(rng.integers(2, 4 - a)) + a)
+        ]
+        flows = [{"from": "m0", "to": "m1", "max_latency_ms": float(rng.choice([10, 90]))}]
+        applications.append(
+            {"name": f"a{a}", "reschedulable": free, "microservices": services[:3], "flows": flows}
+        )
+    document = {
+        "problem": "rolling-update",
+        "name": "tiny",
+        "nodes": nodes,
+        "applications": applications,
+    }
+    return RollingUpdate.from_document(
+        document
+        | {
+            "cluster_latency_ms": {"c0": {"c1": 50.0}},
+            "semantics": str(rng.choice(["stay", "strict"])),
+        }
+    )
+
+
+def feasible(problem: RollingUpdate, target: np.ndarray) -> bool:
+    """Whether a deployment is within capacities and limits, however it is reached: stop everything, then start it there."""
+    a = problem.arrays
+    todo = np.flatnonzero(a.mandatory | (target != a.home)).tolist()
+    plan = problem.plan([(m, -1) for m in todo] + [(m, int(target[m])) for m in todo])
+    return problem.evaluate(plan).feasible
+
+
+def deployments(problem: RollingUpdate) -> list[Target]:
+    """All deployments that can be reached somehow, with their prices."""
+    a = problem.arrays
+    choices = [
+        range(len(a.price)) if movable else [home]
+        for movable, home in zip(a.movable, a.home.tolist(), strict=True)
+    ]
+    every = (np.array(x) for x in itertools.product(*choices))
+    return [Target(int(a.price[np.unique(x)].sum()), x) for x in every if feasible(problem, x)]
+
+
+def test_bound_and_packing_against_all_deployments() -> None:
+    hits = solved = 0
+    for seed in range(150):
+        problem = tiny(seed)
+        every = deployments(problem)
+        found = list(Packer(problem, seed).targets(Budget()))
+        if not every:
+            assert not found
+            continue
+        assert all(feasible(problem, t.node) for t in found), seed
+        best = min(t.price for t in every)
+        assert lower_bound(problem) <= best, seed
+        solved += 1
+        hits += bool(found) and found[-1].price == best
+        assert [t.price for t in found] == sorted((t.price for t in found), reverse=True)
+    assert solved > 80
+    assert hits >= 0.9 * solved, (hits, solved)
+
+
+@pytest.mark.parametrize("clusters", [2, 4])
+def test_the_papers_instances_are_packed_to_the_bound(clusters: int) -> None:
+    for seed in range(15):
+        problem = RollingUpdate.generate(seed, clusters=clusters)
+        packer = Packer(problem, seed)
+        last = list(packer.targets(Budget()))[-1]
+        assert last.price == packer.lowest == 8
+        found = reach(problem, last.node)
+        verdict = problem.evaluate(problem.plan(found.steps))
+        assert verdict.feasible
+        assert verdict.values[0] == 8
+
+
+def test_the_same_seed_packs_the_same() -> None:
+    problem = RollingUpdate.generate(3, applications=30, clusters=3)
+    one, other = (list(Packer(problem, 5).targets(Budget())) for _ in range(2))
+    assert len(one) == len(other)
+    assert all((a.node == b.node).all() for a, b in zip(one, other, strict=True))

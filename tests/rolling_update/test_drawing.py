@@ -1,0 +1,95 @@
+"""Drawings and tables of rolling-update plans."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placeopt.core.task import Task
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("plotly")
+
+from placeopt.core.budget import Budget
+from placeopt.plot import plot_plan
+from placeopt.rolling_update import drawing, schemes
+from placeopt.rolling_update.heuristics import repack
+from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.timeline import timeline
+
+
+@pytest.fixture(scope="module")
+def problem() -> RollingUpdate:
+    return RollingUpdate.generate(2)
+
+
+def test_a_timeline_ends_where_the_referee_does(problem: RollingUpdate) -> None:
+    """Loads never pass the capacity at a peak of a feasible plan, and the nodes that empty are those no longer paid for."""
+    for plan in (
+        schemes.two_phase(problem, np.random.default_rng(0)),
+        repack(Task(problem, problem.objectives, Budget(), 1)).points[0].plan,
+    ):
+        course = timeline(problem, plan)
+        a = problem.arrays
+        assert (course.peak >= course.load).all()
+        assert (course.peak <= a.capacity[course.nodes]).all()
+        untouched = set(a.home.tolist()) - set(course.nodes)
+        cost = a.price[list(untouched)].sum() + a.price[course.nodes][course.hosted[-1] > 0].sum()
+        assert cost == problem.evaluate(plan).values[0]
+        emptied = ", ".join(
+            sorted({m.source for m in course.moves if m.empties}, key=lambda n: int(str(n)[1:]))
+        )  # type: ignore[type-var]
+        assert problem.describe(plan)["nodes that empty"] == (emptied or "none")
+
+
+def test_the_table_names_every_kind_of_step() -> None:
+    nodes = [
+        {"name": n, "cluster": "c0", "cpu_millicores": 10, "memory_mib": 10, "price": 1.0}
+        for n in ("n1", "n2", "n3")
+    ]
+    size = {"cpu_millicores": 5, "memory_mib": 1, "new_cpu_millicores": 4}
+    apps = [
+        {"name": a, "microservices": [{"name": "m", "node": n, **size}], "flows": []}
+        for a, n in (("a", "n1"), ("b", "n2"))
+    ]
+    problem = RollingUpdate.from_document(
+        {"problem": "rolling-update", "name": "t", "nodes": nodes, "applications": apps}
+    )
+    order = [("a", "n3"), ("a", "n2"), ("b", "n2"), ("b", None), ("b", "n2")]
+    rows = problem.table(
+        {"steps": [{"application": a, "microservice": "m", "to": to} for a, to in order]}
+    )
+    assert [row["action"] for row in rows] == ["hop", "move", "hop", "stop", "start"]
+    assert [row["empties"] for row in rows] == [True, True, False, False, False]
+    assert (rows[1]["source"], rows[1]["target"], rows[1]["peak"]) == ("n3", "n2", 0.9)
+    restart = problem.table({"steps": [{"application": "a", "microservice": "m", "to": "n1"}]})
+    assert (restart[0]["action"], restart[0]["peak"]) == ("restart", 0.9)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".html"])
+def test_plans_are_drawn(problem: RollingUpdate, tmp_path: Path, suffix: str) -> None:
+    front = repack(Task(problem, problem.objectives, Budget(), 1))
+    plot_plan(front, 0, tmp_path / f"plan{suffix}", problem=problem)
+    content = (tmp_path / f"plan{suffix}").read_bytes()
+    if suffix == ".png":
+        assert min(struct.unpack(">II", content[16:24])) >= 700
+    else:
+        assert b"empties" in content and b"microservice" in content
+
+
+def test_large_and_empty_plans_are_drawn() -> None:
+    """Of many nodes those that empty come first; a plan without steps is a drawing too."""
+    problem = RollingUpdate.generate(0, applications=60)
+    plan = schemes.recreate(problem)
+    figure = drawing.figure(problem, plan, "recreate")
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert len(labels) == drawing.MOST_LANES
+    assert sum("empties" in text for text in labels) == len(
+        problem.describe(plan)["nodes that empty"].split(", ")
+    )
+    assert len(figure.axes[0].get_lines()) > 100
+    for draw in (drawing.figure, drawing.interactive):
+        assert draw(problem, {"steps": []}, "nothing") is not None

@@ -1,0 +1,254 @@
+"""Quick answers to rolling updates: what each scheme does on instances small enough to follow by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placeopt.core.budget import Budget
+from placeopt.core.errors import UsageError
+from placeopt.core.front import Front
+from placeopt.core.interfaces import build_encoder, seeds
+from placeopt.core.task import Task
+from placeopt.rolling_update import schemes
+from placeopt.rolling_update.heuristics import recreate, repack, rolling_update, two_phase
+from placeopt.rolling_update.instance import RollingUpdate
+
+
+def instance(
+    nodes: list[Any], apps: dict[str, Any], flows: dict[str, Any] | None = None, **more: Any
+) -> RollingUpdate:
+    """Nodes as (name, cluster, cpu, memory, price); applications as lists of (name, node, cpu, memory, new cpu)."""
+    document = {
+        "problem": "rolling-update",
+        "name": "t",
+        "nodes": [
+            dict(
+                zip(
+                    ("name", "cluster", "cpu_millicores", "memory_mib", "price"), n[:5], strict=True
+                )
+            )
+            | dict(*n[5:])
+            for n in nodes
+        ],
+        "applications": [
+            {
+                "name": a,
+                "microservices": [
+                    dict(
+                        zip(
+                            ("name", "node", "cpu_millicores", "memory_mib", "new_cpu_millicores"),
+                            m[:5],
+                            strict=False,
+                        )
+                    )
+                    | dict(*m[5:])
+                    for m in ms
+                ],
+                "flows": [
+                    {"from": x, "to": y, "max_latency_ms": ms}
+                    for x, y, ms in (flows or {}).get(a, [])
+                ],
+            }
+            for a, ms in apps.items()
+        ],
+        "cluster_latency_ms": {"c0": {"c1": 50.0}},
+    }
+    return RollingUpdate.from_document(document | more)
+
+
+def values(front: Front) -> list[tuple[float, ...]]:
+    return [p.values for p in front.points]
+
+
+def run(problem: RollingUpdate, **parameters: Any) -> Front:
+    return repack(Task(problem, problem.objectives, Budget(), 1), **parameters)
+
+
+def test_memory_that_binds_keeps_nodes_open() -> None:
+    """Four microservices of hardly any CPU: two fit a node by memory."""
+    problem = instance(
+        [(f"n{k}", "c0", 100, 10, 1.0) for k in range(4)],
+        {"a": [(f"m{k}", f"n{k}", 1, 5, 1) for k in range(4)]},
+    )
+    assert values(run(problem)) == [(2.0, 2.0, 0.0), (3.0, 1.0, 0.0), (4.0, 0.0, 0.0)]
+
+
+def test_nodes_of_different_size_and_price() -> None:
+    """The large node is dearer, yet cheaper than the two that it replaces; the free one is filled first."""
+    nodes = [
+        ("big", "c0", 20, 20, 1.5),
+        ("s1", "c0", 10, 10, 1.0),
+        ("s2", "c0", 10, 10, 1.0),
+        ("own", "c1", 6, 6, 0.0),
+    ]
+    problem = instance(
+        nodes, {"a": [("x", "s1", 8, 8, 8), ("y", "s2", 8, 8, 8)], "b": [("z", "s1", 2, 2, 2)]}
+    )
+    front = run(problem)
+    assert front.points[0].values == (1.5, 2.0 + 1.0, 0.0)
+    assert front.points[-1].values == (2.0, 0.0, 0.0)
+
+
+def test_an_overloaded_start_only_gets_better() -> None:
+    problem = instance(
+        [("n0", "c0", 10, 10, 1.0), ("n1", "c0", 10, 10, 1.0)],
+        {"a": [("x", "n0", 8, 1, 8), ("y", "n0", 6, 1, 6)]},
+    )
+    assert values(run(problem)) == [(2.0, 1.0, 0.0)]
+
+
+def test_what_fits_only_after_a_hop_or_a_stop() -> None:
+    """Both must grow in memory on full nodes that only a swap serves: a hop by the spare node, or a stop without one."""
+    apps = {
+        "a": [("m", "n0", 6, 2, 6, {"new_memory_mib": 9})],
+        "b": [("m", "n1", 6, 9, 6, {"new_memory_mib": 2})],
+    }
+    two = [("n0", "c0", 10, 8, 1.0), ("n1", "c0", 10, 10, 1.0)]
+    assert values(run(instance(two, apps))) == [(2.0, 2.0, 1.0)]
+    spare = [*two, ("n2", "c0", 10, 5, 5.0)]
+    assert values(run(instance(spare, apps))) == [(2.0, 2.0, 1.0), (2.0, 3.0, 0.0)]
+    assert values(run(instance(spare, apps), max_hops=0)) == [(2.0, 2.0, 1.0)]
+
+
+def test_what_cannot_move_keeps_its_node() -> None:
+    apps = {"a": [("x", "n0", 2, 1, 2)], "b": [("y", "n1", 2, 1, 2)]}
+    document = instance([("n0", "c0", 10, 10, 1.0), ("n1", "c0", 10, 10, 1.0)], apps).to_document()
+    document["applications"][1] = document["applications"][1] | {"reschedulable": False}
+    assert values(run(RollingUpdate.from_document(document))) == [(1.0, 1.0, 0.0), (2.0, 0.0, 0.0)]
+    document["applications"][0]["reschedulable"] = False
+    assert values(run(RollingUpdate.from_document(document))) == [(2.0, 0.0, 0.0)]
+    apps["a"][0] = ("x", "n0", 2, 1, 1, {"pinned": True})  # type: ignore[assignment]
+    pinned = run(instance([("n0", "c0", 10, 10, 1.0), ("n1", "c0", 10, 10, 1.0)], apps))
+    assert values(pinned) == [(1.0, 2.0, 0.0), (2.0, 1.0, 0.0)]
+    assert all(s["to"] == "n0" for s in pinned.points[0].plan["steps"])
+
+
+def test_a_node_to_drain_ends_empty_or_says_why_not() -> None:
+    nodes = [("n0", "c0", 10, 10, 1.0, {"drain": True}), ("n1", "c0", 10, 10, 1.0)]
+    front = run(instance(nodes, {"a": [("x", "n0", 2, 1, 2)], "b": [("y", "n1", 2, 1, 2)]}))
+    assert values(front) == [(1.0, 1.0, 0.0)]
+    assert front.bounds == ((1.0, 1.0, 0.0),)
+    stuck = run(instance(nodes, {"a": [("x", "n0", 2, 1, 2, {"pinned": True})]}))
+    assert not stuck.points
+    assert "must end empty" in stuck.reasons[0]
+    assert stuck.rejected is not None
+
+
+def test_groups_that_must_share_a_cluster_move_together() -> None:
+    """Emptying the dear cluster needs both ends of the tight flow to leave at once."""
+    nodes = [("own", "c0", 10, 10, 0.0), ("rented", "c1", 10, 10, 1.0)]
+    problem = instance(
+        nodes,
+        {"a": [("x", "rented", 4, 4, 4), ("y", "rented", 4, 4, 4)]},
+        {"a": [("x", "y", 20.0)]},
+    )
+    assert values(run(problem)) == [(0.0, 2.0, 0.0), (1.0, 0.0, 0.0)]
+
+
+def test_moves_that_do_not_pay_are_left_out() -> None:
+    """On the whole front every move more saves something; asking for more per move leaves the steep part."""
+    problem = RollingUpdate.generate(1)
+    every = values(run(problem))
+    assert len(every) > 3
+    for least in (0.3, 0.5, 1.0):
+        kept = values(run(problem, min_saving_per_move=least))
+        assert kept == [
+            v
+            for v in every
+            if all(w[0] - v[0] >= least * (v[1] - w[1]) for w in every if w[1] < v[1])
+        ]
+    assert max(v[1] for v in values(run(problem, max_moves=13))) <= 13
+    nothing = run(problem, max_moves=3)
+    assert not nothing.points
+    with pytest.raises(UsageError, match="max_moves is -1"):
+        run(problem, max_moves=-1)
+    with pytest.raises(UsageError, match="min_saving_per_move is -2"):
+        run(problem, min_saving_per_move=-2)
+
+
+@pytest.mark.parametrize("clusters", [2, 4])
+def test_repack_on_the_papers_instances(clusters: int) -> None:
+    for seed in range(4):
+        problem = RollingUpdate.generate(seed, clusters=clusters)
+        front = run(problem)
+        assert front.bounds == ((8.0, 10.0, 0.0),)
+        assert front.points[0].values[0] == 8.0
+        assert min(v[2] for v in values(front) if v[0] == 8.0) == 0
+        assert values(front) == values(run(problem))
+
+
+def test_a_budget_ends_the_search_and_leaves_what_it_has() -> None:
+    problem = RollingUpdate.generate(1)
+    front = repack(Task(problem, problem.objectives, Budget(evaluations=3), 1))
+    assert front.points
+    assert front.runs[0].evaluations <= 4
+    assert repack(Task(problem, problem.select(["node_cost"]), Budget(seconds=1e-3), 1)).runs
+
+
+# -- the paper's schemes ---------------------------------------------------------------------------------------------
+
+
+def test_the_two_readings_of_the_cluster_choice() -> None:
+    """Of a loaded and an empty cluster the text takes the empty one, the literal argmin the loaded one."""
+    nodes = [("n0", "c0", 10, 10, 1.0), ("n1", "c1", 10, 10, 1.0)]
+    apps = {"fixed": [("f", "n0", 4, 4)], "a": [("x", "n0", 2, 2, 2), ("y", "n0", 2, 2, 2)]}
+    document = instance(nodes, apps, {"a": [("x", "y", 20.0)]}).to_document()
+    document["applications"][0]["reschedulable"] = False
+    problem = RollingUpdate.from_document(document)
+    rng = np.random.default_rng(0)
+    assert {s["to"] for s in schemes.two_phase(problem, rng, "text")["steps"]} == {"n1"}
+    assert schemes.two_phase(problem, rng, "argmin")["steps"] == []
+    with pytest.raises(UsageError, match="unknown reading"):
+        schemes.two_phase(problem, rng, "txt")
+
+
+@pytest.mark.parametrize("order", schemes.ORDERS)
+def test_the_ordering_phase_stops_what_blocks(order: str) -> None:
+    """Two full nodes that the allocation makes swap."""
+    nodes = [("n0", "c0", 10, 8, 1.0), ("n1", "c0", 10, 10, 1.0)]
+    apps = {
+        "a": [("m", "n0", 6, 2, 6, {"new_memory_mib": 9})],
+        "b": [("m", "n1", 6, 9, 6, {"new_memory_mib": 2})],
+    }
+    problem = instance(nodes, apps)
+    front = two_phase(Task(problem, problem.objectives, Budget(), 1), order=order)
+    assert values(front) == [(2.0, 2.0, 1.0)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_schemes_on_the_papers_instances(seed: int) -> None:
+    """Rolling updates never stop anything, recreating stops everything, the two phases keep all limits."""
+    problem = RollingUpdate.generate(seed, clusters=4)
+    of = {
+        "two-phase": schemes.two_phase(problem, np.random.default_rng(seed)),
+        "rolling-update": schemes.rolling_update(problem),
+        "recreate": schemes.recreate(problem),
+    }
+    verdicts = {name: problem.evaluate(plan) for name, plan in of.items()}
+    assert verdicts["two-phase"].feasible
+    assert verdicts["rolling-update"].values[1:] == (50.0, 0.0)
+    assert verdicts["recreate"].values[1:] == (50.0, 50.0)
+    assert {
+        v.kind for v in (*verdicts["recreate"].violations, *verdicts["rolling-update"].violations)
+    } <= {"latency"}
+    assert all(8 <= v.values[0] <= 12 for v in verdicts.values())
+
+
+def test_the_schemes_as_methods() -> None:
+    problem = RollingUpdate.generate(0)
+    for method in (two_phase, rolling_update, recreate):
+        front = method(problem, problem.objectives, Budget(), 0)
+        assert front.runs[0].evaluations == 1
+        assert front.points or front.rejected is not None
+
+
+def test_searches_start_from_packed_deployments() -> None:
+    problem = RollingUpdate.generate(1)
+    encoder = build_encoder(problem)
+    F, G = encoder.evaluate(seeds(encoder, np.random.default_rng(0)))
+    assert len(F) > 5
+    assert (G == 0).all()
+    assert F[:, 0].min() == 8

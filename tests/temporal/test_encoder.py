@@ -1,0 +1,181 @@
+"""Temporal encoders: the kernels say of every vector what the referee says of its plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placeopt.core.errors import UnsupportedError
+from placeopt.core.interfaces import build_encoder
+from placeopt.temporal.instance import Temporal
+from placeopt.temporal.published_encoding import PublishedEncoder
+
+
+def mutilated(seed: int) -> Temporal:
+    """Return a random instance with absent prices, limited machines, fractions and one-way latencies."""
+    rng = np.random.default_rng(seed)
+    document: dict[str, Any] = Temporal.generate(
+        seed, requests=int(rng.integers(1, 9)), horizon=int(rng.integers(8, 60))
+    ).to_document()
+    document["slot_hours"] = float(rng.choice([1.0, 0.5, 0.25]))
+    for offer in document["offers"]:
+        prices = [f"{p}_usd_per_hour" for p in ("on_demand", "reserved", "spot")]
+        for price in prices:
+            if rng.random() < 0.25 and sum(offer[p] is not None for p in prices) > 1:
+                offer[price] = None
+        if rng.random() < 0.3:
+            offer["max_instances"] = int(rng.integers(0, 4))
+        offer["cpu_cores"] += float(rng.choice([0, 0.5]))
+    for request in document["requests"]:
+        request["cpu_cores"] = float(rng.choice([request["cpu_cores"], 0.1, 1.7]))
+    for row in document["latency_ms"].values():
+        if rng.random() < 0.3:
+            row.pop(rng.choice(list(row)))
+    return Temporal.from_document(document)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_kernel_agrees_with_the_referee(seed):
+    """Values, and whether the plan is feasible, on 20 random vectors of each of 60 instances: children as well as samples."""
+    problem = mutilated(seed)
+    encoder = build_encoder(problem)
+    rng = np.random.default_rng(seed)
+    X = encoder.sample(rng, 10)
+    X = np.concatenate((X, encoder.vary(rng, X, X[::-1].copy())))
+    assert (X >= encoder.lower).all() and (X <= encoder.upper).all()
+    F, G = encoder.evaluate(X)
+    for genes, values, excess in zip(X, F, G, strict=True):
+        verdict = problem.evaluate(encoder.decode(genes))
+        np.testing.assert_allclose(verdict.values, values, rtol=1e-9, atol=1e-12)
+        assert verdict.feasible == (excess <= 0).all()
+
+
+def test_what_is_remembered_changes_no_value():
+    """After many vectors, a vector has to the last bit the values that an encoder without memories gives it."""
+    problem = Temporal.generate(5, requests=30)
+    used, rng = build_encoder(problem), np.random.default_rng(1)
+    X = used.sample(rng, 200)
+    for _ in range(20):
+        X = used.vary(rng, X, X[rng.permutation(200)])
+        again = used.evaluate(X)[0]
+    for genes, values in zip(X[::10], again[::10], strict=True):
+        np.testing.assert_array_equal(build_encoder(problem).evaluate(genes[None])[0][0], values)
+
+
+def test_where_nothing_is_limited_every_vector_is_feasible():
+    """An instance without limits needs no constraint column at all."""
+    problem = Temporal.generate(3, requests=10)
+    encoder = build_encoder(problem)
+    X = encoder.sample(np.random.default_rng(1), 30)
+    assert encoder.num_constraints == 0 and encoder.evaluate(X)[1].shape == (30, 0)
+    assert all(problem.evaluate(encoder.decode(x)).feasible for x in X)
+
+
+def test_a_column_per_objective_in_the_order_asked_for():
+    """A selection of objectives selects the columns of F."""
+    problem = Temporal.generate(3, requests=5)
+    X = build_encoder(problem).sample(np.random.default_rng(1), 5)
+    every = build_encoder(problem).evaluate(X)[0]
+    some = build_encoder(problem, problem.select(["interruption", "latency_ms"])).evaluate(X)[0]
+    np.testing.assert_array_equal(some, every[:, [2, 0]])
+
+
+def test_a_plan_survives_encoding():
+    """Encoding a decoded plan gives a vector of the same values."""
+    problem = Temporal.generate(5, requests=8)
+    encoder = build_encoder(problem)
+    X = encoder.sample(np.random.default_rng(1), 20)
+    again = np.array([encoder.encode(encoder.decode(x)) for x in X])
+    np.testing.assert_array_equal(X, again)
+
+
+def test_no_pool_that_another_makes_pointless():
+    """Spot at or above the on-demand price is not among the pools; without an on-demand price it is."""
+    problem = Temporal.generate(1)
+    dear = {
+        (o.location, o.size)
+        for o in problem.offers
+        if o.spot_usd_per_hour >= o.on_demand_usd_per_hour
+    }
+    encoder = build_encoder(problem)
+    spot = {
+        (problem.offers[p.offer].location, problem.offers[p.offer].size)
+        for p in encoder.pools
+        if p.spot
+    }
+    assert dear and not dear & spot
+
+
+def test_a_dominated_offer_changes_no_value():
+    """An offer that is dearer and farther than another is never needed: the old vectors keep their values."""
+    document = Temporal.generate(2, requests=6).to_document()
+    worse = {
+        **document["offers"][0],
+        "size": "worse",
+        "on_demand_usd_per_hour": 9.0,
+        "reserved_usd_per_hour": 9.0,
+        "spot_usd_per_hour": 8.9,
+    }
+    old = Temporal.from_document(document)
+    new = Temporal.from_document({**document, "offers": [*document["offers"], worse]})
+    X = build_encoder(old).sample(np.random.default_rng(1), 20)
+    plans = [build_encoder(old).decode(x) for x in X]
+    encoder = build_encoder(new)
+    np.testing.assert_allclose(
+        encoder.evaluate(np.array([encoder.encode(p) for p in plans]))[0],
+        build_encoder(old).evaluate(X)[0],
+    )
+
+
+def test_reordering_requests_and_offers_changes_no_cost_of_a_single_request():
+    """With one request at a time, what is packed does not depend on how things are numbered."""
+    document = Temporal.generate(4, requests=1).to_document()
+    turned = {**document, "offers": document["offers"][::-1]}
+    one, other = (build_encoder(Temporal.from_document(d)) for d in (document, turned))
+    plan = one.decode(one.sample(np.random.default_rng(1), 1)[0])
+    np.testing.assert_allclose(
+        one.evaluate(one.encode(plan)[None])[0], other.evaluate(other.encode(plan)[None])[0]
+    )
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_the_published_decoder_agrees_with_the_referee(masked):
+    """Masked vectors are always feasible; as published, hardly any is."""
+    feasible = []
+    for seed in range(10):
+        problem = Temporal.generate(seed, requests=8, horizon=60)
+        encoder = PublishedEncoder(problem, problem.objectives, masked=masked)
+        X = encoder.sample(np.random.default_rng(seed), 10)
+        F, G = encoder.evaluate(X)
+        for genes, values, excess in zip(X, F, G, strict=True):
+            verdict = problem.evaluate(encoder.decode(genes))
+            np.testing.assert_allclose(verdict.values, values, rtol=1e-9, atol=1e-12)
+            feasible.append(verdict.feasible)
+            assert verdict.feasible or excess.sum() > 0
+    assert all(feasible) if masked else sum(feasible) < 5
+
+
+def test_the_published_encoding_refuses_what_it_cannot_say():
+    """A request that fits nowhere has no gene in the paper's encoding."""
+    document = Temporal.generate(1, requests=2).to_document()
+    document["requests"][0]["cpu_cores"] = 1000
+    problem = Temporal.from_document(document)
+    with pytest.raises(UnsupportedError, match="fits no offer"):
+        PublishedEncoder(problem, problem.objectives)
+
+
+def test_random_children_stay_within_bounds_and_repeat():
+    """The same generator state gives the same children; parents are left as they were."""
+    encoder = build_encoder(Temporal.generate(7, requests=12))
+    X = encoder.sample(np.random.default_rng(1), 50)
+    before = X.copy()
+    children = [encoder.vary(np.random.default_rng(5), X, X[::-1].copy()) for _ in range(2)]
+    np.testing.assert_array_equal(*children)
+    np.testing.assert_array_equal(X, before)
+    assert (
+        (children[0] != X).any()
+        and (children[0] <= encoder.upper).all()
+        and (children[0] >= 0).all()
+    )
