@@ -12,7 +12,7 @@ from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.front import Evaluation, Front, Rejected, Run, merge
 from placeopt.core.problem import Problem
-from placeopt.core.task import Candidate, Task
+from placeopt.core.task import Candidate, Task, require_fitting
 
 
 def load(path: str | os.PathLike[str]) -> Problem:
@@ -82,6 +82,8 @@ def solve(
     if not isinstance(problem, Problem):
         problem = load(problem)
     chosen = problem.select(objectives)
+    if start is not None:
+        require_fitting(problem, start)
     if jobs < 1:
         raise UsageError(f"jobs is {jobs}; give a whole number of at least 1")
     if seed < 0:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -58,6 +59,7 @@ def ensemble(
     Points keep the name of the method that found them.
     """
     names = methods.split(",") if isinstance(methods, str) else list(methods)
+    jobs = min(jobs, len(names))
     for name in names:
         if name in ("ensemble", "auto"):
             raise UsageError(f"the ensemble cannot contain {name!r}")
@@ -72,7 +74,8 @@ def ensemble(
         seed=task.seed,
         seconds=task.budget.seconds,
         evaluations=task.budget.evaluations,
-        completed=all(run.completed for member in fronts for run in member.runs),
+        completed=len(fronts) == len(names)
+        and all(run.completed for member in fronts for run in member.runs),
         parameters={"methods": names},
     )
     return replace(front, runs=(whole, *front.runs))
@@ -85,9 +88,11 @@ def _equal_share(names: Sequence[str], budget: Budget) -> int | None:
 
 
 def _one_after_another(names: Sequence[str], task: Task[Problem]) -> list[Front]:
-    fronts = []
+    fronts: list[Front] = []
     share = _equal_share(names, task.budget)
     for left, name in zip(range(len(names), 0, -1), names, strict=True):
+        if fronts and task.budget.out_of_time:
+            break  # what was found is kept; `completed` says that methods are missing
         member = replace(task, budget=task.budget.share(1 / left, share))
         fronts.append(run_method(name, member, {}))
     return fronts
@@ -110,7 +115,9 @@ def _side_by_side(names: Sequence[str], task: Task[Problem], jobs: int) -> list[
     given = task.problem.to_document(), [o.name for o in task.objectives]
     with _cancel_file(budget) as flag:
         runs = (
-            joblib.delayed(_one_run)(*given, name, share, end, flag, task.seed, task.start)
+            joblib.delayed(_one_run)(
+                *given, name, share, end, flag, task.seed, task.start, os.getpid()
+            )
             for name, end in zip(names, ends, strict=True)
         )
         fronts: list[Front] = joblib.Parallel(n_jobs=jobs)(runs)
@@ -127,8 +134,10 @@ def _one_run(
     flag: str,
     seed: int,
     start: Front | None,
+    parent: int,
 ) -> Front:
     """Run one method in a process of its own, until `deadline` (as `time.time` counts)."""
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     if threading.current_thread() is threading.main_thread():
         # A terminal sends Ctrl-C to all processes; the one that asked for this run decides.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -138,25 +147,34 @@ def _one_run(
     return run_method(method, Task(problem, problem.select(objectives), budget, seed, start), {})
 
 
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent has ended, however that came about."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
+
+
 @contextmanager
 def _cancel_file(budget: Budget) -> Iterator[str]:
-    """Yield the path of a file that appears soon after `budget` is cancelled.
+    """Yield the path of a file that appears soon after `budget` is cancelled, for other processes.
 
-    Other processes look whether it is there.
+    Until then there is no file, so that a run that is killed leaves none.
     """
-    with tempfile.TemporaryDirectory(prefix="placeopt-") as folder:
-        flag, done = os.path.join(folder, "cancelled"), threading.Event()
+    name = f"placeopt-cancelled-{os.getpid()}-{secrets.token_hex(8)}"
+    flag, done = os.path.join(tempfile.gettempdir(), name), threading.Event()
 
-        def watch() -> None:
-            while not done.wait(0.05):
-                if budget.cancelled:
-                    open(flag, "w").close()
-                    return
+    def watch() -> None:
+        while not done.wait(0.05):
+            if budget.cancelled:
+                open(flag, "x").close()
+                return
 
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield flag
-        finally:
-            done.set()
-            watcher.join()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield flag
+    finally:
+        done.set()
+        watcher.join()
+        with suppress(FileNotFoundError):
+            os.unlink(flag)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import deliver, require_folder, say
+from placeopt.cli.screen import deliver, say
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -61,14 +62,14 @@ def export_kubernetes(
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes.export import export
 
-    require_folder(output)
+    beside = origins.beside(instance) if origin is None else origin
+    require_outputs(output, inputs=(plans, instance, beside))
     problem = registry.read(instance)
     plan = plan_in(plans, problem, point)
-    beside = origins.beside(instance) if origin is None else origin
     known = origins.read(beside) if origin is not None or beside.exists() else None
     text = export(problem, plan, known, form=form, namespace=namespace)
     deliver(text, output)
-    if output is not None and text.startswith("#!"):
+    if output is not None and output.is_file() and text.startswith("#!"):
         output.chmod(output.stat().st_mode | 0o111)
     for line in text.splitlines():
         if line.startswith("# WARNING: "):
@@ -85,19 +86,12 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
     """
     from placeopt.cli.fronts import index_of
     from placeopt.core.documents import read_json, what_is
-    from placeopt.core.front import Front
+    from placeopt.core.front_file import from_document
 
     document = read_json(path)
     if isinstance(document, dict) and document.get("format") == "placeopt/front@1":
-        front = Front.read(path)
-        if front.instance.sha256 != problem.instance_name.sha256:
-            text = f"this front answers {front.instance.name!r}, or another version of it, not {problem.name!r}"
-            raise DocumentError(
-                text,
-                file=str(path),
-                path="instance",
-                remedy="give the instance that the front was made for",
-            )
+        front = from_document(document, path)
+        front.require(problem.instance_name, str(path))
         return front.points[index_of(front, point or "knee")].plan
     if point is not None:
         raise UsageError(f"--point chooses from a front, and {str(path)!r} is a plan; leave it out")

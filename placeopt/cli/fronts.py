@@ -16,11 +16,11 @@ from placeopt.cli.screen import (
     make_table,
     names,
     pairs,
-    require_folder,
     say,
     show,
 )
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.front import Evaluation, Front, Objective, Point
@@ -70,26 +70,15 @@ def evaluate(
     """
     from placeopt import registry
     from placeopt.core.documents import read_json, what_is
-    from placeopt.core.front import Front
+    from placeopt.core.front_file import from_document
 
     problem = registry.read(instance)
     document = read_json(plans)
     if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
         document = _replayed(problem, document, plans)
     if isinstance(document, dict) and "format" in document:
-        front = Front.read(plans)
-        if front.instance.problem != problem.problem:
-            text = f"this front answers a {front.instance.problem} instance; {instance} is {problem.problem}"
-            raise DocumentError(
-                text,
-                file=str(plans),
-                path="instance",
-                remedy="give the instance that the front was made for",
-            )
-        if front.instance.sha256 != problem.instance_name.sha256:
-            say(
-                f"warning: {plans} was made for another instance, or another version of it: {front.instance.name!r}"
-            )
+        front = from_document(document, plans)
+        front.require(problem.instance_name, str(plans))
         verdicts = [
             _claim(problem, front.objectives, p, f"{plans}: points[{k}].plan")
             for k, p in enumerate(front.points)
@@ -193,7 +182,7 @@ def merge(fronts: Fronts, output: Output = None) -> None:
     from placeopt.core.front import Front
     from placeopt.core.front import merge as merged
 
-    require_folder(output)
+    require_outputs(output, inputs=fronts)
     whole = merged([Front.read(path) for path in fronts])
     deliver(whole.to_json(), output)
     methods = ", ".join(sorted({p.method for p in whole.points if p.method}))
@@ -313,7 +302,7 @@ def pick(
     for name, value in limits.items():
         if isinstance(value, (str, bool)):
             raise UsageError(f"--budget {name} is {value!r}; give a number")
-    require_folder(output)
+    require_outputs(output, inputs=(front,))
     whole = Front.read(front)
     point = whole.pick(budget=limits, lexicographic=names(lex))
     values = dict(zip((o.name for o in whole.objectives), point.values, strict=True))
@@ -350,12 +339,15 @@ def plot(
     from placeopt import plot as drawing
     from placeopt import registry
     from placeopt.core.front import Front
+    from placeopt.core.task import require_fitting
 
     target = output or front.with_suffix(".html" if point is None else f".{point}.png")
-    require_folder(target)
+    require_outputs(target, inputs=(front, instance))
     drawing.require(target)
     whole = Front.read(front)
     problem = drawing.find_instance(whole, front) if instance is None else registry.read(instance)
+    if problem is not None:
+        require_fitting(problem, whole, str(front))
     if point is None:
         drawing.plot_front(whole, target, problem=problem)
     else:

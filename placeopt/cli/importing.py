@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import deliver, require_folder, say
+from placeopt.cli.screen import deliver, say
 from placeopt.core.errors import UsageError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.gathered import Options
@@ -180,13 +181,18 @@ def import_kubernetes(
 
     What the files leave open is decided by the policies below; all that was assumed, pinned or left out is in the report.
     """
+    from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes.gathered import Options
     from placeopt.kubernetes.new_requests import execution_times, new_sizes
     from placeopt.kubernetes.sizes import Policy
     from placeopt.kubernetes.units import Rules
 
-    require_folder(output)
-    require_folder(report)
+    require_outputs(
+        output,
+        None if output is None else origins.beside(output),
+        report,
+        inputs=(*files, nodes, *(prices or ()), latency, new_requests, execution),
+    )
     if not 0 < slot_hours <= 1e6:
         raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
     policy = Policy.parse(missing_requests or ["error"])
@@ -294,8 +300,7 @@ def import_prices(
     from placeopt.kubernetes.price_files import read_prices
     from placeopt.kubernetes.prices import overlay as read_overlay
 
-    require_folder(output)
-    require_folder(report)
+    require_outputs(output, report, inputs=files)
     notes = Notes()
     book = read_prices(files, notes, [read_overlay(text) for text in overlay or []], system=system)
     wanted = (location or ["*"], size or ["*"])

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli import importing
-from placeopt.cli.screen import deliver, emit, pairs, require_folder, say, show
+from placeopt.cli.screen import deliver, emit, pairs, say, show
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
 
-#: How hard `check` looks for a feasible plan.
-_LOOK_EVALUATIONS = 2000
+#: How hard `check` looks for a feasible plan: evaluations and seconds.
+_LOOK_EVALUATIONS, _LOOK_SECONDS = 2000, 1.0
 
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
@@ -80,8 +81,8 @@ def _look_for_a_plan(problem: Problem) -> tuple[bool | None, tuple[str, ...]]:
     """Return True where a quick method finds a feasible plan; else None and what its best plan breaks."""
     from placeopt import api, registry
 
-    method = "greedy" if problem.problem in registry.method("greedy").problems else "auto"
-    front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS)
+    method = registry.quick(problem)
+    front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS, seconds=_LOOK_SECONDS)
     return (True, ()) if front.points else (None, front.reasons)
 
 
@@ -138,7 +139,7 @@ def generate(
     if seed < 0:
         raise UsageError(f"--seed is {seed}; give a whole number of at least 0")
     sizes = _sizes(pairs(size or [], "--size"), kind.sizes())
-    require_folder(output)
+    require_outputs(output)
     document = kind.generate(seed, **sizes).to_document()
     if name is not None:
         document = from_document(document | {"name": name}).to_document()
@@ -186,7 +187,7 @@ def import_cnsm_csv(
     from placeopt.registry import from_document
     from placeopt.temporal.cnsm_csv import read
 
-    require_folder(output)
+    require_outputs(output, inputs=(requests, prices, latency))
     document = read(
         requests, prices, latency, name=name, horizon_slots=horizon, slot_hours=slot_hours
     )
@@ -219,7 +220,7 @@ def import_mubench(
     from placeopt.registry import from_document
     from placeopt.rescheduling.mubench import read
 
-    require_folder(output)
+    require_outputs(output, inputs=(workmodel,))
     try:
         document = read(
             workmodel,

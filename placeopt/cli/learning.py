@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import console, emit, make_table, pairs, require_folder, say, show
+from placeopt.cli.screen import console, emit, keep, make_table, pairs, say, show
 from placeopt.core.errors import MissingExtraError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -108,8 +109,8 @@ def train(
     from placeopt.rl.training import drawn_or
     from placeopt.rl.training import train as learn
 
-    require_folder(output)
-    require_folder(checkpoint)
+    require_outputs(output, checkpoint, inputs=(target,))
+    require_outputs(output, inputs=(resume,))  # to go on in the same checkpoint is legal
     options = _options(semantics, clusters, rate, env)
     problem = _instance(target)
     own = getattr(batches.row_module(target if problem is None else problem.problem), "QUICK", {})
@@ -154,8 +155,7 @@ def train(
             resume=resume,
             on_round=on_round,
         )
-    policy_file.write(policy, output)
-    say(f"wrote {output}")
+    keep(output, lambda path: policy_file.write(policy, path))
 
 
 def evaluate_policy(

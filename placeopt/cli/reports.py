@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from placeopt.cli.fronts import OneFront, index_of
-from placeopt.cli.screen import emit, require_folder
+from placeopt.cli.screen import emit
+from placeopt.core.files import require_outputs
 
 
 def register(app: typer.Typer) -> None:
@@ -34,13 +35,16 @@ def report(
     from placeopt import registry
     from placeopt import report as reporting
     from placeopt.core.front import Front
+    from placeopt.core.task import require_fitting
     from placeopt.plot import find_instance
 
     target = output or front.with_suffix(".report.html")
-    require_folder(target)
+    require_outputs(target, inputs=(front, instance))
     reporting.require()
     whole = Front.read(front)
     problem = find_instance(whole, front) if instance is None else registry.read(instance)
+    if problem is not None:
+        require_fitting(problem, whole, str(front))
     index = None if point == "knee" else index_of(whole, point)
     reporting.write(whole, target, problem=problem, index=index)
     emit(str(target))

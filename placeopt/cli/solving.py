@@ -18,11 +18,11 @@ from placeopt.cli.screen import (
     make_table,
     names,
     pairs,
-    require_folder,
     say,
     show,
 )
 from placeopt.core.errors import UsageError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.budget import Budget, Progress
@@ -98,23 +98,30 @@ def solve(
     from placeopt import api
     from placeopt.core.budget import Budget
     from placeopt.core.front import Front
+    from placeopt.core.task import require_fitting
+    from placeopt.plot import plot_front
+    from placeopt.plot import require as require_plot
 
     keep = _points_to_keep(points)
     own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "policy": policy}
     parameters = _method_parameters(param or []) | {
         key: value for key, value in own.items() if value is not None
     }
-    require_folder(output)
-    _require_plot(plot)
+    require_outputs(output, plot, inputs=(instance, start, policy))
+    if plot is not None:
+        require_plot(plot)
     problem = api.load(instance)
     chosen = problem.select(names(objectives))
-    begin = None if start is None else Front.read(start)
+    begin = None
+    if start is not None:
+        begin = Front.read(start)
+        require_fitting(problem, begin, str(start))
     for warning in problem.warnings():
         say(f"warning: {warning}")
     _announce_compilation()
-    with _progress(chosen) as on_progress:
-        budget = Budget(evaluations, time_limit, on_progress)
-        with cancelled_by_signals(budget):
+    budget = Budget(evaluations, time_limit)
+    with cancelled_by_signals(budget):
+        with _progress(chosen) as budget.on_progress:
             front = api.solve(
                 problem,
                 method,
@@ -126,16 +133,14 @@ def solve(
                 certify=certify,
                 **parameters,
             )
-    kept = front if keep is None else front.subset(keep)
-    deliver(kept.to_json(), output)
+        kept = front if keep is None else front.subset(keep)
+        deliver(kept.to_json(), output)
     _summarise(
         front,
         len(kept),
         "you stopped the run" if budget.cancelled else "the time limit ended the run",
     )
     if plot is not None and kept.points:
-        from placeopt.plot import plot_front
-
         plot_front(kept, plot, problem=problem)
         say(f"wrote {plot}")
     if not front.points:
@@ -169,14 +174,6 @@ def _announce_compilation() -> None:
     here = Path(__file__).parents[1]
     if os.access(here, os.W_OK) and next(here.rglob("*.nbi"), None) is None:
         say("compiling: the first run takes up to a minute longer than the next ones")
-
-
-def _require_plot(path: Path | None) -> None:
-    if path is not None:
-        from placeopt.plot import require
-
-        require_folder(path)
-        require(path)
 
 
 # -- while it runs -----------------------------------------------------------------------------------------------------

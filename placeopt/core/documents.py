@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import os
-import tempfile
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.files import read_bytes, write_parts
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
@@ -27,7 +25,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     """
     file = str(path)
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_bytes(path).decode("utf-8-sig")
     except OSError as error:
         raise DocumentError(
             error.strerror or str(error), file=file, remedy="give the path of a readable JSON file"
@@ -193,53 +191,6 @@ def layout(value: Any, indent: str = "", key: str = "") -> str:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` aside and rename, so that a reader sees the old file or the new one, never a part."""
     write_parts(path, (text.encode("utf-8"),))
-
-
-def write_parts(path: str | os.PathLike[str], parts: Iterable[bytes]) -> None:
-    """Write `parts` one after another, aside, then rename.
-
-    Raises
-    ------
-    DocumentError
-        The folder does not exist or cannot be written.
-    """
-    target = Path(path)
-    try:
-        handle, aside = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
-        )
-    except OSError as error:
-        raise DocumentError(
-            f"cannot write: {error.strerror}",
-            file=str(path),
-            remedy="give a path in a folder that exists and is writable",
-        ) from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.writelines(parts)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, target)
-    except OSError as error:
-        _forget(aside)
-        raise DocumentError(
-            f"cannot write: {error.strerror}", file=str(path), remedy="give another path"
-        ) from None
-    except BaseException:
-        _forget(aside)
-        raise
-
-
-def _forget(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def sha256(document: Any) -> str:

@@ -9,7 +9,8 @@
     ├── UnsupportedError              2   the method cannot do what was asked of it
     │   └── MissingExtraError         2   an optional package is not installed
     ├── InfeasibleInstanceError       3   no plan can satisfy the instance; carries the reasons
-    └── SolverError                   1   a solver failed, and failed again when retried
+    ├── SolverError                   1   a solver failed, and failed again when retried
+    └── OutputError                   1   a result could not be written where it was wanted
 """
 
 from __future__ import annotations
@@ -106,6 +107,10 @@ class InfeasibleInstanceError(PlaceoptError):
 
 class SolverError(PlaceoptError):
     """A solver failed, and failed again when retried with other settings."""
+
+
+class OutputError(PlaceoptError):
+    """A result could not be written where it was wanted; the message says where it is instead."""
 
 
 def did_you_mean(word: str, legal: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.dominance import farthest, hypervolume, join_bounds, minimal, nondominated
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 
 __all__ = [
     "STATUSES",
@@ -161,6 +161,20 @@ class Front:
         if self.points:
             object.__setattr__(self, "rejected", None)
             object.__setattr__(self, "reasons", ())
+
+    def require(self, instance: InstanceName, file: str | None = None) -> None:
+        """Raise unless this front answers `instance`; `file` is where the front stands.
+
+        Raises
+        ------
+        DocumentError
+            It answers another instance, or another version of it.
+        """
+        if self.instance.sha256 != instance.sha256 or self.instance.problem != instance.problem:
+            mine = f"the {self.instance.problem} instance {self.instance.name!r}"
+            text = f"this front answers {mine}, or another version of it, not {instance.name!r}"
+            remedy = "give the instance that the front was made for"
+            raise DocumentError(text, file=file, path="instance", remedy=remedy)
 
     def __len__(self) -> int:
         return len(self.points)

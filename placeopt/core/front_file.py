@@ -75,7 +75,11 @@ class FrontDocument(_Strict):
 
 def read(path: str | os.PathLike[str]) -> Front:
     """Read and validate a front file."""
-    given = read_json(path)
+    return from_document(read_json(path), path)
+
+
+def from_document(given: Any, path: str | os.PathLike[str]) -> Front:
+    """Validate the document of a front file; `path` is where it was read."""
     what = what_is(given)
     if what not in (None, "a front"):
         raise DocumentError(

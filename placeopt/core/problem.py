@@ -230,6 +230,23 @@ def decimals(values: Iterable[float]) -> int:
     )
 
 
+def unit_digits(values: Sequence[float], copies: int = 1) -> int:
+    """Return the decimals to keep of `values`: all, but at most `MOST_DECIMALS`.
+
+    They are fewer where the sum of `copies` of the greatest value would not fit 62 bits.
+
+    Examples
+    --------
+    >>> unit_digits([0.25, 0.1 + 0.2]), unit_digits([1e9, 0.25]), unit_digits([1e9, 0.25], 10**9)
+    (9, 2, 0)
+    """
+    digits = min(MOST_DECIMALS, decimals(values))
+    largest = int(max(values, default=0)) + 1
+    while digits and largest * copies * 10**digits >= 2**62:
+        digits -= 1
+    return digits
+
+
 def scaled_up(values: Sequence[float], digits: int) -> np.ndarray:
     """Return ``values * 10**digits`` as integers, rounded up: for demands."""
     return _integers(values, digits, ROUND_CEILING)

@@ -87,6 +87,8 @@ class ProblemSpec:
         ``function(problem, front, budget) -> Front``: adds a lower-bound set.
     auto : str or None
         The method that ``auto`` runs; or ``"module:function"``, with ``function(problem)`` its name.
+    quick : str
+        The method that finds a plan soonest.
     methods : tuple of Method
         Methods of this problem alone.
     """
@@ -104,6 +106,7 @@ class ProblemSpec:
     summary: str | None = None
     certify: str | None = None
     auto: str | None = None
+    quick: str = "greedy"
     methods: tuple[Method, ...] = ()
 
     def has(self, member: str) -> bool:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.core.problem import decimals, scaled_down, scaled_up
+from placeopt.core.problem import scaled_down, scaled_up, unit_digits
 
 if TYPE_CHECKING:
     from placeopt.edge_cloud.instance import EdgeCloud
 
-_MOST_DECIMALS = 9
 #: Orders in which applications may be placed.
 ORDERS = ("small-first", "given")
 
@@ -40,8 +39,8 @@ def arrays(problem: EdgeCloud) -> Arrays:
     services = [m for a in applications for m in a.microservices]
     cores, gib = [n.cpu_cores for n in nodes], [n.memory_gib for n in nodes]
     needed_cores, needed_gib = [m.cpu_cores for m in services], [m.memory_gib for m in services]
-    cpu = min(_MOST_DECIMALS, decimals(cores + needed_cores))
-    memory = min(_MOST_DECIMALS, decimals(gib + needed_gib))
+    copies = len(nodes) + len(services)
+    cpu, memory = unit_digits(cores + needed_cores, copies), unit_digits(gib + needed_gib, copies)
     first = np.concatenate(([0], np.cumsum([len(a.microservices) for a in applications])))
     flow_first, flow_other, flow_limit = _flows(problem, first)
     return Arrays(

@@ -16,6 +16,7 @@ from typing import Any
 
 from placeopt.core.documents import parse_json
 from placeopt.core.errors import DocumentError
+from placeopt.core.files import open_bytes
 from placeopt.kubernetes import yaml_reading
 
 #: Files may be so large.
@@ -255,7 +256,7 @@ def _text(path: str) -> tuple[str, str, int]:
         if path == STDIN:
             raw = sys.stdin.buffer.read(MOST_JSON_BYTES + 1)
         else:
-            with open(path, "rb") as stream:
+            with open_bytes(path) as stream:
                 raw = stream.read(MOST_JSON_BYTES + 1)
     except (OSError, ValueError) as error:
         raise DocumentError(

@@ -16,18 +16,17 @@ from pydantic import Field, model_validator
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.problem import (
-    MOST_DECIMALS,
     Amount,
     Evaluation,
     Name,
     Objective,
     Problem,
     Record,
-    decimals,
     latency_rows,
     require_unique,
     scaled_down,
     scaled_up,
+    unit_digits,
 )
 from placeopt.core.spec import ProblemSpec
 from placeopt.multi_cluster import SPEC
@@ -178,13 +177,13 @@ class MultiCluster(Problem):
                 [getattr(c, f"allocated_{what}") for c in self.clusters],
             )
             need = [getattr(r, what) for r in self.requests]
-            digits = min(decimals([*have, *taken, *need]), MOST_DECIMALS)
+            digits = unit_digits([*have, *taken, *need], sum(r.replicas for r in self.requests))
             capacity.append(scaled_down(have, digits))
             used.append(scaled_up(taken, digits))
             demand.append(scaled_up(need, digits))
             unit.append(10.0**-digits)
         times = [t for r in self.requests for t in (r.arrival, r.duration)]
-        digits = min(decimals(times), MOST_DECIMALS)
+        digits = unit_digits(times)
         moments = scaled_up(times, digits).reshape(-1, 2)
         costs, matrix = [c.cost for c in self.clusters], np.array(self.latencies())
         most = np.stack(capacity, axis=1)

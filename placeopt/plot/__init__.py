@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from placeopt.core.errors import DocumentError, MissingExtraError, UnsupportedError, UsageError
+from placeopt.core.errors import MissingExtraError, PlaceoptError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front
@@ -128,12 +128,16 @@ def _drawing(problem: Problem) -> ModuleType:
 def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
     """Return the instance of a front file if it lies in the same folder, else None; known by its SHA-256."""
     from placeopt import registry
+    from placeopt.core.documents import read_json
 
     for file in sorted(Path(path).parent.glob("*.json"))[:_MOST_FILES]:
         if file.is_file() and file.stat().st_size <= _MOST_BYTES:
             try:
-                problem = registry.read(file)
-            except (DocumentError, UsageError):
+                document = read_json(file)
+                if not isinstance(document, dict) or document.get("name") != front.instance.name:
+                    continue  # only what may be the instance is validated
+                problem = registry.from_document(document)
+            except PlaceoptError:
                 continue
             if problem.instance_name == front.instance:
                 return problem
@@ -142,7 +146,7 @@ def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
 
 def _write(path: str | os.PathLike[str], drawing: Any) -> None:
     """Write HTML text or a matplotlib figure, atomically."""
-    from placeopt.core.documents import write_parts
+    from placeopt.core.files import write_parts
 
     if isinstance(drawing, str):
         write_parts(path, (drawing.encode("utf-8"),))

@@ -43,7 +43,7 @@ def write(
     MissingExtraError
         The extra ``plot`` is not installed.
     """
-    from placeopt.core.documents import write_parts
+    from placeopt.core.files import write_parts
 
     write_parts(path, (html(front, problem=problem, index=index).encode("utf-8"),))
 

@@ -23,11 +23,11 @@ from placeopt.core.problem import (
     Problem,
     Record,
     Violation,
-    decimals,
     latency_rows,
     require_unique,
     scaled_down,
     scaled_up,
+    unit_digits,
 )
 from placeopt.core.spec import ProblemSpec
 from placeopt.rescheduling import SPEC
@@ -203,7 +203,8 @@ class Rescheduling(Problem):
                 [getattr(s, what) for s in self.services],
                 [getattr(n, what) for n in self.nodes],
             )
-            digits = decimals([*need, *have])
+            copies = sum(len(s.replicas) for s in self.services) + len(self.nodes)
+            digits = unit_digits([*need, *have], copies)
             resources.append((scaled_up(need, digits), scaled_down(have, digits)))
         graph = self.graph
         groups = [group for i in range(len(self.services)) for group in graph.groups[i]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.problem import decimals, scaled_up
+from placeopt.core.problem import decimals, scaled_up, unit_digits
 
 if TYPE_CHECKING:
     from placeopt.rescheduling.instance import Rescheduling, Service
@@ -114,9 +114,8 @@ class CallGraph:
         delays, kinds = problem.delays(), [n.kind for n in nodes]
         execution = [[s.execution_ms.get(kind, 0.0) for kind in kinds] for s in services]
         user = [n.user_latency_ms for n in nodes]
-        digits = decimals(
-            [*user, *(x for row in delays for x in row), *(x for row in execution for x in row)]
-        )
+        times = [*user, *(x for row in [*delays, *execution] for x in row)]
+        digits = unit_digits(times)
         self.delay = [scaled_up(row, digits).tolist() for row in delays]
         self.execution = [scaled_up(row, digits).tolist() for row in execution]
         self.user = scaled_up(user, digits).tolist()
@@ -128,11 +127,12 @@ class CallGraph:
         ]
         self._common = math.lcm(*pairs, *(self.replicas[i] for i in self.order))
         self.parts = 10**digits * self._common
+        self._exact = digits == decimals(times)
 
     @property
     def step(self) -> float | None:
         """The smallest difference of two latencies in ms; None where it is too fine to be of use."""
-        return 1 / self.parts if self.parts <= _FINEST else None
+        return 1 / self.parts if self._exact and self.parts <= _FINEST else None
 
     def mean_execution(self, counts: Sequence[Sequence[int]], i: int) -> int:
         """Mean execution time of service `i` over its replicas: equation (2), in parts."""

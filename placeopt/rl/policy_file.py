@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core import documents
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.files import read_bytes, write_parts
 from placeopt.rl.policy import ACTIVATIONS, Policy, Shape
 from placeopt.rl.preferences import read_weights
 
@@ -77,7 +78,7 @@ def write_arrays(
     stream = io.BytesIO()
     stored: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
     np.savez(stream, header=np.frombuffer(text, dtype=np.uint8), **stored)
-    documents.write_parts(path, (stream.getvalue(),))
+    write_parts(path, (stream.getvalue(),))
 
 
 def read_arrays(
@@ -93,7 +94,8 @@ def read_arrays(
     file = str(path)
     broken = f"give a {what} file of placeopt; this one is damaged, or something else"
     try:
-        with zipfile.ZipFile(path) as archive:
+        content = io.BytesIO(read_bytes(path, largest))
+        with zipfile.ZipFile(content) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
             if size > largest:
                 raise DocumentError(
@@ -105,7 +107,8 @@ def read_arrays(
                 raise DocumentError(
                     f"not a {what}: its checksum does not hold", file=file, remedy=broken
                 )
-        with np.load(path, allow_pickle=False) as stored:
+        content.seek(0)
+        with np.load(content, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except OSError as error:
         raise DocumentError(
@@ -148,6 +151,7 @@ def check_arrays(
             file=file,
             remedy="the header is of another network than the arrays",
         )
+    checked = {}
     for key, shape in wanted.items():
         array = arrays[key]
         if array.shape != shape or array.dtype.kind != "f":
@@ -157,14 +161,17 @@ def check_arrays(
                 path=key,
                 remedy=f"legal: float32 of shape {shape}",
             )
-        if not np.isfinite(array).all():
+        with np.errstate(over="ignore"):
+            single = np.ascontiguousarray(array, dtype=np.float32)
+        if not np.isfinite(single).all():
             raise DocumentError(
                 "holds a value that is not finite",
                 file=file,
                 path=key,
                 remedy="train the policy anew",
             )
-    return {key: np.ascontiguousarray(arrays[key], dtype=np.float32) for key in wanted}
+        checked[key] = single
+    return checked
 
 
 def header_of(policy: Policy) -> dict[str, Any]:

@@ -18,6 +18,7 @@ SPEC = ProblemSpec(
     summary="placeopt.rolling_update.summary",
     certify="placeopt.rolling_update.decomposition:certify",
     auto="decomposition",
+    quick="repack",
     methods=(
         Method(
             "decomposition",

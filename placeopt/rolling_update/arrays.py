@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.problem import decimals, scaled_up
+from placeopt.core.problem import decimals, scaled_up, unit_digits
 
 if TYPE_CHECKING:
     from placeopt.rolling_update.instance import RollingUpdate
 
 RESOURCES = ("cpu", "memory")
-#: More decimals of a price than these are rounded, and the objective has no `step`.
-_MOST_DECIMALS = 9
 
 
 class Arrays:
@@ -61,12 +59,13 @@ class Arrays:
         )
         self.capacity = np.array([(n.cpu_millicores, n.memory_mib) for n in nodes], dtype=np.int64)
         self.drain = np.array([n.drain for n in nodes])
-        digits = decimals(n.price for n in nodes)
-        self.price_scale = 10 ** min(digits, _MOST_DECIMALS)
-        self.price = scaled_up([n.price for n in nodes], min(digits, _MOST_DECIMALS))
+        prices = [n.price for n in nodes]
+        digits = unit_digits(prices, len(nodes))
+        self.price_scale = 10**digits
+        self.price = scaled_up(prices, digits)
         self.cost_step = (
             None
-            if digits > _MOST_DECIMALS
+            if digits < decimals(prices)
             else (math.gcd(*self.price.tolist()) or self.price_scale) / self.price_scale
         )
         self.clusters = list(dict.fromkeys(n.cluster for n in nodes))

@@ -18,10 +18,10 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.files import read_bytes
 
 REQUEST_COLUMNS = ("cpu", "ram", "duration", "location", "replicas")
 PRICE_COLUMNS = (
@@ -122,9 +122,7 @@ def _rows(
     """Read a CSV file with a header; `optional` None lets it have any other columns."""
     file = str(path)
     try:
-        lines = list(
-            csv.reader(Path(path).read_text(encoding="utf-8-sig").splitlines(), strict=True)
-        )
+        lines = list(csv.reader(read_bytes(path).decode("utf-8-sig").splitlines(), strict=True))
     except OSError as error:
         raise DocumentError(
             error.strerror or str(error), file=file, remedy="give the path of a readable CSV file"

@@ -18,7 +18,6 @@ from pydantic import Field, model_validator
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.problem import (
-    MOST_DECIMALS,
     Amount,
     Count,
     Evaluation,
@@ -28,10 +27,10 @@ from placeopt.core.problem import (
     PositiveCount,
     Problem,
     Record,
-    decimals,
     require_unique,
     scaled_down,
     scaled_up,
+    unit_digits,
 )
 from placeopt.core.spec import ProblemSpec
 from placeopt.temporal import SPEC
@@ -147,9 +146,10 @@ class Temporal(Problem):
     def resource_digits(self) -> tuple[int, int]:
         """Decimals of (cpu, memory) in this instance: resources are compared as whole numbers."""
         everything: list[Offer | Request] = [*self.offers, *self.requests]
+        replicas = sum(r.replicas for r in self.requests)
         return (
-            min(MOST_DECIMALS, decimals(x.cpu_cores for x in everything)),
-            min(MOST_DECIMALS, decimals(x.memory_gib for x in everything)),
+            unit_digits([x.cpu_cores for x in everything], replicas),
+            unit_digits([x.memory_gib for x in everything], replicas),
         )
 
     @cached_property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.problem import MOST_DECIMALS, Evaluation, Violation, decimals
+from placeopt.core.problem import MOST_DECIMALS, Evaluation, Violation, decimals, unit_digits
 
 if TYPE_CHECKING:
     from placeopt.temporal.instance import Temporal
@@ -25,8 +25,8 @@ class Units:
     def __init__(self, problem: Temporal):
         offers, requests = problem.offers, problem.requests
         used = [x for row in problem.latency_ms.values() for x in row.values()]
-        digits = decimals(used)
-        self.latency_scale = 10 ** min(digits, MOST_DECIMALS)
+        digits, kept = decimals(used), unit_digits(used, len(requests))
+        self.latency_scale = 10**kept
         whole = {
             origin: {d: _whole(v, self.latency_scale) for d, v in row.items()}
             for origin, row in problem.latency_ms.items()
@@ -55,7 +55,7 @@ class Units:
         self.frequency = [_whole(f, scale) for f in frequencies]
         self.interruption_scale = scale * self.share
         n = len(requests)
-        self.latency_step = None if digits > MOST_DECIMALS else 1 / (n * self.latency_scale)
+        self.latency_step = None if digits > kept else 1 / (n * self.latency_scale)
         self.cost_step = None if cost_digits > 12 else 1 / self.cost_scale
         self.interruption_step = (
             None
