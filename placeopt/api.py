@@ -102,9 +102,7 @@ def solve(
         front = merge([front, _projected(start, task)])
     if not front.points and front.rejected is None:
         front = replace(front, rejected=_least_violating(task))
-    if certify:
-        return registry.certifier(problem.problem)(problem, front, task.budget)
-    return front
+    return _certified(front, task) if certify else front
 
 
 def evaluate(problem: Problem, plan: Mapping[str, Any] | Front) -> Evaluation | list[Evaluation]:
@@ -134,3 +132,12 @@ def _least_violating(task: Task[Problem]) -> Rejected | None:
         return None
     again = replace(task, budget=Budget(evaluations=1000), start=None)
     return greedy.load(task.problem.problem)(again).rejected
+
+
+def _certified(front: Front, task: Task[Problem]) -> Front:
+    """Return the front with a proven lower-bound set."""
+    certify = registry.certifier(task.problem.problem)
+    try:
+        return certify(task.problem, front, task.budget)
+    except InfeasibleInstanceError as error:  # nothing to bound: the front says why
+        return replace(front, reasons=front.reasons or error.reasons)

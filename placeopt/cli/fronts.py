@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -207,6 +208,7 @@ def compare(
     read = [Front.read(path) for path in fronts]
     union = merged(read)
     corner = _reference(read, reference)
+    gap_corner = corner if reference is not None else _gap_reference(read)
     kept = {(p.values, p.method, p.seed) for p in union.points}
     rows: list[dict[str, Any]] = [
         {
@@ -217,13 +219,14 @@ def compare(
             ),
             "hypervolume": front.hypervolume(corner, plain=True),
             "sparsity": front.sparsity(),
-            "gap": front.gap(corner),
+            "gap": front.gap(gap_corner),
             "seconds": _seconds(front),
         }
         for path, front in zip(fronts, read, strict=True)
     ]
     if as_json:
-        emit(json.dumps({"reference": corner, "fronts": rows}, indent=1, ensure_ascii=False))
+        document = {"reference": corner, "gap_reference": gap_corner, "fronts": rows}
+        emit(json.dumps(document, indent=1, ensure_ascii=False))
         return
     measures = ("hypervolume", "sparsity", "gap", "seconds")
     cells = [
@@ -236,8 +239,21 @@ def compare(
         for r in rows
     ]
     console(stderr=False).print(make_table(("front", "points", "on merged", *measures), cells))
-    to = ", ".join(f"{o.name} {show(c)}" for o, c in zip(union.objectives, corner, strict=True))
-    emit(f"hypervolume: share of the box from the origin to {to}")
+    emit(f"hypervolume: share of the box from the origin to {_values(union, corner)}")
+    if any(row["gap"] is not None for row in rows):
+        most = "at most this share of the attainable hypervolume is missing"
+        emit(f"gap: {most}, up to {_values(union, gap_corner)}")
+
+
+def _values(front: Front, values: Sequence[float]) -> str:
+    return ", ".join(f"{o.name} {show(x)}" for o, x in zip(front.objectives, values, strict=True))
+
+
+def _gap_reference(fronts: list[Front]) -> list[float]:
+    """Return a reference point beyond the worst values of all fronts and of their bounds."""
+    from placeopt.core.dominance import worst
+
+    return list(worst(f.reference(bounds=True).tolist() for f in fronts if f.points))
 
 
 def _reference(fronts: list[Front], text: str | None) -> list[float]:

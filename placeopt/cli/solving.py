@@ -137,7 +137,7 @@ def solve(
         deliver(kept.to_json(), output)
     _summarise(
         front,
-        len(kept),
+        kept,
         "you stopped the run" if budget.cancelled else "the time limit ended the run",
     )
     if plot is not None and kept.points:
@@ -243,8 +243,10 @@ def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:
 # -- when it is done ---------------------------------------------------------------------------------------------------
 
 
-def _summarise(front: Front, written: int, ended: str) -> None:
-    """Print the summary table, or why there is no feasible plan."""
+def _summarise(front: Front, kept: Front, ended: str) -> None:
+    """Print the summary table, or why there is no feasible plan; `kept` is what was written."""
+    from placeopt.core.gap import gap_in_words
+
     if not front.points:
         say(
             f"no feasible plan of {front.instance.name!r} was found; the least-violating one is kept in the front as `rejected`"
@@ -265,18 +267,20 @@ def _summarise(front: Front, written: int, ended: str) -> None:
             ("objective", "unit", "best", "knee", "worst"), rows, title=_headline(front), left=2
         )
     )
-    share, gap = front.hypervolume(front.reference().tolist(), plain=True), front.gap()
+    share = front.hypervolume(front.reference().tolist(), plain=True)
     statuses = ", ".join(
         f"{n} {status}" for status, n in Counter(p.status for p in front.points).items()
     )
-    kept = f" ({written} written)" if written < len(front) else ""
-    say(f"{len(front)} points{kept}: {statuses}")
-    say(
-        f"hypervolume {share:.4f} of the box up to 1.1 x worst"
-        + ("" if gap is None else f"; at most {gap:.2%} of what can exist is missing")
-    )
-    if not all(run.completed for run in front.runs):
-        say(f"{ended}; the front is what was found by then")
+    written = f" ({len(kept)} written)" if len(kept) < len(front) else ""
+    say(f"{len(front)} points{written}: {statuses}")
+    say(f"hypervolume {share:.4f} of the box up to 1.1 x worst")
+    if front.bounds:
+        say(f"the front: {gap_in_words(front)}")
+    if front.bounds and len(kept) < len(front):
+        say(f"the points written: {gap_in_words(kept)}")
+    notes = [run.parameters.get("note") for run in front.runs if not run.completed]
+    for note in dict.fromkeys(notes):
+        say(note or f"{ended}; the front is what was found by then")
 
 
 def _headline(front: Front) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -86,3 +86,8 @@ def join_bounds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
         return other if len(one) == 0 else one
     both = np.maximum(one[:, None, :], other[None, :, :]).reshape(-1, one.shape[1])
     return minimal(both)
+
+
+def worst(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
+    """Return the greatest value of each column; rows without values say nothing."""
+    return tuple(map(max, zip(*(row for row in rows if len(row)), strict=True)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.dominance import farthest, hypervolume, join_bounds, minimal, nondominated
+from placeopt.core.dominance import farthest, hypervolume, join_bounds, minimal, nondominated, worst
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 
 __all__ = [
@@ -145,6 +145,8 @@ class Front:
         The least-violating plan; only where there is no point.
     reasons : tuple of str
         Why there is no point.
+    box : tuple of float
+        Worst values of the larger front that this one is a subset of; empty: none is known.
     """
 
     instance: InstanceName
@@ -154,10 +156,13 @@ class Front:
     runs: tuple[Run, ...] = ()
     rejected: Rejected | None = None
     reasons: tuple[str, ...] = ()
+    box: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _best_points(self.points))
-        object.__setattr__(self, "bounds", tuple(map(tuple, minimal(self.bounds).tolist())))
+        # A vector with an infinite value lies below no feasible vector: the others prove as much.
+        finite = [bound for bound in self.bounds if math.inf not in bound]
+        object.__setattr__(self, "bounds", tuple(map(tuple, minimal(finite).tolist())))
         if self.points:
             object.__setattr__(self, "rejected", None)
             object.__setattr__(self, "reasons", ())
@@ -205,9 +210,13 @@ class Front:
 
     # -- measures ----------------------------------------------------------------------------------------------
 
-    def reference(self, factor: float = 1.1) -> np.ndarray:
-        """Return the usual reference point: `factor` times the nadir (1 where the nadir is 0)."""
-        nadir = self.nadir * factor
+    def reference(self, factor: float = 1.1, *, bounds: bool = False) -> np.ndarray:
+        """Return the usual reference point: `factor` times the nadir (1 where the nadir is 0).
+
+        With `bounds`, the nadir of points, bounds and `box` together: points alone would shrink it.
+        """
+        rows = [self.nadir.tolist(), *((*self.bounds, self.box) if bounds else ())]
+        nadir = np.array(worst(rows)) * factor
         return np.where(nadir > 0, nadir, 1.0)
 
     def hypervolume(self, reference: Sequence[float], *, plain: bool = False) -> float:
@@ -223,12 +232,25 @@ class Front:
         return hypervolume(self.values, reference, plain)
 
     def gap(self, reference: Sequence[float] | None = None) -> float | None:
-        """Return the share of the proven attainable hypervolume that the points do not reach, None without bounds."""
+        """Return the share of the hypervolume within the bounds that no point reaches, if known.
+
+        The points miss at most this share of what any plans could reach. Volume beyond
+        `reference`, by default ``reference(bounds=True)``, counts nothing. None without bounds.
+        """
         if not self.bounds or not self.points:
             return None
-        within = self.reference().tolist() if reference is None else reference
+        within = self.reference(bounds=True).tolist() if reference is None else reference
         most = hypervolume(np.array(self.bounds), within, False)
-        return 0.0 if most <= 0 else max(0.0, 1.0 - self.hypervolume(within) / most)
+        if self.complete or most <= 0:
+            return 0.0
+        return max(0.0, 1.0 - self.hypervolume(within) / most)
+
+    @property
+    def complete(self) -> bool:
+        """Whether a point reaches every bound, so that nothing any plan could reach is missing."""
+        return bool(self.bounds) and all(
+            bool((self.values <= bound).all(axis=1).any()) for bound in self.bounds
+        )
 
     def sparsity(self) -> float:
         """Return the sparsity of the front, equation (19) of Di Cicco et al., CNSM 2024; 0 for a single point."""
@@ -290,10 +312,14 @@ class Front:
         return names.index(name)
 
     def subset(self, size: int) -> Front:
-        """Return a front of at most `size` points: the extremes, then always the point farthest from those chosen."""
+        """Return at most `size` points: the extremes, then the point farthest from those chosen.
+
+        Bounds and worst values stay, so that the gap counts what is left out.
+        """
         if len(self.points) <= size:
             return self
-        return replace(self, points=tuple(self.points[k] for k in farthest(self.values, size)))
+        chosen = tuple(self.points[k] for k in farthest(self.values, size))
+        return replace(self, points=chosen, box=worst([self.nadir.tolist(), self.box]))
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame: one row a point, one column an objective, then status, gap, method, seed."""
@@ -328,6 +354,8 @@ class Front:
             document["rejected"] = asdict(self.rejected)
         if self.reasons:
             document["reasons"] = list(self.reasons)
+        if self.box:
+            document["box"] = list(self.box)
         return document
 
     def to_json(self) -> str:
@@ -400,6 +428,7 @@ def merge(fronts: Iterable[Front]) -> Front:
         tuple(runs[key] for key in sorted(runs)),
         min(rejected, key=lambda r: (severity(r.violations), r.values), default=None),
         tuple(dict.fromkeys(reason for f in fronts for reason in f.reasons)),
+        worst([f.box for f in fronts]),
     )
 
 

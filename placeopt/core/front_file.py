@@ -71,6 +71,7 @@ class FrontDocument(_Strict):
     runs: list[_Run] = []
     rejected: _Rejected | None = None
     reasons: list[str] = []
+    box: list[float] | None = None
 
 
 def read(path: str | os.PathLike[str]) -> Front:
@@ -101,6 +102,7 @@ def from_document(given: Any, path: str | os.PathLike[str]) -> Front:
     vectors = [(f"points[{k}].values", p.values) for k, p in enumerate(document.points)]
     vectors += [(f"bounds[{k}]", bound) for k, bound in enumerate(document.bounds)]
     vectors += [("rejected.values", document.rejected.values)] if document.rejected else []
+    vectors += [("box", document.box)] if document.box is not None else []
     for where, vector in vectors:
         if len(vector) != width:
             raise DocumentError(
@@ -126,4 +128,5 @@ def from_document(given: Any, path: str | os.PathLike[str]) -> Front:
             tuple(Violation(**v.model_dump()) for v in rejected.violations),
         ),
         tuple(document.reasons),
+        tuple(document.box or ()),
     )

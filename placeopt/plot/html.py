@@ -6,6 +6,7 @@ import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from placeopt.core.gap import gap_in_words
 from placeopt.plot.style import BOUND, KNEE, colours, label, methods, pairs
 
 if TYPE_CHECKING:
@@ -89,12 +90,8 @@ def _head(front: Front) -> str:
     runs = "; ".join(
         f"{r.method}{seed}: {r.seconds:.2f} s, {r.evaluations:,} evaluations" for r, seed in seeded
     )
-    gap = front.gap()
-    proven = (
-        ""
-        if gap is None
-        else f"<p>Grey crosses: proven lower bounds; at most {gap:.2%} of the hypervolume that can exist is missing.</p>"
-    )
+    gap = escape(gap_in_words(front))
+    proven = f"<p>Grey crosses: proven lower bounds. The front: {gap}.</p>" if gap else ""
     knee = front.pick().values
     rows = "".join(
         f"<tr><td>{escape(label(o))}</td><td>{low:.6g}</td><td>{middle:.6g}</td><td>{high:.6g}</td></tr>"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import placeopt
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.front import farthest
+from placeopt.core.gap import percent
 from placeopt.plot.style import bare_name, label
 from placeopt.report import markup, style, words
 from placeopt.report.drawing import charts, plan_drawing
@@ -73,7 +74,7 @@ def _short(front: Front, chosen: int, knee: bool) -> str:
                 _range(front, k),
             )
         )
-    missing = "not known" if gap is None else "nothing" if gap <= 1e-12 else f"{gap:.2%}"
+    missing = "not known" if gap is None else "nothing" if front.complete else percent(gap)
     entries.append(("missing at most", missing, "of the attainable hypervolume"))
     return tiles(entries)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from placeopt.core.gap import gap_in_words
 from placeopt.plot.style import bare_name
 from placeopt.report.markup import number
 
@@ -153,8 +154,7 @@ def certificate(front: Front) -> list[str]:
     gaps = [p.gap for p in front.points if p.status == "bounded" and p.gap is not None]
     if gaps:
         sentences.append(f"The gaps of the bounded plans are {min(gaps):.2%} to {max(gaps):.2%}.")
-    gap = front.gap()
-    if gap is None:
+    if front.gap() is None:
         if counts["optimal"] == len(front) > 0 and all(run.completed for run in front.runs):
             sentences.append(
                 "No bound on the whole front is on file; that there are no further plans between these is not stated by the file."
@@ -163,16 +163,12 @@ def certificate(front: Front) -> list[str]:
             unknown = "better plans than these may exist, and how much better is not known. Solve with --certify to know."
             sentences.append(f"No lower bounds are on file: {unknown}")
         return sentences
-    sentences.append(_gap_sentence(gap))
+    sentences.append(f"The front: {gap_in_words(front)}.")
+    if front.box:
+        sentences.append("It is a part of a larger front; what was left out counts as missing.")
     for column, objective in enumerate(front.objectives):
         sentences.append(_bound_sentence(front, column, objective))
     return sentences
-
-
-def _gap_sentence(gap: float) -> str:
-    if gap <= 1e-12:
-        return "The front is complete: nothing that any plan could reach is missing (hypervolume gap 0)."
-    return f"At most {gap:.2%} of what any set of plans could reach is missing from this front (hypervolume, up to 1.1 times the worst values)."
 
 
 def _bound_sentence(front: Front, column: int, objective: Objective) -> str:

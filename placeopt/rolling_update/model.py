@@ -112,6 +112,10 @@ def static_size(problem: RollingUpdate) -> int:
     return int(a.movable.sum()) * (7 * len(a.price)) + 2 * len(a.tight_flows) * len(a.price)
 
 
+#: What the time-indexed model cannot express.
+OMITTED = "plans with stops or hops"
+
+
 def lossless(problem: RollingUpdate, *, slots: int | None = None) -> bool:
     """Return whether the time-indexed model sees all plans that matter: no, plans with hops or stops may cost less."""
     return False

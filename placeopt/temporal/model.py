@@ -395,6 +395,10 @@ def size(
     )
 
 
+#: What a model with few copies cannot express.
+OMITTED = "plans with more machines of an offer than it has copies"
+
+
 def lossless(problem: Temporal, copies: int | None = None, **_: Any) -> bool:
     """Return whether the model has enough copies of every machine to reach the whole front."""
     if copies is None:

@@ -19,7 +19,7 @@ from placeopt.core.documents import write_json
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import read_bytes
 from placeopt.plot import find_instance
-from placeopt.registry import KINDS
+from placeopt.registry import specs
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = ROOT / "instances" / "temporal" / "toy.json"
@@ -80,7 +80,7 @@ def test_sums_of_the_largest_amounts_do_not_wrap_around() -> None:
     assert verdict.feasible and verdict.values[0] == pytest.approx(1e9)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", specs())
 def test_extremes_end(kind: str, tmp_path: Path) -> None:
     """Every command on numbers at the edge of what is legal is refused by a line, or answers."""
     for k in range(12):
@@ -115,7 +115,7 @@ def test_a_bad_neighbour_hides_no_instance(tmp_path: Path) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small instance and a front of every problem, and another version of each."""
     made = tmp_path_factory.mktemp("fronts")
-    for kind in KINDS:
+    for kind in specs():
         document = attack_inputs.instance(kind)
         write_json(made / f"{kind}.json", document)
         write_json(made / f"{kind}.other.json", document | {"name": "another"})
@@ -123,12 +123,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", specs())
 def test_fronts_of_other_instances_are_refused_by_their_hash(
     folder: Path, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Before a plan is read: of another problem, and of another version of the same."""
-    others = (folder / f"{kind}.other.json", folder / f"{next(k for k in KINDS if k != kind)}.json")
+    others = (folder / f"{kind}.other.json", folder / f"{next(k for k in specs() if k != kind)}.json")
     front = folder / f"{kind}.front.json"
     for other in others:
         out = ("-o", folder / "out.html")
@@ -152,7 +152,7 @@ def test_solve_refuses_them_too() -> None:
         api.solve(other, "nsga2", evaluations=50, start=begin)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", specs())
 def test_plans_that_do_not_fit_are_refused(
     folder: Path, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

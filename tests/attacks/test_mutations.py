@@ -11,7 +11,7 @@ import attack_inputs
 import numpy as np
 import pytest
 
-from placeopt.registry import KINDS
+from placeopt.registry import specs
 
 
 @pytest.mark.parametrize("row", attack_inputs.ROWS)
@@ -42,7 +42,7 @@ def test_the_judge_sees_what_is_wrong() -> None:
 
 def test_every_problem_is_attacked() -> None:
     """By instances, fronts and plans; a new problem is covered as soon as it is listed."""
-    for kind in KINDS:
+    for kind in specs():
         assert {f"{what}, {kind}" for what in ("instance", "front", "plan")} <= set(
             attack_inputs.ROWS
         )

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from placeopt import cli
-from placeopt.registry import KINDS, problem_class
+from placeopt.registry import specs, problem_class
 from placeopt.rl import policy_file
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
@@ -322,9 +322,9 @@ _TOY = (("x.json", instance), ("f.json", front))
 
 #: Rows of the table of attacks.
 ROWS: dict[str, Row] = {
-    **{f"instance, {kind}": partial(instances, kind) for kind in KINDS},
-    **{f"front, {kind}": partial(fronts, kind) for kind in KINDS},
-    **{f"plan, {kind}": partial(plans, kind) for kind in KINDS},
+    **{f"instance, {kind}": partial(instances, kind) for kind in specs()},
+    **{f"front, {kind}": partial(fronts, kind) for kind in specs()},
+    **{f"plan, {kind}": partial(plans, kind) for kind in specs()},
     **{f"steps, {kind}": partial(steps, kind) for kind in ("rolling-update", "rescheduling")},
     "policy": policies,
     "manifests and tables": manifests,

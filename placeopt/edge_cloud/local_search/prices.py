@@ -217,7 +217,11 @@ def staircase(
             *bound[weight == 1],
         ]
     )
-    least_latency = max([0.0, *bound[weight == 0]])
+    # No plan costs more than the dearest, so every line bounds the latency of all plans.
+    dearest = float((table.operating + np.outer(table.data, table.network)).max(axis=1).sum())
+    use = weight < 1
+    ends = bound[use] - dearest * (1 + 1e-9) * weight[use]
+    least_latency = max([0.0, *(ends / (1 - weight[use]))])
     names = [o.name for o in objectives]
     if len(names) == 1:
         return [[least_cost if names[0] == "cost" else least_latency]]
