@@ -24,7 +24,7 @@ from placeopt.core.spec import Method, ProblemSpec, load
 PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling")
 
 #: Methods that serve every problem with what they need.
-METHODS = (
+GENERIC = (
     Method("auto", "placeopt.portfolio:auto", "picks a method by problem and size", "instance"),
     Method(
         "ensemble",
@@ -137,7 +137,7 @@ class MethodEntry:
 @cache
 def methods() -> dict[str, MethodEntry]:
     """Return every method by its name, in alphabetical order."""
-    generic = [*METHODS, *(point.load() for point in entry_points(group="placeopt.methods"))]
+    generic = [*GENERIC, *(point.load() for point in entry_points(group="placeopt.methods"))]
     found: dict[str, MethodEntry] = {}
     for kind, spec in specs().items():
         served = [m for m in generic if m.needs is None or spec.has(m.needs)]
@@ -246,6 +246,11 @@ def quick(problem: Problem) -> str:
     return chosen if served else "auto"
 
 
+def certified() -> tuple[str, ...]:
+    """Return the kinds of problems whose fronts can get a proven lower-bound set."""
+    return tuple(kind for kind, spec in specs().items() if spec.has("certify"))
+
+
 def certifier(kind: str) -> Callable[..., Front]:
     """Return the function that adds a lower-bound set to a front of this problem.
 
@@ -256,10 +261,9 @@ def certifier(kind: str) -> Callable[..., Front]:
     """
     spec = spec_of(kind)
     if not spec.has("certify"):
-        having = [other.kind for other in specs().values() if other.has("certify")]
         raise UnsupportedError(
             f"no lower bounds are implemented for {kind}; problems that have them: "
-            + ", ".join(having)
+            + ", ".join(certified())
         )
     certify: Callable[..., Front] = spec.load("certify")
     return certify

@@ -18,16 +18,19 @@ from hard_instances import (
 from typer.testing import CliRunner
 
 import placeopt
+from placeopt import registry
 from placeopt.cli import app
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front
+from placeopt.core.task import Task
 from placeopt.exact.epsilon_constraint import Hooks, solve_model
-from placeopt.registry import METHODS
 from placeopt.temporal import model as temporal
 
 
 def methods(kind: str, *without: str) -> list[str]:
-    return [m.name for m in METHODS.values() if kind in m.problems and m.name not in without]
+    return [
+        m.name for m in registry.methods().values() if kind in m.problems and m.name not in without
+    ]
 
 
 def is_an_infeasible_answer(front: Front) -> None:
@@ -74,7 +77,7 @@ def solve_changed(limit: float, seconds: float = 60) -> Front:
     model = temporal.build(asked)
     model.mine = pyo.Constraint(expr=model.cost_usd <= limit)
     hooks = Hooks(temporal.extract)
-    return solve_model(asked, model, hooks, asked.objectives, Budget(seconds=seconds))
+    return solve_model(Task(asked, budget=Budget(seconds=seconds)), model, hooks)
 
 
 def test_a_changed_model_without_a_solution_gives_no_plans_that_break_it() -> None:

@@ -128,7 +128,10 @@ def test_fronts_of_other_instances_are_refused_by_their_hash(
     folder: Path, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Before a plan is read: of another problem, and of another version of the same."""
-    others = (folder / f"{kind}.other.json", folder / f"{next(k for k in specs() if k != kind)}.json")
+    others = (
+        folder / f"{kind}.other.json",
+        folder / f"{next(k for k in specs() if k != kind)}.json",
+    )
     front = folder / f"{kind}.front.json"
     for other in others:
         out = ("-o", folder / "out.html")

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from placeopt import cli
-from placeopt.registry import specs, problem_class
+from placeopt.registry import problem_class, specs
 from placeopt.rl import policy_file
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
