@@ -62,16 +62,17 @@ def test_rescheduling_takes_any_decimals(user_ms: float, cores: float) -> None:
 
 
 def test_sums_of_the_largest_amounts_do_not_wrap_around() -> None:
-    """Ten replicas of 1e9 cores with nine decimals do not fit a machine of 1e9 cores."""
+    """Nineteen replicas of 1e9 cores do not fit a machine of 1e9, with nine decimals either."""
     document = copy.deepcopy(attack_inputs.instance("temporal"))
     document["requests"] = document["requests"][:1]
-    request = document["requests"][0] | {"replicas": 20, "duration_slots": 1}
+    request = document["requests"][0] | {"replicas": 19, "duration_slots": 1}
     document["requests"][0] = request | {"cpu_cores": 1e9, "memory_gib": 0.1 + 0.2}
     document["offers"][0] |= {"cpu_cores": 1e9, "memory_gib": 1e9, "on_demand_usd_per_hour": 1.0}
+    document["offers"][1]["cpu_cores"] = 0.1 + 0.2
     document["latency_ms"] = {request["origin"]: {document["offers"][0]["location"]: 1e9 - 1e-7}}
     problem = registry.from_document(document)
     offer = {key: document["offers"][0][key] for key in ("location", "size")}
-    replicas = [[request["name"], k] for k in range(20)]
+    replicas = [[request["name"], k] for k in range(19)]
     machine = offer | {"pricing": "on-demand", "replicas": replicas}
     verdict = problem.evaluate({"starts": {request["name"]: 0}, "instances": [machine]})
     assert [v.kind for v in verdict.violations] == ["cpu-capacity"]

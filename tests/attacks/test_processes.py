@@ -36,7 +36,10 @@ def process(*arguments: object, **more: object) -> Iterator[subprocess.Popen[str
         yield run
     finally:
         run.kill()
-        run.communicate()
+        run.wait()
+        for stream in (run.stdout, run.stderr):
+            if stream is not None:
+                stream.close()
 
 
 def descendants(parent: int) -> set[int]:
@@ -87,7 +90,7 @@ def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
             super().__init__(n_jobs=1)
 
     monkeypatch.setattr(joblib, "Parallel", Counting)
-    monkeypatch.setattr(api, "_end_with", lambda parent: None)
+    monkeypatch.setattr(api, "_end_with", lambda parent: None, raising=False)
     front = api.solve(TOY, "ensemble", evaluations=80, jobs=100_000, methods="nsga2,moead")
     assert asked == [2] and len(front) > 0
 
