@@ -16,7 +16,8 @@ from placeopt.core.files import read_bytes, write_parts
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read one JSON document, refusing what JSON leaves to the reader.
 
-    Duplicate keys, ``NaN``, infinities, nesting too deep to hold and text that is not UTF-8 are errors.
+    Duplicate keys, ``NaN``, infinities, nesting too deep to hold and text that is not UTF-8 are
+    errors.
 
     Raises
     ------
@@ -75,7 +76,8 @@ def parse_json(text: str) -> Any:
         found = dict(pairs)
         if len(found) < len(pairs):
             seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            keys = [key for key, _ in pairs]
+            twice = next(key for k, key in enumerate(keys) if key in keys[:k])
             odd.append(
                 (
                     found,
@@ -123,7 +125,10 @@ def parse_json(text: str) -> Any:
 
 
 def _halves(document: Any) -> list[tuple[Any, DocumentError]]:
-    """Return the texts that hold half of a surrogate pair: JSON can escape it, but no UTF-8 file can hold it."""
+    """Return the texts that hold half of a surrogate pair.
+
+    JSON can escape it, but no UTF-8 file can hold it.
+    """
     texts = [
         text
         for _, value in _walk(document, "")
@@ -162,7 +167,9 @@ def write_json(path: str | os.PathLike[str], document: Any) -> None:
 
 
 def layout(value: Any, indent: str = "", key: str = "") -> str:
-    """Return JSON text for people: a record of plain values is one line, and so is what fits 120 characters; the rest is broken.
+    """Return JSON text for people.
+
+    A record of plain values is one line, and so is what fits 120 characters; the rest is broken.
 
     Examples
     --------
@@ -189,7 +196,7 @@ def layout(value: Any, indent: str = "", key: str = "") -> str:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text` aside and rename, so that a reader sees the old file or the new one, never a part."""
+    """Write `text` aside and rename: a reader sees the old file or the new one, never a part."""
     write_parts(path, (text.encode("utf-8"),))
 
 

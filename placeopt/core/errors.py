@@ -4,7 +4,7 @@
 
     PlaceoptError                     exit code of the command line
     ├── InputError                    2   a file, a field or an argument is wrong
-    │   ├── DocumentError             2   a file cannot be read, or a value in it is not legal
+    │   ├── DocumentError          2   a file cannot be read, or a value in it is not legal
     │   └── UsageError                2   an argument is not legal
     ├── UnsupportedError              2   the method cannot do what was asked of it
     │   └── MissingExtraError         2   an optional package is not installed
@@ -85,7 +85,8 @@ class MissingExtraError(UnsupportedError):
 
     def __init__(self, what: str, extra: str):
         super().__init__(
-            f"{what} needs the optional packages of placeopt[{extra}]: pip install 'placeopt[{extra}]'"
+            f"{what} needs the optional packages of placeopt[{extra}]: "
+            f"pip install 'placeopt[{extra}]'"
         )
 
 

@@ -1,6 +1,7 @@
 """What methods may ask of a problem package: encoders, sequences, batches of episodes, models.
 
-Every member that a method uses is declared here. A member that a problem may leave out has a default.
+Every member that a method uses is declared here. A member that a problem may leave out has a
+default.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Encoder:
         return np.where(rng.random(X.shape) < 1 / self.num_genes, drawn, X)
 
     def parts(self, X: np.ndarray) -> Parts | None:
-        """Return the parts of vectors that were evaluated before; None where plans have no parts."""
+        """Return the parts of vectors that were evaluated before; None where there are none."""
         return None
 
 
@@ -204,8 +205,8 @@ class Batch:
     """N episodes of one problem that step together.
 
     An environment's random numbers come from a state of its own, so that an episode depends on its
-    seed alone. `observations` and `masks` are refreshed in place by `reset` and `step`; copy them to
-    keep them.
+    seed alone. `reset` and `step` refresh `observations` and `masks` in place; copy them to keep
+    them.
 
     Attributes
     ----------
