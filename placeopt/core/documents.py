@@ -75,9 +75,7 @@ def parse_json(text: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            seen: set[str] = set()
-            keys = [key for key, _ in pairs]
-            twice = next(key for k, key in enumerate(keys) if key in keys[:k])
+            twice = _first_repeated(key for key, _ in pairs)
             odd.append(
                 (
                     found,
@@ -122,6 +120,15 @@ def parse_json(text: str) -> Any:
         raise DocumentError(
             f"a number cannot be read ({error})", remedy="use ordinary numbers"
         ) from None
+
+
+def _first_repeated(keys: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    raise AssertionError("no key is repeated")
 
 
 def _halves(document: Any) -> list[tuple[Any, DocumentError]]:

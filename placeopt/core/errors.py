@@ -4,7 +4,7 @@
 
     PlaceoptError                     exit code of the command line
     ├── InputError                    2   a file, a field or an argument is wrong
-    │   ├── DocumentError          2   a file cannot be read, or a value in it is not legal
+    │   ├── DocumentError             2   a file cannot be read, or a value in it is not legal
     │   └── UsageError                2   an argument is not legal
     ├── UnsupportedError              2   the method cannot do what was asked of it
     │   └── MissingExtraError         2   an optional package is not installed

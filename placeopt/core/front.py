@@ -258,7 +258,7 @@ class Front:
         )
 
     def sparsity(self) -> float:
-        """Return the sparsity, equation (19) of Di Cicco et al., CNSM 2024; 0 for a single point."""
+        """Return the sparsity, equation (19) of Di Cicco et al., CNSM 2024; 0 for one point."""
         if len(self.points) < 2:
             return 0.0
         return float(
@@ -481,7 +481,7 @@ def severity(violations: Iterable[Violation]) -> float:
 
 
 def _best_points(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return the non-dominated points; of equal values the one proven best, then by method, seed."""
+    """Return the non-dominated points; of equal values the one proven best."""
     if not points:
         return ()
     ordered = sorted(
