@@ -92,19 +92,8 @@ def _proof(
     return ("optimal", None) if gap is None and proven(point.payload) else ("bounded", gap or 0.0)
 
 
-<<<<<<< HEAD
 def with_fallback(front: Front, task: Task[Problem]) -> Front:
     """Return a front that is not empty-handed.
-=======
-def with_fallback(
-    front: Front,
-    problem: Problem,
-    objectives: Sequence[Objective],
-    seed: int | None,
-    start: Front | None = None,
-) -> Front:
-    """Return the front, or where it has no points those of `start` or of a quick heuristic.
->>>>>>> 4c05e463bc5858782fb6bf730932d62aa9a5ea26
 
     Where it has no points, it gets those of the plans to start from or of the problem's quick method.
     Where these have none either, the front carries their least-violating plan.
