@@ -14,7 +14,16 @@ from typing import Annotated, Any
 
 import typer
 
-from placeopt.cli import catalogue, exports, fronts, instances, learning, reports, solving
+from placeopt.cli import (
+    catalogue,
+    exports,
+    fronts,
+    instances,
+    learning,
+    reports,
+    solving,
+    sweeps,
+)
 from placeopt.core.errors import PlaceoptError
 
 app = typer.Typer(
@@ -45,7 +54,7 @@ def _root(
     """Where should each replica run? Answers with a front of plans that no other plan beats, judged by one referee."""
 
 
-for module in (solving, instances, fronts, learning, reports, exports, catalogue):
+for module in (solving, instances, fronts, sweeps, learning, reports, exports, catalogue):
     module.register(app)
 
 
