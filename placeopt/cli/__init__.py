@@ -21,6 +21,7 @@ from placeopt.cli import (
     instances,
     learning,
     reports,
+    shipped,
     solving,
     sweeps,
 )
@@ -54,7 +55,7 @@ def _root(
     """Where should each replica run? Answers with a front of plans that no other plan beats, judged by one referee."""
 
 
-for module in (solving, instances, fronts, sweeps, learning, reports, exports, catalogue):
+for module in (solving, instances, shipped, fronts, sweeps, learning, reports, exports, catalogue):
     module.register(app)
 
 

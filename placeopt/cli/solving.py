@@ -39,7 +39,12 @@ def register(app: typer.Typer) -> None:
 
 
 def solve(
-    instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
+    instance: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="INSTANCE", help="Instance: a file (JSON), or a shipped one by name."
+        ),
+    ] = None,
     method: Annotated[str, typer.Option(help="How to answer; see `placeopt methods`.")] = "auto",
     objectives: Annotated[
         str | None,
@@ -106,6 +111,11 @@ def solve(
     from placeopt.plot import plot_front
     from placeopt.plot import require as require_plot
 
+    if instance is None:
+        raise UsageError(
+            "give an instance: a file, a name that `placeopt instances` lists, "
+            "or draw one: placeopt generate temporal -o mine.json"
+        )
     keep = _points_to_keep(points)
     own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "policy": policy}
     parameters = _method_parameters(param or []) | {
