@@ -36,6 +36,7 @@ PUBLIC = [
     "load",
     "merge",
     "solve",
+    "sweep",
 ]
 
 
