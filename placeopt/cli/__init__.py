@@ -15,7 +15,16 @@ from typing import Annotated, Any
 
 import typer
 
-from placeopt.cli import catalogue, exports, fronts, instances, learning, reports, solving
+from placeopt.cli import (
+    catalogue,
+    exports,
+    fronts,
+    instances,
+    learning,
+    reports,
+    solving,
+    sweeps,
+)
 from placeopt.core.errors import PlaceoptError
 
 app = typer.Typer(
@@ -49,7 +58,7 @@ def _root(
     """
 
 
-for module in (solving, instances, fronts, learning, reports, exports, catalogue):
+for module in (solving, instances, fronts, sweeps, learning, reports, exports, catalogue):
     module.register(app)
 
 

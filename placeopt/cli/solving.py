@@ -61,6 +61,10 @@ def solve(
         int, typer.Option(help="The same seed and evaluations give the same front.")
     ] = 1,
     jobs: Annotated[int, typer.Option(help="Processes, for methods made of several runs.")] = 1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead of --jobs."),
+    ] = None,
     points: Annotated[
         str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
     ] = str(POINTS),
@@ -121,6 +125,8 @@ def solve(
         require_fitting(problem, begin, str(start))
     for warning in problem.warnings():
         say(f"warning: {warning}")
+    if (jobs > 1 or scheduler) and method != "ensemble":
+        say(f"note: {method} is one run; --jobs and --scheduler serve the ensemble and sweeps")
     _announce_compilation()
     budget = Budget(evaluations, time_limit)
     with cancelled_by_signals(budget):
@@ -131,6 +137,7 @@ def solve(
                 objectives=[o.name for o in chosen],
                 seed=seed,
                 jobs=jobs,
+                scheduler=scheduler,
                 budget=budget,
                 start=begin,
                 certify=certify,

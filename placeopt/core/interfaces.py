@@ -173,9 +173,12 @@ class DecisionSequence:
     def features(self, state: Any) -> np.ndarray:
         """Return the features of every action, float32 of shape (num_actions, num_features).
 
-        They are scaled to about [-1, 1]; rows of illegal actions are 0.
+        They are scaled to about [-1, 1]; rows of illegal actions are 0. By default they are the
+        costs c of the action as c / (1 + |c|), so that `num_features` is the number of objectives.
         """
-        raise NotImplementedError
+        costs = self.costs(state)
+        costs[~np.isfinite(costs)] = 0
+        return (costs / (1 + np.abs(costs))).astype(np.float32)
 
     def costs(self, state: Any) -> np.ndarray:
         """Return the cost vector of every action, shape (num_actions, objectives); inf if illegal.
