@@ -10,7 +10,7 @@ import typer
 
 from placeopt.cli import importing
 from placeopt.cli.screen import deliver, emit, pairs, say, show
-from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
 from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
@@ -83,15 +83,20 @@ def _verdict(problem: Problem) -> dict[str, Any]:
 
 
 def _look_for_a_plan(problem: Problem) -> tuple[bool | None, tuple[str, ...]]:
-    """Return whether a quick method finds a feasible plan, and what its best plan breaks.
+    """Return whether a quick method finds a feasible plan, and clues why not.
 
     None: it found none, and one may exist.
     """
     from placeopt import api, registry
 
     method = registry.quick(problem)
-    front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS, seconds=_LOOK_SECONDS)
-    return (True, ()) if front.points else (None, front.reasons)
+    try:
+        front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS, seconds=_LOOK_SECONDS)
+    except UnsupportedError as error:
+        return None, (f"no search was made: {error}",)
+    if front.points:
+        return True, ()
+    return None, ("a quick search found no plan; its best plan breaks:", *front.reasons)
 
 
 def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
@@ -112,10 +117,7 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
     if verdict["feasible"]:
         emit("feasible: yes, a plan was found")
     elif verdict["feasible"] is None:
-        emit(
-            "feasible: not known; nothing rules it out, but a quick search found no plan. "
-            "Its best plan breaks:"
-        )
+        emit("feasible: not known; nothing rules it out:")
     else:
         emit("feasible: no, and no plan can exist:")
     for sentence in (*verdict["reasons"], *verdict["clues"]):

@@ -50,8 +50,8 @@ def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> 
         drawn = figure.to_html(
             full_html=False, include_plotlyjs=False, div_id=f"front-{k}", config=_CONFIG
         )
-        told = clean(caption)
-        inside = f'<div role="img" aria-label="{told}">{drawn}</div><figcaption>{told}</figcaption>'
+        text = clean(caption)
+        inside = f'<div role="img" aria-label="{text}">{drawn}</div><figcaption>{text}</figcaption>'
         parts.append(f'<figure class="chart {place}"{webgl}>{inside}</figure>')
     return '<div class="charts">' + "\n".join(parts) + "</div>"
 

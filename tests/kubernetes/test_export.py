@@ -613,7 +613,7 @@ def test_what_commands_cannot_do_is_refused(changes: dict[str, Any], message: st
         export(problem, PLAN, shop_origin(problem, **changes))
     if isinstance(refused.value, UnsupportedError):  # as JSON it is a plan all the same
         told = parse_json(export(problem, PLAN, shop_origin(problem, **changes), form="json"))
-        assert "have no commands" in told["warnings"][-1] and len(told["steps"]) == len(MOVES)
+        assert "have no commands" in told["warnings"][0] and len(told["steps"]) == len(MOVES)
 
 
 @NEEDS_TOOLS
@@ -774,3 +774,20 @@ def test_importing_the_commands_loads_nothing_heavy() -> None:
         == "[]"
     )
     assert importlib.util.find_spec("yaml") is not None
+
+
+def test_the_command_says_when_steps_have_no_commands(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """JSON without an origin is a plan to read, not one to run: stderr and the file say so."""
+    problem = shop()
+    problem.write(tmp_path / "shop.json")
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN), encoding="utf-8")
+    names = [str(tmp_path / name) for name in ("plan.json", "shop.json")]
+    with pytest.raises(SystemExit) as end:
+        cli.main(["export", "kubernetes", names[0], "--instance", names[1], "--format", "json"])
+    assert not end.value.code
+    out, err = capfd.readouterr()
+    said = "7 of 7 steps have no commands: the names of the cluster are not known; give --origin"
+    assert json.loads(out)["warnings"][0] == said
+    assert err.splitlines()[0] == f"warning: {said}"
