@@ -34,7 +34,10 @@ POINTS = 500
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    example = "placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o front.json --plot front.html"
+    example = (
+        "placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o front.json "
+        "--plot front.html"
+    )
     app.command(epilog=f"Example: {example}")(solve)
 
 
@@ -187,18 +190,18 @@ def _method_parameters(arguments: list[str]) -> dict[str, Any]:
 
 
 def _announce_compilation() -> None:
-    """Say why the first run of an installation takes longer: the kernels are compiled, and kept beside their sources."""
+    """Say why the first run of an installation takes longer: the kernels are compiled."""
     here = Path(__file__).parents[1]
     if os.access(here, os.W_OK) and next(here.rglob("*.nbi"), None) is None:
         say("compiling: the first run takes up to a minute longer than the next ones")
 
 
-# -- while it runs -----------------------------------------------------------------------------------------------------
+# -- while it runs ---------------------------------------------------------------------------------
 
 
 @contextmanager
 def cancelled_by_signals(budget: Budget) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the budget, so that what was found is written; the second one kills."""
+    """Let Ctrl-C and SIGTERM end the budget, so that the front is written; a second one kills."""
 
     def cancel(number: int, _frame: object) -> None:
         budget.cancel()
@@ -257,7 +260,7 @@ def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:
     )
 
 
-# -- when it is done ---------------------------------------------------------------------------------------------------
+# -- when it is done -------------------------------------------------------------------------------
 
 
 def _summarise(front: Front, kept: Front, ended: str) -> None:
@@ -266,7 +269,8 @@ def _summarise(front: Front, kept: Front, ended: str) -> None:
 
     if not front.points:
         say(
-            f"no feasible plan of {front.instance.name!r} was found; the least-violating one is kept in the front as `rejected`"
+            f"no feasible plan of {front.instance.name!r} was found; "
+            "the least-violating one is kept in the front as `rejected`"
         )
         for reason in front.reasons:
             say(f"  {reason}")

@@ -13,6 +13,16 @@ from placeopt.report.markup import Bar, Cell, paragraphs, table
 if TYPE_CHECKING:
     from placeopt.multi_cluster.instance import MultiCluster
 
+#: What the problem asks, in a sentence.
+QUESTION = "Which clusters take how many replicas of each request that arrives?"
+#: What each objective measures.
+MEANINGS = {
+    "latency_ms": "mean latency of the replicas of accepted requests",
+    "cost": "mean cost of the clusters that host accepted requests",
+    "inequality": "mean Gini coefficient of the clusters' loads after each placement",
+    "rejected": "share of requests that are turned away",
+}
+
 
 def instance(problem: MultiCluster) -> list[tuple[str, str]]:
     """Return facts about the instance."""
