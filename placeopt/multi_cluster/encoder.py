@@ -34,7 +34,6 @@ class MultiClusterEncoder(Encoder):
         self._refusal = len(problem.clusters) + EXTRA - 1
         self.lower = np.zeros(self.num_genes, dtype=np.int64)
         self.upper = np.full(self.num_genes, self._refusal)
-        self._worst = np.array(problem.referee.judge([{}] * self.num_genes).values)
 
     def _play(self, X: np.ndarray) -> Stream:
         """Return the episodes of vectors (n, num_genes) at their ends."""
@@ -52,10 +51,8 @@ class MultiClusterEncoder(Encoder):
         """Return F (n, objectives) and G (n, 1), which is 0."""
         F = np.empty((len(X), 4))
         for first in range(0, len(X), _CHUNK):
-            facts = self._play(X[first : first + _CHUNK]).info()
-            means = np.stack([facts[name] for name in ("latency_ms", "cost", "inequality")], axis=1)
-            F[first : first + _CHUNK, :3] = np.where(np.isnan(means), self._worst[:3], means)
-            F[first : first + _CHUNK, 3] = 1 - facts["acceptance"]
+            chunk = slice(first, first + _CHUNK)
+            F[chunk] = self._play(X[chunk]).values(self.problem.referee.worst)
         return F[:, self._columns], np.zeros((len(X), 1))
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:

@@ -61,7 +61,16 @@ class _Replay:
 
 
 class MultiClusterReferee:
-    """Judges the plans of one instance by the fixed rules: requests depart when they are over."""
+    """Judges the plans of one instance by the fixed rules: requests depart when they are over.
+
+    Attributes
+    ----------
+    worst : tuple of float
+        The values where no request is accepted.
+    """
+
+    #: Whether a spread, which names two or more clusters, may place fewer replicas or none.
+    partial_spreads = False
 
     def __init__(self, arrays: MultiClusterArrays, names: Sequence[str]):
         self._names = names
@@ -71,14 +80,14 @@ class MultiClusterReferee:
         self._demand, self._asked = arrays.demand.tolist(), arrays.replicas.tolist()
         self._arrival, self._departure = arrays.arrival.tolist(), arrays.departure.tolist()
         self._increase = arrays.increase.tolist()
+        self.worst = (MAX_MS, max(self._price), 1 - 1 / len(self._price), 1.0)
 
     def judge(self, decisions: Sequence[Mapping[int, int]]) -> Evaluation:
         """Return the values and violations of decisions, replicas by the number of the cluster."""
         outcomes, violations = self.replay(decisions)
         accepted = [outcome for outcome in outcomes if outcome.accepted]
         if not accepted:
-            worst = (MAX_MS, max(self._price), 1 - 1 / len(self._price), 1.0)
-            return Evaluation(worst, tuple(violations))
+            return Evaluation(self.worst, tuple(violations))
         means = (
             math.fsum(column) / len(accepted)
             for column in zip(*((o.latency_ms, o.cost, o.gini) for o in accepted), strict=True)
@@ -98,7 +107,7 @@ class MultiClusterReferee:
         for t, decision in enumerate(decisions):
             self._depart(state, t)
             placed = {c: n for c, n in decision.items() if n > 0}
-            spread = self._may_place_fewer(decision)
+            spread = self.partial_spreads and len(decision) > 1
             if placed or spread:
                 self._check(state, t, placed, spread)
                 outcomes.append(self._accept(state, t, placed, spread))
@@ -106,10 +115,6 @@ class MultiClusterReferee:
                 load = self._load(state.running)
                 outcomes.append(DecisionOutcome(False, math.nan, math.nan, math.nan, load))
         return outcomes, state.violations
-
-    def _may_place_fewer(self, decision: Mapping[int, int]) -> bool:
-        """Return whether a decision is accepted that places fewer replicas than asked for."""
-        return False
 
     def _check(self, state: _Replay, t: int, placed: Mapping[int, int], spread: bool) -> None:
         """Note the violations of a decision: not all replicas, too many, capacity exceeded."""
@@ -179,17 +184,11 @@ class MultiClusterReferee:
 class PublishedReferee(MultiClusterReferee):
     """Judges plans by the published rules: a placement is gone before the next request."""
 
+    partial_spreads = True
     #: Factors of latencies on arrival: of a request on one cluster, of a spread.
     ONE_CLUSTER, SPREAD = 1.15, 1.05
     #: Divisor of latencies when a spread departs.
     SPREAD_DEPARTS = 1.10
-
-    def _may_place_fewer(self, decision: Mapping[int, int]) -> bool:
-        """A spread names two or more clusters; it may place nothing and still be accepted."""
-        return len(decision) > 1
-
-    def _depart(self, state: _Replay, t: int) -> None:
-        """Do nothing: `_accept` has removed every placement."""
 
     def _accept(
         self, state: _Replay, t: int, placed: dict[int, int], spread: bool

@@ -37,7 +37,6 @@ class MultiClusterSequence(DecisionSequence):
         self._columns = problem.columns(objectives)
         self.decisions = len(problem.requests)
         self.num_actions = len(problem.clusters) + EXTRA
-        self._worst = np.array(problem.referee.judge([{}] * self.decisions).values[:3])
         self._start = MultiClusterBatch.of(problem)
         self._start.reset()
 
@@ -58,18 +57,7 @@ class MultiClusterSequence(DecisionSequence):
         return state.masks[0] & (self.remaining(state) > 0)
 
     def _values(self, stream: Stream, refused: int = 0) -> np.ndarray:
-        """Return the four values over the requests so far, shape (N, 4); 0 before the first.
-
-        `refused` requests are counted besides.
-        """
-        sums, decided = stream.state.sums, stream.state.now + refused
-        count = sums[:, ACCEPTED, None]
-        means = np.where(
-            count > 0,
-            sums[:, LATENCY : LATENCY + 3] / np.maximum(count, 1),
-            self._worst * (decided > 0)[:, None],
-        )
-        return np.column_stack((means, (decided - count[:, 0]) / self.decisions))
+        return stream.values(self.problem.referee.worst, refused)
 
     def _costs(self, stream: Stream) -> np.ndarray:
         """Return the cost vector of every action, shape (N, A, objectives).

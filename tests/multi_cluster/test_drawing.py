@@ -1,4 +1,7 @@
-"""Drawings of multi-cluster plans: what is in use over time, as it is worked out by hand; names that are no markup."""
+"""Drawings of multi-cluster plans: what is in use over time, as it is worked out by hand.
+
+Names that are no markup.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("plotly")
 
 from placeopt import api
-from placeopt.multi_cluster.drawing import MAX_CLUSTERS, _drawn, usage_over_time, interactive
+from placeopt.multi_cluster.drawing import MAX_CLUSTERS, _drawn, interactive, usage_over_time
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.plot import plot_plan
 

@@ -1,4 +1,7 @@
-"""Multi-cluster plans as vectors: any vector is a feasible plan with the referee's values; searches go beyond greedy."""
+"""Multi-cluster plans as vectors: any vector is a feasible plan with the referee's values.
+
+Searches go beyond greedy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multi-cluster policies: the baselines by hand, one-step look-ahead, rollout, and the methods over traces."""
+"""Multi-cluster policies: baselines by hand, look-ahead, rollout, and methods over traces."""
 
 from __future__ import annotations
 
@@ -126,7 +126,10 @@ def test_myopic_beats_the_baselines(semantics: str) -> None:
 
 
 def test_rollout_sees_what_comes() -> None:
-    """Published, Latency plus Inequality: where one-step look-ahead loses most; the same seed gives the same."""
+    """Published, Latency plus Inequality: where one-step look-ahead loses most.
+
+    The same seed gives the same.
+    """
     mine, ahead = (
         reward(name, "lat-ineq", 4, semantics="published") for name in ("myopic", "rollout")
     )
@@ -134,7 +137,7 @@ def test_rollout_sees_what_comes() -> None:
     assert (ahead == reward("rollout", "lat-ineq", 4, semantics="published")).all()
 
 
-# -- methods over traces -------------------------------------------------------------------------------------------------
+# -- methods over traces ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("semantics", ["fixed", "published"])

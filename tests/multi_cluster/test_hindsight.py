@@ -87,5 +87,5 @@ def test_options() -> None:
     assert len(front) == 1 and front.runs[0].parameters["weights"]["proven"]
     assert checked(hindsight, "hindsight", {"states": "7"}) == {"states": 7}
     for wrong in (0, -1, 1e9, 1.5, "abc", float("nan")):
-        with pytest.raises(UsageError, match="states of hindsight is .*legal: at least 1"):
+        with pytest.raises(UsageError, match=r"states of hindsight is .*legal: at least 1"):
             checked(hindsight, "hindsight", {"states": wrong})

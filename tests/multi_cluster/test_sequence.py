@@ -1,4 +1,4 @@
-"""The compiled multi-cluster core: equal to plain Python step by step, its contract, and the sequence over a trace."""
+"""The multi-cluster simulator: equal to plain Python, its contract, and the sequence."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def any_legal(batch: Stream, rng: np.random.Generator) -> np.ndarray:
     return np.where(batch.masks, rng.random(batch.masks.shape), -1).argmax(axis=1)
 
 
-# -- step by step as plain Python ----------------------------------------------------------------------------------------
+# -- step by step as plain Python ------------------------------------------------------------------
 
 
 @settings(max_examples=16, deadline=None, derandomize=True)
@@ -54,10 +54,13 @@ def any_legal(batch: Stream, rng: np.random.Generator) -> np.ndarray:
     rate=st.sampled_from((5.0, 20.0, 100.0)),
     most=st.sampled_from((7, 16, 32)),
 )
-def test_core_equals_plain_python(
+def test_simulator_equals_plain_python(
     seed: int, clusters: int, semantics: str, rate: float, most: int
 ) -> None:
-    """Masks, observations, splits, rewards and latencies of every step; illegal actions now and then."""
+    """Masks, observations, splits, rewards and latencies of every step.
+
+    Illegal actions now and then.
+    """
     batch = MultiClusterBatch(
         3, clusters=clusters, semantics=semantics, rate=rate, replicas=(1, most), steps=40
     )
@@ -83,13 +86,16 @@ def test_core_equals_plain_python(
             )
 
 
-# -- spreads by hand -----------------------------------------------------------------------------------------------------
+# -- spreads by hand -------------------------------------------------------------------------------
 
 
 def spreads(
     free: list[tuple[float, float]], replicas: int, capacity: float = 4.0
 ) -> list[list[int] | None]:
-    """Return what FFD, FFI and BF1B1 place of replicas of 1 core and 1 GiB, None where masked; clusters alike but for what is free."""
+    """Return what FFD, FFI and BF1B1 place of replicas of 1 core and 1 GiB, None where masked.
+
+    Clusters alike but for what is free.
+    """
     names = [f"c{k}" for k in range(len(free))]
     document = {
         "problem": "multi-cluster",
@@ -141,7 +147,10 @@ def test_first_fit_takes_the_threshold_where_it_fits() -> None:
 
 
 def test_best_fit_by_hand() -> None:
-    """Each replica where the least cpu remains; memory breaks ties; all on one cluster is no spread."""
+    """Each replica where the least cpu remains.
+
+    Memory breaks ties; all on one cluster is no spread.
+    """
     assert spreads([(1, 1), (4, 4), (2, 2)], 4)[2] == [1, 1, 2]
     assert spreads([(4, 4), (4, 3)], 5)[2] == [2, 3]
     assert spreads([(4, 4), (3, 3)], 3)[2] is None
@@ -158,12 +167,12 @@ def test_spreads_are_all_or_nothing() -> None:
     assert spreads([(4, 4), (3, 3)], 7)[0] == [4, 3]
 
 
-# -- the contract --------------------------------------------------------------------------------------------------------
+# -- the contract ----------------------------------------------------------------------------------
 
 
 @EACH
 def test_results_do_not_depend_on_the_number_of_environments(semantics: str) -> None:
-    """Environment k of many and a single one with its seed: the same, observation by observation; also with resets apart."""
+    """Environment k of many and a single one with its seed: the same observations."""
     many, one = (
         MultiClusterBatch(5, semantics=semantics, steps=30),
         MultiClusterBatch(1, semantics=semantics, steps=30),
@@ -187,7 +196,10 @@ def test_results_do_not_depend_on_the_number_of_environments(semantics: str) -> 
 @EACH
 def test_same_seed_same_episode(semantics: str) -> None:
     """And another with another seed."""
-    first, again = MultiClusterBatch(2, semantics=semantics), MultiClusterBatch(2, semantics=semantics)
+    first, again = (
+        MultiClusterBatch(2, semantics=semantics),
+        MultiClusterBatch(2, semantics=semantics),
+    )
     first.reset(seeds(2))
     again.reset(seeds(2))
     assert (first.observations == again.observations).all()
@@ -216,9 +228,15 @@ def test_rows_tell_actions_apart(semantics: str) -> None:
 
 
 def test_refusals_earn_what_the_semantics_says() -> None:
-    """Fixed: -1 where anything else was legal, else 0. Published: -1 where one cluster could take it all, else +1."""
+    """Fixed: -1 where anything else was legal, else 0.
+
+    Published: -1 where one cluster could take it all, else +1.
+    """
     for semantics, free in (("fixed", 0.0), ("published", 1.0)):
-        batch, found = MultiClusterBatch(50, semantics=semantics, replicas=(1, 40), rate=100.0), set()
+        batch, found = (
+            MultiClusterBatch(50, semantics=semantics, replicas=(1, 40), rate=100.0),
+            set(),
+        )
         batch.reset(seeds(50))
         rng = np.random.default_rng(0)
         for _ in range(60):
@@ -237,7 +255,7 @@ def test_refusals_earn_what_the_semantics_says() -> None:
 
 
 def test_drawn_episodes_have_the_papers_distributions() -> None:
-    """Latencies 1 to 999 ms, types, background below .2, replicas, deployments, rate and duration, increase below .15."""
+    """Latencies, types, allocations, replicas, deployments, rate, duration, and increase."""
     batch = MultiClusterBatch(400, rate=20.0)
     batch.reset(seeds(400))
     w = batch.traces
@@ -257,7 +275,10 @@ def test_drawn_episodes_have_the_papers_distributions() -> None:
 
 
 def test_forks_go_their_own_way() -> None:
-    """The original stands still; a redrawn future leaves the request at hand; the same seeds give the same future."""
+    """The original stands still.
+
+    A redrawn future leaves the request at hand; the same seeds give the same future.
+    """
     batch, rng = MultiClusterBatch(3), np.random.default_rng(0)
     batch.reset(seeds(3))
     for _ in range(10):
@@ -320,7 +341,7 @@ def test_actions_are_checked() -> None:
             batch.step(np.array(actions))
 
 
-# -- the sequence over a trace -----------------------------------------------------------------------------------------------
+# -- the sequence over a trace ---------------------------------------------------------------------
 
 
 @EACH
@@ -331,7 +352,10 @@ def test_costs_sum_to_the_referees_values(semantics: str) -> None:
     for _ in range(3):
         state, total = sequence.reset(), np.zeros(4)
         while not sequence.done(state):
-            foretold, action = sequence.costs(state), int(rng.choice(np.flatnonzero(sequence.mask(state))))
+            foretold, action = (
+                sequence.costs(state),
+                int(rng.choice(np.flatnonzero(sequence.mask(state)))),
+            )
             twin = sequence.copy(state)
             cost = sequence.step(twin, action)
             assert (

@@ -220,6 +220,17 @@ class Stream(Batch):
         """Which episodes are over, bool of shape (N,)."""
         return self.state.now >= self.steps
 
+    def values(self, worst: Sequence[float], refused: int = 0) -> np.ndarray:
+        """Return the objectives' values over the requests so far, shape (N, 4); 0 before the first.
+
+        `worst` are the values where no request is accepted; `refused` more requests are counted.
+        """
+        sums, decided = self.state.sums, self.state.now + refused
+        count = sums[:, ACCEPTED, None]
+        means = sums[:, LATENCY : LATENCY + 3] / np.maximum(count, 1)
+        means = np.where(count > 0, means, np.outer(decided > 0, worst[:3]))
+        return np.column_stack((means, (decided - count[:, 0]) / self.steps))
+
     def placements(self, env: int) -> list[dict[int, int]]:
         """Return the decisions of an environment, requests to come refused.
 
