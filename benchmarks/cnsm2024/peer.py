@@ -28,7 +28,7 @@ from jmetal.util.termination_criterion import StoppingByEvaluations
 from placeopt.core.front import Front
 from placeopt.core.task import Candidate, judged
 from placeopt.temporal.instance import Temporal
-from placeopt.temporal.referee import PRICINGS
+from placeopt.temporal.document import PRICINGS
 
 
 @dataclass
@@ -55,10 +55,10 @@ class PeerProblem(IntegerProblem):
             (k, p) for k, o in enumerate(problem.offers) for p in PRICINGS if o.price(p) is not None
         ]
         self.legal = [
-            [y for y, (k, _) in enumerate(self.kinds) if not masked or problem.usable[i, k]]
+            [y for y, (k, _) in enumerate(self.kinds) if not masked or problem.arrays.usable[i, k]]
             for i in range(len(problem.requests))
         ]
-        self.latency = problem.latencies.tolist()
+        self.latency = problem.arrays.latencies.tolist()
         self.owner = [
             (i, r) for i, request in enumerate(problem.requests) for r in range(request.replicas)
         ]

@@ -8,7 +8,7 @@ from placeopt.core.spec import Method, ProblemSpec
 SPEC = ProblemSpec(
     kind="temporal",
     instance="placeopt.temporal.instance:Temporal",
-    plan="placeopt.temporal.instance:Plan",
+    plan="placeopt.temporal.document:TemporalPlan",
     generator="placeopt.temporal.generator:generate",
     encoder="placeopt.temporal.encoder:build",
     seeds="placeopt.temporal.heuristics:seeds",

@@ -15,7 +15,7 @@ from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_me
 from placeopt.exact.objectives import declare
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.model_data import Data, Lot, Machine, enough_copies
-from placeopt.temporal.referee import PRICINGS
+from placeopt.temporal.document import PRICINGS
 
 #: How the replicas of one request are told apart.
 REPLICAS = ("together", "separate")

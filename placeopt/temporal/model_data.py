@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from placeopt.temporal.instance import Temporal
-from placeopt.temporal.referee import PRICINGS
+from placeopt.temporal.document import PRICINGS
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Data:
         for lot in self.lots:
             self.lots_of[lot.request].append(lot)
         self.machines = list(_machines(problem, copies))
-        usable = problem.usable.tolist()
+        usable = problem.arrays.usable.tolist()
         self.hosts_of: dict[Lot, list[Machine]] = {}
         self.hosted_by: dict[Machine, list[Lot]] = {machine: [] for machine in self.machines}
         last = -1
@@ -84,15 +84,19 @@ class Data:
                 self.hosted_by[machine].append(lot)
         # Whole numbers without a common factor: small coefficients, exact capacities.
         factor = [
-            math.gcd(*problem.demands[:, r].tolist(), *problem.capacities[:, r].tolist()) or 1
+            math.gcd(
+                *problem.arrays.demands[:, r].tolist(), *problem.arrays.capacities[:, r].tolist()
+            )
+            or 1
             for r in range(2)
         ]
         self.demand = {
-            r.name: [int(d) // f for d, f in zip(problem.demands[k], factor, strict=True)]
+            r.name: [int(d) // f for d, f in zip(problem.arrays.demands[k], factor, strict=True)]
             for k, r in enumerate(problem.requests)
         }
         self.capacity = [
-            [int(c) // f for c, f in zip(row, factor, strict=True)] for row in problem.capacities
+            [int(c) // f for c, f in zip(row, factor, strict=True)]
+            for row in problem.arrays.capacities
         ]
 
     def starts(self, request: str) -> range:
@@ -154,11 +158,11 @@ def enough_copies(problem: Temporal, offer: int) -> int:
     than half of a machine's vCPU or memory, and there are fewer than 1 + 2W of them, W being the load of everything that the
     offer can host, in machines. Nor are there more than replicas.
     """
-    able = problem.usable[:, offer]
+    able = problem.arrays.usable[:, offer]
     replicas = [r.replicas for r, can in zip(problem.requests, able, strict=True) if can]
-    capacity = [int(c) for c in problem.capacities[offer]]
+    capacity = [int(c) for c in problem.arrays.capacities[offer]]
     load = [
-        sum(n * int(d) for n, d in zip(replicas, problem.demands[able, r], strict=True))
+        sum(n * int(d) for n, d in zip(replicas, problem.arrays.demands[able, r], strict=True))
         for r in range(2)
     ]
     # ceil(2 W) in whole numbers, W = load/capacity of vCPU plus that of memory

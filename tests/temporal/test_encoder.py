@@ -10,6 +10,7 @@ import pytest
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.interfaces import build_encoder
 from placeopt.temporal.instance import Temporal
+from placeopt.temporal.pools import pools
 from placeopt.temporal.published_encoding import PublishedEncoder
 
 
@@ -102,7 +103,7 @@ def test_no_pool_that_another_makes_pointless():
     encoder = build_encoder(problem)
     spot = {
         (problem.offers[p.offer].location, problem.offers[p.offer].size)
-        for p in encoder.pools
+        for p in pools(problem)
         if p.spot
     }
     assert dear and not dear & spot

@@ -26,7 +26,7 @@ def test_nearest_and_uninterrupted_are_reached_exactly():
     """Least latency is every replica at the nearest offer that fits; no interruption is possible where firm machines are."""
     problem = Temporal.generate(2, requests=20)
     front = placeopt.solve(problem, "greedy")
-    nearest = np.where(problem.usable, problem.latencies, np.inf).min(axis=1).mean()
+    nearest = np.where(problem.arrays.usable, problem.arrays.latencies, np.inf).min(axis=1).mean()
     assert front.ideal[0] == pytest.approx(nearest)
     assert front.ideal[2] == 0
 

@@ -185,8 +185,8 @@ def test_enough_copies_is_never_too_few():
                 "memory_gib": float(rng.integers(1, 17) / 2),
             }
         problem = Temporal.from_document(document)
-        able = [k for k in range(2) if problem.usable[k, 0]]
-        items = [problem.demands[k] for k in able for _ in range(problem.requests[k].replicas)]
+        able = [k for k in range(2) if problem.arrays.usable[k, 0]]
+        items = [problem.arrays.demands[k] for k in able for _ in range(problem.requests[k].replicas)]
         rng.shuffle(items)
         machines = []
         for item in items:
@@ -196,7 +196,7 @@ def test_enough_copies_is_never_too_few():
                 merged = False
                 for a in range(len(machines)):
                     for b in range(a):
-                        if (machines[a] + machines[b] <= problem.capacities[0]).all():
+                        if (machines[a] + machines[b] <= problem.arrays.capacities[0]).all():
                             machines[b] = machines[b] + machines.pop(a)
                             merged = True
                             break

@@ -30,7 +30,7 @@ def vectors(seed: int):
 
 def by_hand(encoder, genes: np.ndarray) -> set[frozenset[int]]:
     """Return the sets of requests that share locations, directly or over others: components of a bipartite graph."""
-    t, graph = encoder.tables, nx.Graph()
+    t, graph = encoder.arrays, nx.Graph()
     n = len(t.duration)
     for i in np.flatnonzero(encoder.served):
         for r in range(t.first[i], t.first[i + 1]):
@@ -48,14 +48,14 @@ def by_hand(encoder, genes: np.ndarray) -> set[frozenset[int]]:
 def test_parts_are_the_components_and_add_up(seed):
     """Labels are those of the components, keys are equal where the requests are, values add up to those of the vector."""
     encoder, X = vectors(seed)
-    n, parts = len(encoder.tables.duration), encoder.parts(X)
+    n, parts = len(encoder.arrays.duration), encoder.parts(X)
     np.testing.assert_allclose(
         parts.values.sum(axis=1), encoder.evaluate(X)[0], rtol=1e-9, atol=1e-12
     )
     keys = defaultdict(set)
     for genes, label, key in zip(X, parts.label, parts.key, strict=True):
         assert (label[:n] >= 0).tolist() == encoder.served.tolist()
-        np.testing.assert_array_equal(label[n:], label[encoder.tables.request])
+        np.testing.assert_array_equal(label[n:], label[encoder.arrays.request])
         assert {
             frozenset(np.flatnonzero(label[:n] == part).tolist()) for part in np.flatnonzero(key)
         } == by_hand(encoder, genes)
@@ -71,7 +71,7 @@ def test_a_part_stands_in_for_one_of_the_same_requests():
     exchanged = 0
     for seed in range(10):
         encoder, X = vectors(seed)
-        t, rng = encoder.tables, np.random.default_rng(seed)
+        t, rng = encoder.arrays, np.random.default_rng(seed)
         for _ in range(30):
             X = encoder.mutate(rng, X)
             n, parts = len(t.duration), encoder.parts(X)

@@ -47,7 +47,7 @@ def lower_bounds(
 
 def least_values(numbers: Numbers) -> np.ndarray:
     """Return the least latency and interruption of each request alone, added up, and cost 0: closed forms, shape (3,)."""
-    usable = numbers.problem.usable
+    usable = numbers.problem.arrays.usable
     places = np.array([numbers.places.index(offer.location) for offer in numbers.problem.offers])
     latency = np.where(usable, numbers.latency[:, places], 2**60).min(axis=1).sum()
     frequency = np.full(usable.shape, 2**60)
