@@ -21,7 +21,7 @@ SPEC = ProblemSpec(
     methods=(
         Method(
             "bin-plans",
-            "placeopt.temporal.exact.plans:bin_plans",
+            "placeopt.temporal.exact.exact_front:bin_plans",
             "exact front by what can share a machine (to 10 requests)",
         ),
         Method(

@@ -127,10 +127,9 @@ class Temporal(Problem):
                         f"{offer.location} {offer.size}: the {pricing} price {price:g} USD/h is "
                         f"above on-demand {on_demand:g} USD/h"
                     )
+        named = {*self.latency_ms, *(d for row in self.latency_ms.values() for d in row)}
         used = {r.origin for r in self.requests} | {o.location for o in self.offers}
-        idle = sorted(
-            {*self.latency_ms, *(d for row in self.latency_ms.values() for d in row)} - used
-        )
+        idle = sorted(named - used)
         if idle:
             found.append(f"latency_ms names places that nothing uses: {', '.join(idle)}")
         return tuple(found)
@@ -185,7 +184,7 @@ class Temporal(Problem):
         return f"{need}; every offer that fits has max_instances 0"
 
     def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
-        """Summarise a plan: machines by place, size and price, and the share of replicas on spot."""
+        """Summarise a plan: machines by place, size and pricing; the share of replicas on spot."""
         counts = Counter((i["location"], i["size"], i["pricing"]) for i in plan["instances"])
         spot = sum(len(i["replicas"]) for i in plan["instances"] if i["pricing"] == "spot")
         replicas = sum(len(i["replicas"]) for i in plan["instances"])

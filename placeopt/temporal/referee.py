@@ -122,7 +122,7 @@ class TemporalReferee:
         begins = _whole_numbers([starts.get(name, -1) for name in self._index])
         scheduled = np.array([name in starts for name in self._index])
         latest = self.horizon - self._durations
-        for k in np.flatnonzero((begins < 0) | (begins > latest)):
+        for k in np.flatnonzero((begins < 0) | (begins > latest)).tolist():
             name, start = self.requests[k].name, int(begins[k])
             if not scheduled[k]:
                 violations.append(Violation("not-scheduled", 1.0, f"request {name!r} has no start"))

@@ -127,9 +127,9 @@ def _first_fit(instance, state, pool):
     if not instance.legal[request, pool]:
         return -1
     for machine in range(machines):
-        if state.machine_pool[machine] == pool:
-            if _fits(instance, state, machine, request, start):
-                return machine
+        in_pool = state.machine_pool[machine] == pool
+        if in_pool and _fits(instance, state, machine, request, start):
+            return machine
     offer = instance.offer[pool]
     return machines if state.leased[offer] < instance.max_machines[offer] else -1
 

@@ -53,7 +53,7 @@ def _fits(used, capacity, demand, begin, end):
 
 @kernel
 def _added_cost(price, busy, fresh):
-    """Return what `fresh` more busy slots cost on a machine with `busy` of them; `price` is (2,)."""
+    """Return what `fresh` more busy slots cost on a machine with `busy`; `price` is (2,)."""
     return min(price[0] * (busy + fresh), price[1]) - min(price[0] * busy, price[1])
 
 

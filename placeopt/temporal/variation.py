@@ -105,9 +105,10 @@ def _companion(child, instance, request, random):
     other = request
     for _ in range(MAX_COMPANIONS):
         other = below(random, len(instance.duration))
-        if other != request and served(instance, other):
-            if pool_of(instance, child, _random_replica(instance, other, random)) == mine:
-                break
+        if other == request or not served(instance, other):
+            continue
+        if pool_of(instance, child, _random_replica(instance, other, random)) == mine:
+            break
     return other
 
 
@@ -158,7 +159,7 @@ def _step(gene, choices, random):
 
 @kernel
 def _mutate(child, instance, random):
-    """Change the start of one request, the pool of one or all of its replicas, or both, in place."""
+    """Change a request in place: its start, the pool of one or all of its replicas, or both."""
     n = len(instance.duration)
     request = below(random, n)
     choices = instance.legal_first[request + 1] - instance.legal_first[request]

@@ -467,10 +467,10 @@ def test_documents_round_trip(document: dict[str, Any]) -> None:
 
 def test_generation_is_seeded_and_sized() -> None:
     """The paper's ranges; the same seed, the same instance; impossible sizes are refused."""
-    problem = Temporal.generate(7, requests=200, horizon=60, places=3, most_replicas=4)
+    problem = Temporal.generate(7, requests=200, horizon=60, places=3, max_replicas=4)
     assert (
         problem
-        == Temporal.generate(7, requests=200, horizon=60, places=3, most_replicas=4)
+        == Temporal.generate(7, requests=200, horizon=60, places=3, max_replicas=4)
         != Temporal.generate(8, requests=200)
     )
     for field, low, high in (
@@ -488,7 +488,7 @@ def test_generation_is_seeded_and_sized() -> None:
         "requests": 50,
         "horizon": 100,
         "places": 6,
-        "most_replicas": 6,
+        "max_replicas": 6,
         "corrected": False,
     }
     with pytest.raises(UsageError, match="places is 7; legal: 1 to 6"):

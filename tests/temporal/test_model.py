@@ -186,7 +186,9 @@ def test_enough_copies_is_never_too_few():
             }
         problem = Temporal.from_document(document)
         able = [k for k in range(2) if problem.arrays.usable[k, 0]]
-        items = [problem.arrays.demands[k] for k in able for _ in range(problem.requests[k].replicas)]
+        items = [
+            problem.arrays.demands[k] for k in able for _ in range(problem.requests[k].replicas)
+        ]
         rng.shuffle(items)
         machines = []
         for item in items:
