@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from temporal_instances import PLACES, tiny
+from temporal_instances import tiny
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
@@ -76,7 +76,7 @@ def all_values(problem: Temporal) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_front_is_that_of_all_plans(seed: int) -> None:
-    """The exact front is the front of all plans, every point proven, and the bounds are the points."""
+    """The exact front is that of all plans, every point is proven, the bounds are the points."""
     problem = tiny(seed, offers=2)
     expected = minimal(all_values(problem))
     front = bin_plans(Task(problem, problem.objectives, Budget(), 1))
@@ -87,7 +87,10 @@ def test_front_is_that_of_all_plans(seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "requests"), [(1, 2), (2, 2), (5, 2), (4, 3)])
 def test_front_is_that_of_the_papers_model(seed: int, requests: int) -> None:
-    """The full front of the time-indexed model with enough copies; benchmarks/temporal_exact has thirty of these."""
+    """The full front of the time-indexed model with enough copies.
+
+    benchmarks/temporal_exact has thirty of these.
+    """
     problem = tiny(seed, requests=requests, replicas=4 - requests, horizon=4, offers=2)
     theirs = epsilon_constraint(Task(problem, problem.objectives, Budget(seconds=60), 1))
     assert theirs.runs[0].completed
@@ -97,7 +100,7 @@ def test_front_is_that_of_the_papers_model(seed: int, requests: int) -> None:
 
 
 def by_starts(problem: Temporal) -> np.ndarray:
-    """Return the front in another way: for all starts, all ways to part the replicas among machines, slot by slot."""
+    """Return the front from all starts and all ways to part the replicas, slot by slot."""
     replicas = tuple(r.replicas for r in problem.requests)
     sets = [s for s in itertools.product(*(range(r + 1) for r in replicas)) if any(s)]
     starts = [range(problem.horizon_slots - r.duration_slots + 1) for r in problem.requests]
@@ -146,7 +149,10 @@ def _parted(
 def _hosts(
     problem: Temporal, begin: tuple[int, ...], counts: tuple[int, ...]
 ) -> list[tuple[tuple[float, ...], float, float]]:
-    """Return (latency of each request, cost, interruption) of every lease that can host a set at these starts."""
+    """Return what every lease that can host a set at these starts adds.
+
+    That is (latency of each request, cost, interruption).
+    """
     load, busy = np.zeros((problem.horizon_slots, 2)), np.zeros(problem.horizon_slots, dtype=bool)
     for n, a, r in zip(counts, begin, problem.requests, strict=True):
         if n:
@@ -182,7 +188,7 @@ def _hosts(
     ("seed", "replicas"), [(16, 2), (25, 2), (80, 2), (105, 3), (131, 3), (3, 2), (4, 3)]
 )
 def test_front_is_exact_where_machines_must_agree_on_starts(seed: int, replicas: int) -> None:
-    """Against an oracle that loops over all starts; in the first five a point of the relaxed front cannot be scheduled."""
+    """Against an oracle over all starts; in the first five a relaxed point has no schedule."""
     problem = tiny(seed, requests=3, replicas=replicas, horizon=5)
     front = bin_plans(Task(problem, problem.objectives, Budget(), 1))
     facts = front.runs[0].parameters
@@ -216,7 +222,7 @@ def test_any_objectives(names: list[str]) -> None:
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_least_busy_time_is_the_makespan(seed: int) -> None:
-    """The theorem: over all starts, the least number of busy slots equals the table's makespan, however far apart the starts may be."""
+    """The theorem: over all starts, the least number of busy slots is the table's makespan."""
     rng = np.random.default_rng(seed)
     durations, demands = rng.integers(1, 4, size=3), rng.integers(1, 4, size=(3, 2))
     capacity, horizon = rng.integers(3, 6, size=2), 7
@@ -317,7 +323,7 @@ def test_zones_are_what_no_point_beats(seed: int) -> None:
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6), lines=st.integers(2, 9))
 def test_staircase_holds_whatever_satisfies_the_cuts(seed: int, lines: int) -> None:
-    """Every whole vector above the cuts is weakly dominated by the bound set, beyond the ranges too."""
+    """The bound set weakly dominates every whole vector above the cuts, beyond the ranges too."""
     rng = np.random.default_rng(seed)
     cuts = rng.random((4, 3)) * (300, 9, 9)
     low = rng.integers(0, 5, size=2)
@@ -333,7 +339,10 @@ def dominated(bounds: np.ndarray, values: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_bounds_hold_for_whatever_is_feasible(seed: int) -> None:
-    """No decoded vector, random or greedy, beats the configuration program; a bound with few cells is valid as well."""
+    """No decoded vector, random or greedy, beats the configuration program.
+
+    A bound with few cells is valid as well.
+    """
     problem = Temporal.generate(seed=seed, requests=12)
     encoder = encoder_of(problem, problem.objectives)
     rng = np.random.default_rng(seed)
@@ -351,7 +360,7 @@ def test_bounds_hold_for_whatever_is_feasible(seed: int) -> None:
 
 
 def test_bounds_hold_for_exact_fronts_and_limits() -> None:
-    """The configuration program lies below the exact front, and below plans that keep max_instances."""
+    """The configuration program lies below the exact front, and below plans within limits."""
     for seed in range(3):
         problem = Temporal.generate(seed=seed, requests=4, max_replicas=2)
         exact = bin_plans(Task(problem, problem.objectives, Budget(), 1))
@@ -434,7 +443,10 @@ def test_same_call_same_front_and_a_start_changes_nothing() -> None:
 
 
 def test_certify_grades_points() -> None:
-    """Exact points are recognised; a point that is beaten gets the share by which it may be; the gap is reported."""
+    """Exact points are recognised; a point that is beaten gets the share by which it may be.
+
+    The gap is reported.
+    """
     problem = Temporal.generate(seed=6, requests=5, max_replicas=2)
     exact = bin_plans(Task(problem, problem.objectives, Budget(), 1))
     plain = replace(

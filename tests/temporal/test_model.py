@@ -1,4 +1,8 @@
-"""The paper's model: its expressions are the referee's values, its components are those of its page, its options change no front."""
+"""The paper's model.
+
+Its expressions are the referee's values, its components are those of its page, its options change
+no front.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +178,7 @@ def test_epsilon_bounds_are_infinite_until_set():
 
 
 def test_enough_copies_is_never_too_few():
-    """Whatever lies on machines of one kind, merging pairs that fit into one leaves at most so many."""
+    """Merging pairs of machines that fit into one leaves at most so many."""
     rng = np.random.default_rng(5)
     for seed in range(40):
         document = small(seed).to_document()
@@ -270,5 +274,8 @@ def test_estimated_size():
 
 
 def test_importing_models_loads_no_pyomo():
-    code = "import sys, placeopt.models; assert 'pyomo' not in sys.modules; placeopt.temporal.model; assert 'pyomo' in sys.modules"
+    code = (
+        "import sys, placeopt.models; assert 'pyomo' not in sys.modules; "
+        "placeopt.models.temporal; assert 'pyomo' in sys.modules"
+    )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

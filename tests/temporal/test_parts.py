@@ -1,4 +1,4 @@
-"""Independent parts of temporal vectors: against a graph of requests and locations, and against what an exchange of parts does."""
+"""Independent parts of temporal vectors, against a graph and against exchanges of parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from placeopt.temporal.instance import Temporal
 
 
 def vectors(seed: int):
-    """Return an encoder and vectors related to each other, of an instance with limits on some seeds."""
+    """Return an encoder and related vectors; some seeds have a request that fits nowhere."""
     rng = np.random.default_rng(seed)
     document = Temporal.generate(
         seed, requests=int(rng.integers(2, 12)), horizon=int(rng.integers(10, 60))
@@ -29,7 +29,7 @@ def vectors(seed: int):
 
 
 def by_hand(encoder, genes: np.ndarray) -> set[frozenset[int]]:
-    """Return the sets of requests that share locations, directly or over others: components of a bipartite graph."""
+    """Return the sets of requests that share locations: components of a bipartite graph."""
     t, graph = encoder.arrays, nx.Graph()
     n = len(t.duration)
     for i in np.flatnonzero(encoder.served):
@@ -46,7 +46,10 @@ def by_hand(encoder, genes: np.ndarray) -> set[frozenset[int]]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_parts_are_the_components_and_add_up(seed):
-    """Labels are those of the components, keys are equal where the requests are, values add up to those of the vector."""
+    """Labels are those of the components, keys are equal where the requests are.
+
+    Values add up to those of the vector.
+    """
     encoder, X = vectors(seed)
     n, parts = len(encoder.arrays.duration), encoder.parts(X)
     np.testing.assert_allclose(
@@ -67,7 +70,7 @@ def test_parts_are_the_components_and_add_up(seed):
 
 
 def test_a_part_stands_in_for_one_of_the_same_requests():
-    """Where the new part uses no location of the others, the goals change by the difference of the parts; that happens often enough."""
+    """Where a new part shares no location with others, goals change by the parts' difference."""
     exchanged = 0
     for seed in range(10):
         encoder, X = vectors(seed)
