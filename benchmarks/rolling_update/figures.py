@@ -12,8 +12,8 @@ from machine import table
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.rolling_update import schemes
-from placeopt.rolling_update.consolidation import lower_bound
+from placeopt.rolling_update import baselines
+from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.decomposition import decomposition
 from placeopt.rolling_update.instance import RollingUpdate
 
@@ -53,11 +53,11 @@ def certified(problem: RollingUpdate, rng: np.random.Generator) -> dict[str, Any
 
 SCHEMES: dict[str, Callable[[RollingUpdate, np.random.Generator], dict[str, Any]]] = {
     "decomposition": certified,
-    "two-phase, text": schemes.two_phase,
-    "two-phase, literal argmin": lambda p, rng: schemes.two_phase(p, rng, "argmin"),
-    "two-phase, random order": lambda p, rng: schemes.two_phase(p, rng, "text", "random"),
-    "rolling update": lambda p, rng: schemes.rolling_update(p),
-    "recreate": lambda p, rng: schemes.recreate(p),
+    "two-phase, text": baselines.two_phase_plan,
+    "two-phase, literal argmin": lambda p, rng: baselines.two_phase_plan(p, rng, "argmin"),
+    "two-phase, random order": lambda p, rng: baselines.two_phase_plan(p, rng, "text", "random"),
+    "rolling update": lambda p, rng: baselines.rolling_update_plan(p),
+    "recreate": lambda p, rng: baselines.recreate_plan(p),
 }
 
 

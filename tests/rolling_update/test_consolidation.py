@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from placeopt.core.budget import Budget
-from placeopt.rolling_update.consolidation import Packer, Target, lower_bound
+from placeopt.rolling_update.bounds import lower_bound
+from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import reach
 
@@ -73,7 +74,7 @@ def feasible(problem: RollingUpdate, target: np.ndarray) -> bool:
     return problem.evaluate(plan).feasible
 
 
-def deployments(problem: RollingUpdate) -> list[Target]:
+def deployments(problem: RollingUpdate) -> list[TargetDeployment]:
     """All deployments that can be reached somehow, with their prices."""
     a = problem.arrays
     choices = [
@@ -81,7 +82,7 @@ def deployments(problem: RollingUpdate) -> list[Target]:
         for movable, home in zip(a.movable, a.home.tolist(), strict=True)
     ]
     every = (np.array(x) for x in itertools.product(*choices))
-    return [Target(int(a.price[np.unique(x)].sum()), x) for x in every if feasible(problem, x)]
+    return [TargetDeployment(int(a.price[np.unique(x)].sum()), x) for x in every if feasible(problem, x)]
 
 
 def test_bound_and_packing_against_all_deployments() -> None:
@@ -89,7 +90,7 @@ def test_bound_and_packing_against_all_deployments() -> None:
     for seed in range(150):
         problem = tiny(seed)
         every = deployments(problem)
-        found = list(Packer(problem, seed).targets(Budget()))
+        found = list(Consolidation(problem, seed).targets(Budget()))
         if not every:
             assert not found
             continue
@@ -107,9 +108,9 @@ def test_bound_and_packing_against_all_deployments() -> None:
 def test_the_papers_instances_are_packed_to_the_bound(clusters: int) -> None:
     for seed in range(15):
         problem = RollingUpdate.generate(seed, clusters=clusters)
-        packer = Packer(problem, seed)
-        last = list(packer.targets(Budget()))[-1]
-        assert last.price == packer.lowest == 8
+        search = Consolidation(problem, seed)
+        last = list(search.targets(Budget()))[-1]
+        assert last.price == search.lowest == 8
         found = reach(problem, last.node)
         verdict = problem.evaluate(problem.plan(found.steps))
         assert verdict.feasible
@@ -118,6 +119,6 @@ def test_the_papers_instances_are_packed_to_the_bound(clusters: int) -> None:
 
 def test_the_same_seed_packs_the_same() -> None:
     problem = RollingUpdate.generate(3, applications=30, clusters=3)
-    one, other = (list(Packer(problem, 5).targets(Budget())) for _ in range(2))
+    one, other = (list(Consolidation(problem, 5).targets(Budget())) for _ in range(2))
     assert len(one) == len(other)
     assert all((a.node == b.node).all() for a, b in zip(one, other, strict=True))

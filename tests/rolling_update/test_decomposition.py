@@ -13,7 +13,7 @@ from placeopt.core.front import Front, minimal
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
 from placeopt.rolling_update.decomposition import certify, decomposition
-from placeopt.rolling_update.heuristics import repack
+from placeopt.rolling_update.repack import repack
 from placeopt.rolling_update.instance import RollingUpdate
 
 
