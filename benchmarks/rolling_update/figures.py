@@ -1,4 +1,4 @@
-"""Figures 2 to 5: cost, disruption, QoS violation and time of all schemes against the number of reschedulable microservices."""
+"""Figures 2 to 5: cost, disruption, QoS violation and time by reschedulable microservices."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ HERE = Path(__file__).parent
 TITLE = [
     "# The re-orchestration paper's figures 2 to 5",
     "",
-    "Means over random instances drawn as the paper says, rescaled to 80 % occupancy. Cost: price of the nodes in use at the end. "
-    "Disruptions: microservices stopped. QoS: share of the locality constraints broken at the end. Max cost: the start; min cost: the bound.",
+    "Means over random instances drawn as the paper says, rescaled to 80 % occupancy. "
+    "Cost: price of the nodes in use at the end. Disruptions: microservices stopped. "
+    "QoS: share of the locality constraints broken at the end. "
+    "Max cost: the start; min cost: the bound.",
     "",
 ]
 
 
 class Setting(NamedTuple):
-    """One figure: its instances, and how many applications of five microservices may be rescheduled."""
+    """One figure: its instances, and how many applications of five may be rescheduled."""
 
     name: str
     sizes: dict[str, int]

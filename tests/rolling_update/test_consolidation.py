@@ -1,4 +1,4 @@
-"""Packing and its bound: against all deployments of tiny instances, and on the paper's."""
+"""Consolidation and its bound: against all deployments of tiny instances, and on the paper's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from placeopt.rolling_update.reach import reach
 
 
 def tiny(seed: int) -> RollingUpdate:
-    """Return an instance of at most 5 microservices on 4 nodes of two sizes and several prices; memory binds in half of them."""
+    """Return at most 5 microservices on 4 nodes of two sizes and several prices.
+
+    Memory binds in half of the instances.
+    """
     rng = np.random.default_rng(seed)
     clusters = ["c0", "c1"][: int(rng.integers(1, 3))]
     memory = 10 if rng.random() < 0.5 else 100
@@ -67,7 +70,10 @@ def tiny(seed: int) -> RollingUpdate:
 
 
 def feasible(problem: RollingUpdate, target: np.ndarray) -> bool:
-    """Whether a deployment is within capacities and limits, however it is reached: stop everything, then start it there."""
+    """Whether a deployment is within capacities and limits, however it is reached.
+
+    The plan stops everything, then starts it there.
+    """
     a = problem.arrays
     todo = np.flatnonzero(a.mandatory | (target != a.home)).tolist()
     plan = problem.plan([(m, -1) for m in todo] + [(m, int(target[m])) for m in todo])
@@ -82,7 +88,9 @@ def deployments(problem: RollingUpdate) -> list[TargetDeployment]:
         for movable, home in zip(a.movable, a.home.tolist(), strict=True)
     ]
     every = (np.array(x) for x in itertools.product(*choices))
-    return [TargetDeployment(int(a.price[np.unique(x)].sum()), x) for x in every if feasible(problem, x)]
+    return [
+        TargetDeployment(int(a.price[np.unique(x)].sum()), x) for x in every if feasible(problem, x)
+    ]
 
 
 def test_bound_and_packing_against_all_deployments() -> None:

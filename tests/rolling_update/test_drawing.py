@@ -16,8 +16,8 @@ pytest.importorskip("plotly")
 from placeopt.core.budget import Budget
 from placeopt.plot import plot_plan
 from placeopt.rolling_update import baselines, drawing
-from placeopt.rolling_update.repack import repack
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.repack import repack
 from placeopt.rolling_update.timeline import timeline
 
 
@@ -27,7 +27,7 @@ def problem() -> RollingUpdate:
 
 
 def test_a_timeline_ends_where_the_referee_does(problem: RollingUpdate) -> None:
-    """Loads never pass the capacity at a peak of a feasible plan, and the nodes that empty are those no longer paid for."""
+    """Peaks of a feasible plan are within capacities; the nodes that empty are no longer paid."""
     for plan in (
         baselines.two_phase_plan(problem, np.random.default_rng(0)),
         repack(Task(problem, problem.objectives, Budget(), 1)).points[0].plan,

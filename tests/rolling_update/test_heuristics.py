@@ -1,4 +1,4 @@
-"""Quick answers to rolling updates: what each scheme does on instances small enough to follow by hand."""
+"""Heuristics of rolling updates on instances that are small enough to follow by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ from placeopt.rolling_update.repack import repack
 def instance(
     nodes: list[Any], apps: dict[str, Any], flows: dict[str, Any] | None = None, **more: Any
 ) -> RollingUpdate:
-    """Nodes as (name, cluster, cpu, memory, price); applications as lists of (name, node, cpu, memory, new cpu)."""
+    """Return an instance from tuples.
+
+    Nodes are (name, cluster, cpu, memory, price). Applications are lists of (name, node, cpu,
+    memory, new cpu).
+    """
     document = {
         "problem": "rolling-update",
         "name": "t",
@@ -79,7 +83,7 @@ def test_memory_that_binds_keeps_nodes_open() -> None:
 
 
 def test_nodes_of_different_size_and_price() -> None:
-    """The large node is dearer, yet cheaper than the two that it replaces; the free one is filled first."""
+    """The large node is cheaper than the two that it replaces; the free one is filled first."""
     nodes = [
         ("big", "c0", 20, 20, 1.5),
         ("s1", "c0", 10, 10, 1.0),
@@ -103,7 +107,7 @@ def test_an_overloaded_start_only_gets_better() -> None:
 
 
 def test_what_fits_only_after_a_hop_or_a_stop() -> None:
-    """Both must grow in memory on full nodes that only a swap serves: a hop by the spare node, or a stop without one."""
+    """Both grow in memory on full nodes and must swap: by a hop to the spare node, or by a stop."""
     apps = {
         "a": [("m", "n0", 6, 2, 6, {"new_memory_mib": 9})],
         "b": [("m", "n1", 6, 9, 6, {"new_memory_mib": 2})],
@@ -151,7 +155,7 @@ def test_groups_that_must_share_a_cluster_move_together() -> None:
 
 
 def test_moves_that_do_not_pay_are_left_out() -> None:
-    """On the whole front every move more saves something; asking for more per move leaves the steep part."""
+    """On the whole front every move saves something; a higher saving leaves the steep part."""
     problem = RollingUpdate.generate(1)
     every = values(run(problem))
     assert len(every) > 3
@@ -211,7 +215,7 @@ def test_a_budget_ends_the_search_and_leaves_what_it_has() -> None:
 
 
 def test_the_two_readings_of_the_cluster_choice() -> None:
-    """Of a loaded and an empty cluster the text takes the empty one, the literal argmin the loaded one."""
+    """The text takes the empty cluster, the literal argmin the loaded one."""
     nodes = [("n0", "c0", 10, 10, 1.0), ("n1", "c1", 10, 10, 1.0)]
     apps = {"fixed": [("f", "n0", 4, 4)], "a": [("x", "n0", 2, 2, 2), ("y", "n0", 2, 2, 2)]}
     document = instance(nodes, apps, {"a": [("x", "y", 20.0)]}).to_document()
@@ -220,7 +224,7 @@ def test_the_two_readings_of_the_cluster_choice() -> None:
     rng = np.random.default_rng(0)
     assert {s["to"] for s in baselines.two_phase_plan(problem, rng, "text")["steps"]} == {"n1"}
     assert baselines.two_phase_plan(problem, rng, "argmin")["steps"] == []
-    with pytest.raises(UsageError, match="reading of two-phase is 'txt'.*legal: text, argmin"):
+    with pytest.raises(UsageError, match=r"reading of two-phase is 'txt'.*legal: text, argmin"):
         placeopt.solve(problem, "two-phase", reading="txt")
 
 
@@ -239,7 +243,7 @@ def test_the_ordering_phase_stops_what_blocks(order: baselines.MoveOrder) -> Non
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_schemes_on_the_papers_instances(seed: int) -> None:
-    """Rolling updates never stop anything, recreating stops everything, the two phases keep all limits."""
+    """Rolling updates stop nothing, recreating stops everything, two phases keep all limits."""
     problem = RollingUpdate.generate(seed, clusters=4)
     of = {
         "two-phase": baselines.two_phase_plan(problem, np.random.default_rng(seed)),

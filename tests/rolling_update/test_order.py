@@ -1,4 +1,4 @@
-"""The order of moves: against exhaustive search, replayed step by step, and what it does where no direct order exists."""
+"""The order of moves: against exhaustive search, and replayed step by step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY = 2**40
 
 
 def draw(rng: np.random.Generator, most: int = 8) -> tuple[Any, np.ndarray] | None:
-    """Return random moves whose target fits, and the loads they start from; some grow, some shrink."""
+    """Return random moves whose target fits, and the loads they start from."""
     nodes, count = int(rng.integers(2, 5)), int(rng.integers(1, most + 1))
     capacity = rng.integers(6, 14, size=(nodes, 2))
     home, target = rng.integers(0, nodes, count), rng.integers(0, nodes, count)
