@@ -14,7 +14,7 @@ import numpy as np
 from placeopt.plot.figures import new_figure
 from placeopt.plot.style import PALETTE
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.timeline import Timeline, TimelineStep, timeline
+from placeopt.rolling_update.timeline import STEP_COLUMNS, Timeline, TimelineStep, timeline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,11 +30,10 @@ def _lanes(problem: RollingUpdate, course: Timeline) -> list[int]:
     They are sorted by cluster; in a cluster those that empty come first.
     """
     a = problem.arrays
-    empties = (course.hosted[0] > 0) & (course.hosted[-1] == 0)
     change = np.abs(np.diff(course.load[:, :, 0], axis=0)).sum(axis=0)
-    ranked = np.lexsort((-change, ~empties))[:MAX_LANES].tolist()
+    ranked = np.lexsort((-change, ~course.empties))[:MAX_LANES].tolist()
     return sorted(
-        ranked, key=lambda k: (a.cluster[course.nodes[k]], not empties[k], course.nodes[k])
+        ranked, key=lambda k: (a.cluster[course.nodes[k]], not course.empties[k], course.nodes[k])
     )
 
 
@@ -46,13 +45,7 @@ def _share(problem: RollingUpdate, course: Timeline, amounts: np.ndarray) -> np.
 def _name(problem: RollingUpdate, course: Timeline, k: int) -> str:
     """Return the label of a node: name, price, and whether it empties or opens."""
     node = problem.nodes[course.nodes[k]]
-    end = (
-        ", empties"
-        if course.hosted[0, k] and not course.hosted[-1, k]
-        else ", opens"
-        if course.hosted[-1, k] and not course.hosted[0, k]
-        else ""
-    )
+    end = ", empties" if course.empties[k] else ", opens" if course.opens[k] else ""
     return f"{node.cluster} {node.name} ({node.price:g}{end})"
 
 
@@ -79,7 +72,7 @@ def figure(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Figur
         fontsize=6.5,
     )
     for label, k in zip(axes.get_yticklabels(), lanes, strict=True):
-        label.set_color(_EMPTIES if course.hosted[0, k] and not course.hosted[-1, k] else "black")
+        label.set_color(_EMPTIES if course.empties[k] else "black")
     axes.set_ylim(len(lanes), -0.14)
     axes.set_xlim(0, len(course.steps) + 2)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -143,7 +136,7 @@ def _draw_lane(
         color="#444444",
         linewidth=0.6,
     )
-    if course.hosted[0, k] and not course.hosted[-1, k]:
+    if course.empties[k]:
         since = int(np.flatnonzero(course.hosted[:, k])[-1]) + 2
         axes.fill_between(
             [since, len(load)], bottom - 0.85, bottom, color=_EMPTIES, alpha=0.18, linewidth=0
@@ -192,7 +185,7 @@ def interactive(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> 
         col=1,
     )
     drawing.add_table(
-        header={"values": list(_COLUMNS), "align": "left"},
+        header={"values": [*STEP_COLUMNS, "empties a node"], "align": "left"},
         cells={"values": _columns(course.steps), "align": "left"},
         row=2,
         col=1,
@@ -215,19 +208,6 @@ def interactive(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> 
     return drawing
 
 
-#: Columns of the table of steps.
-_COLUMNS = (
-    "step",
-    "application",
-    "microservice",
-    "action",
-    "from",
-    "to",
-    "target at its peak",
-    "empties a node",
-)
-
-
 def _columns(steps: list[TimelineStep]) -> list[list[str]]:
     """Return the cells of the table of steps, column by column."""
     rows = [
@@ -243,7 +223,7 @@ def _columns(steps: list[TimelineStep]) -> list[list[str]]:
         )
         for step in steps
     ]
-    return [[escape(row[c]) for row in rows] for c in range(len(_COLUMNS))]
+    return [[escape(row[c]) for row in rows] for c in range(len(STEP_COLUMNS) + 1)]
 
 
 def _cell(

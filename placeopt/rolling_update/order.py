@@ -8,8 +8,6 @@ largest restart in place that is still to be made there and the growth of all of
 pending move to a safe node can be made at once without loss. So can a restart in place that fits
 and does not grow. The remaining moves form a graph between nodes; each of its connected parts is
 searched depth first, and dead ends are remembered.
-
-Innermost kernels take single arrays: a tuple costs a reference count for each of its arrays.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ import numpy as np
 
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.union_find import join, root
+from placeopt.rolling_update.loads import fits, overflow, share
 
 #: Answers of a search for a direct order: it was found, it does not exist, the search gave up.
 FOUND, NONE, UNKNOWN = 1, 0, -1
@@ -165,18 +164,6 @@ def _undo(moves, state, down_to):
 
 
 @kernel
-def fits(capacity, load, size, i, n):
-    """Return whether ``size[i]`` fits node n beside its load; arrays (N, 2), (N, 2), (items, 2)."""
-    return load[n, 0] + size[i, 0] <= capacity[n, 0] and load[n, 1] + size[i, 1] <= capacity[n, 1]
-
-
-@kernel
-def overloaded(capacity, load, n):
-    """Return whether the load of node n is over its capacity; arrays (N, 2)."""
-    return load[n, 0] > capacity[n, 0] or load[n, 1] > capacity[n, 1]
-
-
-@kernel
 def _lacking(moves, state, n, leaving):
     """Return by what share of its capacity node n falls short of being safe.
 
@@ -187,14 +174,12 @@ def _lacking(moves, state, n, leaving):
         q = moves.members[k]
         if state.todo[q] and state.where[q] == n and q != leaving:
             cpu, memory = max(cpu, moves.new[q, 0]), max(memory, moves.new[q, 1])
-    cpu += state.load[n, 0] + state.waiting[n, 0] - moves.capacity[n, 0]
-    memory += state.load[n, 1] + state.waiting[n, 1] - moves.capacity[n, 1]
+    cpu += state.waiting[n, 0]
+    memory += state.waiting[n, 1]
     if leaving >= 0:
         cpu -= state.size[leaving, 0]
         memory -= state.size[leaving, 1]
-    return max(0, cpu) / max(1, moves.capacity[n, 0]) + max(0, memory) / max(
-        1, moves.capacity[n, 1]
-    )
+    return overflow(moves.capacity, state.load, n, cpu, memory)
 
 
 @kernel
@@ -373,12 +358,9 @@ def _stop(moves, state, part, enables):
     for k in range(len(part)):
         p, n = part[k], state.where[part[k]]
         if state.todo[p] and n >= 0:
-            share = max(
-                state.size[p, 0] / max(1, moves.capacity[n, 0]),
-                state.size[p, 1] / max(1, moves.capacity[n, 1]),
-            )
-            if 2.0 * enables[k] + min(1.0, share) > best:
-                best, best_p = 2.0 * enables[k] + min(1.0, share), p
+            size = min(1.0, share(moves.capacity, n, state.size[p, 0], state.size[p, 1]))
+            if 2.0 * enables[k] + size > best:
+                best, best_p = 2.0 * enables[k] + size, p
     if best < 0:
         return False
     state.tally[STOPS] += 1

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
-from placeopt.rolling_update.order import fits, overloaded
+from placeopt.rolling_update.loads import fits, overflow, overloaded, share
 
 #: Odds that a step of `repair` moves a whole group, and that a microservice with tight flows looks
 #: for a node in its own cluster. Set by hand.
@@ -77,32 +77,10 @@ def _pick(random, low, high):
 
 
 @kernel
-def _share(capacity, n, cpu, memory):
-    """Return the share of node n that an amount takes, of the scarcer resource; capacity (N, 2)."""
-    return max(cpu / max(1, capacity[n, 0]), memory / max(1, capacity[n, 1]))
-
-
-@kernel
-def _overflow(capacity, load, n, cpu, memory):
-    """Return by what share of its capacity node n is overloaded after a change of its load.
-
-    Arrays (N, 2). It takes the arrays that it needs: a tuple costs a reference count for each of
-    its arrays at every call.
-    """
-    total = 0.0
-    cpu, memory = cpu + load[n, 0] - capacity[n, 0], memory + load[n, 1] - capacity[n, 1]
-    if cpu > 0:
-        total += cpu / max(1, capacity[n, 0])
-    if memory > 0:
-        total += memory / max(1, capacity[n, 1])
-    return total
-
-
-@kernel
 def _total_overflow(instance, state):
     total = 0.0
     for k in range(state.num_overloaded[0]):
-        total += _overflow(instance.capacity, state.load, state.overloaded[k], 0, 0)
+        total += overflow(instance.capacity, state.load, state.overloaded[k], 0, 0)
     return total
 
 
@@ -232,11 +210,11 @@ def _best_fit(instance, state, i, low, high):
         n = state.open_nodes[k]
         if n == state.node[i]:
             continue
-        over = _overflow(capacity, load, n, cpu, memory) - _overflow(capacity, load, n, 0, 0)
+        over = overflow(capacity, load, n, cpu, memory) - overflow(capacity, load, n, 0, 0)
         if over > 0:
             score = _OVERLOADED + over
         else:
-            score = 1.0 - _share(capacity, n, load[n, 0] + cpu, load[n, 1] + memory)
+            score = 1.0 - share(capacity, n, load[n, 0] + cpu, load[n, 1] + memory)
         if score < best and _is_legal(instance, state, i, instance.cluster[n]):
             best, best_n = score, n
     return best_n, best
@@ -249,11 +227,11 @@ def evacuate(instance, state, n):
     Changes `state`; returns False where a microservice is legal nowhere else.
     """
     while state.head[n] >= 0:
-        largest, share, i = state.head[n], -1.0, state.head[n]
+        largest, highest, i = state.head[n], -1.0, state.head[n]
         while i >= 0:
-            here = _share(instance.capacity, n, instance.size[i, 0], instance.size[i, 1])
-            if here > share:
-                largest, share = i, here
+            here = share(instance.capacity, n, instance.size[i, 0], instance.size[i, 1])
+            if here > highest:
+                largest, highest = i, here
             i = state.after[i]
         to, score = _best_fit(instance, state, largest, 0, state.open_first[-1])
         if score < np.inf:
@@ -318,8 +296,8 @@ def _is_swap_legal(instance, state, i, j):
 def _swap_overflow(capacity, load, size, i, j, o, n):
     """Return the overflow of nodes o and n after i of node o and j of node n swap places."""
     cpu, memory = size[i, 0] - size[j, 0], size[i, 1] - size[j, 1]
-    here = _overflow(capacity, load, o, -cpu, -memory)
-    return here + _overflow(capacity, load, n, cpu, memory)
+    here = overflow(capacity, load, o, -cpu, -memory)
+    return here + overflow(capacity, load, n, cpu, memory)
 
 
 @kernel
@@ -329,12 +307,12 @@ def _shift_or_swap(instance, state, i, n, limit):
     The change is made if overflow grows by at most `limit`.
     """
     capacity, load, size, o = instance.capacity, state.load, instance.size, state.node[i]
-    here = _overflow(capacity, load, o, 0, 0) + _overflow(capacity, load, n, 0, 0)
+    here = overflow(capacity, load, o, 0, 0) + overflow(capacity, load, n, 0, 0)
     best, best_j = np.inf, np.int64(-2)
     if _is_legal(instance, state, i, instance.cluster[n]):
         best_j = np.int64(-1)
-        best = _overflow(capacity, load, o, -size[i, 0], -size[i, 1])
-        best += _overflow(capacity, load, n, size[i, 0], size[i, 1])
+        best = overflow(capacity, load, o, -size[i, 0], -size[i, 1])
+        best += overflow(capacity, load, n, size[i, 0], size[i, 1])
     j = state.head[n]
     while j >= 0:
         over = _swap_overflow(capacity, load, size, i, j, o, n)
@@ -458,7 +436,7 @@ def _crowding(instance, state, i):
             old, new = instance.old[j], instance.size[j]
             cpu -= old[0] - (min(old[0], new[0]) if stays else 0)
             memory -= old[1] - (min(old[1], new[1]) if stays else 0)
-    return _overflow(instance.capacity, instance.now, h, cpu, memory)
+    return overflow(instance.capacity, instance.now, h, cpu, memory)
 
 
 @kernel
@@ -479,7 +457,7 @@ def ease(instance, state):
             if fits(capacity, state.load, size, i, n) and _is_legal(
                 instance, state, i, instance.cluster[n]
             ):
-                score = _overflow(capacity, instance.now, n, size[i, 0], size[i, 1])
+                score = overflow(capacity, instance.now, n, size[i, 0], size[i, 1])
                 if n != h and score < best:
                     best, best_n = score, n
         _put(instance, state, i, best_n)

@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.timeline import timeline
+from placeopt.rolling_update.timeline import STEP_COLUMNS, timeline
 
 _MAX_STEPS = 200
 _TONES = {"stop": "bad", "hop": "warn", "start": "warn"}
@@ -50,16 +50,6 @@ def plan(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
         )
     stopped = f"{stops:,} of them stop a microservice before its new copy starts: a disruption."
     sentences.append(stopped if stops else "Nothing is stopped on the way: no disruption.")
-    columns = (
-        "step",
-        "application",
-        "microservice",
-        "action",
-        "from",
-        "to",
-        "target at its peak",
-        "",
-    )
     rows: list[list[Cell]] = [
         [
             str(s["number"]),
@@ -76,7 +66,7 @@ def plan(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
     return (
         _nodes(problem, plan)
         + paragraphs(sentences)
-        + table("Steps, in order", columns, rows, most=_MAX_STEPS, more="steps")
+        + table("Steps, in order", (*STEP_COLUMNS, ""), rows, most=_MAX_STEPS, more="steps")
     )
 
 
@@ -88,7 +78,7 @@ def _nodes(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
     before, after = course.load[0] / scale, course.load[-1] / scale
     count, counted = course.hosted[0], course.hosted[-1]
     changed = (course.load[0] != course.load[-1]).any(axis=1) | (count != counted)
-    ranks = np.select([(count > 0) & (counted == 0), (count == 0) & (counted > 0)], [0, 1], 2)
+    ranks = np.select([course.empties, course.opens], [0, 1], 2)
     change = np.abs(after - before).sum(axis=1)
     order = [k for k in np.lexsort((-change, ranks)).tolist() if changed[k]]
     columns = (

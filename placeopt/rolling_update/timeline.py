@@ -9,6 +9,17 @@ import numpy as np
 
 from placeopt.rolling_update.arrays import UpdateArrays
 
+#: Heads of the columns in which a step is shown, but for whether it empties a node.
+STEP_COLUMNS = (
+    "step",
+    "application",
+    "microservice",
+    "action",
+    "from",
+    "to",
+    "target at its peak",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineStep:
@@ -62,6 +73,16 @@ class Timeline:
     load: np.ndarray
     peak: np.ndarray
     hosted: np.ndarray
+
+    @property
+    def empties(self) -> np.ndarray:
+        """Which nodes host something before the plan and nothing after it, bool (nodes,)."""
+        return (self.hosted[0] > 0) & (self.hosted[-1] == 0)
+
+    @property
+    def opens(self) -> np.ndarray:
+        """Which nodes host nothing before the plan and something after it, bool (nodes,)."""
+        return (self.hosted[0] == 0) & (self.hosted[-1] > 0)
 
 
 def timeline(arrays: UpdateArrays, steps: Sequence[tuple[int, int]]) -> Timeline:

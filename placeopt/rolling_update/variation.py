@@ -13,7 +13,7 @@ import numpy as np
 
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import below, next_bits
-from placeopt.rolling_update.order import fits, overloaded
+from placeopt.rolling_update.loads import fits, overloaded
 
 #: Random nodes that are tried before a microservice goes anywhere.
 _MAX_TRIES = 12

@@ -105,7 +105,7 @@ class Twin:
         return True
 
     def settle(self) -> None:
-        while any([self._settle(m) for m in self.movers]):
+        while sum(self._settle(m) for m in self.movers):
             pass
 
     def _settle(self, m: int) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
-from placeopt.core.intersequences import DecisionSequence, build_sequence
+from placeopt.core.interfaces import DecisionSequence, build_sequence
 from placeopt.core.task import Task
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rollout import rollout
