@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import mix, uniform
 from placeopt.core.kernels.union_find import join, root
 from placeopt.rolling_update.loads import fits, overflow, share
 
@@ -98,24 +99,12 @@ def _begin(moves, load, seed):
         queue=np.arange(nodes),
         steps=np.empty((3 * total + 1, 2), np.int64),
         tally=np.zeros(4, np.int64),
-        random=np.full(
-            1, np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1), np.uint64
-        ),
+        random=np.full(1, np.uint64(seed), np.uint64),
     )
     state.tally[QUEUED] = nodes
     for p in range(total):
         _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
     return state
-
-
-@kernel
-def _uniform(random):
-    x = random[0]
-    x ^= x << np.uint64(13)
-    x ^= x >> np.uint64(7)
-    x ^= x << np.uint64(17)
-    random[0] = x
-    return (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @kernel
@@ -218,7 +207,7 @@ def _score(moves, state, p, noise):
         score += 2.0 * (_lacking(moves, state, source, np.int64(-1)) - after)
         if after == 0.0:
             score += 1.0
-    return score + noise * _uniform(state.random) if noise > 0 else score
+    return score + noise * uniform(state.random) if noise > 0 else score
 
 
 @kernel
@@ -249,10 +238,7 @@ def _key(todo, part):
     bits, mixed = np.uint64(0), np.uint64(0)
     for k in range(len(part)):
         if k & 63 == 0:
-            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(
-                0xBF58476D1CE4E5B9
-            ) + bits * np.uint64(0x9E3779B97F4A7C15)
-            bits = np.uint64(0)
+            mixed, bits = mix(mixed ^ bits), np.uint64(0)
         if todo[part[k]]:
             bits |= np.uint64(1) << np.uint64(k & 63)
     return bits if len(part) <= 64 else mixed ^ bits

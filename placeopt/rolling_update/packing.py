@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import below, uniform
 from placeopt.rolling_update.loads import fits, overflow, overloaded, share
 
 #: Odds that a step of `repair` moves a whole group, and that a microservice with tight flows looks
@@ -58,22 +59,6 @@ class PackingState(NamedTuple):
     overloaded_at: np.ndarray  # (N,) place of a node in overloaded, -1 none
     num_overloaded: np.ndarray  # (1,)
     random: np.ndarray  # (1,) uint64
-
-
-@kernel
-def _uniform(random):
-    x = random[0]
-    x ^= x << np.uint64(13)
-    x ^= x >> np.uint64(7)
-    x ^= x << np.uint64(17)
-    random[0] = x
-    return (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@kernel
-def _pick(random, low, high):
-    """Return a random integer of [low, high); advances `random`."""
-    return low + np.int64(_uniform(random) * (high - low))
 
 
 @kernel
@@ -157,9 +142,7 @@ def start(instance, node, is_open, seed):
         overloaded=np.empty(nodes, np.int64),
         overloaded_at=np.full(nodes, -1),
         num_overloaded=np.zeros(1, np.int64),
-        random=np.full(
-            1, np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1), np.uint64
-        ),
+        random=np.full(1, np.uint64(seed), np.uint64),
     )
     for i in range(num):
         _link(instance, state, i, node[i])
@@ -192,7 +175,7 @@ def _member(state, n):
     if count == 0:
         return i
     i = state.head[n]
-    for _ in range(_pick(state.random, 0, count)):
+    for _ in range(below(state.random, count)):
         i = state.after[i]
     return i
 
@@ -255,7 +238,7 @@ def _move_group(instance, state, i, c, limit):
     before, was = _total_overflow(instance, state), np.empty(len(members), np.int64)
     for k in range(len(members)):  # anywhere first: they are legal only beside each other
         was[k] = state.node[members[k]]
-        _put(instance, state, members[k], state.open_nodes[_pick(state.random, low, high)])
+        _put(instance, state, members[k], state.open_nodes[low + below(state.random, high - low)])
     legal = True
     for k in range(len(members)):
         legal = legal and _is_legal(instance, state, members[k], c)
@@ -316,7 +299,7 @@ def _shift_or_swap(instance, state, i, n, limit):
     j = state.head[n]
     while j >= 0:
         over = _swap_overflow(capacity, load, size, i, j, o, n)
-        over += _TIE_NOISE * _uniform(state.random)
+        over += _TIE_NOISE * uniform(state.random)
         if over < best and _is_swap_legal(instance, state, i, j):
             best, best_j = over, j
         j = state.after[j]
@@ -351,24 +334,24 @@ def repair(instance, state, rounds, hottest, coldest):
     for _ in range(rounds):
         if state.num_overloaded[0] == 0:
             return True
-        o = state.overloaded[_pick(state.random, 0, state.num_overloaded[0])]
+        o = state.overloaded[below(state.random, state.num_overloaded[0])]
         i = _member(state, o)
         if i < 0:
             return False  # what cannot move is too much for the node
-        limit = -temperature * np.log(1.0 - _uniform(state.random))
-        if _uniform(state.random) < _GROUP_ODDS:
-            c = _pick(state.random, 0, len(state.open_first) - 1)
+        limit = -temperature * np.log(1.0 - uniform(state.random))
+        if uniform(state.random) < _GROUP_ODDS:
+            c = below(state.random, len(state.open_first) - 1)
             if instance.cluster[o] != c:
                 _move_group(instance, state, i, c, limit)
         else:
             low, high, c = np.int64(0), nodes, instance.cluster[o]
             if (
                 instance.peer_first[i] < instance.peer_first[i + 1]
-                and _uniform(state.random) < _NEAR_ODDS
+                and uniform(state.random) < _NEAR_ODDS
                 and state.open_first[c] < state.open_first[c + 1]
             ):
                 low, high = state.open_first[c], state.open_first[c + 1]
-            n = state.open_nodes[_pick(state.random, low, high)]
+            n = state.open_nodes[low + below(state.random, high - low)]
             if n != o:
                 _shift_or_swap(instance, state, i, n, limit)
         temperature *= cooling

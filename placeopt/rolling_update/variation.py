@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import below, next_bits
+from placeopt.core.kernels.random import below, mix, next_bits
 from placeopt.rolling_update.loads import fits, overloaded
 
 #: Random nodes that are tried before a microservice goes anywhere.
@@ -110,8 +110,7 @@ def _cross(child, father, tables, random):
     by_node, salt = below(random, 2) == 0, next_bits(random)
     for i in range(len(child)):
         kind = np.uint64(_rank(tables, father, i) if by_node else tables.application[i])
-        mixed = (kind + salt) * np.uint64(0x9E3779B97F4A7C15)
-        if (mixed ^ (mixed >> np.uint64(31))) >> np.uint64(63):
+        if mix(kind + salt) >> np.uint64(63):
             child[i] = father[i]
 
 
