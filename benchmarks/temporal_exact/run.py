@@ -109,8 +109,8 @@ def fronts(seeds: int) -> None:
         quick = sum(t <= aim for t in times)
         lines.append(
             f"{requests} requests, {replicas} replicas: relaxed front within {aim} CPU s on "
-            f"{quick} of {seeds} seeds (slowest {np.max(times):.1f} s; nan: not within {limit} s of wall "
-            f"clock); least share of certified points {min(shares):.0%} (aim 90 %)."
+            f"{quick} of {seeds} seeds (slowest {np.max(times):.1f} s; nan: not within {limit} s "
+            f"of wall clock); least share of certified points {min(shares):.0%} (aim 90 %)."
         )
     head = (
         "requests",

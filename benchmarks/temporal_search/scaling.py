@@ -142,8 +142,8 @@ def write(head: str, results: list[dict[str, Any]], evaluations: int) -> None:
     text = ["# Scaling of the temporal search", "", head, "", *table(columns, rows), ""]
     text += [
         f"CPU seconds; moead with {evaluations:,} evaluations, seed 1, judging included. An",
-        "evaluation is one of random vectors, of which nothing is remembered. Hypervolume in the plain form,",
-        "reference 1.1 times the worst of both fronts. Instances:",
+        "evaluation is one of random vectors, of which nothing is remembered. Hypervolume in the",
+        "plain form, reference 1.1 times the worst of both fronts. Instances:",
         "`Temporal.generate(1, requests=...)`. Fronts of large instances are thinned: a plan of",
         "10,000 requests takes megabytes, so that about a hundred points are kept.",
     ]

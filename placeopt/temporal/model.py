@@ -14,6 +14,7 @@ from pydantic import Field
 
 from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.parameters import checked
+from placeopt.core.problem import keyword_defaults
 from placeopt.exact.objectives import declare
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
@@ -66,15 +67,15 @@ def build(
     InfeasibleInstanceError
         A request fits no offer, or is longer than the horizon.
     """
-    data = _data(problem, copies=copies, replicas=replicas, ordered=ordered, tight=tight)
+    options = _checked(copies=copies, replicas=replicas, ordered=ordered, tight=tight)
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
     model = pyo.ConcreteModel(name=problem.name)
-    model.data = data
+    model.data = _data(problem, options)
     _add_sets(model)
     _add_variables(model)
     _add_constraints(model)
-    if tight:
+    if options["tight"]:
         model.active_long_enough = pyo.Constraint(model.HOSTS, rule=_active_long_enough)
     declare(
         model,
@@ -87,11 +88,13 @@ def build(
     return model
 
 
-def _data(problem: Temporal, **options: Any) -> ModelData:
-    """Return the numbers of the model under options of `build`."""
-    found: dict[str, Any] = {"copies": None, "replicas": "together", "ordered": True}
-    found |= checked(build, "the temporal model", options)
-    return ModelData(problem, found["copies"], found["replicas"], found["ordered"])
+def _checked(**options: Any) -> dict[str, Any]:
+    """Return options of `build`, converted, with the defaults of those that are not given."""
+    return keyword_defaults(build) | checked(build, "the temporal model", options)
+
+
+def _data(problem: Temporal, options: Mapping[str, Any]) -> ModelData:
+    return ModelData(problem, options["copies"], options["replicas"], options["ordered"])
 
 
 def _add_sets(model: pyo.ConcreteModel) -> None:
@@ -388,7 +391,7 @@ def _host(
 
 def size(problem: Temporal, **options: Any) -> int:
     """Return about how many coefficients the model has under options of `build`."""
-    data = _data(problem, **options)
+    data = _data(problem, _checked(**options))
     return sum(
         len(hosts)
         * (len(data.starts(lot.request)) * (2 * data.duration[lot.request] + 5) + len(data.slots))
@@ -402,7 +405,7 @@ OMITTED = "plans with more machines of an offer than it has copies"
 
 def lossless(problem: Temporal, **options: Any) -> bool:
     """Return whether the model has enough copies of every machine to reach the whole front."""
-    copies = checked(build, "the temporal model", options).get("copies")
+    copies = _checked(**options)["copies"]
     if copies is None:
         return True
     limits = [offer.max_instances for offer in problem.offers]

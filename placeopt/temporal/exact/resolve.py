@@ -65,7 +65,7 @@ class Resolved:
             self.plans.setdefault(scheduler.vector(partition, schedule), schedule)
 
 
-def _certified(patterns: Patterns, relaxed: Relaxed) -> tuple[Resolved, np.ndarray]:
+def _certified(patterns: Patterns, relaxed: Relaxed, budget: Budget) -> tuple[Resolved, np.ndarray]:
     """Return a plan for every relaxed point whose machines can agree on starts.
 
     Which points these are is returned too, bool of shape (points,).
@@ -73,6 +73,8 @@ def _certified(patterns: Patterns, relaxed: Relaxed) -> tuple[Resolved, np.ndarr
     scheduler, resolved = Scheduler(patterns), Resolved(bounds=relaxed.values)
     exact = np.zeros(len(relaxed.values), dtype=bool)
     for k, partition in enumerate(relaxed.partitions):
+        if budget.out_of_time:
+            break
         schedule = scheduler.certify(partition)
         exact[k] = schedule is not None
         resolved.add(partition, schedule, scheduler)
@@ -99,8 +101,8 @@ def resolve(
     effort : float
         Labels and patterns that the enumerations may look at.
     """
-    resolved, exact = _certified(patterns, relaxed)
-    _repair(patterns, relaxed, resolved, exact)
+    resolved, exact = _certified(patterns, relaxed, budget)
+    _repair(patterns, relaxed, resolved, exact, budget)
     points = relaxed.values[~exact]
     if len(points) and relaxed.complete:
         points = _resolve_points(patterns, completion, resolved, points, budget, effort)
@@ -135,13 +137,17 @@ def _resolve_points(
     return _still_open(resolved.values, points, search.between(points), patterns)
 
 
-def _repair(patterns: Patterns, relaxed: Relaxed, resolved: Resolved, exact: np.ndarray) -> None:
+def _repair(
+    patterns: Patterns, relaxed: Relaxed, resolved: Resolved, exact: np.ndarray, budget: Budget
+) -> None:
     """Schedule the partitions that cannot start together at their least cost.
 
     Then there is a plan near every point.
     """
     scheduler = Scheduler(patterns)
     for k in np.flatnonzero(~exact):
+        if budget.out_of_time:
+            return
         partition = relaxed.partitions[k]
         resolved.add(partition, scheduler.least_cost(partition, 2**60)[0], scheduler)
 
