@@ -99,14 +99,14 @@ def _run(
     """Let a pymoo algorithm make generation after generation until the budget ends."""
     from pymoo.core.termination import NoTermination
 
-    from placeopt.evolve.pymoo_adapter import EncodedProblem, lean
+    from placeopt.evolve.pymoo_adapter import EncodedProblem
 
     def evaluate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         _, F, G = search.evaluate(X)
         return F, G
 
     first = search.first(population)
-    algorithm = lean(algorithm, search.encoder)
+    algorithm._set_optimum = lambda: None  # the archive knows it; pymoo need not look for it
     algorithm.initialization.sampling = first[: search.budget.allow(len(first))]
     algorithm.setup(
         EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=search.task.seed

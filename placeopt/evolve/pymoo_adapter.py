@@ -148,17 +148,6 @@ class ScreenedVariation(Variation):
         return children
 
 
-def lean(algorithm: Any, encoder: Encoder) -> Any:
-    """Return a pymoo algorithm without the bookkeeping that an archive of our own makes idle.
-
-    Its optimum is not updated after each generation, and feasibility is not looked up where no vector can be infeasible.
-    """
-    algorithm._set_optimum = lambda: None
-    if encoder.num_constraints == 0:
-        algorithm.survival.filter_infeasible = False
-    return algorithm
-
-
 def _standing(problem: EncodedProblem, pop: Population, random_state: Any) -> np.ndarray:
     """Return for every individual its place when sorted from best to worst, ties in random order."""
     keys = [random_state.random(len(pop))]
