@@ -1,4 +1,6 @@
-"""Choose a fleet for a shop: which machines to lease, where, and how many of them as spot, from manifests and a price table.
+"""Choose a fleet for a shop from manifests and a price table.
+
+Which machines to lease, where, and how many of them as spot?
 
     python examples/fleet.py [MANIFESTS.yaml] [REPORT.html]
 
@@ -36,7 +38,8 @@ print(f"{manifests.name}: {imported.notes.counts}")
 
 front = placeopt.solve(problem, "ensemble", evaluations=6_000, seed=1)
 print(
-    f"{len(front)} fleets that no other beats; a day costs {front.ideal[1]:.2f} to {front.nadir[1]:.2f} USD"
+    f"{len(front)} fleets that no other beats; "
+    f"a day costs {front.ideal[1]:.2f} to {front.nadir[1]:.2f} USD"
 )
 choices = {
     "balanced": front.pick(),

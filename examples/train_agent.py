@@ -1,4 +1,6 @@
-"""Train your own agent with sb3-contrib on placeopt's clusters, watch it against the greedy choice, keep it as plain arrays.
+"""Train your own agent with sb3-contrib on placeopt's clusters; keep it as plain arrays.
+
+The output compares it with the greedy choice.
 
 python examples/train_agent.py [POLICY.npz]      (needs placeopt[rl])
 """

@@ -1,4 +1,6 @@
-"""Where should each replica run? Exact, evolutionary, heuristic and learned answers, judged by one referee.
+"""Where should each replica run?
+
+Exact, evolutionary, heuristic and learned answers, judged by one referee.
 
 >>> import placeopt
 >>> problem = placeopt.load("instances/temporal/toy.json")       # doctest: +SKIP

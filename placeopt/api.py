@@ -65,14 +65,16 @@ def solve(
     start : Front, optional
         Plans to start from; their non-dominated points are never lost.
     certify : bool
-        Add a proven lower-bound set, so that ``front.gap()`` says how far from optimal the front can be.
+        Add a proven lower-bound set, so that ``front.gap()`` says how far from optimal the front
+        can be.
     **parameters
         Handed to the method.
 
     Returns
     -------
     Front
-        Every value is the referee's. Without a feasible plan it has no points but the least-violating plan and the reasons.
+        Every value is the referee's. Without a feasible plan it has no points, but the
+        least-violating plan and the reasons.
 
     Raises
     ------

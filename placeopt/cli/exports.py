@@ -86,11 +86,11 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
     """
     from placeopt.cli.fronts import index_of
     from placeopt.core.documents import read_json, what_is
-    from placeopt.core.front_file import from_document
+    from placeopt.core.front import Front
 
     document = read_json(path)
     if isinstance(document, dict) and document.get("format") == "placeopt/front@1":
-        front = from_document(document, path)
+        front = Front.from_document(document, path)
         front.require(problem.instance_name, str(path))
         return front.points[index_of(front, point or "knee")].plan
     if point is not None:

@@ -71,14 +71,14 @@ def evaluate(
     """
     from placeopt import registry
     from placeopt.core.documents import read_json, what_is
-    from placeopt.core.front_file import from_document
+    from placeopt.core.front import Front
 
     problem = registry.read(instance)
     document = read_json(plans)
     if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
         document = _replayed(problem, document, plans)
     if isinstance(document, dict) and "format" in document:
-        front = from_document(document, plans)
+        front = Front.from_document(document, plans)
         front.require(problem.instance_name, str(plans))
         verdicts = [
             _claim(problem, front.objectives, p, f"{plans}: points[{k}].plan")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from placeopt.core.errors import DocumentError, did_you_mean
@@ -16,7 +16,8 @@ from placeopt.core.files import read_bytes, write_parts
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read one JSON document, refusing what JSON leaves to the reader.
 
-    Duplicate keys, ``NaN``, infinities, nesting too deep to hold and text that is not UTF-8 are errors.
+    Duplicate keys, ``NaN``, infinities, nesting too deep to hold and text that is not UTF-8 are
+    errors.
 
     Raises
     ------
@@ -74,8 +75,7 @@ def parse_json(text: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            twice = _first_repeated(key for key, _ in pairs)
             odd.append(
                 (
                     found,
@@ -122,8 +122,20 @@ def parse_json(text: str) -> Any:
         ) from None
 
 
+def _first_repeated(keys: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    raise AssertionError("no key is repeated")
+
+
 def _halves(document: Any) -> list[tuple[Any, DocumentError]]:
-    """Return the texts that hold half of a surrogate pair: JSON can escape it, but no UTF-8 file can hold it."""
+    """Return the texts that hold half of a surrogate pair.
+
+    JSON can escape it, but no UTF-8 file can hold it.
+    """
     texts = [
         text
         for _, value in _walk(document, "")
@@ -162,7 +174,9 @@ def write_json(path: str | os.PathLike[str], document: Any) -> None:
 
 
 def layout(value: Any, indent: str = "", key: str = "") -> str:
-    """Return JSON text for people: a record of plain values is one line, and so is what fits 120 characters; the rest is broken.
+    """Return JSON text for people.
+
+    A record of plain values is one line, and so is what fits 120 characters; the rest is broken.
 
     Examples
     --------
@@ -189,7 +203,7 @@ def layout(value: Any, indent: str = "", key: str = "") -> str:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text` aside and rename, so that a reader sees the old file or the new one, never a part."""
+    """Write `text` aside and rename: a reader sees the old file or the new one, never a part."""
     write_parts(path, (text.encode("utf-8"),))
 
 

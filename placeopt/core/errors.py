@@ -85,7 +85,8 @@ class MissingExtraError(UnsupportedError):
 
     def __init__(self, what: str, extra: str):
         super().__init__(
-            f"{what} needs the optional packages of placeopt[{extra}]: pip install 'placeopt[{extra}]'"
+            f"{what} needs the optional packages of placeopt[{extra}]: "
+            f"pip install 'placeopt[{extra}]'"
         )
 
 

@@ -1,6 +1,7 @@
 """What methods may ask of a problem package: encoders, sequences, batches of episodes, models.
 
-Every member that a method uses is declared here. A member that a problem may leave out has a default.
+Every member that a method uses is declared here. A member that a problem may leave out has a
+default.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Encoder:
         return np.where(rng.random(X.shape) < 1 / self.num_genes, drawn, X)
 
     def parts(self, X: np.ndarray) -> Parts | None:
-        """Return the parts of vectors that were evaluated before; None where plans have no parts."""
+        """Return the parts of vectors that were evaluated before; None where there are none."""
         return None
 
 
@@ -172,9 +173,12 @@ class DecisionSequence:
     def features(self, state: Any) -> np.ndarray:
         """Return the features of every action, float32 of shape (num_actions, num_features).
 
-        They are scaled to about [-1, 1]; rows of illegal actions are 0.
+        They are scaled to about [-1, 1]; rows of illegal actions are 0. By default they are the
+        costs c of the action as c / (1 + |c|), so that `num_features` is the number of objectives.
         """
-        raise NotImplementedError
+        costs = self.costs(state)
+        costs[~np.isfinite(costs)] = 0
+        return (costs / (1 + np.abs(costs))).astype(np.float32)
 
     def costs(self, state: Any) -> np.ndarray:
         """Return the cost vector of every action, shape (num_actions, objectives); inf if illegal.
@@ -204,8 +208,8 @@ class Batch:
     """N episodes of one problem that step together.
 
     An environment's random numbers come from a state of its own, so that an episode depends on its
-    seed alone. `observations` and `masks` are refreshed in place by `reset` and `step`; copy them to
-    keep them.
+    seed alone. `reset` and `step` refresh `observations` and `masks` in place; copy them to keep
+    them.
 
     Attributes
     ----------

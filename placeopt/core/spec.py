@@ -86,7 +86,7 @@ class ProblemSpec:
     certify : str or None
         ``function(problem, front, budget) -> Front``: adds a lower-bound set.
     auto : str or None
-        The method that ``auto`` runs; or ``"module:function"``, with ``function(problem)`` its name.
+        The method that ``auto`` runs, or ``"module:function"``: ``function(problem)`` is its name.
     quick : str
         The method that finds a plan soonest.
     methods : tuple of Method

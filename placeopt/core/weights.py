@@ -11,7 +11,9 @@ PARTS = {1: 1, 2: 199, 3: 20, 4: 9}
 
 
 def simplex(parts: int, dimensions: int) -> np.ndarray:
-    """Return all vectors of non-negative multiples of 1 / `parts` that sum to 1, shape (k, dimensions) (Das and Dennis, 1998).
+    """Return all vectors of non-negative multiples of 1 / `parts` that sum to 1.
+
+    Das and Dennis, 1998; shape (k, dimensions).
 
     Examples
     --------
@@ -24,5 +26,5 @@ def simplex(parts: int, dimensions: int) -> np.ndarray:
 
 
 def lattice(dimensions: int, fineness: float = 1.0) -> np.ndarray:
-    """Return about 200 weight vectors for a number of objectives, shape (k, dimensions); more for a higher `fineness`."""
+    """Return about 200 weight vectors, shape (k, dimensions); more for a higher `fineness`."""
     return simplex(max(1, round(PARTS.get(dimensions, 4) * fineness)), dimensions)

@@ -114,6 +114,8 @@ class Search:
             The rows that were evaluated, their objectives and violations.
         """
         X = X[: self.budget.allow(len(X))]
+        if len(X) == 0:  # an encoder never sees an empty population
+            return X, np.empty((0, len(self.objectives))), np.empty((0, self.encoder.num_constraints))
         F, G = self.encoder.evaluate(X)
         self.budget.spend(len(X))
         self.archive.add(X, F, G)

@@ -236,9 +236,9 @@ def run(
     """Return the front of a problem by minimising one objective of its Pyomo model within limits on the others.
 
     Exact and complete where every limited objective has a step and time suffices; with real-valued ones, points on a grid of
-    limits, each with its gap. ``front.bounds`` is valid whenever the search ends. Where the model leaves plans out, as that of
-    rolling-update does, the run is not completed, and its note says what was not searched. Evaluations are not counted: the search stops
-    by seconds, or at the end. An instance whose model would be too large is answered by the greedy heuristic.
+    limits, each with its gap. ``front.bounds`` is valid whenever the search ends. Evaluations are not counted: the search stops
+    by seconds, or at the end. Where the model leaves plans out, as that of rolling-update does,
+    the run is not completed, and its note says what was not searched. An instance whose model would be too large is answered by the greedy heuristic.
 
     Parameters
     ----------

@@ -89,3 +89,9 @@ def test_false_claims_are_found() -> None:
     assert not list(faults(document, true, values))
     for text, front in false.items():
         assert any(text in fault for fault in faults(document, front, values)), text
+
+
+def test_bounds_end_where_rounding_leaves_nothing_at_stake() -> None:
+    """Rectangles of negative volume were once looked at for ever."""
+    problem = registry.from_document(draw("temporal", 31, 1))
+    assert placeopt.solve(problem, "bound", seconds=20).runs[0].completed

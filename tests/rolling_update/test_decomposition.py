@@ -159,7 +159,7 @@ def test_direct_orders_have_the_front_of_the_time_indexed_model(seed: int) -> No
     solver = ("highs", "scip")[seed // 2 % 2]
     reference = epsilon_constraint.run(Task(problem, problem.select(pair), Budget()), solver=solver)
     direct = undisturbed(run(problem, pair, max_hops=0, solver=solver), problem)
-    assert direct == [p.values for p in reference.points]
+    assert direct == [p.values for p in reference.points if p.method == "epsilon-constraint"]
     hops = undisturbed(run(problem, pair, solver=solver), problem)
     assert all(any(h[0] <= d[0] and h[1] <= d[1] for h in hops) for d in direct)
     cheapest = undisturbed(run(problem, ["node_cost"], max_hops=0, solver=solver), problem)

@@ -52,6 +52,8 @@ class Grid:
         while self._heap and len(self._value) < most and not self._budget.out_of_time:
             score, (a, b, c, d) = heapq.heappop(self._heap)
             stake = self._stake(a, b, c, d)
+            if stake <= 0:  # by rounding: nothing can be missed here, and asking would not end
+                continue
             if stake < -0.7 * score:  # cuts that were found meanwhile help here too
                 heapq.heappush(self._heap, (-stake, (a, b, c, d)))
                 continue
