@@ -14,7 +14,7 @@ A method declares each as a keyword-only argument with a type, legal values and 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -93,6 +93,20 @@ def _unknown(method: str, name: str, legal: list[str]) -> str:
         return f"method {method!r} has no parameter {name!r}; it has none"
     near = did_you_mean(name, legal)
     return f"method {method!r} has no parameter {name!r}; {near}"
+
+
+def require_known(given: Iterable[str], legal: Collection[str], what: str) -> None:
+    """Raise unless the names of all given options are legal.
+
+    Raises
+    ------
+    UsageError
+        Names the first that `what` does not have, and those that it has.
+    """
+    for name in given:
+        if name not in legal:
+            near = did_you_mean(name, legal) if legal else "there are none"
+            raise UsageError(f"unknown option {name!r} of {what}; {near}")
 
 
 def _converted(method: str, parameter: Parameter, hint: Any, value: Any) -> Any:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from placeopt.core.errors import UsageError
+from placeopt.core.interfaces import CompiledEpisodes
 from placeopt.core.problem import keyword_defaults
 from placeopt.multi_cluster import batch as multi_cluster_batch
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.rl.vector import BatchEnv, BatchVectorEnv, Weights
 
 #: Columns with the parts of an action's one-step reward, and with the reward of an action that does not place the request.
 SCORE = (5, 6, 7, 8)
@@ -80,34 +80,4 @@ def batch(
     return found
 
 
-def make_env(
-    weights: Weights = None,
-    problem: MultiCluster | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchEnv:
-    """Return the single environment of id ``placeopt/MultiCluster-v0``.
-
-    Parameters
-    ----------
-    weights
-        Of the parts of the reward: latency, cost, inequality; "drawn" for new ones in every episode.
-    problem : placeopt.multi_cluster.instance.MultiCluster, optional
-        An instance; episodes are generated without.
-    append : tuple of {"weights", "legal"}, optional
-        As of `placeopt.rl.vector.BatchEnv`.
-    **options
-        As of `batch`: clusters, semantics, rate, duration, replicas, steps.
-    """
-    return BatchEnv(batch(problem, 1, **options), weights, append)
-
-
-def make_vec_env(
-    num_envs: int = 1,
-    weights: Weights = None,
-    problem: MultiCluster | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchVectorEnv:
-    """Return `num_envs` environments that step together; parameters as of `make_env`."""
-    return BatchVectorEnv(batch(problem, num_envs, **options), weights, append)
+EPISODES = CompiledEpisodes(batch=batch, preferences=PREFERENCES)

@@ -251,7 +251,7 @@ class RollingUpdateSequence(DecisionSequence):
 
 
 def build(
-    problem: RollingUpdate, objectives: Sequence[Objective], **options: Any
+    problem: RollingUpdate, objectives: Sequence[Objective], *, order: str = "emptiest-first"
 ) -> RollingUpdateSequence:
     """Return the rolling update as a sequence of decisions."""
-    return RollingUpdateSequence(problem, objectives, **options)
+    return RollingUpdateSequence(problem, objectives, order)
