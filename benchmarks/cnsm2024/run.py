@@ -41,10 +41,10 @@ def ours(
     problem, method: str, evaluations: int, seed: int, objectives: tuple[int, ...]
 ) -> tuple[Front, float, float]:
     """Return the front, all points kept, the CPU seconds of the run, and those of its search without decoding and judging."""
-    from placeopt.evolve.search import Search
+    from placeopt.evolve.search import VectorSearch
 
     judging = [0.0]
-    conclude = Search.conclude
+    conclude = VectorSearch.conclude
 
     def timed(self, *args, **kwargs):
         began = time.process_time()
@@ -53,7 +53,7 @@ def ours(
         return front
 
     parameters = {"points": None} if method.startswith("nsga") else {}
-    Search.conclude = timed
+    VectorSearch.conclude = timed
     try:
         began = time.process_time()
         front = placeopt.solve(
@@ -66,7 +66,7 @@ def ours(
         )
         seconds = time.process_time() - began
     finally:
-        Search.conclude = conclude
+        VectorSearch.conclude = conclude
     return front, seconds, seconds - judging[0]
 
 
