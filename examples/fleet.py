@@ -15,10 +15,10 @@ from pathlib import Path
 
 import placeopt
 from placeopt import report
-from placeopt.kubernetes.gathered import Options
+from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
-from placeopt.kubernetes.sizes import Policy
-from placeopt.kubernetes.units import Rules
+from placeopt.kubernetes.sizes import MissingRequests
+from placeopt.kubernetes.units import MovingRules
 
 HERE = Path(__file__).resolve().parent / "data"
 SOCKS = Path(os.environ.get("PLACEOPT_DATA", HERE)) / "kubernetes" / "sock-shop.yaml"
@@ -26,10 +26,10 @@ manifests = (
     Path(sys.argv[1]) if len(sys.argv) > 1 else SOCKS if SOCKS.exists() else HERE / "shop.yaml"
 )
 
-rules = Rules(
-    policy=Policy.parse(["limits", "default=100m,256Mi"])
+rules = MovingRules(
+    policy=MissingRequests.parse(["limits", "default=100m,256Mi"])
 )  # what containers without requests are taken to need
-options = Options(name=manifests.stem, rules=rules, origin="west", horizon=24)
+options = ImportOptions(name=manifests.stem, rules=rules, origin="west", horizon=24)
 imported = import_files(
     [manifests], "temporal", options, prices=[HERE / "prices.csv"], latency=HERE / "latency.csv"
 )

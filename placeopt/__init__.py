@@ -20,6 +20,7 @@ _MODULE_OF = {
     "solve": "api",
     "evaluate": "api",
     "merge": "core.front",
+    "sweep": "sweeps.run",
     "Budget": "core.budget",
     "Front": "core.front",
     "Point": "core.front",
@@ -36,6 +37,7 @@ __all__ = [
     "load",
     "merge",
     "solve",
+    "sweep",
 ]
 
 

@@ -35,6 +35,7 @@ def solve(
     seconds: float | None = None,
     seed: int = 1,
     jobs: int = 1,
+    scheduler: Any = None,
     on_progress: Callable[[Progress], None] | None = None,
     budget: Budget | None = None,
     start: Front | None = None,
@@ -58,6 +59,8 @@ def solve(
         The same seed and evaluation budget give the same front, for any number of jobs.
     jobs : int
         Processes, for methods that consist of several runs.
+    scheduler : str or distributed.Client, optional
+        A Dask cluster instead of processes: its address, ``tcp://host:8786``, or a client.
     on_progress : callable, optional
         Called with a `placeopt.core.budget.Progress`.
     budget : Budget, optional
@@ -91,7 +94,7 @@ def solve(
     if seed < 0:
         raise UsageError(f"seed is {seed}; give a whole number of at least 0")
     if method == "ensemble":
-        parameters["jobs"] = jobs
+        parameters |= {"jobs": jobs} | ({} if scheduler is None else {"scheduler": scheduler})
     from placeopt.portfolio import run_method
 
     task = Task(problem, chosen, budget or Budget(evaluations, seconds, on_progress), seed, start)

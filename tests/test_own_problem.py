@@ -79,6 +79,8 @@ def test_commands_serve_it(command: Command) -> None:
     command(*cli, "plot", "f.json", "-o", "f.html")
     command(*cli, "report", "f.json", "-o", "r.html")
     command(*cli, "evaluate", "b.json", "f.json")
+    assert "replicas" in command(*cli, "pick", "f.json", "--knee").stdout
+    assert len(json.loads(command(*cli, "compare", "f.json", "--json").stdout)["fronts"]) == 1
     found = json.loads(command(*cli, "methods", "--json").stdout)
     serving = {m["name"] for m in found if "backups" in m["problems"]}
     assert serving == {"auto", "ensemble", "moead", "mspso", "nsga2", "nsga3", "policy", "rollout"}

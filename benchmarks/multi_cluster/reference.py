@@ -6,6 +6,7 @@ earn. Lists, dictionaries and whole numbers, no arrays.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 FFD, FFI, BF1B1, REJECT = range(4)
@@ -31,12 +32,13 @@ class Plain:
     """
 
     def __init__(self, stream: Any, k: int):
-        w = stream.world
+        w = SimpleNamespace(**stream.traces._asdict(), **stream.state._asdict())
         self.published, self.C, self.T = stream.published, stream.clusters, stream.steps
+        fill = 95 if self.published else 100
         self.unit, self.scale = w.unit.tolist(), w.scale.tolist()
         self.capacity, self.limit, self.used = (
             w.capacity[k].tolist(),
-            w.limit[k].tolist(),
+            [[x * fill // 100 for x in row] for row in w.capacity[k].tolist()],
             w.used[k].tolist(),
         )
         self.price, self.matrix = w.price[k].tolist(), w.matrix[k].tolist()
@@ -196,7 +198,7 @@ class Plain:
         return split, reward
 
     def rows(self) -> list[list[float]]:
-        """Return the columns of the core; see `placeopt.multi_cluster.batch.MultiCluster`."""
+        """Return the columns of the core; see `placeopt.multi_cluster.observations`."""
         request, mask, refusal = self.requests[self.t], self.mask(), self.refusal()[0]
         lasts, asked = (request["departure"] - request["arrival"]) * self.unit[2], self.asked
         loads = (

@@ -17,9 +17,9 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.batch import MultiCluster
+from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.hindsight import optimum
-from placeopt.multi_cluster.instance import MultiCluster as Problem
+from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.stream import Stream
 from placeopt.registry import method
@@ -89,7 +89,7 @@ def cell(one: dict[str, tuple[float, float]]) -> str:
 
 def core_speed(steps: int, **options: object) -> float:
     """Return steps per CPU second of the core, 64 environments, random legal actions; choosing them is not counted."""
-    batch, rng = MultiCluster(64, **options), np.random.default_rng(0)
+    batch, rng = MultiClusterBatch(64, **options), np.random.default_rng(0)
     batch.reset(np.arange(64, dtype=np.uint64))
     batch.step(batch.masks.argmax(axis=1))
     taken = 0.0
@@ -361,7 +361,7 @@ def regret(share: float) -> Iterator[str]:
             weights = np.array(STRATEGIES[strategy])
             best, lost, proven = [], {name: [] for name in names}, 0
             for seed in range(count):
-                problem = Problem.generate(seed, requests=requests, rate=rate)
+                problem = MultiCluster.generate(seed, requests=requests, rate=rate)
                 answer = optimum(problem, weights, 3000)
                 proven += answer.proven
                 best.append(answer.reward)
@@ -390,7 +390,7 @@ def searches(share: float) -> Iterator[str]:
 
     evaluations, rows = max(500, int(20000 * share)), []
     for semantics, rate in (("fixed", 5.0), ("fixed", 20.0), ("published", 100.0)):
-        problem = Problem.generate(1, semantics=semantics, rate=rate)
+        problem = MultiCluster.generate(1, semantics=semantics, rate=rate)
         fronts = {}
         for name in ("greedy", "nsga2", "nsga3", "moead", "mspso"):
             began = time.process_time()

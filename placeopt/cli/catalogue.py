@@ -123,7 +123,7 @@ def _class_of(document: str, plan: bool) -> Any:
 
         return FrontDocument
     if document == "steps" and not plan:
-        from placeopt.kubernetes.export.steps import StepsDocument
+        from placeopt.kubernetes.export.steps_document import StepsDocument
 
         return StepsDocument
     if document not in specs():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +58,10 @@ def export_kubernetes(
         Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
     ] = None,
 ) -> None:
-    """Turn a plan into a script of kubectl commands, its steps as JSON, or Karmada policies. Nothing is sent to a cluster."""
+    """Turn a plan into a script of kubectl commands, its steps as JSON, or Karmada policies.
+
+    Nothing is sent to a cluster.
+    """
     from placeopt import registry
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes.export import export
@@ -71,9 +75,16 @@ def export_kubernetes(
     deliver(text, output)
     if output is not None and output.is_file() and text.startswith("#!"):
         output.chmod(output.stat().st_mode | 0o111)
-    for line in text.splitlines():
-        if line.startswith("# WARNING: "):
-            say("warning: " + line.removeprefix("# WARNING: "))
+    for warning in _warnings(text):
+        say(f"warning: {warning}")
+
+
+def _warnings(text: str) -> list[str]:
+    """Return the warnings of an exported script or of steps as JSON."""
+    if text.startswith("{"):
+        return list(json.loads(text)["warnings"])
+    head = "# WARNING: "
+    return [line.removeprefix(head) for line in text.splitlines() if line.startswith(head)]
 
 
 def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
@@ -96,12 +107,15 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
     if point is not None:
         raise UsageError(f"--point chooses from a front, and {str(path)!r} is a plan; leave it out")
     if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
-        from placeopt.kubernetes.export.steps import replay
+        from placeopt.kubernetes.export.steps_document import replay
 
         return replay(document, file=str(path))[0]
     plan = document.get("plan", document) if isinstance(document, dict) else document
     if not isinstance(plan, dict) or (what := what_is(document)) is not None:
-        remedy = f"give a front, a point as `placeopt pick` prints it, or a plan; see `placeopt schema {problem.problem} --plan`"
+        remedy = (
+            "give a front, a point as `placeopt pick` prints it, or a plan; "
+            f"see `placeopt schema {problem.problem} --plan`"
+        )
         raise DocumentError(
             "not a plan" if not isinstance(plan, dict) else f"this is {what}, not a plan",
             file=str(path),

@@ -48,11 +48,12 @@ def register(app: typer.Typer) -> None:
     )
     app.command(epilog="Example: placeopt pick front.json --budget cost_usd=60")(pick)
     app.command(
-        epilog="Example: placeopt plot front.json --point knee --instance instances/temporal/aws-50.json -o plan.png"
+        epilog="Example: placeopt plot front.json --point knee "
+        "--instance instances/temporal/aws-50.json -o plan.png"
     )(plot)
 
 
-# -- evaluate ----------------------------------------------------------------------------------------------------------
+# -- evaluate --------------------------------------------------------------------------------------
 
 
 def evaluate(
@@ -67,7 +68,8 @@ def evaluate(
 ) -> None:
     """Print the referee's values and violations.
 
-    Exit code 3: a plan breaks the instance. 2: a front claims values that the referee does not confirm.
+    Exit code 3: a plan breaks the instance. 2: a front claims values that the referee does not
+    confirm.
     """
     from placeopt import registry
     from placeopt.core.documents import read_json, what_is
@@ -111,7 +113,7 @@ def evaluate(
 
 def _replayed(problem: Problem, document: Any, file: Path) -> Any:
     """Return the plan that exported steps make."""
-    from placeopt.kubernetes.export.steps import replay
+    from placeopt.kubernetes.export.steps_document import replay
 
     plan, made_for = replay(document, file=str(file))
     if made_for != problem.instance_name.sha256:
@@ -175,11 +177,11 @@ def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
     console().print(make_table(columns, rows))
 
 
-# -- merge, compare ----------------------------------------------------------------------------------------------------
+# -- merge, compare --------------------------------------------------------------------------------
 
 
 def merge(fronts: Fronts, output: Output = None) -> None:
-    """Merge fronts of one instance into one front; every point keeps its method, seed and status."""
+    """Merge fronts of one instance into one; every point keeps its method, seed and status."""
     from placeopt.core.front import Front
     from placeopt.core.front import merge as merged
 
@@ -288,7 +290,7 @@ def _seconds(front: Front) -> float:
     return sum(run.seconds for run in front.runs if (run.method, run.seed) not in parts)
 
 
-# -- pick, plot --------------------------------------------------------------------------------------------------------
+# -- pick, plot ------------------------------------------------------------------------------------
 
 
 def pick(
@@ -350,6 +352,9 @@ def plot(
             help="The front's instance file, for plans; looked for beside the front by default."
         ),
     ] = None,
+    cdn: Annotated[
+        bool, typer.Option("--cdn", help="Load plotly from the network: a small .html file.")
+    ] = False,
 ) -> None:
     """Draw a front, or one of its plans."""
     from placeopt import plot as drawing
@@ -359,15 +364,15 @@ def plot(
 
     target = output or front.with_suffix(".html" if point is None else f".{point}.png")
     require_outputs(target, inputs=(front, instance))
-    drawing.require(target)
+    drawing.require(target, cdn=cdn)
     whole = Front.read(front)
     problem = drawing.find_instance(whole, front) if instance is None else registry.read(instance)
     if problem is not None:
         require_fitting(problem, whole, str(front))
     if point is None:
-        drawing.plot_front(whole, target, problem=problem)
+        drawing.plot_front(whole, target, problem=problem, cdn=cdn)
     else:
-        drawing.plot_plan(whole, index_of(whole, point), target, problem=problem)
+        drawing.plot_plan(whole, index_of(whole, point), target, problem=problem, cdn=cdn)
     emit(str(target))
 
 

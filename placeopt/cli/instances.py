@@ -10,7 +10,7 @@ import typer
 
 from placeopt.cli import importing
 from placeopt.cli.screen import deliver, emit, pairs, say, show
-from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
 from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
@@ -28,10 +28,14 @@ def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
     app.command(epilog="Example: placeopt check instances/temporal/toy.json")(check)
     app.command(
-        epilog="Example: placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 -o mine.json"
+        epilog="Example: placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 "
+        "-o mine.json"
     )(generate)
     imports = typer.Typer(no_args_is_help=True, help="Turn other formats into instances.")
-    example = "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv --latency AWS_EC2_Latency.csv -o paper.json"
+    example = (
+        "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv "
+        "--latency AWS_EC2_Latency.csv -o paper.json"
+    )
     imports.command("cnsm-csv", epilog=f"Example: {example}")(import_cnsm_csv)
     mubench = "placeopt import mubench workmodel.json --replicas 3 -o mine.json"
     imports.command("mubench", epilog=f"Example: {mubench}")(import_mubench)
@@ -39,7 +43,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(imports, name="import", epilog=f"Example: {example}")
 
 
-# -- check -------------------------------------------------------------------------------------------------------------
+# -- check -----------------------------------------------------------------------------------------
 
 
 def check(
@@ -48,7 +52,8 @@ def check(
 ) -> None:
     """Say whether an instance is valid and feasible; if it is not, why, request by request.
 
-    Exit code 2: not valid. 3: no plan can exist. 0: valid, and feasible or not known to be infeasible.
+    Exit code 2: not valid. 3: no plan can exist. 0: valid, and feasible or not known to be
+    infeasible.
     """
     from placeopt import registry
 
@@ -78,12 +83,20 @@ def _verdict(problem: Problem) -> dict[str, Any]:
 
 
 def _look_for_a_plan(problem: Problem) -> tuple[bool | None, tuple[str, ...]]:
-    """Return True where a quick method finds a feasible plan; else None and what its best plan breaks."""
+    """Return whether a quick method finds a feasible plan, and clues why not.
+
+    None: it found none, and one may exist.
+    """
     from placeopt import api, registry
 
     method = registry.quick(problem)
-    front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS, seconds=_LOOK_SECONDS)
-    return (True, ()) if front.points else (None, front.reasons)
+    try:
+        front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS, seconds=_LOOK_SECONDS)
+    except UnsupportedError as error:
+        return None, (f"no search was made: {error}",)
+    if front.points:
+        return True, ()
+    return None, ("a quick search found no plan; its best plan breaks:", *front.reasons)
 
 
 def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
@@ -104,9 +117,7 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
     if verdict["feasible"]:
         emit("feasible: yes, a plan was found")
     elif verdict["feasible"] is None:
-        emit(
-            "feasible: not known; nothing rules it out, but a quick search found no plan. Its best plan breaks:"
-        )
+        emit("feasible: not known; nothing rules it out:")
     else:
         emit("feasible: no, and no plan can exist:")
     for sentence in (*verdict["reasons"], *verdict["clues"]):
@@ -115,7 +126,7 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
         emit(f"warning: {warning}")
 
 
-# -- generate ----------------------------------------------------------------------------------------------------------
+# -- generate --------------------------------------------------------------------------------------
 
 
 def generate(
@@ -151,19 +162,21 @@ def _sizes(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     for key, value in given.items():
         if key not in defaults:
             raise UsageError(
-                f"unknown size {key!r}; {did_you_mean(key, defaults)} (defaults: {', '.join(legal)})"
+                f"unknown size {key!r}; {did_you_mean(key, defaults)} "
+                f"(defaults: {', '.join(legal)})"
             )
         wanted = type(defaults[key])
         fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
         if defaults[key] is not None and not fits and not (wanted is float and type(value) is int):
             kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
             raise UsageError(
-                f"size {key} is {value!r}; give {kinds.get(wanted, 'a value like the default')}, such as {key}={defaults[key]}"
+                f"size {key} is {value!r}; give {kinds.get(wanted, 'a value like the default')}, "
+                f"such as {key}={defaults[key]}"
             )
     return given
 
 
-# -- import ------------------------------------------------------------------------------------------------------------
+# -- import ----------------------------------------------------------------------------------------
 
 
 def import_cnsm_csv(
@@ -171,7 +184,8 @@ def import_cnsm_csv(
     prices: Annotated[
         Path,
         typer.Option(
-            help="CSV: DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, InterruptFrequency (per cent)."
+            help="CSV: DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, "
+            "InterruptFrequency (per cent)."
         ),
     ],
     latency: Annotated[

@@ -1,4 +1,4 @@
-"""What the commands share: JSON to stdout or a file, messages and tables to stderr, ``key=value`` arguments."""
+"""What the commands share: results on stdout or in a file, messages on stderr, ``key=value``."""
 
 from __future__ import annotations
 
@@ -132,7 +132,10 @@ def show(value: float | None, digits: int = 6) -> str:
 
 
 def pairs(arguments: Iterable[str], option: str) -> dict[str, Any]:
-    """Read ``key=value`` arguments; a value that is a JSON number or true/false becomes one, else it stays text."""
+    """Read ``key=value`` arguments.
+
+    A value that is a JSON number or true/false becomes one, any other stays text.
+    """
     found: dict[str, Any] = {}
     for argument in arguments:
         key, equals, text = argument.partition("=")

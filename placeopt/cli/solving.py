@@ -34,12 +34,20 @@ POINTS = 500
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    example = "placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o front.json --plot front.html"
+    example = (
+        "placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o front.json "
+        "--plot front.html"
+    )
     app.command(epilog=f"Example: {example}")(solve)
 
 
 def solve(
-    instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
+    instance: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="INSTANCE", help="Instance: a file (JSON), or a shipped one by name."
+        ),
+    ] = None,
     method: Annotated[str, typer.Option(help="How to answer; see `placeopt methods`.")] = "auto",
     objectives: Annotated[
         str | None,
@@ -58,6 +66,10 @@ def solve(
         int, typer.Option(help="The same seed and evaluations give the same front.")
     ] = 1,
     jobs: Annotated[int, typer.Option(help="Processes, for methods made of several runs.")] = 1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead of --jobs."),
+    ] = None,
     points: Annotated[
         str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
     ] = str(POINTS),
@@ -102,6 +114,11 @@ def solve(
     from placeopt.plot import plot_front
     from placeopt.plot import require as require_plot
 
+    if instance is None:
+        raise UsageError(
+            "give an instance: a file, a name that `placeopt instances` lists, "
+            "or draw one: placeopt generate temporal -o mine.json"
+        )
     keep = _points_to_keep(points)
     own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "policy": policy}
     parameters = _method_parameters(param or []) | {
@@ -118,6 +135,8 @@ def solve(
         require_fitting(problem, begin, str(start))
     for warning in problem.warnings():
         say(f"warning: {warning}")
+    if (jobs > 1 or scheduler) and method != "ensemble":
+        say(f"note: {method} is one run; --jobs and --scheduler serve the ensemble and sweeps")
     _announce_compilation()
     budget = Budget(evaluations, time_limit)
     with cancelled_by_signals(budget):
@@ -128,6 +147,7 @@ def solve(
                 objectives=[o.name for o in chosen],
                 seed=seed,
                 jobs=jobs,
+                scheduler=scheduler,
                 budget=budget,
                 start=begin,
                 certify=certify,
@@ -170,18 +190,18 @@ def _method_parameters(arguments: list[str]) -> dict[str, Any]:
 
 
 def _announce_compilation() -> None:
-    """Say why the first run of an installation takes longer: the kernels are compiled, and kept beside their sources."""
+    """Say why the first run of an installation takes longer: the kernels are compiled."""
     here = Path(__file__).parents[1]
     if os.access(here, os.W_OK) and next(here.rglob("*.nbi"), None) is None:
         say("compiling: the first run takes up to a minute longer than the next ones")
 
 
-# -- while it runs -----------------------------------------------------------------------------------------------------
+# -- while it runs ---------------------------------------------------------------------------------
 
 
 @contextmanager
 def cancelled_by_signals(budget: Budget) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the budget, so that what was found is written; the second one kills."""
+    """Let Ctrl-C and SIGTERM end the budget, so that the front is written; a second one kills."""
 
     def cancel(number: int, _frame: object) -> None:
         budget.cancel()
@@ -240,7 +260,7 @@ def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:
     )
 
 
-# -- when it is done ---------------------------------------------------------------------------------------------------
+# -- when it is done -------------------------------------------------------------------------------
 
 
 def _summarise(front: Front, kept: Front, ended: str) -> None:
@@ -249,7 +269,8 @@ def _summarise(front: Front, kept: Front, ended: str) -> None:
 
     if not front.points:
         say(
-            f"no feasible plan of {front.instance.name!r} was found; the least-violating one is kept in the front as `rejected`"
+            f"no feasible plan of {front.instance.name!r} was found; "
+            "the least-violating one is kept in the front as `rejected`"
         )
         for reason in front.reasons:
             say(f"  {reason}")

@@ -8,7 +8,7 @@ from placeopt.core.spec import Method, ProblemSpec
 SPEC = ProblemSpec(
     kind="multi-cluster",
     instance="placeopt.multi_cluster.instance:MultiCluster",
-    plan="placeopt.multi_cluster.instance:Plan",
+    plan="placeopt.multi_cluster.document:MultiClusterPlan",
     generator="placeopt.multi_cluster.generator:generate",
     encoder="placeopt.multi_cluster.encoder:build",
     seeds="placeopt.multi_cluster.heuristics:seeds",

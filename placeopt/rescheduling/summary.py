@@ -12,6 +12,14 @@ from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
 if TYPE_CHECKING:
     from placeopt.rescheduling.instance import Rescheduling
 
+#: What the problem asks, in a sentence.
+QUESTION = "Which replicas of a running call graph move, so that requests get faster?"
+#: What each objective measures.
+MEANINGS = {
+    "latency_ms": "end-to-end latency of a request along the critical path of calls",
+    "moves": "replicas that move to another node",
+}
+
 _MOST_MOVES = 200
 
 

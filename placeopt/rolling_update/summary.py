@@ -12,6 +12,15 @@ from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
 if TYPE_CHECKING:
     from placeopt.rolling_update.instance import RollingUpdate
 
+#: What the problem asks, in a sentence.
+QUESTION = "How does a running deployment move to fewer, cheaper nodes, step by step?"
+#: What each objective measures.
+MEANINGS = {
+    "node_cost": "sum of the prices of the nodes that host something at the end",
+    "starts": "copies that are started on the way",
+    "disruptions": "times that a microservice is stopped before its new copy runs",
+}
+
 _MOST_STEPS = 200
 _TONES = {"stop": "bad", "hop": "warn", "start": "warn"}
 

@@ -14,6 +14,18 @@ from placeopt.report.markup import Bar, Cell, table
 if TYPE_CHECKING:
     from placeopt.temporal.instance import Temporal
 
+#: What the problem asks, in a sentence.
+QUESTION = (
+    "When does each request start, and on which leased machines, reserved, on demand or "
+    "spot, do its replicas run?"
+)
+#: What each objective measures.
+MEANINGS = {
+    "latency_ms": "mean over the requests of the largest latency from the origin to a replica",
+    "cost_usd": "what all leased machines cost over the horizon",
+    "interruption": "mean over the requests of the share of replicas that lose a spot machine",
+}
+
 _PRICINGS = ("on-demand", "reserved", "spot")
 
 

@@ -99,7 +99,10 @@ def test_evaluation_does_not_depend_on_the_number_of_environments():
 
 
 def test_method_on_a_trace(tmp_path):
-    """A front over weights, judged by the referee; the same without torch, by the same seed; samples are drawn by the seed."""
+    """A front over weights, judged by the referee.
+
+    The same without torch, by the same seed; samples are drawn by the seed.
+    """
     problem = MultiCluster.generate(seed=1, requests=15)
     path = tmp_path / "p.npz"
     policy_file.write(myopic(), path)
@@ -145,7 +148,7 @@ def test_wrong_use():
 
 
 def test_policies_that_come_with_placeopt():
-    """Each can be read, says what it was trained on, and beats or equals the greedy choice where it was trained, without torch."""
+    """Each says what it was trained on, and beats the greedy choice there, without torch."""
     names = policy_file.bundled()
     for name in names:
         policy = policy_file.read(name)
@@ -161,10 +164,13 @@ def test_policies_that_come_with_placeopt():
             )
             assert ours > theirs, (name, strategy)
     code = (
-        "import sys, placeopt; from placeopt.multi_cluster.instance import MultiCluster; from placeopt.rl import policy_file\n"
+        "import sys, placeopt\n"
+        "from placeopt.multi_cluster.instance import MultiCluster\n"
+        "from placeopt.rl import policy_file\n"
         "problem = MultiCluster.generate(seed=1, requests=3)\n"
         "for n in policy_file.bundled():\n"
-        "    if policy_file.read(n).problem == 'multi-cluster': placeopt.solve(problem, 'policy', policy=n, parts=1)\n"
+        "    if policy_file.read(n).problem == 'multi-cluster':\n"
+        "        placeopt.solve(problem, 'policy', policy=n, parts=1)\n"
         "print(sorted({'torch', 'stable_baselines3', 'sb3_contrib'} & set(sys.modules)))"
     )
     assert (
