@@ -153,10 +153,6 @@ SKIPPED: dict[str, str] = {
     "multi-cluster/stream-4x100/hindsight": "takes more than a minute; small and tiny are recorded"
 }
 
-#: Methods whose fronts differed between two runs of the same code. Their differences are printed
-#: but do not fail the check.
-UNSTABLE = ("nsga2",)
-
 
 def instance_of(problem: str, name: str) -> Any:
     """Return a shipped instance by its name, or a generated one by a key of `SIZES`."""
@@ -399,11 +395,8 @@ def main(arguments: list[str]) -> int:
         print(f"{len(new)} entries recorded in {FILE}")
         return 0
     old = {key: facts for key, facts in recorded.items() if given.only in key}
-    unstable = {key for key in old | new if key.rpartition("/")[2] in UNSTABLE}
-    known = differences(*({k: v for k, v in d.items() if k in unstable} for d in (old, new)))
-    lines = differences(*({k: v for k, v in d.items() if k not in unstable} for d in (old, new)))
-    print("\n".join(f"unstable, not counted: {line}" for line in known), end="\n" if known else "")
-    print("\n".join(lines) or f"{len(new) - len(unstable)} stable entries are as recorded")
+    lines = differences(old, new)
+    print("\n".join(lines) or f"{len(new)} entries are as recorded")
     return 1 if lines else 0
 
 

@@ -47,10 +47,10 @@ def ours(
 
     The search's do not include decoding and judging.
     """
-    from placeopt.evolve.search import Search
+    from placeopt.evolve.search import VectorSearch
 
     judging = [0.0]
-    conclude = Search.conclude
+    conclude = VectorSearch.conclude
 
     def timed(self, *args, **kwargs):
         began = time.process_time()
@@ -59,7 +59,7 @@ def ours(
         return front
 
     parameters = {"points": None} if method.startswith("nsga") else {}
-    Search.conclude = timed
+    VectorSearch.conclude = timed
     try:
         began = time.process_time()
         front = placeopt.solve(
@@ -72,7 +72,7 @@ def ours(
         )
         seconds = time.process_time() - began
     finally:
-        Search.conclude = conclude
+        VectorSearch.conclude = conclude
     return front, seconds, seconds - judging[0]
 
 

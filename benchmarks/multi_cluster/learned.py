@@ -20,7 +20,7 @@ from placeopt.multi_cluster import environment as multi_cluster
 from placeopt.multi_cluster import policies as known
 from placeopt.rl import policy_file
 from placeopt.rl.evaluation import Chooser, evaluate, greedy, summary
-from placeopt.rl.policy import Policy
+from placeopt.rl.policy import TrainedPolicy
 from placeopt.rl.preferences import DRAWN
 from placeopt.rl.settings import defaults
 
@@ -110,7 +110,7 @@ def train(name: str, seed: int) -> None:
     finish(name, seed, policy)
 
 
-def finish(name: str, seed: int, policy: Policy) -> None:
+def finish(name: str, seed: int, policy: TrainedPolicy) -> None:
     """Measure a trained policy and write it with its card."""
     environment = RUNS[name][0]
     score = policy.shape.score
@@ -157,7 +157,7 @@ def baseline(
     }
 
 
-def there(name: str) -> dict[int, Policy]:
+def there(name: str) -> dict[int, TrainedPolicy]:
     """Return the trained policies of a name by seed."""
     return {
         seed: policy_file.read(path_of(name, seed))

@@ -22,7 +22,7 @@ from placeopt.rescheduling import heuristics as search
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rl import play, policy_file
-from placeopt.rl.policy import Policy
+from placeopt.rl.policy import TrainedPolicy
 from placeopt.rl.training import train
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -79,7 +79,7 @@ class Recorded:
         ]
 
 
-def trained(algorithm: str, steps: int, **options: Any) -> tuple[Policy, list[float], float]:
+def trained(algorithm: str, steps: int, **options: Any) -> tuple[TrainedPolicy, list[float], float]:
     """Return a policy trained with Table V, its curve, and CPU seconds."""
     hidden = (WIDTH, WIDTH) if algorithm == "ppo" else (WIDTH, WIDTH, WIDTH)
     settings = episodes.SETTINGS[algorithm].with_options({"steps": steps, "hidden": hidden})
@@ -126,7 +126,7 @@ def beside(method: Any, application: str) -> tuple[float, float, float]:
 
 
 def ratio(
-    policy: Policy | str, application: str, replicas: int = 5, samples: int = 0, **sizes: Any
+    policy: TrainedPolicy | str, application: str, replicas: int = 5, samples: int = 0, **sizes: Any
 ) -> tuple[float, float, float]:
     """Return best known over reached latency, moves, and ms of CPU per plan; means over fresh starts."""
     rows = []

@@ -187,6 +187,8 @@ class EdgeCloudSequence(DecisionSequence):
         )
 
 
-def build(problem: EdgeCloud, objectives: Sequence[Objective], **options: Any) -> EdgeCloudSequence:
+def build(
+    problem: EdgeCloud, objectives: Sequence[Objective], *, order: str = "small-first"
+) -> EdgeCloudSequence:
     """Return the edge-cloud problem as a sequence of decisions."""
-    return EdgeCloudSequence(problem, objectives, **options)
+    return EdgeCloudSequence(problem, objectives, order)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from placeopt.core.errors import UsageError
+from placeopt.core.interfaces import CompiledEpisodes
 from placeopt.core.problem import keyword_defaults
 from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.rl.vector import BatchEnv, BatchVectorEnv, Weights
 
 #: Columns with the one-step reward parts of an action, and with its reward if it places nothing.
 SCORE = (5, 6, 7, 8)
@@ -79,35 +79,4 @@ def batch(
     return found
 
 
-def make_env(
-    weights: Weights = None,
-    problem: MultiCluster | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchEnv:
-    """Return the single environment of id ``placeopt/MultiCluster-v0``.
-
-    Parameters
-    ----------
-    weights
-        Of the parts of the reward: latency, cost, inequality; "drawn" for new ones in every
-        episode.
-    problem : placeopt.multi_cluster.instance.MultiCluster, optional
-        An instance; episodes are generated without.
-    append : tuple of {"weights", "legal"}, optional
-        As of `placeopt.rl.vector.BatchEnv`.
-    **options
-        As of `batch`: clusters, semantics, rate, duration, replicas, steps.
-    """
-    return BatchEnv(batch(problem, 1, **options), weights, append)
-
-
-def make_vec_env(
-    num_envs: int = 1,
-    weights: Weights = None,
-    problem: MultiCluster | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchVectorEnv:
-    """Return `num_envs` environments that step together; parameters as of `make_env`."""
-    return BatchVectorEnv(batch(problem, num_envs, **options), weights, append)
+EPISODES = CompiledEpisodes(batch=batch, preferences=PREFERENCES)

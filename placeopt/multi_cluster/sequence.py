@@ -142,8 +142,6 @@ class MultiClusterSequence(DecisionSequence):
         return count
 
 
-def build(
-    problem: MultiCluster, objectives: Sequence[Objective], **options: Any
-) -> MultiClusterSequence:
+def build(problem: MultiCluster, objectives: Sequence[Objective]) -> MultiClusterSequence:
     """Return the multi-cluster problem as a sequence of decisions."""
-    return MultiClusterSequence(problem, objectives, **options)
+    return MultiClusterSequence(problem, objectives)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.interfaces import CompiledEpisodes
 from placeopt.core.problem import Problem
 from placeopt.rescheduling.batch import ReschedulingBatch
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rl.settings import Settings
-from placeopt.rl.vector import BatchEnv, BatchVectorEnv, Weights
+from placeopt.rl.settings import TrainingSettings
 
-#: Hyper-parameters of the paper's Table V; what it does not print is as stable-baselines3 has it. Rewards are in 100 ms.
-SETTINGS: dict[str, Settings] = {
-    "ppo": Settings(
-        "ppo",
+#: Hyper-parameters of the paper's Table V; what it does not print is as stable-baselines3 has it.
+#: Rewards are in 100 ms.
+SETTINGS: dict[str, TrainingSettings] = {
+    "ppo": TrainingSettings(
+        algorithm="ppo",
         learning_rate=3e-4,
         final_learning_rate=1.0,
         gamma=0.99,
@@ -31,8 +31,8 @@ SETTINGS: dict[str, Settings] = {
         factor=0.0,
         reward_scale=0.01,
     ),
-    "dqn": Settings(
-        "dqn",
+    "dqn": TrainingSettings(
+        algorithm="dqn",
         learning_rate=3e-4,
         final_learning_rate=1.0,
         gamma=0.99,
@@ -47,9 +47,9 @@ SETTINGS: dict[str, Settings] = {
         reward_scale=0.01,
     ),
 }
-#: What trains within a minute: larger batches, fewer passes, actions liked by their reward at the beginning, and no discount: moves that
-#: pay only together are worth their sum.
-QUICK: dict[str, Settings] = {
+#: Settings that train within a minute: larger batches, fewer passes, an initial factor of the
+#: one-step reward. PPO does not discount: moves that pay only together are worth their sum.
+QUICK: dict[str, TrainingSettings] = {
     "ppo": replace(
         SETTINGS["ppo"],
         steps=40_000,
@@ -72,8 +72,8 @@ QUICK: dict[str, Settings] = {
         explore_share=0.3,
     ),
 }
-#: Episodes that `QUICK` is trained on, options of `batch`. A move costs a quarter of the paper's 2 ms, meant for
-#: starts where several moves have to be made before one pays.
+#: Options of `batch` for the episodes that `QUICK` is trained on. A move costs a quarter of the
+#: paper's 2 ms, for starts where several moves are needed before one pays.
 QUICK_EPISODES: dict[str, Any] = {"replicas": [3, 5], "penalty": 0.5}
 
 
@@ -113,7 +113,9 @@ def batch(
     if problem is not None:
         if not isinstance(problem, Rescheduling):
             raise UsageError(f"these episodes are of rescheduling, not of {problem.problem}")
-        return ReschedulingBatch(problem, num_envs, start=start, penalty=penalty, steps=steps)
+        found = ReschedulingBatch(problem, num_envs, start=start, penalty=penalty, steps=steps)
+        found.problem = problem if start == "given" else None
+        return found
     legal = ("all", *APPLICATIONS)
     if application not in legal:
         raise UsageError(f"unknown application {application!r}; {did_you_mean(application, legal)}")
@@ -145,34 +147,4 @@ def _read_pair(given: Any) -> tuple[int, int]:
     return fewest, most
 
 
-def make_env(
-    weights: Weights = None,
-    problem: Rescheduling | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchEnv:
-    """Return the single environment of id ``placeopt/Rescheduling-v0``.
-
-    Parameters
-    ----------
-    weights
-        The reward has one part; there is nothing to weigh.
-    problem : Rescheduling, optional
-        An instance; starts are generated without.
-    append : tuple of {"weights", "legal"}, optional
-        As of `placeopt.rl.vector.BatchEnv`.
-    **options
-        As of `batch`.
-    """
-    return BatchEnv(batch(problem, 1, **options), weights, append)
-
-
-def make_vec_env(
-    num_envs: int = 1,
-    weights: Weights = None,
-    problem: Rescheduling | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchVectorEnv:
-    """Return `num_envs` environments that step together; parameters as of `make_env`."""
-    return BatchVectorEnv(batch(problem, num_envs, **options), weights, append)
+EPISODES = CompiledEpisodes(batch=batch, settings=QUICK)

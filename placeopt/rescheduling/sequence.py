@@ -179,7 +179,7 @@ class ReschedulingSequence(DecisionSequence):
 
 
 def build(
-    problem: Rescheduling, objectives: Sequence[Objective], **options: Any
+    problem: Rescheduling, objectives: Sequence[Objective], *, order: str = "calls"
 ) -> ReschedulingSequence:
     """Return the rescheduling problem as a sequence of decisions."""
-    return ReschedulingSequence(problem, objectives, **options)
+    return ReschedulingSequence(problem, objectives, order)

@@ -248,5 +248,5 @@ class RollingUpdateSequence(DecisionSequence):
 def build(
     problem: RollingUpdate, objectives: Sequence[Objective], *, order: str = "emptiest-first"
 ) -> RollingUpdateSequence:
-    """Return the rolling update as a sequence of decisions; `order` is one of `ORDERS`."""
+    """Return the rolling update as a sequence of decisions."""
     return RollingUpdateSequence(problem, objectives, order)

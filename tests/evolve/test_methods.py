@@ -114,9 +114,9 @@ def test_a_time_limit_covers_the_whole_run(problem):
 
 def test_a_slow_moment_costs_no_points(problem, monkeypatch):
     """Where judging seemed far slower than it is, the time that is left is used all the same."""
-    from placeopt.evolve.search import Search
+    from placeopt.evolve.search import VectorSearch
 
-    monkeypatch.setattr(Search, "_seconds_to_judge", lambda self: 0.5)
+    monkeypatch.setattr(VectorSearch, "_seconds_to_judge", lambda self: 0.5)
     began = time.perf_counter()
     front = placeopt.solve(problem, "moead", seconds=3, seed=1)
     assert len(front) > 100 and time.perf_counter() - began < 4

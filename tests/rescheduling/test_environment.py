@@ -16,7 +16,8 @@ from placeopt.rescheduling import environment as episodes
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.heuristics import block_search
 from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rl import batches, policy_file
+from placeopt.rl import policy_file
+from placeopt.rl.batches import make_batch
 from placeopt.rl.play import run
 
 NAME = "rescheduling-testbed"
@@ -53,11 +54,11 @@ def test_single_is_one_of_many() -> None:
 
 def test_episodes_of_options_and_of_instances() -> None:
     """Machines and applications as asked; an instance as it stands; what is wrong is said."""
-    batch = batches.make("rescheduling", 40, application="all", replicas="1,2", cloud_a=3)
+    batch = make_batch(Rescheduling, 40, application="all", replicas="1,2", cloud_a=3)
     batch.reset(np.arange(40, dtype=np.uint64))
     assert batch.num_actions == 4 * 2 * 7 + 1 and set(batch.info()["application"]) == {0, 1, 2}
     problem = Rescheduling.generate(3, replicas=2)
-    own = batches.make(problem, 2)
+    own = make_batch(problem, 2)
     own.reset()
     assert (own.info()["start_ms"] == problem.initial_latency).all()
     with pytest.raises(UsageError, match="did you mean 'chain'"):
