@@ -117,7 +117,7 @@ def beside(method: Any, application: str) -> tuple[float, float, float]:
             .min()
         )
         begin = time.process_time()
-        front = method(problem, problem.objectives, Budget(seconds=60), 0)
+        front = method(Task(problem, budget=Budget(seconds=60)))
         took = time.process_time() - begin
         latency, moves = front.values[front.values[:, 0].argmin()]
         rows.append((best / latency, moves, 1000 * took))

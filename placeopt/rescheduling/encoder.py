@@ -1,4 +1,7 @@
-"""Rescheduling as integer vectors: the node of every replica; the order of the moves is found, not encoded."""
+"""Rescheduling as integer vectors: the node of every replica.
+
+The order of the moves is found, not encoded.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from placeopt.core.front import Objective
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import kernel
 from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.latency import latencies
 
 
 @kernel
@@ -74,64 +78,46 @@ def _count_all(home, targets, demand, capacity, moves, answer):
 
 
 class ReschedulingEncoder(Encoder):
-    """A gene per replica, an index into the nodes that are large enough; see `placeopt.encoders.Encoder` for the contract."""
+    """A gene per replica: an index into the nodes that are large enough for it."""
 
     problem: Rescheduling
 
     def __init__(self, problem: Rescheduling, objectives: Sequence[Objective]):
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
-        t = problem.arrays
-        self._service = np.repeat(np.arange(len(t.replicas)), t.replicas)
-        self._fits = [np.flatnonzero((t.capacity >= d).all(axis=1)) for d in t.demand]
-        self.upper = np.array([len(self._fits[i]) - 1 for i in self._service], dtype=np.int64)
+        self._instance = instance = problem.arrays
+        self._service = np.repeat(np.arange(len(instance.replicas)), instance.replicas)
+        large = [
+            np.flatnonzero((instance.capacity >= size).all(axis=1)) for size in instance.demand
+        ]
+        self.upper = np.array([len(large[i]) - 1 for i in self._service], dtype=np.int64)
         self.lower = np.zeros_like(self.upper)
         self.num_genes, self.num_constraints = len(self.upper), 1
-        self._nodes = np.zeros((len(t.replicas), len(t.user)), dtype=np.int64)
-        for i, nodes in enumerate(self._fits):
+        self._large = large
+        self._nodes = np.zeros_like(instance.home)  # by service and gene
+        for i, nodes in enumerate(large):
             self._nodes[i, : len(nodes)] = nodes
         self._moves = np.zeros((self.num_genes, 3), dtype=np.int64)
-        self.home = self.encode_counts(t.home)
+        self.home = self.encode_counts(instance.home)
 
     def counts(self, X: np.ndarray) -> np.ndarray:
         """Return the replicas per service and node, shape (n, S, N)."""
-        services, nodes = self._nodes.shape
-        X = np.asarray(X, dtype=np.int64)
-        cells = (
-            self._service * nodes
-            + self._nodes[self._service, X]
-            + services * nodes * np.arange(len(X))[:, None]
-        )
-        return np.bincount(cells.ravel(), minlength=len(X) * services * nodes).reshape(
-            len(X), services, nodes
-        )
+        found = np.zeros((len(X), *self._nodes.shape), dtype=np.int64)
+        nodes = self._nodes[self._service, np.asarray(X, dtype=np.int64)]
+        np.add.at(found, (np.arange(len(X))[:, None], self._service, nodes), 1)
+        return found
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1): moves that find no room."""
-        t, targets = self.problem.arrays, self.counts(X)
+        t, targets = self._instance, self.counts(X)
         found = np.zeros((len(targets), 2), dtype=np.int64)
         _count_all(t.home, targets, t.demand, t.capacity, self._moves, found)
-        every = np.stack((self._latency(targets), found[:, 0]), axis=1)
+        every = np.stack((latencies(t, targets), found[:, 0]), axis=1)
         return every[:, self._columns], found[:, 1:].astype(float)
-
-    def _latency(self, targets: np.ndarray) -> np.ndarray:
-        """Return the end-to-end latency of deployments: (2) to (9) for all of them at once, shape (n,)."""
-        t, graph = self.problem.arrays, self.problem.graph
-        share = targets / t.replicas[:, None]
-        took: dict[int, np.ndarray] = {}
-        for i in graph.order:
-            reach = share[:, i] @ t.delay
-            groups = [
-                sum((reach * share[:, j]).sum(axis=1) + took[j] for j in group)
-                for group in graph.groups[i]
-            ]
-            took[i] = share[:, i] @ t.execution[i] + (np.max(groups, axis=0) if groups else 0.0)
-        gateway = graph.order[-1]
-        return share[:, gateway] @ t.user + took[gateway]
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; moves that find no room come last."""
-        t = self.problem.arrays
+        t = self._instance
         count, _ = _order(
             t.home, self.counts(np.asarray(genes)[None])[0], t.demand, t.capacity, self._moves
         )
@@ -142,16 +128,17 @@ class ReschedulingEncoder(Encoder):
         return self.encode_counts(self.problem.final_counts(plan))
 
     def encode_counts(self, counts: np.ndarray) -> np.ndarray:
-        """Return the vector of a deployment, shape (S, N), which fits."""
+        """Return the vector of a deployment (S, N) within capacity, shape (num_genes,)."""
+        nodes = np.arange(counts.shape[1])
         genes = [
-            np.searchsorted(self._fits[i], np.repeat(np.arange(counts.shape[1]), row))
-            for i, row in enumerate(counts)
+            np.searchsorted(large, np.repeat(nodes, row))
+            for large, row in zip(self._large, counts, strict=True)
         ]
         return np.concatenate(genes).astype(np.int64)
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return vectors, half of them uniform, half near the running deployment."""
-        X = rng.integers(0, self.upper + 1, size=(count, self.num_genes))
+        X = super().sample(rng, count)
         stay = (rng.random((count, 1)) < 0.5) & (rng.random(X.shape) < rng.random((count, 1)))
         return np.where(stay, self.home, X)
 
@@ -159,15 +146,13 @@ class ReschedulingEncoder(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return children that have whole services of either parent, and mutations."""
-        take = rng.random((len(mothers), len(self._nodes))) < 0.5
-        return self.mutate(rng, np.where(take[:, self._service], mothers, fathers))
+        from_mother = rng.random((len(mothers), len(self._nodes))) < 0.5
+        return self.mutate(rng, np.where(from_mother[:, self._service], mothers, fathers))
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X in which about one and a half replicas go elsewhere or home."""
-        X = np.array(X, dtype=np.int64)
-        drawn = np.where(
-            rng.random(X.shape) < 0.3, self.home, rng.integers(0, self.upper + 1, size=X.shape)
-        )
+        to_home = rng.random(X.shape) < 0.3
+        drawn = np.where(to_home, self.home, super().sample(rng, len(X)))
         return np.where(rng.random(X.shape) < 1.5 / self.num_genes, drawn, X)
 
 

@@ -24,7 +24,7 @@ def drawn(batch: ReschedulingBatch, rng: np.random.Generator) -> np.ndarray:
 
 def started(batch: ReschedulingBatch, env: int) -> Rescheduling:
     """The running deployment of an environment as an instance of its own."""
-    problem = batch.problems[batch.state.app[env]]
+    problem = batch.problems[batch.state.application[env]]
     document = problem.to_document()
     for i, service in enumerate(document["services"]):
         service["replicas"] = [
@@ -98,7 +98,7 @@ def check_masks(
     per_service = batch.slots // len(case.services)
     for action in rng.integers(batch.num_actions - 1, size=6).tolist():
         slot, v = divmod(action, batch.nodes)
-        u = int(batch.state.place[env, slot])
+        u = int(batch.state.node_of[env, slot])
         moves = [*batch.moves(env), (slot // per_service, u, v)]
         legal = u >= 0 and u != v and case.evaluate(case.plan(moves)).feasible
         assert batch.masks[env, action] == legal
@@ -140,7 +140,7 @@ def test_starts_are_random_and_have_room() -> None:
     batch = ReschedulingBatch(ALL, 300, replicas=(1, 5), background=0.4)
     seeds = np.arange(300, dtype=np.uint64)
     batch.reset(seeds)
-    pods = (batch.state.place >= 0).sum(axis=1)
+    pods = (batch.state.node_of >= 0).sum(axis=1)
     assert pods.min() >= 4 and pods.max() <= 20 and len(set(pods)) > 8
     assert (batch.state.free >= 0).all() and len(
         {row.tobytes() for row in batch.state.counts}
@@ -197,7 +197,7 @@ def test_options_are_checked() -> None:
         (((ALL[0], other), 1), {}, "same number of nodes"),
         ((ALL, 0), {}, "at least 1"),
         ((ALL, 1), {"start": "home"}, "legal: random, given"),
-        ((ALL, 1), {"replicas": (3, 1)}, "fewest and the most"),
+        ((ALL, 1), {"replicas": (3, 1)}, "least and the largest"),
         ((ALL, 1), {"background": 2.0}, "from 0 to 1"),
     ):
         with pytest.raises(UsageError, match=words):

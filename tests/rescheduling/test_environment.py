@@ -64,7 +64,7 @@ def test_episodes_of_options_and_of_instances() -> None:
         episodes.batch(application="chian")
     with pytest.raises(UsageError, match="of rescheduling, not of edge-cloud"):
         episodes.batch(EdgeCloud.generate(1, applications=2))
-    with pytest.raises(UsageError, match="fewest and most of a service"):
+    with pytest.raises(UsageError, match="the least and the largest"):
         episodes.batch(replicas="many")
 
 

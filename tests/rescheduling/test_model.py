@@ -12,7 +12,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
 from placeopt.exact.compiled_model import CompiledModel
-from placeopt.rescheduling.call_order import shortest
+from placeopt.rescheduling.move_order import shortest
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
 
@@ -85,8 +85,8 @@ def test_hops_are_charged() -> None:
         front = exact(problem)
         assert [tuple(v) for v in front.values.tolist()] == expected == state_search(problem)
         assert {p.status for p in front.points} == {"optimal"}
-    assert shortest(problem, np.array([[0, 1], [1, 0]])) == (None, True)
-    assert shortest(instance(0), instance(0).arrays.home) == ([], True)
+    assert shortest(problem.arrays, np.array([[0, 1], [1, 0]])) == (None, True)
+    assert shortest(instance(0).arrays, instance(0).arrays.home) == ([], True)
 
 
 def test_size_is_known_beforehand() -> None:
