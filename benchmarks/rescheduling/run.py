@@ -96,7 +96,7 @@ def enumerated(problem: Rescheduling) -> list[tuple[float, int]]:
 
 
 def quality() -> Iterator[tuple[object, ...]]:
-    """Exact least latency over that of block search, and the share of the exact front that it meets."""
+    """Least latency, exact over block search's, and the share of the exact front that is met."""
     for replicas, seeds in ((1, range(20)), (2, range(4))):
         for application in APPLICATIONS:
             for jitter in (0.0, 0.3):
@@ -124,7 +124,7 @@ def quality() -> Iterator[tuple[object, ...]]:
 
 
 def times() -> Iterator[tuple[object, ...]]:
-    """Milliseconds of CPU of one search, median of seven after compiling, the worst of the seeds."""
+    """Milliseconds of CPU of one search, median of seven after compiling."""
     shapes = [(a, {"application": a, "replicas": 5}) for a in APPLICATIONS]
     shapes += [
         (a, {"application": a, "replicas": 9, "cloud_a": 6, "edge_a": 6, "edge_b": 6})
@@ -193,7 +193,7 @@ def bound(problem: Rescheduling) -> float:
 
 
 def moves() -> Iterator[tuple[object, ...]]:
-    """Mean latency by number of moves at 20 pods: what the best plan of at most so many moves reaches."""
+    """Mean latency by number of moves at 20 pods."""
     for application in APPLICATIONS:
         problems = [
             Rescheduling.generate(seed, application=application, replicas=5) for seed in SEEDS
@@ -215,7 +215,7 @@ def moves() -> Iterator[tuple[object, ...]]:
 
 
 def paying() -> Iterator[tuple[object, ...]]:
-    """Plans of which every move saves at least 2 ms, at 20 pods and at 36 on 18 nodes, and the time that this takes."""
+    """Plans of which every move saves at least 2 ms, and the time that this takes."""
     for replicas, machines in ((5, 2), (9, 6)):
         for application in APPLICATIONS:
             took, plans = [], []

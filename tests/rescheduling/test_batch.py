@@ -1,4 +1,4 @@
-"""Rescheduling episodes in batches: the referee agrees, an environment does not depend on the others, starts are random with room."""
+"""Episodes of rescheduling: the referee agrees, environments are independent, starts have room."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def started(batch: ReschedulingBatch, env: int) -> Rescheduling:
 def test_episodes_are_what_the_referee_says(
     seed: int, replicas: int, application: str, varied: bool
 ) -> None:
-    """Latency, moves and rewards of replayed episodes; what is legal; what the features say a move brings."""
+    """Latency, moves and rewards of replayed episodes, masks, and the rewards in the features."""
     problem = Rescheduling.generate(
         seed, application=application, replicas=replicas, services=5, jitter=0.3, edge_b=3
     )
@@ -107,7 +107,7 @@ def check_masks(
 
 @pytest.mark.parametrize("background", [0.0, 0.3])
 def test_environments_do_not_depend_on_their_number(background: float) -> None:
-    """Nine together or one by one, with restarts on the way: the same observations, masks, rewards, facts."""
+    """Nine together or one by one, with restarts: the same observations, masks, rewards, facts."""
     together = ReschedulingBatch(ALL, 9, replicas=(1, 5), background=background)
     alone = [ReschedulingBatch(ALL, 1, replicas=(1, 5), background=background) for _ in range(9)]
     seeds = np.arange(100, 109, dtype=np.uint64)
@@ -136,7 +136,7 @@ def test_environments_do_not_depend_on_their_number(background: float) -> None:
 
 
 def test_starts_are_random_and_have_room() -> None:
-    """4 to 20 pods of three applications; the same seed the same start; free capacity is never negative, observations stay scaled."""
+    """4 to 20 pods, the same seed the same start, no overload; observations stay scaled."""
     batch = ReschedulingBatch(ALL, 300, replicas=(1, 5), background=0.4)
     seeds = np.arange(300, dtype=np.uint64)
     batch.reset(seeds)
@@ -166,7 +166,7 @@ def test_a_larger_continuum() -> None:
 
 
 def test_how_episodes_end() -> None:
-    """Idle for nothing, an illegal action for -100, the last step; what is over pays nothing more."""
+    """Idle costs nothing, an illegal action 100; the last step ends; then there is no reward."""
     batch = ReschedulingBatch(ALL[0], 3, steps=2)
     batch.reset()
     illegal = int(np.flatnonzero(~batch.masks[1])[0])

@@ -1,4 +1,4 @@
-"""Drawings of rescheduling plans: the critical path before and after, the moves, names that are no markup."""
+"""Drawings of rescheduling plans: critical paths, moves, names that are no markup."""
 
 from __future__ import annotations
 

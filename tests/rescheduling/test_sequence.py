@@ -1,4 +1,4 @@
-"""Rescheduling one replica at a time: an episode costs what the referee says and breaks nothing; rollout serves it."""
+"""Rescheduling as a sequence: an episode costs what the referee says; rollout serves it."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ def test_costs_of_an_episode_sum_to_the_referee(
         before, mask, twin = sequence.plan(state), sequence.mask(state), sequence.copy(state)
         if steps % 4 == 0:
             table = sequence.features(state)
-            assert (
-                table.shape == (sequence.num_actions, sequence.num_features) and table.dtype == np.float32
-            )
+            assert table.shape == (sequence.num_actions, sequence.num_features)
+            assert table.dtype == np.float32
             assert np.abs(table).max() <= 1 and not table[~mask].any()
             np.testing.assert_allclose(
                 sequence.costs(state),
@@ -51,9 +50,8 @@ def test_costs_of_an_episode_sum_to_the_referee(
         assert sequence.plan(twin) == before
         steps += 1
     verdict = problem.evaluate(sequence.plan(state))
-    assert (
-        sequence.remaining(state) == 0 and verdict.feasible and total == pytest.approx(verdict.values)
-    )
+    assert sequence.remaining(state) == 0
+    assert verdict.feasible and total == pytest.approx(verdict.values)
     assert not sequence.features(state).any() and not sequence.mask(state).any()
 
 
