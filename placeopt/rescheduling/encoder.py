@@ -15,66 +15,17 @@ from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import kernel
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.latency import latencies
+from placeopt.rescheduling.move_order import MAX_HOPS, arrange
 
 
 @kernel
-def _move(now, target, i, u, v, move):
-    """Move a replica of service i to node v from the first node, u or after, that has one too many; return that node."""
-    while now[i, u] <= target[i, u]:
-        u += 1
-    move[0], move[1], move[2] = i, u, v
-    now[i, u] -= 1
-    now[i, v] += 1
-    return u
+def _count_moves(instance, targets, moves, found):
+    """Write the number of moves to each of `targets` (n, S, N), and how many find no room.
 
-
-@kernel
-def _order(home, target, demand, capacity, moves):
-    """Write moves from a deployment to another while there is room for one; return how many, and how many are left.
-
-    Of the moves that have room the first is made: service, then node. There are no hops.
+    Into `found` (n, 2); `moves` (k, 3) is overwritten.
     """
-    services, nodes = home.shape
-    now, free, count = home.copy(), capacity.copy(), 0
-    for i in range(services):
-        for u in range(nodes):
-            for r in range(2):
-                free[u, r] -= now[i, u] * demand[i, r]
-    going = True
-    while going:
-        going = False
-        for i in range(services):
-            for v in range(nodes):
-                u = 0
-                while (
-                    now[i, v] < target[i, v]
-                    and free[v, 0] >= demand[i, 0]
-                    and free[v, 1] >= demand[i, 1]
-                ):
-                    u = _move(now, target, i, u, v, moves[count])
-                    count += 1
-                    for r in range(2):
-                        free[u, r] += demand[i, r]
-                        free[v, r] -= demand[i, r]
-                    going = True
-    left = 0
-    for i in range(services):
-        for v in range(nodes):
-            left += max(0, target[i, v] - now[i, v])
-    for i in range(services):  # what has no room is written all the same, for the referee to name
-        u = 0
-        for v in range(nodes):
-            while now[i, v] < target[i, v]:
-                u = _move(now, target, i, u, v, moves[count])
-                count += 1
-    return count, left
-
-
-@kernel
-def _count_all(home, targets, demand, capacity, moves, answer):
-    """Write the number of moves, and how many of them find no room, of every target."""
     for k in range(len(targets)):
-        answer[k, 0], answer[k, 1] = _order(home, targets[k], demand, capacity, moves)
+        found[k, 0], found[k, 1] = arrange(instance, targets[k], moves)
 
 
 class ReschedulingEncoder(Encoder):
@@ -97,7 +48,7 @@ class ReschedulingEncoder(Encoder):
         self._nodes = np.zeros_like(instance.home)  # by service and gene
         for i, nodes in enumerate(large):
             self._nodes[i, : len(nodes)] = nodes
-        self._moves = np.zeros((self.num_genes, 3), dtype=np.int64)
+        self._moves = np.zeros((self.num_genes + MAX_HOPS, 3), dtype=np.int32)
         self.home = self.encode_counts(instance.home)
 
     def counts(self, X: np.ndarray) -> np.ndarray:
@@ -109,18 +60,16 @@ class ReschedulingEncoder(Encoder):
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1): moves that find no room."""
-        t, targets = self._instance, self.counts(X)
+        targets = self.counts(X)
         found = np.zeros((len(targets), 2), dtype=np.int64)
-        _count_all(t.home, targets, t.demand, t.capacity, self._moves, found)
-        every = np.stack((latencies(t, targets), found[:, 0]), axis=1)
+        _count_moves(self._instance, targets, self._moves, found)
+        every = np.stack((latencies(self._instance, targets), found[:, 0]), axis=1)
         return every[:, self._columns], found[:, 1:].astype(float)
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; moves that find no room come last."""
-        t = self._instance
-        count, _ = _order(
-            t.home, self.counts(np.asarray(genes)[None])[0], t.demand, t.capacity, self._moves
-        )
+        target = self.counts(np.asarray(genes)[None])[0]
+        count, _ = arrange(self._instance, target, self._moves)
         return self.problem.plan(self._moves[:count].tolist())
 
     def encode(self, plan: Mapping[str, Any]) -> np.ndarray:

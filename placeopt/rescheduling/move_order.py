@@ -24,8 +24,10 @@ MAX_HOPS = 4
 def arrange(instance, target, moves):
     """Write moves from home to a deployment `target` (S, N), each with room when it is made.
 
-    Of the moves that have room the one comes first that leaves most cpu on its node. Where none has
-    room, a replica that must leave steps aside to another node, `MAX_HOPS` times at most.
+    Moves are made by service and node as soon as they have room. Where none has, a replica that
+    must leave steps aside to another node, `MAX_HOPS` times at most, and never if the target is
+    overloaded itself. Moves that still find no room are written last, as far as `moves` has a place
+    for them.
 
     Parameters
     ----------
@@ -34,11 +36,14 @@ def arrange(instance, target, moves):
 
     Returns
     -------
-    int
-        The number of moves; -1 where no order was found, or not one of at most k moves.
+    count : int
+        The number of moves written.
+    left : int
+        The number of moves that find no room, or no place in `moves`.
     """
     home, demand = instance.home, instance.demand
-    free, replicas = instance.capacity.copy(), instance.replicas.sum()
+    free, free_at_end = instance.capacity.copy(), instance.capacity.copy()
+    replicas = instance.replicas.sum()
     sources, targets = np.empty(replicas, np.int64), np.empty(replicas, np.int64)
     services = np.empty(replicas, np.int64)  # of the replicas that must arrive
     next_source = np.zeros(instance.replicas.size, np.int64)  # where `sources` of a service begin
@@ -48,61 +53,65 @@ def arrange(instance, target, moves):
         for node in range(home.shape[1]):
             for resource in range(2):
                 free[node, resource] -= home[service, node] * demand[service, resource]
+                free_at_end[node, resource] -= target[service, node] * demand[service, resource]
             for _ in range(home[service, node] - target[service, node]):
                 sources[last] = node
                 last += 1
             for _ in range(target[service, node] - home[service, node]):
                 targets[size], services[size] = node, service
                 size += 1
-    done, pending, hops, count = np.zeros(size, np.bool_), size, 0, 0
-    while pending:
-        k = _roomiest(instance, free, targets, services, done)
-        if k >= 0:
-            service, goal = services[k], targets[k]
+    done, left, count = np.zeros(size, np.bool_), size, 0
+    hops = MAX_HOPS if free_at_end.min() >= 0 else 0
+    while left and count + left <= moves.shape[0]:
+        before = left
+        for k in range(size):
+            service = services[k]
+            if not done[k] and fits(instance, free, service, targets[k]):
+                source = sources[next_source[service]]
+                _make(instance, free, moves[count], service, source, targets[k])
+                next_source[service] += 1
+                done[k] = True
+                count += 1
+                left -= 1
+        if left == before:
+            if hops == 0 or count + left == moves.shape[0]:
+                break
+            service, source, node = _aside(instance, free, sources, next_source, services, done)
+            if service < 0:
+                break
+            _make(instance, free, moves[count], service, source, node)
+            sources[next_source[service]] = node
+            hops -= 1
+            count += 1
+    written = count
+    for k in range(size):
+        if not done[k] and written < moves.shape[0]:
+            service = services[k]
             source = sources[next_source[service]]
+            _make(instance, free, moves[written], service, source, targets[k])
             next_source[service] += 1
-            done[k] = True
-            pending -= 1
-        else:
-            if hops == MAX_HOPS:
-                return -1
-            hops += 1
-            service, source, goal = _aside(instance, free, sources, next_source, services, done)
-        if service < 0 or count == moves.shape[0]:
-            return -1
-        moves[count, 0], moves[count, 1], moves[count, 2] = service, source, goal
-        count += 1
-        for resource in range(2):
-            free[source, resource] += demand[service, resource]
-            free[goal, resource] -= demand[service, resource]
-    return count
+            written += 1
+    return written, left
 
 
 @kernel
-def _roomiest(instance, free, targets, services, done):
-    """Return the pending arrival with room that leaves most cpu on its node, -1 for none."""
-    found, best_cpu = -1, -1
-    for k in range(done.size):
-        if not done[k] and fits(instance, free, services[k], targets[k]):
-            cpu = free[targets[k], 0] - instance.demand[services[k], 0]
-            if cpu > best_cpu:
-                found, best_cpu = k, cpu
-    return found
+def _make(instance, free, move, service, source, target):
+    """Write a move (3,), and what nodes have free after it (N, 2)."""
+    move[0], move[1], move[2] = service, source, target
+    for resource in range(2):
+        free[source, resource] += instance.demand[service, resource]
+        free[target, resource] -= instance.demand[service, resource]
 
 
 @kernel
 def _aside(instance, free, sources, next_source, services, done):
-    """Return a move of a replica that must leave to a third node with room; service -1 for none.
-
-    The node takes the place of the replica's own in `sources`.
-    """
+    """Return a move of a replica that must leave to a third node with room; service -1 for none."""
     for k in range(done.size):
         service = services[k]
         if not done[k]:
             source = sources[next_source[service]]
             for node in range(free.shape[0]):
                 if node != source and fits(instance, free, service, node):
-                    sources[next_source[service]] = node
                     return service, source, node
     return -1, -1, -1
 
@@ -117,8 +126,8 @@ def arranged(instance: ReschedulingArrays, target: np.ndarray, max_moves: int) -
         Longer orders count as none.
     """
     moves = np.empty((max_moves, 3), dtype=np.int32)
-    count = arrange(instance, target, moves)
-    return None if count < 0 else [(int(i), int(u), int(v)) for i, u, v in moves[:count]]
+    count, left = arrange(instance, target, moves)
+    return None if left else [(int(i), int(u), int(v)) for i, u, v in moves[:count]]
 
 
 def misplaced(counts: np.ndarray, target: np.ndarray) -> int:

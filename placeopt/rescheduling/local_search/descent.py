@@ -200,8 +200,8 @@ def offer(instance, state, archive, latency_ms):
     if archive.latency[: count + 1].min() <= latency_ms + ROUNDING_MS:
         return
     moves = np.empty((archive.moves.shape[1], 3), np.int32)
-    found = arrange(instance, counts, moves)
-    if found >= 0 and archive.latency[: found + 1].min() > latency_ms + ROUNDING_MS:
+    found, left = arrange(instance, counts, moves)
+    if left == 0 and archive.latency[: found + 1].min() > latency_ms + ROUNDING_MS:
         archive.latency[found] = latency_ms
         archive.moves[found, :found] = moves[:found]
 
