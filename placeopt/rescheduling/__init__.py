@@ -42,7 +42,7 @@ SPEC = ProblemSpec(
         Method(
             "latency-greedy",
             "placeopt.rescheduling.heuristics:latency_greedy",
-            "where latency is least, or allowed",
+            "every replica anew where users are nearest",
         ),
     ),
 )

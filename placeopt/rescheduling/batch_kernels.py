@@ -132,6 +132,7 @@ def _measure_blocks(rules, application, instance, deployment, scratch, now):
 
 @kernel
 def _reward_per_move(rules, saved, num_moves):
+    """Return the observed reward per move of moves that save so many ms together."""
     return (saved / num_moves - rules.penalty) / _SPAN_MS
 
 
@@ -158,6 +159,7 @@ def _latency_gathered(instance, deployment, scratch, service, node):
 
 @kernel
 def _clipped(value):
+    """Return the value within [-1, 1]."""
     return min(1.0, max(-1.0, value))
 
 

@@ -152,6 +152,7 @@ def _take(instance, beam, k, service, option):
 
 @kernel
 def _copy(beam, source, target):
+    """Write deployment `source` over deployment `target`."""
     for part in (beam.counts, beam.free):
         part[target] = part[source]
     for part in (beam.own, beam.network):

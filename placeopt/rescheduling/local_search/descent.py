@@ -157,6 +157,7 @@ def best_move(instance, state, archive, now, limit, back):
 
 @kernel
 def _change_after(instance, state, now, service, source, target):
+    """Return the change of the latency `now` if a replica moved."""
     deployment, scratch = state.deployment, state.scratch
     return latency_after(instance, deployment, scratch, service, source, target) - now
 
