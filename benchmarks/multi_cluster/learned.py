@@ -270,8 +270,8 @@ def fixed() -> Iterator[str]:
                 for one in others.values()
             ]
             seeds = ", ".join(map(number, each))
-            accepted = 100 * mean(ours, "acceptance")
-            mine = f"**{number(float(np.mean(each)))}** ({seeds}) / {accepted:.2f}"
+            percent = 100 * mean(ours, "acceptance")
+            mine = f"**{number(float(np.mean(each)))}** ({seeds}) / {percent:.2f}"
             rows.append((strategy, mine, *cells, f"{ours[0]['reward'][1]:.2f}"))
         yield f"### Fixed semantics, {rate:g} arrivals per unit of time"
         yield ""
