@@ -69,8 +69,12 @@ def train(
             "--conditioned", help="One policy for every preference; the default without --weights."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed and steps give the same policy.")] = 1,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps of all environments together.")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The same seed and steps give the same policy.")
+    ] = 1,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps of all environments together.")
+    ] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Train no longer than this.")
     ] = None,

@@ -87,8 +87,8 @@ def _fittest(weights, columns, excess):
 def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, excess, limit):
     """Let each child replace the vectors of at most `limit` of its candidates that it improves.
 
-    Changes `ideal` (objectives,), and of the subproblems `X` (n, num_genes), `F` (n, objectives) and
-    `excess` (n,), in place.
+    Changes in place `ideal` (objectives,), and of the subproblems `X` (n, num_genes), `F`
+    (n, objectives) and `excess` (n,).
 
     Parameters
     ----------

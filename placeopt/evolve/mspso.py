@@ -1,4 +1,4 @@
-"""The multi-swarm particle swarm optimisation of the CNSM 2024 paper, array-based, over any encoder.
+"""The multi-swarm particle swarm optimisation of the CNSM 2024 paper, over any encoder.
 
 N. Di Cicco et al., CNSM 2024, section IV-B, after Z.-H. Zhan et al., "Multiple populations for
 multiple objectives", IEEE Transactions on Cybernetics 43(2), 2013. There is one swarm for each

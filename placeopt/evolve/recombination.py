@@ -112,11 +112,11 @@ def _choices(row, group, first, chosen):
 
 @kernel
 def _sums(rows, group, first, kept, values, grid, low, scale, limit):
-    """Return sums of alternatives of the parts of some vectors, (k, 3), and their parts, (k, parts).
+    """Return sums of alternatives of the parts of vectors, (k, 3), and their parts, (k, parts).
 
     The search is depth first, part after part, over at most `limit` sums of a vector. A sum is left
-    out if a known point is no worse in the second goal and, by the cells of `grid`, in the first and
-    third. Sums that are found change the grid.
+    out if a known point is no worse in the second goal and, by the cells of `grid`, in the other
+    two. Sums that are found change the grid.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def _one_of_each_division(key: np.ndarray) -> np.ndarray:
 
 
 def _grid(F: np.ndarray, low: np.ndarray, flat: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the grid of `_sums` for known goals F, (k, 3), and the cells to a unit of each goal."""
+    """Return the grid of `_sums` for known goals F, (k, 3), and the cells to a unit, (3,)."""
     shape = (CELLS**2, 1) if flat else (CELLS, CELLS)
     width = 1.25 * (F.max(axis=0) - low)  # some sums are larger than all of F
     scale = np.array([shape[0] - 1, 0, shape[1] - 1]) / np.where(width > 0, width, 1.0)
@@ -222,7 +222,8 @@ def recombine(parts: Parts, X: np.ndarray, F: np.ndarray, limit: int) -> np.ndar
     parts : Parts
         Of the rows of X.
     X, F : ndarray
-        Vectors that do not dominate each other, shape (k, num_genes), and their two or three objectives.
+        Vectors that do not dominate each other, shape (k, num_genes), and their two or three
+        objectives.
     limit : int
     """
     key, values = parts.key.ravel(), _padded(parts.values).reshape(-1, 3)

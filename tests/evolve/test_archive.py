@@ -1,4 +1,4 @@
-"""The archive keeps what no other vector dominates, with its vectors, however often it is filtered and its rows are used again."""
+"""The archive keeps the non-dominated vectors, however often its rows are used again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every vector search on the temporal problem: judged, repeatable, within its budget, never empty-handed."""
+"""Every vector search on the temporal problem: judged, repeatable, within its budget."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def problem() -> Temporal:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_same_seed_same_front_for_any_number_of_jobs(problem, method):
-    """Two runs, one with two jobs, give identical points; each value is the referee's and each plan feasible."""
+    """One and two jobs give identical points; values are the referee's, plans feasible."""
     one, two = (
         placeopt.solve(problem, method, evaluations=2400, seed=3, jobs=jobs) for jobs in (1, 2)
     )
@@ -164,7 +164,7 @@ def test_ensemble_keeps_provenance(problem):
     ("method", "wide", "tight"), [("nsga3", 0.923, 0.766), ("moead", 0.933, 0.805)]
 )
 def test_hypervolume_on_the_papers_own_instance(method, wide, tight):
-    """Median of seeds 1-3 at 50,000 evaluations, all points kept, hypervolume over the product of the reference."""
+    """Median of seeds 1-3 at 50,000 evaluations, hypervolume over the product of the reference."""
     folder = Path(os.environ["PLACEOPT_DATA"]) / "cnsm2024"
     problem = from_document(
         cnsm_csv.read(
