@@ -72,45 +72,31 @@ class View:
         )
 
     def __getitem__(self, key: str) -> View:
-        value = self.value
-        if value is None:
-            return View(None, self.source, self.document, self, key)
-        if not isinstance(value, dict):
-            raise self.fault(
-                f"{_shown(value)} where a mapping is expected", f"give a mapping with {key!r}"
-            )
-        return View(value.get(key), self.source, self.document, self, key)
+        found = self._checked(dict, "a mapping", f"give a mapping with {key!r}") or {}
+        return View(found.get(key), self.source, self.document, self, key)
 
     def __bool__(self) -> bool:
         return self.value is not None
 
     def items(self) -> Iterator[View]:
         """Yield the members of a list; none where nothing is there."""
-        value = self.value
-        if value is None:
-            return
-        if not isinstance(value, list):
-            raise self.fault(f"{_shown(value)} where a list is expected", "give a list")
-        for k, item in enumerate(value):
+        for k, item in enumerate(self._checked(list, "a list", "give a list") or ()):
             yield View(item, self.source, self.document, self, k)
 
     def mapping(self) -> dict[str, Any]:
         """Return a mapping; empty where nothing is there."""
-        if self.value is None:
-            return {}
-        if not isinstance(self.value, dict):
-            raise self.fault(f"{_shown(self.value)} where a mapping is expected", "give a mapping")
-        return self.value
+        return self._checked(dict, "a mapping", "give a mapping") or {}
 
     def text(self, default: str = "") -> str:
         """Return a text."""
-        if self.value is None:
-            return default
-        if not isinstance(self.value, str):
-            raise self.fault(
-                f"{_shown(self.value)} where a text is expected",
-                "give a text, in quotes if it looks like a number",
-            )
+        remedy = "give a text, in quotes if it looks like a number"
+        found = self._checked(str, "a text", remedy)
+        return default if found is None else str(found)
+
+    def _checked(self, kind: type, what: str, remedy: str) -> Any:
+        """Return the value if it is of a kind, or None."""
+        if self.value is not None and not isinstance(self.value, kind):
+            raise self.fault(f"{_shown(self.value)} where {what} is expected", remedy)
         return self.value
 
     def name(self, default: str = "") -> str:
@@ -160,13 +146,8 @@ class View:
 
     def flag(self, default: bool = False) -> bool:
         """Return true or false."""
-        if self.value is None:
-            return default
-        if not isinstance(self.value, bool):
-            raise self.fault(
-                f"{_shown(self.value)} where true or false is expected", "give true or false"
-            )
-        return self.value
+        found = self._checked(bool, "true or false", "give true or false")
+        return default if found is None else bool(found)
 
     @property
     def steps(self) -> tuple[Any, ...]:

@@ -47,8 +47,8 @@ class Site:
 
     Attributes
     ----------
-    nodes : dict of str to Node
-    room : dict of str to Size
+    nodes : dict of str to KubernetesNode
+    room : dict of str to PodSize
         Milli-CPU and bytes left beside DaemonSets and static pods.
     drain : set of str
         Nodes to empty.
@@ -141,10 +141,7 @@ def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
     )
     for name in everywhere if unit.node is None else [unit.node]:
         if name in result.room:
-            room = result.room[name]
-            result.room[name] = PodSize(
-                max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
-            )
+            result.room[name] = result.room[name].less(unit.size)
             notes.add("capacity", unit.bound, f"{unit.label} on {name}")
 
 

@@ -25,6 +25,10 @@ class PodSize(NamedTuple):
     cpu: int
     memory: int
 
+    def less(self, used: PodSize) -> PodSize:
+        """Return what is left of a room beside `used`, at least 0."""
+        return PodSize(max(0, self.cpu - used.cpu), max(0, self.memory - used.memory))
+
 
 @dataclass(frozen=True)
 class MissingRequests:

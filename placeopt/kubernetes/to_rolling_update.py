@@ -8,12 +8,14 @@ node is at 0 ms from the nodes that the pod may use, and cannot be reached from 
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from placeopt.kubernetes.edges import Edge
 from placeopt.kubernetes.gathered import (
     Gathered,
     ImportedInstance,
+    by_workload,
     capacity,
     item,
     node_origins,
@@ -252,12 +254,10 @@ def _limits(g: Gathered) -> list[Edge]:
 
 def _flows(g: Gathered, units: list[Unit], limits: list[Edge]) -> list[dict[str, Any]]:
     """Return a flow for every pair of replicas that talk under a limit."""
-    pods: dict[tuple[str, str], list[str]] = {}
-    for unit in units:
-        pods.setdefault(unit.key, []).append(unit.name)
+    replicas = by_workload(units)
     found: list[dict[str, Any]] = []
     for edge in limits:
-        pairs = [(a, b) for a in pods.get(edge.source, ()) for b in pods.get(edge.target, ())]
+        pairs = list(product(replicas.get(edge.source, ()), replicas.get(edge.target, ())))
         if len(found) + len(pairs) > MOST_FLOWS:
             g.notes.add(
                 "not-expressed",
@@ -265,7 +265,7 @@ def _flows(g: Gathered, units: list[Unit], limits: list[Edge]) -> list[dict[str,
                 f"{edge.source[1]} to {edge.target[1]}",
             )
             continue
-        found += [{"from": a, "to": b, "max_latency_ms": edge.limit} for a, b in pairs]
+        found += [{"from": a.name, "to": b.name, "max_latency_ms": edge.limit} for a, b in pairs]
     return found
 
 

@@ -125,19 +125,22 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
             notes.add("left-out", "pods that no node runs (pending)", label)
         else:
             size = effective(pod.spec, rules.policy, notes, label)
-            unit = Unit(
-                meta.namespace,
-                *owner,
-                meta.name,
-                meta.name,
-                pod.spec.node,
-                meta.labels,
-                meta.annotations,
-                pod.spec,
-                size,
+            kind, workload = owner
+            found.append(
+                Unit(
+                    namespace=meta.namespace,
+                    kind=kind,
+                    workload=workload,
+                    name=meta.name,
+                    pod=meta.name,
+                    node=pod.spec.node,
+                    labels=meta.labels,
+                    annotations=meta.annotations,
+                    spec=pod.spec,
+                    size=size,
+                    bound=_bound(kind, meta),
+                )
             )
-            unit.bound = _bound(owner[0], meta)
-            found.append(unit)
     running = {(u.namespace, u.kind, u.workload) for u in found}
     for key, workload in cluster.workloads.items():
         if key not in running and workload.replicas:
@@ -172,21 +175,21 @@ def _wanted(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[U
                 f"more than {MOST_REPLICAS:,} replicas in all", "plan fewer at once: --namespace"
             )
         for k in range(count):
-            own = name if count == 1 else f"{name}-{k + 1}"
-            unit = Unit(
-                space,
-                kind,
-                name,
-                own,
-                None,
-                None,
-                workload.labels,
-                workload.annotations,
-                workload.spec,
-                size,
+            found.append(
+                Unit(
+                    namespace=space,
+                    kind=kind,
+                    workload=name,
+                    name=name if count == 1 else f"{name}-{k + 1}",
+                    pod=None,
+                    node=None,
+                    labels=workload.labels,
+                    annotations=workload.annotations,
+                    spec=workload.spec,
+                    size=size,
+                    bound="pods of a DaemonSet" if kind == "DaemonSet" else "",
+                )
             )
-            unit.bound = "pods of a DaemonSet" if kind == "DaemonSet" else ""
-            found.append(unit)
     return found
 
 

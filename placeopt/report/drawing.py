@@ -58,31 +58,16 @@ def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> 
 
 def _ring(front: Front, chosen: int, figures: list[Any]) -> None:
     """Mark a point in the figures that have points."""
+    from placeopt.plot.html import ring
+
     values, planes = front.points[chosen].values, iter(pairs(front))
-    ring = {"symbol": "circle-open", "size": 14, "color": CHOSEN, "line": {"width": 2.5}}
     for figure in figures:
         kinds = {trace.type for trace in figure.data}
         if "scatter3d" in kinds:
-            x, y, z = values[:3]
-            figure.add_scatter3d(
-                x=[x],
-                y=[y],
-                z=[z],
-                mode="markers",
-                name="chosen",
-                hoverinfo="skip",
-                marker=ring | {"size": 11},
-            )
+            ring(figure.add_scatter3d, values[:3], "chosen", CHOSEN)
         elif "parcoords" not in kinds and len(values) > 1:
             a, b = next(planes)
-            figure.add_scatter(
-                x=[values[a]],
-                y=[values[b]],
-                mode="markers",
-                name="chosen",
-                hoverinfo="skip",
-                marker=ring,
-            )
+            ring(figure.add_scatter, (values[a], values[b]), "chosen", CHOSEN)
 
 
 def _varying(front: Front) -> Front:
