@@ -125,12 +125,12 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
             notes.add("left-out", "pods that no node runs (pending)", label)
         else:
             size = effective(pod.spec, rules.policy, notes, label)
-            kind, workload = owner
+            kind, name = owner
             found.append(
                 Unit(
                     namespace=meta.namespace,
                     kind=kind,
-                    workload=workload,
+                    workload=name,
                     name=meta.name,
                     pod=meta.name,
                     node=pod.spec.node,
