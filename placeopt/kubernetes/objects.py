@@ -229,7 +229,9 @@ def container(view: View) -> ContainerSpec:
         if isinstance(value, str) and value:
             environment.append((entry["name"].text(), value))
     ports = tuple(
-        port["hostPort"].whole(0, most=65535) for port in view["ports"].items() if port["hostPort"]
+        port["hostPort"].whole(0, maximum=65535)
+        for port in view["ports"].items()
+        if port["hostPort"]
     )
     asked = {**resources["limits"].mapping(), **requests.mapping()}
     extended = tuple(
@@ -294,7 +296,7 @@ def workload(view: View, about: ObjectMeta) -> Workload:
         spec = spec["jobTemplate"]["spec"]
     if kind in ("Job", "CronJob"):
         replicas = spec["parallelism"].whole(1)
-        deadline = spec["activeDeadlineSeconds"].whole(0, most=10**9) or None
+        deadline = spec["activeDeadlineSeconds"].whole(0, maximum=10**9) or None
     else:
         replicas = spec["replicas"].whole(1)
     template = spec["template"]

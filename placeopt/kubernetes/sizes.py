@@ -90,14 +90,14 @@ def _effective(spec: PodSpec, r: int, policy: MissingRequests, notes: Notes, lab
     if own is not None:
         return own + overhead
     running = sum(_request(c, r, policy, notes, label) for c in spec.containers)
-    started = most = 0
+    started = maximum = 0
     for init in spec.inits:
         if init.sidecar:
             started += _request(init, r, policy, notes, label)
-            most = max(most, started)
+            maximum = max(maximum, started)
         else:
-            most = max(most, started + _init_request(init, r, notes, label))
-    return max(running + started, most) + overhead
+            maximum = max(maximum, started + _init_request(init, r, notes, label))
+    return max(running + started, maximum) + overhead
 
 
 def _init_request(init: ContainerSpec, r: int, notes: Notes, label: str) -> int:

@@ -12,7 +12,7 @@ from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.kubernetes.reading import LABEL, read_text
 from placeopt.kubernetes.yaml_reading import fault
 
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class TableRow:
             )
         return text
 
-    def number(self, column: str, *, most: str = "1e9") -> Decimal | None:
-        """Return a cell that is a number from 0 to `most`, None where it is empty."""
+    def number(self, column: str, *, maximum: str = "1e9") -> Decimal | None:
+        """Return a cell that is a number from 0 to `maximum`, None where it is empty."""
         text = self.cells.get(column, "")
         if not text:
             return None
         value = decimal(text)
-        if value is None or not 0 <= value <= Decimal(most):
-            raise self.fault(f"{column} is {text[:60]!a}", f"legal: a number, 0 to {most}")
+        if value is None or not 0 <= value <= Decimal(maximum):
+            raise self.fault(f"{column} is {text[:60]!a}", f"legal: a number, 0 to {maximum}")
         return value
 
 
@@ -103,8 +103,8 @@ def rows(
                 f"{len(cells)} cells",
                 f"give {len(header)}, one per column of the header",
             )
-        if len(found) >= MOST_ROWS:
-            raise fault(file, number, f"more than {MOST_ROWS:,} rows", "give a shorter table")
+        if len(found) >= MAX_ROWS:
+            raise fault(file, number, f"more than {MAX_ROWS:,} rows", "give a shorter table")
         found.append(
             TableRow(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
         )

@@ -28,7 +28,7 @@ from placeopt.kubernetes.units import Unit
 
 #: A node says its layer by this label, or in the column `layer` of a table of nodes.
 LAYER = "placeopt/layer"
-MOST_NODES, MOST_FLOWS = 3000, 200_000
+MAX_NODES, MAX_FLOWS = 3000, 200_000
 
 
 def build(g: Gathered) -> ImportedInstance:
@@ -41,9 +41,9 @@ def build(g: Gathered) -> ImportedInstance:
     DocumentError
         Latencies or a price are missing.
     """
-    if len(g.site.nodes) > MOST_NODES:
+    if len(g.site.nodes) > MAX_NODES:
         raise UsageError(
-            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for edge-cloud, "
+            f"{len(g.site.nodes)} nodes; legal: up to {MAX_NODES} for edge-cloud, "
             "whose delays are between all pairs"
         )
     units = _free(g)
@@ -182,10 +182,10 @@ def _flows(g: Gathered, units: list[Unit]) -> list[dict[str, Any]]:
         limit = g.options.max_latency_ms if edge.limit is None else edge.limit
         if limit is None and len(pairs) > 1:
             continue
-        if len(found) + len(pairs) > MOST_FLOWS:
+        if len(found) + len(pairs) > MAX_FLOWS:
             g.notes.add(
                 "not-expressed",
-                f"calls beyond {MOST_FLOWS:,} pairs of replicas",
+                f"calls beyond {MAX_FLOWS:,} pairs of replicas",
                 f"{edge.source[1]} to {edge.target[1]}",
             )
             continue

@@ -26,7 +26,7 @@ from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import Unit
 
 FORBIDDEN_MS = 1e6
-MOST_NODES = 3000
+MAX_NODES = 3000
 
 
 def build(g: Gathered) -> ImportedInstance:
@@ -41,9 +41,9 @@ def build(g: Gathered) -> ImportedInstance:
     InfeasibleInstanceError
         Replicas that do not run yet have no room.
     """
-    if len(g.site.nodes) > MOST_NODES:
+    if len(g.site.nodes) > MAX_NODES:
         raise UsageError(
-            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for rescheduling, "
+            f"{len(g.site.nodes)} nodes; legal: up to {MAX_NODES} for rescheduling, "
             "whose latencies are between all pairs"
         )
     place(g.site, g.notes)

@@ -24,7 +24,7 @@ _SAFE, _LOCAL = (
 _MIRROR, _KEEP = "kubernetes.io/config.mirror", "karpenter.sh/do-not-disrupt"
 _AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 #: Replicas that manifests may ask for.
-MOST_REPLICAS = 50_000
+MAX_REPLICAS = 50_000
 _SHARED = {"ReadWriteMany", "ReadOnlyMany"}
 
 
@@ -170,9 +170,9 @@ def _wanted(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[U
             continue
         size = effective(workload.spec, rules.policy, notes, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
-        if len(found) + count > MOST_REPLICAS:
+        if len(found) + count > MAX_REPLICAS:
             raise workload.meta.view.fault(
-                f"more than {MOST_REPLICAS:,} replicas in all", "plan fewer at once: --namespace"
+                f"more than {MAX_REPLICAS:,} replicas in all", "plan fewer at once: --namespace"
             )
         for k in range(count):
             found.append(
@@ -286,11 +286,11 @@ def _by_namespace(found: Iterable[Unit]) -> dict[str, list[Unit]]:
     return spaces
 
 
-def _allowed(least: object, most: object, count: int) -> int:
+def _allowed(minimum: object, maximum: object, count: int) -> int:
     """Return how many of `count` pods may be missing."""
-    if most is not None:
-        return _share(most, count)
-    return count - _share(least, count) if least is not None else count
+    if maximum is not None:
+        return _share(maximum, count)
+    return count - _share(minimum, count) if minimum is not None else count
 
 
 def _share(value: object, count: int) -> int:

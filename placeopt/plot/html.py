@@ -23,7 +23,7 @@ _SYMBOLS = {"optimal": "square", "bounded": "diamond", "heuristic": "circle"}
 
 #: Points up to which projections are drawn as SVG: sharp in print, and a browser has only a few
 #: WebGL canvases to give.
-_MOST_SVG = 3000
+_MAX_SVG = 3000
 _CONFIG = {"responsive": True, "displaylogo": False}
 
 
@@ -163,7 +163,7 @@ def _plane(front: Front, a: int, b: int, hover: list[str], *, tall: bool) -> Any
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    scatter = figure.add_scatter if len(front) <= _MOST_SVG else figure.add_scattergl
+    scatter = figure.add_scatter if len(front) <= _MAX_SVG else figure.add_scattergl
     bound = {"symbol": "x-thin-open", "size": 5}
     _marks(front, [a, b], hover, scatter, 7 if tall else 5, bound)
     knee = front.pick().values
