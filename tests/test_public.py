@@ -32,6 +32,7 @@ PUBLIC = [
     "PlaceoptError",
     "Point",
     "__version__",
+    "enumerate",
     "evaluate",
     "load",
     "merge",

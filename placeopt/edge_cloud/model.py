@@ -20,7 +20,8 @@ from pyomo.core.expr import LinearExpression
 from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_mean
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.exact.objectives import declare
+from placeopt.exact.hooks import Hooks
+from placeopt.exact.objectives import declare, remember
 
 #: How equation (3) is written, and how equation (7) is.
 FLOWS = ("compact", "printed")
@@ -70,7 +71,7 @@ def build(
         expr=model.weight * model.cost + (1 - model.weight) * model.latency_ms, doc="(1)"
     )
     model.weighted_sum.deactivate()
-    return model
+    return remember(model, problem, extract)
 
 
 def size(problem: EdgeCloud, *, flows: str = "compact", latency: str = "levels") -> int:
@@ -279,3 +280,7 @@ def assign(model: pyo.ConcreteModel, plan: Mapping[str, Any]) -> bool:
         for (a, k), reached in model.reaches.items():
             reached.set_value(int(model.levels[a][k] <= model.farthest[a].value))
     return True
+
+
+#: What helps the exact search in this model.
+HOOKS = Hooks(extract, assign=assign, size=size)

@@ -15,7 +15,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from placeopt.exact.compiled_model import Cut
-from placeopt.exact.objectives import declare
+from placeopt.exact.hooks import Hooks
+from placeopt.exact.objectives import declare, remember
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.move_order import Moves, shortest
 
@@ -42,7 +43,7 @@ def build(problem: Rescheduling) -> pyo.ConcreteModel:
     user = total / int(t.replicas[g])  # (8)
     moves = sum(model.arrives.values()) + model.hops
     declare(model, {"latency_ms": user + model.processing[g], "moves": moves})
-    return model
+    return remember(model, problem, extract, cuts)
 
 
 def size(problem: Rescheduling) -> int:
@@ -232,3 +233,7 @@ def cuts(model: pyo.ConcreteModel, problem: Rescheduling, plan: Mapping[str, Any
     if needed is not None:
         terms[model.hops] = -1.0
     return (Cut(terms, float(extra * ones - extra)),)
+
+
+#: What helps the exact search in this model.
+HOOKS = Hooks(extract, cuts=cuts, size=size)

@@ -16,7 +16,8 @@ import pyomo.environ as pyo
 from pydantic import Field
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
-from placeopt.exact.objectives import declare
+from placeopt.exact.hooks import Hooks
+from placeopt.exact.objectives import declare, remember
 from placeopt.rolling_update.instance import RollingUpdate
 
 Slots = Annotated[
@@ -74,7 +75,7 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
             "disruptions": _nothing(model),
         },
     )
-    return model
+    return remember(model, problem, extract)
 
 
 def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:
@@ -368,3 +369,7 @@ def _load_after(model: pyo.ConcreteModel, n: int, r: int, t: int) -> Any:
         for m in model.leavers[n]
     )
     return _load_before(model, n, r, t) + arrived - left
+
+
+#: What helps the exact search in this model.
+HOOKS = Hooks(extract, assign=assign, size=size, covers=lossless, omitted=OMITTED)

@@ -15,7 +15,8 @@ from pydantic import Field
 from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keyword_defaults
-from placeopt.exact.objectives import declare
+from placeopt.exact.hooks import Hooks
+from placeopt.exact.objectives import declare, remember
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.model_data import Lot, Machine, ModelData, enough_copies
@@ -85,7 +86,7 @@ def build(
             "interruption": _interruption(model),
         },
     )
-    return model
+    return remember(model, problem, extract)
 
 
 def _checked(**options: Any) -> dict[str, Any]:
@@ -413,3 +414,7 @@ def lossless(problem: Temporal, **options: Any) -> bool:
         copies >= enough_copies(problem, k) or (limit is not None and copies >= limit)
         for k, limit in enumerate(limits)
     )
+
+
+#: What helps the exact search in this model.
+HOOKS = Hooks(extract, assign=assign, size=size, covers=lossless, omitted=OMITTED)
