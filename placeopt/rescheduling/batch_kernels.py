@@ -8,7 +8,7 @@ the replicas of the episode, `deployment` its `Deployment`.
 from __future__ import annotations
 
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import uniform
+from placeopt.core.kernels.random import below, uniform
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.latency import (
     Deployment,
@@ -245,12 +245,6 @@ def _observe(rules, state, scratch, env, observations, masks):
 
 
 @kernel
-def _below(state, env, bound):
-    """Return a random integer of [0, bound)."""
-    return int(uniform(state.random, env) * bound)
-
-
-@kernel
 def _empty(rules, state, env, background):
     """Remove all replicas; others use up to a share `background` of every node."""
     capacity = rules.applications.capacity[state.application[env]]
@@ -279,7 +273,7 @@ def _scatter(rules, instance, state, env):
     services, nodes, free = instance.replicas.size, instance.user.size, state.free[env]
     for service in range(services):
         instance.replicas[service] = (
-            rules.min_replicas + _below(state, env, rules.slots - rules.min_replicas + 1)
+            rules.min_replicas + below(state.random, rules.slots - rules.min_replicas + 1, env)
             if rules.min_replicas
             else instance.home[service].sum()
         )
@@ -290,7 +284,7 @@ def _scatter(rules, instance, state, env):
                 room += fits(instance.demand, free, service, node)
             if room == 0:
                 return False
-            chosen = _below(state, env, room)
+            chosen = below(state.random, room, env)
             for node in range(nodes):
                 if fits(instance.demand, free, service, node):
                     if chosen == 0:
@@ -321,7 +315,7 @@ def reset(rules, state, scratch, which, observations, masks):
     for env in range(state.application.size):
         if not which[env]:
             continue
-        state.application[env] = _below(state, env, rules.sizes.shape[0])
+        state.application[env] = below(state.random, rules.sizes.shape[0], env)
         instance, deployment = _instance(rules, state, env), _deployment(state, env)
         found = False
         for attempt in range(0 if rules.given else _TRIES):
