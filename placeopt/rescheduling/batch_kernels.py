@@ -8,14 +8,14 @@ the replicas of the episode, `deployment` its `Deployment`.
 from __future__ import annotations
 
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import uniform
+from placeopt.core.kernels.random import below, uniform
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.latency import (
     Deployment,
     critical_path,
     fits,
+    fold,
     latency,
-    latency_after,
     refresh,
     relocate,
 )
@@ -90,18 +90,34 @@ def _measure_calls(instance, deployment, scratch):
 def _measure_moves(instance, deployment, scratch, now):
     """Write which nodes have room for each service, and how every legal move changes the latency.
 
-    `latency` comes before; it returned `now`.
+    `now` is the latency; processing times are overwritten. `_measure_calls` comes before.
     """
+    counts, own, network = deployment.counts, deployment.own, deployment.network
+    demand, free, nodes = instance.demand, deployment.free, instance.user.size
+    order, group_first, call_first = instance.order, instance.group_first, instance.call_first
+    callee, touch, processing = instance.callee, instance.touch, scratch.latency.processing
+    room, kept = scratch.room, scratch.latency.kept_network
     for service in range(instance.replicas.size):
-        for node in range(instance.user.size):
-            scratch.room[service, node] = fits(instance, deployment.free, service, node)
-        for source in range(instance.user.size):
-            for target in range(instance.user.size if deployment.counts[service, source] else 0):
-                if target != source and scratch.room[service, target]:
-                    after = latency_after(
-                        instance, deployment, scratch.latency, service, source, target
-                    )
-                    scratch.change[service, source, target] = after - now
+        kept_own, replicas = own[service], instance.replicas[service]
+        first, last = instance.touch_first[service], instance.touch_first[service + 1]
+        for node in range(nodes):
+            room[service, node] = fits(demand, free, service, node)
+        for source in range(nodes):
+            for target in range(nodes if counts[service, source] else 0):
+                if target == source or not room[service, target]:
+                    continue
+                step = instance.own[service, target] - instance.own[service, source]
+                own[service] = kept_own + step / replicas
+                for k in range(first, last):
+                    call = touch[k]
+                    ms = scratch.to_node if callee[call] == service else scratch.from_node
+                    kept[call] = network[call]
+                    network[call] += (ms[call, target] - ms[call, source]) / replicas
+                after = fold(order, group_first, call_first, callee, own, network, processing)
+                scratch.change[service, source, target] = after - now
+                for k in range(first, last):
+                    network[touch[k]] = kept[touch[k]]
+        own[service] = kept_own
 
 
 @kernel
@@ -164,49 +180,49 @@ def _clipped(value):
 
 
 @kernel
-def _observe_replica(rules, instance, deployment, scratch, application, service, source, target):
-    """Return the first 19 `FEATURES` of the move of a replica from `source` to `target`."""
+def _observe_replica(rules, instance, deployment, scratch, application, slot, source, rows, masks):
+    """Write `FEATURES` of the moves of a replica from `source`, (actions, features), and masks."""
+    service, nodes = slot // rules.slots, instance.user.size
     counts, replicas = deployment.counts[service], instance.replicas[service]
     execution, user, share = instance.execution[service], instance.user, scratch.share
     demand, max_demand = instance.demand[service], rules.max_demand[application]
     max_execution, max_user, max_delay = rules.max_times[application]
-    to_partners = scratch.to_partners[service]
+    to_partners, room = scratch.to_partners[service], scratch.room[service]
     far = max(1, scratch.partners[service]) * max_delay
-    change = scratch.change[service, source, target]
-    return (
-        share[target, 0],
-        share[target, 1],
-        share[source, 0],
-        share[source, 1],
-        demand[0] / max_demand[0],
-        demand[1] / max_demand[1],
-        execution[source] / max_execution,
-        execution[target] / max_execution,
-        user[source] / max_user,
-        user[target] / max_user,
-        1.0 if service == instance.order[-1] else 0.0,
-        to_partners[source] / far,
-        to_partners[target] / far,
-        counts[source] / replicas,
-        counts[target] / replicas,
-        min(1.0, scratch.latency.service_weight[service]),
-        _clipped((-change - rules.penalty) / _SPAN_MS),
-        _clipped(scratch.service_reward[service, target]),
-        _clipped(scratch.path_reward[target]),
-    )
+    gateway = 1.0 if service == instance.order[-1] else 0.0
+    weight = min(1.0, scratch.latency.service_weight[service])
+    change, service_reward = scratch.change[service, source], scratch.service_reward[service]
+    path_reward, penalty = scratch.path_reward, rules.penalty
+    for target in range(nodes):
+        if target == source or not room[target]:
+            continue
+        action = slot * nodes + target
+        masks[action] = True
+        row = rows[action]
+        row[0], row[1] = share[target, 0], share[target, 1]
+        row[2], row[3] = share[source, 0], share[source, 1]
+        row[4], row[5] = demand[0] / max_demand[0], demand[1] / max_demand[1]
+        row[6], row[7] = execution[source] / max_execution, execution[target] / max_execution
+        row[8], row[9] = user[source] / max_user, user[target] / max_user
+        row[10] = gateway
+        row[11], row[12] = to_partners[source] / far, to_partners[target] / far
+        row[13], row[14] = counts[source] / replicas, counts[target] / replicas
+        row[15] = weight
+        row[16] = _clipped((-change[target] - penalty) / _SPAN_MS)
+        row[17], row[18] = _clipped(service_reward[target]), _clipped(path_reward[target])
 
 
 @kernel
 def _observe(rules, state, scratch, env, observations, masks):
     """Write the observation (actions, features) and the mask (actions,) of an environment."""
     instance, deployment = _instance(rules, state, env), _deployment(state, env)
-    application, nodes = state.application[env], instance.user.size
+    application = state.application[env]
     now = latency(instance, deployment, scratch.latency)
     critical_path(instance, deployment, scratch.latency)
     _measure_calls(instance, deployment, scratch)
     _measure_moves(instance, deployment, scratch, now)
     _measure_blocks(rules, application, instance, deployment, scratch, now)
-    for node in range(nodes):
+    for node in range(instance.user.size):
         for resource in range(2):
             capacity = instance.capacity[node, resource]
             free = deployment.free[node, resource]
@@ -214,16 +230,11 @@ def _observe(rules, state, scratch, env, observations, masks):
     observations[:] = 0.0
     masks[:] = False
     for slot in range(state.node_of.shape[1]):
-        source, service = state.node_of[env, slot], slot // rules.slots
-        for target in range(nodes if source >= 0 else 0):
-            if target != source and scratch.room[service, target]:
-                action = slot * nodes + target
-                masks[action] = True
-                features = _observe_replica(
-                    rules, instance, deployment, scratch, application, service, source, target
-                )
-                for k in range(len(features)):
-                    observations[action, k] = features[k]
+        source = state.node_of[env, slot]
+        if source >= 0:
+            _observe_replica(
+                rules, instance, deployment, scratch, application, slot, source, observations, masks
+            )
     masks[-1] = True
     observations[-1, 0] = min(1.0, now / (10 * _SPAN_MS))
     observations[-1, 1] = 1.0 - state.num_moves[env] / rules.max_moves
@@ -231,12 +242,6 @@ def _observe(rules, state, scratch, env, observations, masks):
 
 
 # -- starts ----------------------------------------------------------------------------------------
-
-
-@kernel
-def _below(state, env, bound):
-    """Return a random integer of [0, bound)."""
-    return int(uniform(state.random, env) * bound)
 
 
 @kernel
@@ -268,7 +273,7 @@ def _scatter(rules, instance, state, env):
     services, nodes, free = instance.replicas.size, instance.user.size, state.free[env]
     for service in range(services):
         instance.replicas[service] = (
-            rules.min_replicas + _below(state, env, rules.slots - rules.min_replicas + 1)
+            rules.min_replicas + below(state.random, rules.slots - rules.min_replicas + 1, env)
             if rules.min_replicas
             else instance.home[service].sum()
         )
@@ -276,12 +281,12 @@ def _scatter(rules, instance, state, env):
         for k in range(instance.replicas[service]):
             room = 0
             for node in range(nodes):
-                room += fits(instance, free, service, node)
+                room += fits(instance.demand, free, service, node)
             if room == 0:
                 return False
-            chosen = _below(state, env, room)
+            chosen = below(state.random, room, env)
             for node in range(nodes):
-                if fits(instance, free, service, node):
+                if fits(instance.demand, free, service, node):
                     if chosen == 0:
                         _put(rules, instance, state, env, service, k, node)
                         break
@@ -310,7 +315,7 @@ def reset(rules, state, scratch, which, observations, masks):
     for env in range(state.application.size):
         if not which[env]:
             continue
-        state.application[env] = _below(state, env, rules.sizes.shape[0])
+        state.application[env] = below(state.random, rules.sizes.shape[0], env)
         instance, deployment = _instance(rules, state, env), _deployment(state, env)
         found = False
         for attempt in range(0 if rules.given else _TRIES):

@@ -77,9 +77,8 @@ def _latencies(instance, deployments, deployment, scratch, found):
 
 
 @kernel
-def fits(instance, free, service, node):
-    """Return whether a node has room for a replica of a service; `free` is (N, 2)."""
-    demand = instance.demand
+def fits(demand, free, service, node):
+    """Return whether a node has room for a replica of a service; arrays are (S, 2) and (N, 2)."""
     return free[node, 0] >= demand[service, 0] and free[node, 1] >= demand[service, 1]
 
 
@@ -126,26 +125,47 @@ def refresh(instance, deployment, service):
 
 
 @kernel
-def _slowest_group(instance, deployment, processing, service):
-    """Return the slowest group of a service, -1 if it calls nothing, and how long it takes."""
+def _slowest_group(group_first, call_first, callee, network, processing, service):
+    """Return the slowest group of a service, -1 if it calls nothing, and how long it takes.
+
+    The arguments are arrays because to pass on a whole record takes longer than to sum a group.
+    """
     slowest, longest = -1, 0.0
-    for group in range(instance.group_first[service], instance.group_first[service + 1]):
+    for group in range(group_first[service], group_first[service + 1]):
         total = 0.0
-        for call in range(instance.call_first[group], instance.call_first[group + 1]):
-            total += deployment.network[call] + processing[instance.callee[call]]
+        for call in range(call_first[group], call_first[group + 1]):
+            total += network[call] + processing[callee[call]]
         if slowest < 0 or total > longest:
             slowest, longest = group, total
     return slowest, longest
 
 
 @kernel
+def fold(order, group_first, call_first, callee, own, network, processing):
+    """Return the latency from `own` and `network`, (5) to (9); writes `processing` (S,)."""
+    for service in order:
+        longest = 0.0
+        for group in range(group_first[service], group_first[service + 1]):
+            total = 0.0
+            for call in range(call_first[group], call_first[group + 1]):
+                total += network[call] + processing[callee[call]]
+            longest = max(longest, total)
+        processing[service] = own[service] + longest
+    return processing[order[-1]]
+
+
+@kernel
 def latency(instance, deployment, scratch):
-    """Return the latency from `own` and `network`, (5) to (9); writes ``scratch.processing``."""
-    processing = scratch.processing
-    for service in instance.order:
-        longest = _slowest_group(instance, deployment, processing, service)[1]
-        processing[service] = deployment.own[service] + longest
-    return processing[instance.order[-1]]
+    """Return the latency of a deployment; writes ``scratch.processing``."""
+    return fold(
+        instance.order,
+        instance.group_first,
+        instance.call_first,
+        instance.callee,
+        deployment.own,
+        deployment.network,
+        scratch.processing,
+    )
 
 
 @kernel
@@ -159,7 +179,14 @@ def critical_path(instance, deployment, scratch):
         weight = scratch.service_weight[service]
         if weight == 0.0:
             continue
-        group = _slowest_group(instance, deployment, scratch.processing, service)[0]
+        group = _slowest_group(
+            instance.group_first,
+            instance.call_first,
+            instance.callee,
+            deployment.network,
+            scratch.processing,
+            service,
+        )[0]
         if group >= 0:
             for call in range(instance.call_first[group], instance.call_first[group + 1]):
                 scratch.service_weight[instance.callee[call]] += weight
@@ -173,21 +200,35 @@ def latency_after(instance, deployment, scratch, service, source, target):
     Nothing has changed afterwards.
     """
     own, network, processing = deployment.own, deployment.network, scratch.processing
-    kept_own, changed = own[service], scratch.changed
+    kept_own, changed, counts, delay = (
+        own[service],
+        scratch.changed,
+        deployment.counts,
+        instance.delay,
+    )
+    group_first, call_first, callee = instance.group_first, instance.call_first, instance.callee
     step = instance.own[service, target] - instance.own[service, source]
     own[service] += step / instance.replicas[service]
     for k in range(instance.touch_first[service], instance.touch_first[service + 1]):
         call = instance.touch[k]
         scratch.kept_network[call] = network[call]
-        network[call] += _network_change(instance, deployment.counts, call, service, source, target)
-        changed[instance.caller[call]] = True
+        caller, change = instance.caller[call], 0.0
+        for node in range(counts.shape[1]):
+            if caller == service:
+                change += counts[callee[call], node] * (delay[target, node] - delay[source, node])
+            else:
+                change += counts[caller, node] * (delay[node, target] - delay[node, source])
+        network[call] += change / (instance.replicas[caller] * instance.replicas[callee[call]])
+        changed[caller] = True
     changed[service] = True
     scratch.kept_processing[:] = processing
     for other in instance.order:  # callees first: what changed is passed on to the callers
         if changed[other]:
             changed[other] = False
-            longest = _slowest_group(instance, deployment, processing, other)[1]
-            processing[other] = own[other] + longest
+            processing[other] = (
+                own[other]
+                + _slowest_group(group_first, call_first, callee, network, processing, other)[1]
+            )
             if processing[other] != scratch.kept_processing[other]:
                 for k in range(instance.touch_first[other], instance.touch_first[other + 1]):
                     caller = instance.caller[instance.touch[k]]
@@ -199,16 +240,3 @@ def latency_after(instance, deployment, scratch, service, source, target):
         network[instance.touch[k]] = scratch.kept_network[instance.touch[k]]
     changed[:] = False
     return after
-
-
-@kernel
-def _network_change(instance, counts, call, service, source, target):
-    """Return the change of a call's mean latency if a replica of its caller or callee moved."""
-    caller, callee, delay = instance.caller[call], instance.callee[call], instance.delay
-    change = 0.0
-    for node in range(counts.shape[1]):
-        if caller == service:
-            change += counts[callee, node] * (delay[target, node] - delay[source, node])
-        else:
-            change += counts[caller, node] * (delay[node, target] - delay[node, source])
-    return change / (instance.replicas[caller] * instance.replicas[callee])

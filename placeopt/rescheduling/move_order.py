@@ -66,7 +66,7 @@ def arrange(instance, target, moves):
         before = left
         for k in range(size):
             service = services[k]
-            if not done[k] and fits(instance, free, service, targets[k]):
+            if not done[k] and fits(instance.demand, free, service, targets[k]):
                 source = sources[next_source[service]]
                 _make(instance, free, moves[count], service, source, targets[k])
                 next_source[service] += 1
@@ -111,7 +111,7 @@ def _aside(instance, free, sources, next_source, services, done):
         if not done[k]:
             source = sources[next_source[service]]
             for node in range(free.shape[0]):
-                if node != source and fits(instance, free, service, node):
+                if node != source and fits(instance.demand, free, service, node):
                     return service, source, node
     return -1, -1, -1
 

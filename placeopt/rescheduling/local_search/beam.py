@@ -89,16 +89,17 @@ def _fill(instance, beam, k, service, zone, option):
     fastest node, in the zone while that has room. Return whether all replicas have a place.
     """
     home, left = instance.home[service], instance.replicas[service]
+    demand, free = instance.demand[service], beam.free[k]
     option[:] = 0
     for node in range(option.size if zone == _STAY else 0):
         for _ in range(home[node]):
-            if _one_more_fits(instance, beam, k, service, node, option):
+            if _one_more_fits(demand, free, node, option):
                 option[node] += 1
                 left -= 1
     while left:
         best, least = -1, np.inf
         for node in range(option.size):
-            if _one_more_fits(instance, beam, k, service, node, option):
+            if _one_more_fits(demand, free, node, option):
                 value = instance.own[service, node]
                 value += 0.0 if zone == _STAY or beam.zone_of[node] == zone else 1e9
                 value -= 1e-6 if option[node] < home[node] else 0.0
@@ -112,10 +113,10 @@ def _fill(instance, beam, k, service, zone, option):
 
 
 @kernel
-def _one_more_fits(instance, beam, k, service, node, option):
+def _one_more_fits(demand, free, node, option):
     """Return whether a node has room for a replica besides those of `option`."""
-    demand, free, count = instance.demand[service], beam.free[k, node], option[node] + 1
-    return free[0] >= demand[0] * count and free[1] >= demand[1] * count
+    count = option[node] + 1
+    return free[node, 0] >= demand[0] * count and free[node, 1] >= demand[1] * count
 
 
 @kernel

@@ -114,7 +114,7 @@ def _enters(instance, state, service, source, target, back):
     counts = state.deployment.counts
     if source == target or (back and counts[service, target] >= instance.home[service, target]):
         return False
-    return fits(instance, state.deployment.free, service, target)
+    return fits(instance.demand, state.deployment.free, service, target)
 
 
 @kernel
@@ -127,7 +127,7 @@ def best_move(instance, state, archive, now, limit, back):
     """
     update_potentials(instance, state)
     potential, weight = state.potential, state.scratch.service_weight
-    services = instance.replicas.size
+    services, counts, home = instance.replicas.size, state.deployment.counts, instance.home
     least, best = limit, (-1, -1, -1)
     # The first sweep goes by potentials, the second by latencies. It begins with the service of the
     # first sweep's best: then few others are tried.
@@ -137,7 +137,7 @@ def best_move(instance, state, archive, now, limit, back):
         for k in range(services):
             service = (begin + k) % services
             for source in range(instance.user.size if weight[service] > 0.0 or back else 0):
-                if not _leaves(instance, state, service, source, back):
+                if counts[service, source] <= (home[service, source] if back else 0):
                     continue
                 for target in range(instance.user.size):
                     change = potential[service, target] - potential[service, source]
@@ -219,7 +219,7 @@ def _move_block(instance, state, zone_of, service, zone):
             best = -1
             for target in range(instance.user.size):
                 faster = best < 0 or instance.own[service, target] < instance.own[service, best]
-                room = fits(instance, deployment.free, service, target)
+                room = fits(instance.demand, deployment.free, service, target)
                 if zone_of[target] == zone and faster and room:
                     best = target
             if best < 0:
