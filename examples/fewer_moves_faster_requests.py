@@ -22,8 +22,8 @@ print(
     f"after two nodes failed {failed.initial_latency:.1f} ms"
 )
 
-# One search gives the best plan of every number of moves; each move must save 2 ms, whichever of the
-# others are left out.
+# One search gives the best plan of every number of moves; each move must save 2 ms, whichever of
+# the others are left out.
 front = placeopt.solve(failed, method="block-search", min_gain_ms=2.0)
 for point in sorted(front.points, key=lambda p: p.values[1]):
     print(f"  {point.values[1]:2.0f} moves: {point.values[0]:6.1f} ms")

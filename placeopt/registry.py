@@ -118,7 +118,7 @@ class MethodEntry:
         return next((method.extra for method in self.of.values()), None)
 
     def load(self, kind: str) -> Callable[..., Front]:
-        """Return the method's function, a `placeopt.core.interfaces.Run`, for a kind of problem.
+        """Return the function that answers a kind of problem: `MethodFunction` of interfaces.
 
         Raises
         ------

@@ -66,8 +66,9 @@ def evaluate(
 ) -> None:
     """Print the referee's values and violations.
 
-    Exit code 3: a plan breaks the instance. 2: a front claims values that the referee does not
-    confirm.
+    Exit code 3: a plan breaks the instance.
+
+    Exit code 2: a front claims values that the referee does not confirm.
     """
     from placeopt import registry
     from placeopt.core.documents import read_json, what_is

@@ -61,132 +61,151 @@ def register(imports: typer.Typer) -> None:
     )(import_prices)
 
 
+# The options of `import_kubernetes`.
+ToOption = Annotated[
+    str,
+    typer.Option(metavar="PROBLEM", help="rolling-update, edge-cloud, rescheduling or temporal."),
+]
+NameOption = Annotated[
+    str | None, typer.Option(help="Name of the instance; that of the output by default.")
+]
+NodesOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="CSV of nodes: name, cpu, memory and, if wanted, zone, region, layer, price, count ..."
+    ),
+]
+NamespaceOption = Annotated[
+    list[str] | None, typer.Option(help="Plan only these; repeatable.", rich_help_panel=_MOVE)
+]
+PinNamespaceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Pods that stay, by namespace; kube-system by default.", rich_help_panel=_MOVE
+    ),
+]
+EmptyDirOption = Annotated[
+    str, typer.Option(help="Pods with an emptyDir on disk: pin or move.", rich_help_panel=_MOVE)
+]
+CordonedOption = Annotated[
+    str, typer.Option(help="Cordoned nodes: leave-out or drain.", rich_help_panel=_MOVE)
+]
+DrainOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A node that must end empty; repeatable.", rich_help_panel=_MOVE),
+]
+NewRequestsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="What workloads shall ask for: manifests, VerticalPodAutoscalers or CSV.",
+        rich_help_panel=_MOVE,
+    ),
+]
+MissingPricesOption = Annotated[
+    str,
+    typer.Option(help="Nodes without a price: error or default=0.10.", rich_help_panel=_PRICES),
+]
+RegionOption = Annotated[
+    str | None, typer.Option(help="Region of nodes that name none.", rich_help_panel=_PRICES)
+]
+LatencyOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="CSV in ms of nodes, zones or regions: row = origin, column = destination.",
+        rich_help_panel=_PRICES,
+    ),
+]
+MaxLatencyMsOption = Annotated[
+    float | None,
+    typer.Option(min=0, help="Limit of calls that no AppGroup limits.", rich_help_panel=_PRICES),
+]
+SourceOption = Annotated[
+    str | None,
+    typer.Option(help="edge-cloud: node where the data come from.", rich_help_panel=_TIME),
+]
+NetworkCostOption = Annotated[
+    float, typer.Option(min=0, help="edge-cloud: cost per unit of data.", rich_help_panel=_TIME)
+]
+GatewayOption = Annotated[
+    str | None,
+    typer.Option(help="rescheduling: service that users call.", rich_help_panel=_TIME),
+]
+ExecutionOption = Annotated[
+    str,
+    typer.Option(
+        metavar="MS|CSV",
+        help="rescheduling: ms of a service, or CSV: service, kind, ms.",
+        rich_help_panel=_TIME,
+    ),
+]
+UserLatencyMsOption = Annotated[
+    float | None,
+    typer.Option(min=0, help="rescheduling: from users to a node.", rich_help_panel=_TIME),
+]
+ParallelCallsOption = Annotated[
+    bool,
+    typer.Option(help="rescheduling: calls of a service run in parallel.", rich_help_panel=_TIME),
+]
+HorizonOption = Annotated[int, typer.Option(min=1, help="temporal: slots.", rich_help_panel=_TIME)]
+SlotHoursOption = Annotated[
+    float, typer.Option(min=0, help="temporal: hours of a slot.", rich_help_panel=_TIME)
+]
+DurationOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="temporal: slots that a workload runs; all by default.",
+        rich_help_panel=_TIME,
+    ),
+]
+OriginOption = Annotated[
+    str | None,
+    typer.Option(help="temporal: place that requests come from.", rich_help_panel=_TIME),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", help="Instance to write; its .origin.json is written beside it."
+    ),
+]
+
+
 def import_kubernetes(
     files: Files,
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="PROBLEM", help="rolling-update, edge-cloud, rescheduling or temporal."
-        ),
-    ],
-    name: Annotated[
-        str | None, typer.Option(help="Name of the instance; that of the output by default.")
-    ] = None,
+    to: ToOption,
+    name: NameOption = None,
     missing_requests: Missing = None,
-    nodes: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV of nodes: name, cpu, memory and, if wanted, zone, region, layer, price, "
-            "count ..."
-        ),
-    ] = None,
-    namespace: Annotated[
-        list[str] | None, typer.Option(help="Plan only these; repeatable.", rich_help_panel=_MOVE)
-    ] = None,
-    pin_namespace: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Pods that stay, by namespace; kube-system by default.", rich_help_panel=_MOVE
-        ),
-    ] = None,
-    empty_dir: Annotated[
-        str, typer.Option(help="Pods with an emptyDir on disk: pin or move.", rich_help_panel=_MOVE)
-    ] = "pin",
-    cordoned: Annotated[
-        str, typer.Option(help="Cordoned nodes: leave-out or drain.", rich_help_panel=_MOVE)
-    ] = "leave-out",
-    drain: Annotated[
-        list[str] | None,
-        typer.Option(help="A node that must end empty; repeatable.", rich_help_panel=_MOVE),
-    ] = None,
-    new_requests: Annotated[
-        Path | None,
-        typer.Option(
-            help="What workloads shall ask for: manifests, VerticalPodAutoscalers or CSV.",
-            rich_help_panel=_MOVE,
-        ),
-    ] = None,
+    nodes: NodesOption = None,
+    namespace: NamespaceOption = None,
+    pin_namespace: PinNamespaceOption = None,
+    empty_dir: EmptyDirOption = "pin",
+    cordoned: CordonedOption = "leave-out",
+    drain: DrainOption = None,
+    new_requests: NewRequestsOption = None,
     prices: PriceFiles = None,
     overlay: Overlays = None,
-    missing_prices: Annotated[
-        str,
-        typer.Option(help="Nodes without a price: error or default=0.10.", rich_help_panel=_PRICES),
-    ] = "error",
-    region: Annotated[
-        str | None, typer.Option(help="Region of nodes that name none.", rich_help_panel=_PRICES)
-    ] = None,
-    latency: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV in ms of nodes, zones or regions: row = origin, column = destination.",
-            rich_help_panel=_PRICES,
-        ),
-    ] = None,
-    max_latency_ms: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="Limit of calls that no AppGroup limits.", rich_help_panel=_PRICES
-        ),
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(help="edge-cloud: node where the data come from.", rich_help_panel=_TIME),
-    ] = None,
-    network_cost: Annotated[
-        float, typer.Option(min=0, help="edge-cloud: cost per unit of data.", rich_help_panel=_TIME)
-    ] = 0.0,
-    gateway: Annotated[
-        str | None,
-        typer.Option(help="rescheduling: service that users call.", rich_help_panel=_TIME),
-    ] = None,
-    execution: Annotated[
-        str,
-        typer.Option(
-            metavar="MS|CSV",
-            help="rescheduling: ms of a service, or CSV: service, kind, ms.",
-            rich_help_panel=_TIME,
-        ),
-    ] = "10",
-    user_latency_ms: Annotated[
-        float | None,
-        typer.Option(min=0, help="rescheduling: from users to a node.", rich_help_panel=_TIME),
-    ] = None,
-    parallel_calls: Annotated[
-        bool,
-        typer.Option(
-            help="rescheduling: calls of a service run in parallel.", rich_help_panel=_TIME
-        ),
-    ] = False,
-    horizon: Annotated[
-        int, typer.Option(min=1, help="temporal: slots.", rich_help_panel=_TIME)
-    ] = 24,
-    slot_hours: Annotated[
-        float, typer.Option(min=0, help="temporal: hours of a slot.", rich_help_panel=_TIME)
-    ] = 1.0,
-    duration: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="temporal: slots that a workload runs; all by default.",
-            rich_help_panel=_TIME,
-        ),
-    ] = None,
-    origin: Annotated[
-        str | None,
-        typer.Option(help="temporal: place that requests come from.", rich_help_panel=_TIME),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="Instance to write; its .origin.json is written beside it."
-        ),
-    ] = None,
+    missing_prices: MissingPricesOption = "error",
+    region: RegionOption = None,
+    latency: LatencyOption = None,
+    max_latency_ms: MaxLatencyMsOption = None,
+    source: SourceOption = None,
+    network_cost: NetworkCostOption = 0.0,
+    gateway: GatewayOption = None,
+    execution: ExecutionOption = "10",
+    user_latency_ms: UserLatencyMsOption = None,
+    parallel_calls: ParallelCallsOption = False,
+    horizon: HorizonOption = 24,
+    slot_hours: SlotHoursOption = 1.0,
+    duration: DurationOption = None,
+    origin: OriginOption = None,
+    output: OutputOption = None,
     report: Report = None,
 ) -> None:
     """Turn what kubectl or helm template print into an instance; no cluster is asked.
 
-    What the files leave open is decided by the policies below; all that was assumed, pinned or left
-    out is in the report.
+    The options decide what the files leave open.
+
+    The report lists all that was assumed, pinned or left out.
     """
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes.gathered import ImportOptions
@@ -231,15 +250,8 @@ def import_kubernetes(
         slot_hours=slot_hours,
         duration=duration,
     )
-    _import(
-        files,
-        to,
-        options,
-        {"nodes": nodes, "prices": prices or (), "latency": latency},
-        overlay or [],
-        output,
-        report,
-    )
+    more = {"nodes": nodes, "prices": prices or (), "latency": latency}
+    _import(files, to, options, more, overlay or [], output, report)
 
 
 def _import(

@@ -47,8 +47,7 @@ def check(
 ) -> None:
     """Say whether an instance is valid and feasible; if it is not, why, request by request.
 
-    Exit code 2: not valid. 3: no plan can exist. 0: valid, and feasible or not known to be
-    infeasible.
+    Exit code 0: valid, and a plan may exist. 2: not valid. 3: no plan can exist.
     """
     from placeopt import registry
 

@@ -41,67 +41,79 @@ def register(app: typer.Typer) -> None:
     app.command(epilog=f"Example: {example}")(solve)
 
 
+# The options of `solve`.
+InstanceArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="INSTANCE", help="Instance: a file (JSON), or a shipped one by name."),
+]
+MethodOption = Annotated[str, typer.Option(help="How to answer; see `placeopt methods`.")]
+ObjectivesOption = Annotated[
+    str | None,
+    typer.Option(metavar="A,B", help="Objectives wanted, in this order; all by default."),
+]
+EvaluationsOption = Annotated[
+    int | None, typer.Option(help="Budget in evaluations; 50,000 unless a time limit is given.")
+]
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Time limit of the whole run; what was found is kept."),
+]
+SeedOption = Annotated[int, typer.Option(help="The same seed and evaluations give the same front.")]
+JobsOption = Annotated[int, typer.Option(help="Processes, for methods made of several runs.")]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead of --jobs."),
+]
+PointsOption = Annotated[
+    str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
+]
+OutputOption = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Front file to write; stdout by default.")
+]
+PlotOption = Annotated[
+    Path | None, typer.Option(help="Draw the front as well: .html, .png or .pdf.")
+]
+ParamOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable."
+    ),
+]
+MaxMovesOption = Annotated[int | None, typer.Option(help="rolling-update: most starts of a plan.")]
+MinSavingPerMoveOption = Annotated[
+    float | None,
+    typer.Option(help="rolling-update: least saving of every move, in node price."),
+]
+PolicyOption = Annotated[
+    str | None, typer.Option(metavar="FILE|NAME", help="--method policy: the trained policy.")
+]
+StartOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FRONT", help="Front file whose plans the search starts from."),
+]
+CertifyOption = Annotated[
+    bool, typer.Option("--certify", help="Add a proven lower-bound set, and so a gap.")
+]
+
+
 def solve(
-    instance: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="INSTANCE", help="Instance: a file (JSON), or a shipped one by name."
-        ),
-    ] = None,
-    method: Annotated[str, typer.Option(help="How to answer; see `placeopt methods`.")] = "auto",
-    objectives: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Objectives wanted, in this order; all by default."),
-    ] = None,
-    evaluations: Annotated[
-        int | None, typer.Option(help="Budget in evaluations; 50,000 unless a time limit is given.")
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", help="Time limit of the whole run; what was found is kept."
-        ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(help="The same seed and evaluations give the same front.")
-    ] = 1,
-    jobs: Annotated[int, typer.Option(help="Processes, for methods made of several runs.")] = 1,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead of --jobs."),
-    ] = None,
-    points: Annotated[
-        str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
-    ] = str(POINTS),
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Front file to write; stdout by default.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the front as well: .html, .png or .pdf.")
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable."
-        ),
-    ] = None,
-    max_moves: Annotated[
-        int | None, typer.Option(help="rolling-update: most starts of a plan.")
-    ] = None,
-    min_saving_per_move: Annotated[
-        float | None,
-        typer.Option(help="rolling-update: least saving of every move, in node price."),
-    ] = None,
-    policy: Annotated[
-        str | None, typer.Option(metavar="FILE|NAME", help="--method policy: the trained policy.")
-    ] = None,
-    start: Annotated[
-        Path | None,
-        typer.Option(metavar="FRONT", help="Front file whose plans the search starts from."),
-    ] = None,
-    certify: Annotated[
-        bool, typer.Option("--certify", help="Add a proven lower-bound set, and so a gap.")
-    ] = False,
+    instance: InstanceArgument = None,
+    method: MethodOption = "auto",
+    objectives: ObjectivesOption = None,
+    evaluations: EvaluationsOption = None,
+    time_limit: TimeLimitOption = None,
+    seed: SeedOption = 1,
+    jobs: JobsOption = 1,
+    scheduler: SchedulerOption = None,
+    points: PointsOption = str(POINTS),
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    param: ParamOption = None,
+    max_moves: MaxMovesOption = None,
+    min_saving_per_move: MinSavingPerMoveOption = None,
+    policy: PolicyOption = None,
+    start: StartOption = None,
+    certify: CertifyOption = False,
 ) -> None:
     """Answer an instance with a front of plans.
 

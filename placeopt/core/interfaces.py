@@ -311,7 +311,7 @@ class CompiledEpisodes:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Run(Protocol):
+class MethodFunction(Protocol):
     """A method: ``run(task, **parameters)``.
 
     The task is a `placeopt.core.task.Task`. The front holds what the method found when the budget

@@ -5,11 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core import documents
@@ -30,8 +28,6 @@ __all__ = [
     "Violation",
 ]
 
-#: More decimals than these are rounded, and the objective has no `step`.
-MOST_DECIMALS = 9
 
 #: A name of the user's own: any text that is not empty.
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=253)]
@@ -219,51 +215,3 @@ def latency_rows(
                     f"no latency between {one!r} and {other!r}", path="latency_ms", remedy=remedy
                 )
     return rows
-
-
-def decimals(values: Iterable[float]) -> int:
-    """Return the number of decimals that write all `values` exactly as they were read.
-
-    Examples
-    --------
-    >>> decimals([1.0, 0.25, 12])
-    2
-    """
-    return max(
-        (max(0, -int(Decimal(repr(float(v))).normalize().as_tuple().exponent)) for v in values),
-        default=0,
-    )
-
-
-def unit_digits(values: Sequence[float], copies: int = 1) -> int:
-    """Return the decimals to keep of `values`: all, but at most `MOST_DECIMALS`.
-
-    They are fewer where the sum of `copies` of the greatest value would not fit 62 bits.
-
-    Examples
-    --------
-    >>> unit_digits([0.25, 0.1 + 0.2]), unit_digits([1e9, 0.25]), unit_digits([1e9, 0.25], 10**9)
-    (9, 2, 0)
-    """
-    digits = min(MOST_DECIMALS, decimals(values))
-    largest = int(max(values, default=0)) + 1
-    while digits and largest * copies * 10**digits >= 2**62:
-        digits -= 1
-    return digits
-
-
-def scaled_up(values: Sequence[float], digits: int) -> np.ndarray:
-    """Return ``values * 10**digits`` as integers, rounded up: for demands."""
-    return _integers(values, digits, ROUND_CEILING)
-
-
-def scaled_down(values: Sequence[float], digits: int) -> np.ndarray:
-    """Return ``values * 10**digits`` as integers, rounded down: for capacities."""
-    return _integers(values, digits, ROUND_FLOOR)
-
-
-def _integers(values: Sequence[float], digits: int, rounding: str) -> np.ndarray:
-    return np.array(
-        [int(Decimal(repr(float(v))).scaleb(digits).to_integral_value(rounding)) for v in values],
-        dtype=np.int64,
-    )

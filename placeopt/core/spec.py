@@ -25,7 +25,7 @@ class Method:
     ----------
     name : str
     entry : str
-        ``"module:function"``; the function is a `placeopt.core.interfaces.Run`.
+        ``"module:function"``; the function is a `placeopt.core.interfaces.MethodFunction`.
     summary : str
         One line for ``placeopt methods``.
     needs : str or None

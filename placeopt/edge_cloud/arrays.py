@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.core.problem import scaled_down, scaled_up, unit_digits
+from placeopt.core.scaling import scaled_down, scaled_up, unit_digits
 from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 
 #: Orders in which applications may be placed.

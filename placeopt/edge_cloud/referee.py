@@ -12,7 +12,8 @@ import numpy as np
 
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.problem import MOST_DECIMALS, Evaluation, Violation, decimals
+from placeopt.core.problem import Evaluation, Violation
+from placeopt.core.scaling import MAX_DECIMALS, decimals
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.document import EdgeApplication, EdgeCloudPlan, EdgeNode
 
@@ -58,10 +59,10 @@ class EdgeCloudReferee:
             + decimals(m.data for a in applications for m in a.microservices),
         )
         delay_digits = decimals(ms for row in delay_ms.values() for ms in row.values())
-        self.cost_step = 10.0**-cost_digits if cost_digits <= MOST_DECIMALS else None
-        self.latency_step = 10.0**-delay_digits if delay_digits <= MOST_DECIMALS else None
+        self.cost_step = 10.0**-cost_digits if cost_digits <= MAX_DECIMALS else None
+        self.latency_step = 10.0**-delay_digits if delay_digits <= MAX_DECIMALS else None
         self._cost_scale = 10 ** min(cost_digits, _COST_DECIMALS)
-        self._delay_scale = 10 ** min(delay_digits, MOST_DECIMALS)
+        self._delay_scale = 10 ** min(delay_digits, MAX_DECIMALS)
         self._scaled_cost = cache(self._compute_cost)
 
     def judge(self, plan: Mapping[str, Any]) -> Evaluation:

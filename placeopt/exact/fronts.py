@@ -22,7 +22,9 @@ _QUICK_EVALUATIONS = 200
 
 
 def in_units(values: Sequence[float], objectives: Sequence[Objective]) -> tuple[float, ...]:
-    """Return the referee's values as multiples of the objectives' steps, whole numbers; as they are where there is no step."""
+    """Return the referee's values as multiples of the objectives' steps, whole numbers; as they are
+    where there is no step.
+    """
     return tuple(
         float(v) if o.step is None else float(round(v / o.step))
         for v, o in zip(values, objectives, strict=True)
@@ -30,7 +32,9 @@ def in_units(values: Sequence[float], objectives: Sequence[Objective]) -> tuple[
 
 
 def in_values(units: np.ndarray, objectives: Sequence[Objective]) -> np.ndarray:
-    """Return vectors in units as values; a whole number of units gives the very float that the referee gives for it."""
+    """Return vectors in units as values; a whole number of units gives the very float that the
+    referee gives for it.
+    """
     values = np.array(units, dtype=float)
     for k, objective in enumerate(objectives):
         if objective.step is None:
@@ -54,8 +58,8 @@ def front_of(
 ) -> Front:
     """Return the front of an enumeration, judged by the referee.
 
-    A point is ``optimal`` where the search proves that nothing feasible dominates it, else ``bounded``, with the share of its
-    main value that might still be saved as its gap.
+    A point is ``optimal`` where the search proves that nothing feasible dominates it, else
+    ``bounded``, with the share of its main value that might still be saved as its gap.
 
     Parameters
     ----------
@@ -96,8 +100,8 @@ def _proof(
 def with_fallback(front: Front, task: Task[Problem]) -> Front:
     """Return a front that is not empty-handed.
 
-    Where it has no points, it gets those of the plans to start from or of the problem's quick method.
-    Where these have none either, the front carries their least-violating plan.
+    Where it has no points, it gets those of the plans to start from or of the problem's quick
+    method. Where these have none either, the front carries their least-violating plan.
     """
     if front.points:
         return replace(merge([front]), runs=front.runs)

@@ -50,9 +50,10 @@ def remember(
 def declare(model: pyo.ConcreteModel, expressions: Mapping[str, Any]) -> None:
     """Add linear objectives to a model, all minimised.
 
-    Afterwards ``model.<name>`` is a named Expression for every objective. ``model.minimise[name]`` are the Objectives, of which
-    the first is active. ``model.epsilon[name]`` is a mutable Param, infinite at first, and the Constraint
-    ``model.within_epsilon[name]`` keeps the expression within it: to bound the cost, set ``model.epsilon["cost_usd"] = 60``.
+    Afterwards ``model.<name>`` is a named Expression for every objective. ``model.minimise[name]``
+    are the Objectives, of which the first is active. ``model.epsilon[name]`` is a mutable Param,
+    infinite at first, and the Constraint ``model.within_epsilon[name]`` keeps the expression within
+    it: to bound the cost, set ``model.epsilon["cost_usd"] = 60``.
     """
     for name, expression in expressions.items():
         setattr(model, name, pyo.Expression(expr=expression))

@@ -50,7 +50,7 @@ class Edge:
 
 
 @dataclass
-class CallGraph:
+class WorkloadGraph:
     """The calls between the workloads of a cluster."""
 
     edges: dict[tuple[Key, Key], Edge] = field(default_factory=dict)
@@ -72,9 +72,9 @@ class CallGraph:
         return found
 
 
-def graph(cluster: ClusterObjects, workloads: Workloads, notes: Notes) -> CallGraph:
+def graph(cluster: ClusterObjects, workloads: Workloads, notes: Notes) -> WorkloadGraph:
     """Return who calls whom among `workloads` (key -> labels and spec of a pod)."""
-    found = CallGraph()
+    found = WorkloadGraph()
     targets = _service_targets(cluster, workloads, notes)
     for key, (_, spec) in workloads.items():
         for container in (*spec.inits, *spec.containers):
@@ -109,7 +109,7 @@ def _service_targets(
 
 
 def _follow(
-    found: CallGraph,
+    found: WorkloadGraph,
     key: Key,
     name: str,
     value: str,
@@ -170,7 +170,7 @@ def _service(
     return None
 
 
-def _dependencies(found: CallGraph, view: View, workloads: Workloads, notes: Notes) -> None:
+def _dependencies(found: WorkloadGraph, view: View, workloads: Workloads, notes: Notes) -> None:
     """Add the edges of an AppGroup; its workloads are found by name, then by the selector."""
     group = view["metadata"]["name"].text("?")[:253]
     for entry in view["spec"]["workloads"].items():

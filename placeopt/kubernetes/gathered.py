@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placeopt.core.errors import UsageError
-from placeopt.kubernetes.edges import CallGraph, Key
+from placeopt.kubernetes.edges import Key, WorkloadGraph
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
@@ -80,7 +80,7 @@ class Gathered:
 
     cluster: ClusterObjects
     units: list[Unit]
-    graph: CallGraph
+    graph: WorkloadGraph
     site: Site
     book: PriceBook | None
     latencies: Latencies

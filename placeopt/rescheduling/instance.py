@@ -26,10 +26,8 @@ from placeopt.core.problem import (
     Record,
     latency_rows,
     require_unique,
-    scaled_down,
-    scaled_up,
-    unit_digits,
 )
+from placeopt.core.scaling import scaled_down, scaled_up, unit_digits
 from placeopt.core.spec import ProblemSpec
 from placeopt.rescheduling import SPEC
 from placeopt.rescheduling.arrays import ReschedulingArrays, build

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from placeopt.core.problem import MOST_DECIMALS, decimals, scaled_down, scaled_up, unit_digits
+from placeopt.core.scaling import MAX_DECIMALS, decimals, scaled_down, scaled_up, unit_digits
 from placeopt.temporal.document import PRICINGS, Offer, TemporalRequest
 
 #: More decimals of USD per slot than these are rounded.
@@ -85,9 +85,9 @@ def build_arrays(
     slot_costs, cost_digits = _slot_costs(offers, slot_hours)
     frequencies = [offer.frequency("spot") for offer in offers]
     frequency_digits = decimals(frequencies)
-    frequency_scale = 10 ** min(frequency_digits, MOST_DECIMALS)
+    frequency_scale = 10 ** min(frequency_digits, MAX_DECIMALS)
     replica_shares = math.lcm(*{request.replicas for request in requests})
-    inexact = frequency_digits > MOST_DECIMALS or replica_shares > 10**9
+    inexact = frequency_digits > MAX_DECIMALS or replica_shares > 10**9
     n = len(requests)
     return TemporalArrays(
         demands=demands,

@@ -1,4 +1,6 @@
-"""The search itself, over oracles that answer from a list of vectors: complete, few questions, bounds valid at any moment."""
+"""The search itself, over oracles that answer from a list of vectors: complete, few questions,
+bounds valid at any moment.
+"""
 
 from __future__ import annotations
 

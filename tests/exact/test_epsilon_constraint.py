@@ -1,4 +1,6 @@
-"""Exact fronts: equal to brute force, valid bounds whenever the search ends, errors of the solver never read as answers."""
+"""Exact fronts: equal to brute force, valid bounds whenever the search ends, errors of the solver
+never read as answers.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,13 @@ SLOW = (6, 16)
 NAMES = ("latency_ms", "cost_usd", "interruption")
 
 
-# -- tiny instances, and a slow oracle that shares nothing with placeopt but the document --------------------------
+# -- tiny instances, and a slow oracle that shares nothing with placeopt but the document ----------
 
 
 def tiny(seed: int) -> Temporal:
-    """A random instance that can be enumerated: 3 requests every fourth time, else 2; at most 4 replicas, 2 offers, 4 or 5 slots."""
+    """A random instance that can be enumerated: 3 requests every fourth time, else 2; at most 4
+    replicas, 2 offers, 4 or 5 slots.
+    """
     rng = np.random.default_rng(seed)
     count = 3 if seed % 4 == 0 else 2
     requests = [
@@ -93,7 +97,9 @@ def partitions(items):
 
 
 def brute_force(problem: Temporal) -> set[tuple[Fraction, ...]]:
-    """All vectors of all plans, by trying them: starts, partitions of the replicas, offer and pricing of every part."""
+    """All vectors of all plans, by trying them: starts, partitions of the replicas, offer and
+    pricing of every part.
+    """
     requests, offers, horizon = problem.requests, problem.offers, problem.horizon_slots
     exact = {
         id(o): {
@@ -188,7 +194,7 @@ def answer(problem, names=NAMES, *, seconds=None, **options):
     return run(Task(problem, problem.select(names), Budget(seconds=seconds), 0), **options)
 
 
-# -- the front is the true one --------------------------------------------------------------------------------------
+# -- the front is the true one ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip"])
@@ -235,7 +241,7 @@ def test_a_start_front_changes_nothing_but_effort():
     assert again.runs[0].solver_calls <= whole.runs[0].solver_calls
 
 
-# -- limits of the instance -------------------------------------------------------------------------------------------
+# -- limits of the instance ------------------------------------------------------------------------
 
 
 def changed(problem, **offer):
@@ -290,7 +296,7 @@ def test_fewer_copies_prove_nothing():
     assert enough.bounds == whole.bounds
 
 
-# -- ends that come early ---------------------------------------------------------------------------------------------
+# -- ends that come early --------------------------------------------------------------------------
 
 
 def bounded(front, truth):
@@ -342,7 +348,7 @@ def test_a_model_that_is_too_large_is_not_built():
     assert not front.runs[0].completed
 
 
-# -- solvers that fail --------------------------------------------------------------------------------------------------
+# -- solvers that fail -----------------------------------------------------------------------------
 
 
 class Unreliable(engines.HighsEngine):
@@ -378,7 +384,7 @@ def test_a_solver_that_always_fails_leaves_the_greedy_front(monkeypatch):
     assert not front.runs[0].completed
 
 
-# -- arguments ------------------------------------------------------------------------------------------------------------
+# -- arguments -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -420,7 +426,7 @@ def test_objectives_of_very_fine_steps_are_real_valued():
     assert bounded(front, truth)
 
 
-# -- what a problem may add -------------------------------------------------------------------------------------------------
+# -- what a problem may add ------------------------------------------------------------------------
 
 
 def solve_with(problem, **hooks):

@@ -1,4 +1,6 @@
-"""Solver back ends: the same answers from both, honest statuses, errors that are retried, and a clock that is kept."""
+"""Solver back ends: the same answers from both, honest statuses, errors that are retried, and a
+clock that is kept.
+"""
 
 from __future__ import annotations
 
@@ -237,7 +239,8 @@ def test_bad_arguments():
 
 def test_needs_no_pyomo_and_says_nothing():
     code = "import sys, placeopt.exact.solvers as s, numpy as np, scipy.sparse as sp\n"
-    code += "for name in ('highs', 'scip'): s.solve(s.Program([1, 2], sp.csc_matrix([[1., 1.]]), 1, 3, 0, 2, True), name)\n"
+    code += "program = s.Program([1, 2], sp.csc_matrix([[1., 1.]]), 1, 3, 0, 2, True)\n"
+    code += "for name in ('highs', 'scip'): s.solve(program, name)\n"
     code += "assert 'pyomo' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
