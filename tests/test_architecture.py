@@ -158,7 +158,7 @@ def is_kernel(function: ast.FunctionDef) -> bool:
 
 
 def test_lines_and_functions_are_short() -> None:
-    """100 columns; 80 lines a function, its docstring not counted; the formatter lays out all."""
+    """100 columns; 70 lines a function, without its signature and docstring."""
     for name, path in SOURCES.items():
         text = path.read_text(encoding="utf-8")
         assert "fmt: skip" not in text and "fmt: off" not in text, name
@@ -166,8 +166,8 @@ def test_lines_and_functions_are_short() -> None:
             assert len(line) <= 100, f"{name}:{number}"
         for function in functions_of(ast.parse(text)):
             docstring = ast.get_docstring(function, clean=False) or ""
-            length = function.end_lineno - function.lineno - docstring.count("\n")
-            assert length <= 80, f"{name}.{function.name} has {length} lines"
+            length = function.end_lineno - function.body[0].lineno - docstring.count("\n")
+            assert length <= 70, f"{name}.{function.name} has {length} lines"
 
 
 def test_classes_have_names_of_their_own() -> None:
@@ -177,9 +177,7 @@ def test_classes_have_names_of_their_own() -> None:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(name)
-    twice = {name: where for name, where in found.items() if len(where) > 1}
-    own = {"Plan", "State", "Tables", "Arrays"}  # every problem has its own
-    assert {name: where for name, where in twice.items() if name not in own} == {}
+    assert {name: where for name, where in found.items() if len(where) > 1} == {}
 
 
 def test_kernels_say_their_shapes() -> None:
@@ -211,5 +209,6 @@ def test_every_spec_names_what_exists() -> None:
 
     for spec in specs().values():
         for member in fields(spec):
-            if member.name not in {"kind", "methods", "auto"} and spec.has(member.name):
+            plain = {"kind", "methods", "auto", "quick"}
+            if member.name not in plain and spec.has(member.name):
                 assert spec.load(member.name) is not None, (spec.kind, member.name)

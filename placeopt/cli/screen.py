@@ -37,10 +37,10 @@ def emit(text: str) -> None:
     OutputError
         Stdout cannot be written, such as a file on a full disk; a reader that left is no error.
     """
-    stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:
+    if not hasattr(sys.stdout, "buffer"):  # a notebook's, say
         print(text)
         return
+    stream = sys.stdout.buffer
     try:
         sys.stdout.flush()
         stream.write(text.encode("utf-8", "backslashreplace") + b"\n")

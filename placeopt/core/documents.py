@@ -271,13 +271,20 @@ def _siblings(schema: Any, location: tuple[int | str, ...]) -> list[str]:
     from typing import get_args
 
     for step in location[:-1]:
-        if isinstance(step, int) or step not in getattr(schema, "model_fields", {}):
+        if isinstance(step, int) or step not in _fields(schema):
             continue
-        schema = schema.model_fields[step].annotation
+        schema = _fields(schema)[step].annotation
         while get_args(schema):
             inner = [kind for kind in get_args(schema) if kind not in (type(None), Ellipsis, str)]
             if not inner:
                 break
             schema = inner[-1]
-    fields = getattr(schema, "model_fields", {})
-    return [field.alias or name for name, field in fields.items()]
+    return [field.alias or name for name, field in _fields(schema).items()]
+
+
+def _fields(schema: Any) -> dict[str, Any]:
+    """Return the fields of a pydantic class; none of any other type."""
+    from pydantic import BaseModel
+
+    is_record = isinstance(schema, type) and issubclass(schema, BaseModel)
+    return schema.model_fields if is_record else {}

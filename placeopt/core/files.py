@@ -18,7 +18,7 @@ from placeopt.core.errors import DocumentError
 LARGEST = 2**29
 #: How long a FIFO may be without a writer, in ms.
 _PATIENCE_MS = 3000
-_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+_NONBLOCK = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
 
 
 # -- reading ---------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
 from placeopt.core.front import Objective
-from placeopt.exact.solvers import Program
+from placeopt.exact.program import Program
 
 #: Coefficients this near to a whole number, relatively, are that number.
 _NEARLY_WHOLE = 1e-9

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from placeopt.exact.solvers import Program
+    from placeopt.exact.program import Program
 
 
 @dataclass(frozen=True)

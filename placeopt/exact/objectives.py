@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class ModelOrigin:
     """What a model remembers of the problem that it was built for.
 
     Attributes
@@ -43,7 +43,7 @@ def remember(
     """Let a finished model remember its problem, so that `placeopt.enumerate` returns plans."""
     goals = tuple(o for o in problem.objectives if o.name in model.OBJECTIVES)
     names = frozenset(c.name for c in model.component_objects(pyo.Objective))
-    model.placeopt_origin = Origin(problem, goals, names, extract, cuts)
+    model.placeopt_origin = ModelOrigin(problem, goals, names, extract, cuts)
     return model
 
 

@@ -246,11 +246,9 @@ def _text(path: str) -> tuple[str, str, int]:
             with open_bytes(path) as stream:
                 raw = stream.read(MAX_JSON_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise DocumentError(
-            getattr(error, "strerror", None) or str(error),
-            file=file,
-            remedy="give the path of a readable file",
-        ) from None
+        said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        remedy = "give the path of a readable file"
+        raise DocumentError(said, file=file, remedy=remedy) from None
     if len(raw) > MAX_JSON_BYTES:
         raise DocumentError(
             f"more than {MAX_JSON_BYTES // 2**20} MiB",

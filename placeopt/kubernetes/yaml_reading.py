@@ -21,7 +21,7 @@ from placeopt.core.errors import DocumentError
 #: Nesting, values of one file, and values that aliases may add.
 MAX_DEPTH, MAX_VALUES, MAX_ALIASED = 100, 12_000_000, 10_000
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: Any = yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader
 _PLAIN_TAGS = {
     f"tag:yaml.org,2002:{name}"
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "binary")
@@ -328,7 +328,7 @@ def _positions(text: str, file: str) -> Iterator[tuple[int, tuple[Any, ...], boo
             fresh = False
         is_key = bool(maps) and maps[-1] and not waiting[-1]
         if is_key:
-            path[-1] = getattr(event, "value", None)
+            path[-1] = event.value if isinstance(event, yaml.ScalarEvent) else None
         elif maps and not maps[-1]:
             path[-1] += 1
         if maps and maps[-1]:

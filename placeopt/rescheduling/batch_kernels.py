@@ -2,7 +2,7 @@
 
 Throughout, `rules` is an `EpisodeRules`, `state` an `EpisodeState`, `scratch` an `EpisodeScratch`,
 `env` the number of an environment; `instance` is its application as a `ReschedulingArrays` with
-the replicas of the episode, `deployment` its `Deployment`.
+the replicas of the episode, `deployment` its `RunningDeployment`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.latency import (
-    Deployment,
+    RunningDeployment,
     critical_path,
     fits,
     fold,
@@ -53,7 +53,7 @@ def _instance(rules, state, env):
 @kernel
 def _deployment(state, env):
     """Return the deployment of an environment; it shares the state's memory."""
-    return Deployment(
+    return RunningDeployment(
         counts=state.counts[env],
         free=state.free[env],
         own=state.own[env],

@@ -38,7 +38,7 @@ class EpisodeState(NamedTuple):
     application: np.ndarray  # int64 (M,)
     node_of: np.ndarray  # int64 (M, S * R) the node of a replica, -1 where there is none
     replicas: np.ndarray  # int64 (M, S)
-    counts: np.ndarray  # int64 (M, S, N), this and the next three as in `Deployment`
+    counts: np.ndarray  # int64 (M, S, N), this and the next three as in `RunningDeployment`
     free: np.ndarray  # int64 (M, N, 2)
     own: np.ndarray  # (M, S)
     network: np.ndarray  # (M, C)

@@ -14,7 +14,7 @@ from placeopt.core.kernels.compile import kernel
 from placeopt.rescheduling.arrays import ReschedulingArrays
 
 
-class Deployment(NamedTuple):
+class RunningDeployment(NamedTuple):
     """Where replicas run, what nodes have free, and the mean times that follow, in ms."""
 
     counts: np.ndarray  # int64 (S, N) replicas
@@ -34,9 +34,9 @@ class LatencyScratch(NamedTuple):
     changed: np.ndarray  # bool (S,) all False between two kernels
 
 
-def empty_deployment(instance: ReschedulingArrays) -> Deployment:
+def empty_deployment(instance: ReschedulingArrays) -> RunningDeployment:
     """Return a deployment without replicas."""
-    return Deployment(
+    return RunningDeployment(
         counts=np.zeros_like(instance.home),
         free=instance.capacity.copy(),
         own=np.zeros(len(instance.replicas)),

@@ -18,7 +18,8 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError
 from placeopt.exact import engines, solvers
 from placeopt.exact.engines import Reply
-from placeopt.exact.solvers import Program, Session, solve
+from placeopt.exact.program import Program
+from placeopt.exact.solvers import Session, solve
 
 SOLVERS = ("highs", "scip")
 #: Seed of a `random_program` that has a solution.

@@ -16,8 +16,8 @@ import numpy as np
 from placeopt.core.kernels.compile import kernel
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.latency import (
-    Deployment,
     LatencyScratch,
+    RunningDeployment,
     latency,
     latency_scratch,
     mean_network,
@@ -36,7 +36,7 @@ class Beam(NamedTuple):
 
     counts: np.ndarray  # int64 (2 W, S, N)
     free: np.ndarray  # int64 (2 W, N, 2)
-    own: np.ndarray  # (2 W, S) as in `Deployment`
+    own: np.ndarray  # (2 W, S) as in `RunningDeployment`
     network: np.ndarray  # (2 W, calls) the same, with the processing of what is not placed yet
     moves: np.ndarray  # (2 W,) number of moves
     options: np.ndarray  # int64 (3 W, N) what may become of the next service
@@ -191,7 +191,7 @@ def _search(instance, beam):
 def _expand(instance, beam, k, service):
     """Write what may become of a service in deployment k, and the latency then."""
     kept_own, kept_network = beam.own[k, service], beam.network[k].copy()
-    deployment = Deployment(beam.counts[k], beam.free[k], beam.own[k], beam.network[k])
+    deployment = RunningDeployment(beam.counts[k], beam.free[k], beam.own[k], beam.network[k])
     for o in range(3):
         place = 3 * k + o
         option = beam.options[place]

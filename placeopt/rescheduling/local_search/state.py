@@ -8,8 +8,8 @@ import numpy as np
 
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.latency import (
-    Deployment,
     LatencyScratch,
+    RunningDeployment,
     empty_deployment,
     latency_scratch,
 )
@@ -18,7 +18,7 @@ from placeopt.rescheduling.latency import (
 class SearchState(NamedTuple):
     """A deployment, and what the search knows of it; S services, N nodes."""
 
-    deployment: Deployment
+    deployment: RunningDeployment
     scratch: LatencyScratch
     stale: np.ndarray  # bool (S,) services of which the mean times are out of date
     potential: np.ndarray  # (S, N) ms that a replica adds to the critical path

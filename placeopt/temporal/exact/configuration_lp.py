@@ -17,7 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from placeopt.core.budget import Budget
-from placeopt.exact.solvers import Program, Session
+from placeopt.exact.program import Program
+from placeopt.exact.solvers import Session
 from placeopt.temporal.exact.knapsack import Knapsack
 from placeopt.temporal.exact.numbers import Numbers
 
