@@ -128,14 +128,14 @@ SHIPPED = {
 #: Sizes of the generated instances: ``small`` for every method, ``tiny`` for exact ones and models.
 SIZES: dict[str, dict[str, dict[str, Any]]] = {
     "small": {
-        "temporal": {"requests": 5, "horizon": 16, "places": 2, "most_replicas": 2},
+        "temporal": {"requests": 5, "horizon": 16, "places": 2, "max_replicas": 2},
         "edge-cloud": {"applications": 4, "near": 4, "far": 2, "cloud": 1},
         "rolling-update": {"applications": 3, "microservices": 2},
         "rescheduling": {"application": "chain", "replicas": 2},
         "multi-cluster": {"requests": 12, "clusters": 3},
     },
     "tiny": {
-        "temporal": {"requests": 2, "horizon": 12, "places": 1, "most_replicas": 1},
+        "temporal": {"requests": 2, "horizon": 12, "places": 1, "max_replicas": 1},
         "edge-cloud": {"applications": 2, "near": 2, "far": 1, "cloud": 1},
         "rolling-update": {"applications": 2, "microservices": 2},
         "rescheduling": {"application": "chain", "replicas": 1},

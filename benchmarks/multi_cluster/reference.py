@@ -1,6 +1,8 @@
-"""The multi-cluster environment in plain Python, one step at a time, written from the rules: to check the compiled core, and to time it.
+"""The multi-cluster environment in plain Python, one step at a time, written from the rules: to
+check the compiled core, and to time it.
 
-Steps, masks, rewards, and observations: the ten columns of the paper, and those of the core with the reward that every action would
+Steps, masks, rewards, and observations: the ten columns of the paper, and those of the core with
+the reward that every action would
 earn. Lists, dictionaries and whole numbers, no arrays.
 """
 
@@ -54,7 +56,7 @@ class Plain:
         self.ever, self.running, self.t = [0] * self.C, [], 0
         self.most, self.last = stream.replicas[1], 0.0
 
-    # -- spreads -----------------------------------------------------------------------------------------------------
+    # -- spreads -----------------------------------------------------------------------------------
 
     def spread(self, kind: int) -> tuple[list[int], bool]:
         """Return what a spread places where, and whether that is the placement of the request."""
@@ -135,7 +137,7 @@ class Plain:
                 free[best] = [free[best][r] - self.demand[r] for r in range(2)]
         return split
 
-    # -- the contract --------------------------------------------------------------------------------------------------
+    # -- the contract ------------------------------------------------------------------------------
 
     @property
     def asked(self) -> int:
@@ -185,7 +187,10 @@ class Plain:
         return rows + [[-1.0] * 5 + own for _ in range(4)]
 
     def foretold(self, action: int) -> tuple[list[int], tuple[float, float, float]] | None:
-        """Return what an action would place where and earn; None where it would not place the request."""
+        """Return what an action would place where and earn.
+
+        None where it would not place the request.
+        """
         split, places = ([0] * self.C, True) if action < self.C else self.spread(action - self.C)
         if action < self.C:
             split[action], places = self.asked, self.fits(action, self.asked)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import deliver, say
+from placeopt.cli.screen import Output, deliver, say
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
 
@@ -54,9 +54,7 @@ def export_kubernetes(
     namespace: Annotated[
         str, typer.Option(help="karmada: namespace of workloads without an origin.")
     ] = "default",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Turn a plan into a script of kubectl commands, its steps as JSON, or Karmada policies.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.screen import (
+    Output,
     console,
     deliver,
     emit,
+    emit_json,
     make_table,
     names,
     pairs,
@@ -31,9 +32,6 @@ Fronts = Annotated[
     list[Path], typer.Argument(metavar="FRONT...", help="Front files of one instance.")
 ]
 OneFront = Annotated[Path, typer.Argument(metavar="FRONT", help="Front file.")]
-Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -90,16 +88,14 @@ def evaluate(
             verdicts.append(
                 _verdict(problem, _judge(problem, front.rejected.plan, f"{plans}: rejected.plan"))
             )
-        emit(
-            json.dumps({"instance": problem.name, "points": verdicts}, indent=1, ensure_ascii=False)
-        )
+        emit_json({"instance": problem.name, "points": verdicts})
     else:
         if (what := what_is(document)) is not None:
             remedy = "give a front, a point as `placeopt pick` prints it, a plan, or exported steps"
             raise DocumentError(f"this is {what}, not a plan", file=str(plans), remedy=remedy)
         plan = document["plan"] if isinstance(document, dict) and "plan" in document else document
         verdicts = [_verdict(problem, _judge(problem, plan, str(plans)))]
-        emit(json.dumps(verdicts[0], indent=1, ensure_ascii=False))
+        emit_json(verdicts[0])
     _tell(problem, verdicts)
     wrong = [k for k, verdict in enumerate(verdicts) if not verdict.get("confirmed", True)]
     if not all(verdict["feasible"] for verdict in verdicts):
@@ -228,7 +224,7 @@ def compare(
     ]
     if as_json:
         document = {"reference": corner, "gap_reference": gap_corner, "fronts": rows}
-        emit(json.dumps(document, indent=1, ensure_ascii=False))
+        emit_json(document)
         return
     measures = ("hypervolume", "sparsity", "gap", "seconds")
     cells = [

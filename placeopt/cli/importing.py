@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import deliver, say
+from placeopt.cli.screen import Output, deliver, say
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
 
@@ -294,9 +294,7 @@ def import_prices(
         ),
     ] = None,
     system: Annotated[str, typer.Option(help="Operating system of the spot advisor.")] = "Linux",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
-    ] = None,
+    output: Output = None,
     report: Report = None,
 ) -> None:
     """Turn tables of prices into one book of offers, which import kubernetes reads."""

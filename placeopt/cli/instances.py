@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from placeopt.cli import importing
-from placeopt.cli.screen import deliver, emit, pairs, say, show
+from placeopt.cli.screen import Output, deliver, emit, emit_json, pairs, say, show
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
 from placeopt.core.files import require_outputs
 
@@ -18,10 +17,6 @@ if TYPE_CHECKING:
 
 #: How hard `check` looks for a feasible plan: evaluations and seconds.
 _LOOK_EVALUATIONS, _LOOK_SECONDS = 2000, 1.0
-
-Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -60,7 +55,7 @@ def check(
     problem = registry.read(instance)
     verdict = _verdict(problem)
     if as_json:
-        emit(json.dumps({"file": str(instance), **verdict}, indent=1, ensure_ascii=False))
+        emit_json({"file": str(instance), **verdict})
     else:
         _tell(problem, verdict)
     if verdict["feasible"] is False:

@@ -8,9 +8,16 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from placeopt.core.errors import DocumentError, OutputError, UsageError
+
+#: The option of commands that write one file.
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
+]
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,6 +50,11 @@ def emit(text: str) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is not tried again at exit
         raise OutputError(f"<stdout>: cannot write: {error.strerror}") from None
+
+
+def emit_json(document: Any) -> None:
+    """Print a JSON document on stdout."""
+    emit(json.dumps(document, indent=1, ensure_ascii=False))
 
 
 def deliver(text: str, output: Path | None) -> None:

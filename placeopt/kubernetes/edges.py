@@ -27,7 +27,7 @@ _NAMES = re.compile(
 )
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,30}://")
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-_MOST_VALUE = 2000
+_MAX_VALUE = 2000
 
 
 @dataclass
@@ -120,9 +120,9 @@ def _follow(
     addressed = (
         bool(_NAMES.search(name.upper()[:200]))
         or bool(_SCHEME.match(value))
-        or bool(re.search(r":\d{1,5}(/|,|$)", value[:_MOST_VALUE]))
+        or bool(re.search(r":\d{1,5}(/|,|$)", value[:_MAX_VALUE]))
     )
-    if not addressed or len(value) > _MOST_VALUE:
+    if not addressed or len(value) > _MAX_VALUE:
         return
     for part in value.split(","):
         host = _host(part.strip())

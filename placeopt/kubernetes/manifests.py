@@ -58,7 +58,7 @@ _GROUPS = {
     "PropagationPolicy": ("policy.karmada.io",),
     "ClusterPropagationPolicy": ("policy.karmada.io",),
 }
-_MOST_NESTED_LISTS = 5
+_MAX_NESTED_LISTS = 5
 
 
 @dataclass
@@ -167,9 +167,9 @@ def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
             remedy = "this looks like a workmodel: placeopt import mubench"
         raise view.fault("not an object of Kubernetes: no kind", remedy)
     if own.endswith("List") and isinstance(view.value.get("items"), list):
-        if depth >= _MOST_NESTED_LISTS:
+        if depth >= _MAX_NESTED_LISTS:
             raise view.fault(
-                "lists within lists within lists", f"legal: {_MOST_NESTED_LISTS} levels"
+                "lists within lists within lists", f"legal: {_MAX_NESTED_LISTS} levels"
             )
         for item in view["items"].items():
             yield from _flat(item, depth + 1, own.removesuffix("List"))

@@ -104,7 +104,7 @@ def execution_times(text: str) -> tuple[float, dict[tuple[str, str], float]]:
 def _times(path: str) -> dict[tuple[str, str], float]:
     found = {}
     for row in rows(path, ("service", "ms"), ("kind",)):
-        ms = row.number("ms", most="1e6")
+        ms = row.number("ms", maximum="1e6")
         if ms is None:
             raise row.fault("ms is empty", "fill it in")
         found[row.word("service"), row.cells.get("kind", "")] = float(ms)

@@ -26,7 +26,7 @@ TOPICS = {
     "ignored": "Not read",
 }
 #: Subjects of one note that are listed.
-MOST_SUBJECTS = 1000
+MAX_SUBJECTS = 1000
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Notes:
                 "topic": topic,
                 "text": text,
                 "count": max(1, len(subjects)),
-                "subjects": subjects[:MOST_SUBJECTS],
+                "subjects": subjects[:MAX_SUBJECTS],
             }
             for topic in TOPICS
             for text, subjects in self.of(topic)
@@ -104,17 +104,17 @@ class Notes:
         return [line for line in lines if line]
 
 
-def _some(subjects: Iterable[str], most: int) -> str:
+def _some(subjects: Iterable[str], maximum: int) -> str:
     listed = list(subjects)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more
+    more = f" and {len(listed) - maximum} more" if len(listed) > maximum else ""
+    return ", ".join(listed[:maximum]) + more
 
 
-def _listed(subjects: list[str], most: int) -> str:
+def _listed(subjects: list[str], maximum: int) -> str:
     if not subjects:
         return ""
-    more = f" and {len(subjects) - most} more" if len(subjects) > most else ""
-    return ": " + ", ".join(code(s) for s in subjects[:most]) + more
+    more = f" and {len(subjects) - maximum} more" if len(subjects) > maximum else ""
+    return ": " + ", ".join(code(s) for s in subjects[:maximum]) + more
 
 
 def printable(text: str) -> str:

@@ -229,22 +229,23 @@ def container(view: View) -> ContainerSpec:
         if isinstance(value, str) and value:
             environment.append((entry["name"].text(), value))
     ports = tuple(
-        port["hostPort"].whole(0, most=65535) for port in view["ports"].items() if port["hostPort"]
+        port["hostPort"].whole(0, maximum=65535)
+        for port in view["ports"].items()
+        if port["hostPort"]
     )
     asked = {**resources["limits"].mapping(), **requests.mapping()}
     extended = tuple(
         sorted(key for key in asked if LABEL_KEY.fullmatch(key) and key not in _ORDINARY)
     )
-    name, sidecar = view["name"].text("?"), view["restartPolicy"].value == "Always"
     return ContainerSpec(
-        view,
-        name,
-        amounts(requests),
-        amounts(resources["limits"]),
-        sidecar,
-        environment,
-        ports,
-        extended,
+        view=view,
+        name=view["name"].text("?"),
+        requests=amounts(requests),
+        limits=amounts(resources["limits"]),
+        sidecar=view["restartPolicy"].value == "Always",
+        environment=environment,
+        host_ports=ports,
+        extended=extended,
     )
 
 
@@ -256,18 +257,15 @@ def pod_spec(view: View) -> PodSpec:
     containers = [container(c) for c in view["containers"].items()]
     if not containers:
         raise view.fault("a pod without containers", "give spec.containers")
-    inits = [container(c) for c in view["initContainers"].items()]
-    volumes = [_volume(v) for v in view["volumes"].items()]
-    own, overhead = amounts(view["resources"]["requests"]), amounts(view["overhead"])
     return PodSpec(
-        view,
-        containers,
-        inits,
-        own,
-        overhead,
-        view["nodeName"].name(),
-        view["nodeSelector"].labels(),
-        volumes,
+        view=view,
+        containers=containers,
+        inits=[container(c) for c in view["initContainers"].items()],
+        own_requests=amounts(view["resources"]["requests"]),
+        overhead=amounts(view["overhead"]),
+        node=view["nodeName"].name(),
+        selector=view["nodeSelector"].labels(),
+        volumes=[_volume(v) for v in view["volumes"].items()],
     )
 
 
@@ -298,19 +296,21 @@ def workload(view: View, about: ObjectMeta) -> Workload:
         spec = spec["jobTemplate"]["spec"]
     if kind in ("Job", "CronJob"):
         replicas = spec["parallelism"].whole(1)
-        deadline = spec["activeDeadlineSeconds"].whole(0, most=10**9) or None
+        deadline = spec["activeDeadlineSeconds"].whole(0, maximum=10**9) or None
     else:
         replicas = spec["replicas"].whole(1)
     template = spec["template"]
     if not template:
         raise spec.fault("no template of pods", "give spec.template")
-    annotations = template["metadata"]["annotations"].mapping()
-    labels, recreates = (
-        template["metadata"]["labels"].labels(),
-        spec["strategy"]["type"].value == "Recreate",
-    )
     return Workload(
-        kind, about, pod_spec(template["spec"]), replicas, labels, annotations, deadline, recreates
+        kind=kind,
+        meta=about,
+        spec=pod_spec(template["spec"]),
+        replicas=replicas,
+        labels=template["metadata"]["labels"].labels(),
+        annotations=template["metadata"]["annotations"].mapping(),
+        deadline_seconds=deadline,
+        recreates=spec["strategy"]["type"].value == "Recreate",
     )
 
 
@@ -323,18 +323,31 @@ def node(view: View, about: ObjectMeta) -> KubernetesNode:
             "a node without allocatable cpu and memory",
             "give the output of kubectl get nodes -o json",
         )
-    ready = all(
-        c["status"].text() == "True"
-        for c in status["conditions"].items()
-        if c["type"].value == "Ready"
+    return KubernetesNode(
+        kind="Node",
+        meta=about,
+        cpu=cpu,
+        memory=memory,
+        pods=quantity(status["allocatable"]["pods"], _count),
+        ready=_ready(status),
+        cordoned=spec["unschedulable"].flag(),
+        taints=_taints(spec),
     )
-    taints = [
+
+
+def _ready(status: View) -> bool:
+    return all(
+        condition["status"].text() == "True"
+        for condition in status["conditions"].items()
+        if condition["type"].value == "Ready"
+    )
+
+
+def _taints(spec: View) -> list[tuple[str, str, str]]:
+    """Return (key, value, effect) of each taint."""
+    return [
         (t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()
     ]
-    pods = quantity(status["allocatable"]["pods"], _count)
-    return KubernetesNode(
-        "Node", about, cpu, memory, pods, ready, spec["unschedulable"].flag(), taints
-    )
 
 
 def _count(value: Any, *, capacity: bool) -> int:
@@ -357,23 +370,15 @@ def member(view: View, about: ObjectMeta) -> KubernetesNode:
     ):
         if text:
             about.labels = {**about.labels, key: text}
-    ready = all(
-        c["status"].text() == "True"
-        for c in view["status"]["conditions"].items()
-        if c["type"].value == "Ready"
-    )
-    taints = [
-        (t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()
-    ]
     return KubernetesNode(
-        "Cluster",
-        about,
-        max(0, cpu - (used[0] or 0)),
-        max(0, memory - (used[1] or 0)),
-        None,
-        ready,
-        False,
-        taints,
+        kind="Cluster",
+        meta=about,
+        cpu=max(0, cpu - (used[0] or 0)),
+        memory=max(0, memory - (used[1] or 0)),
+        pods=None,
+        ready=_ready(view["status"]),
+        cordoned=False,
+        taints=_taints(spec),
     )
 
 

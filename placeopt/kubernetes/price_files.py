@@ -35,7 +35,7 @@ _OPENCOST_MORE = (
     "Version",
 )
 _TYPE_KEYS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
-_MOST_OFFERS = 200_000
+_MAX_OFFERS = 200_000
 _REMEDY = (
     "legal: an on-demand table, the spot advisor of AWS, CSV of OpenCost or with location,size, "
     "or NodeOverlays"
@@ -105,8 +105,8 @@ def _read_object(
 
 def _each(view: View) -> Iterable[tuple[str, View]]:
     keys = view.mapping()
-    if len(keys) > _MOST_OFFERS:
-        raise view.fault(f"more than {_MOST_OFFERS:,} entries", "give a shorter table")
+    if len(keys) > _MAX_OFFERS:
+        raise view.fault(f"more than {_MAX_OFFERS:,} entries", "give a shorter table")
     for key in keys:
         if not key or not LABEL.fullmatch(key):
             raise view[key].fault(
@@ -116,10 +116,10 @@ def _each(view: View) -> Iterable[tuple[str, View]]:
         yield key, view[key]
 
 
-def _number(view: View, most: float = 1e6) -> Decimal:
+def _number(view: View, maximum: float = 1e6) -> Decimal:
     if view.value is None:
-        raise view.fault("no number", f"give one, 0 to {most:g}")
-    return Decimal(repr(view.number(0.0, most=most)))
+        raise view.fault("no number", f"give one, 0 to {maximum:g}")
+    return Decimal(repr(view.number(0.0, maximum=maximum)))
 
 
 def _read_own(view: View, book: PriceBook, notes: Notes) -> None:
@@ -143,7 +143,7 @@ def _read_advisor(view: View, book: PriceBook, notes: Notes, system: str) -> Non
     }
     for location, systems in _each(view["spot_advisor"]):
         for size, entry in _each(systems[system]):
-            kind = entry["r"].whole(0, most=100)
+            kind = entry["r"].whole(0, maximum=100)
             if kind not in shares:
                 raise entry["r"].fault(
                     f"the range {kind} is not one of the file",
@@ -152,7 +152,7 @@ def _read_advisor(view: View, book: PriceBook, notes: Notes, system: str) -> Non
             book.put(
                 location, size, {**sizes.get(size, {}), "spot_interruption": shares[kind]}, notes
             )
-            book.savings[location, size] = _number(entry["s"], most=100)
+            book.savings[location, size] = _number(entry["s"], maximum=100)
     notes.add(
         "assumption",
         f"spot prices: on demand less the savings of the advisor ({system}); interruption: "
@@ -167,7 +167,7 @@ def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
     """
     found = {}
     for entry in view["ranges"].items():
-        label, index = entry["label"].text(), entry["index"].whole(0, most=100)
+        label, index = entry["label"].text(), entry["index"].whole(0, maximum=100)
         value = decimal(label.strip("<>% ").rpartition("-")[2])
         if value is None or not 0 <= value <= 95:
             raise entry.fault(
@@ -193,7 +193,7 @@ def _read_csv(path: str | os.PathLike[str], book: PriceBook, notes: Notes) -> No
         numbers = {
             key: value
             for key in NUMBERS
-            if (value := row.number(key, most="1" if key == "spot_interruption" else "1e6"))
+            if (value := row.number(key, maximum="1" if key == "spot_interruption" else "1e6"))
             is not None
         }
         if (
@@ -206,7 +206,7 @@ def _read_csv(path: str | os.PathLike[str], book: PriceBook, notes: Notes) -> No
 
 def _opencost(row: TableRow, book: PriceBook, notes: Notes) -> None:
     price, asset, by = (
-        row.number("MarketPriceHourly", most="1e6"),
+        row.number("MarketPriceHourly", maximum="1e6"),
         row.cells["AssetClass"].lower(),
         row.cells.get("InstanceIDField", ""),
     )
@@ -274,7 +274,7 @@ def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, PriceOverl
             for get, operator, values in tests
         )
 
-    return [(spec["weight"].number(0.0, most=10_000), name, PriceOverlay(matches, *found))]
+    return [(spec["weight"].number(0.0, maximum=10_000), name, PriceOverlay(matches, *found))]
 
 
 def _winning(overlays: list[tuple[float, str, PriceOverlay]]) -> list[PriceOverlay]:

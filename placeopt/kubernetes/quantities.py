@@ -39,7 +39,7 @@ _FACTOR = {
     "Ei": Fraction(2**60),
 }
 #: Longer texts and larger exponents are refused before they are computed.
-MOST_CHARACTERS, MOST_EXPONENT = 64, 40
+MAX_CHARACTERS, MAX_EXPONENT = 64, 40
 #: The largest amount that Kubernetes holds.
 LARGEST = 2**63 - 1
 MIB = 2**20
@@ -63,7 +63,7 @@ def parse(value: Any) -> Fraction:
     if isinstance(value, int) and abs(value) > LARGEST:
         raise _too_large(value.bit_length() * 3 // 10)
     text = value if isinstance(value, str) else repr(value)
-    return _parse(text) if len(text) <= MOST_CHARACTERS else _long(text)
+    return _parse(text) if len(text) <= MAX_CHARACTERS else _long(text)
 
 
 @lru_cache(maxsize=4096)
@@ -72,7 +72,7 @@ def _parse(text: str) -> Fraction:
     if form is None:
         raise _fault(text)
     number, exponent, suffix = form[1], int(form[2] or 0), form[3] or ""
-    if abs(exponent) > MOST_EXPONENT:
+    if abs(exponent) > MAX_EXPONENT:
         raise _too_large(exponent) if exponent > 0 else _fault(text)
     amount = Fraction(number) * Fraction(10) ** exponent * _FACTOR[suffix]
     if abs(amount) > LARGEST:
@@ -83,7 +83,7 @@ def _parse(text: str) -> Fraction:
 def _long(text: str) -> Fraction:
     raise DocumentError(
         f"{text[:20]!r}... is no quantity",
-        remedy=f"legal: at most {MOST_CHARACTERS} characters, such as 100m or 128Mi",
+        remedy=f"legal: at most {MAX_CHARACTERS} characters, such as 100m or 128Mi",
     )
 
 

@@ -21,10 +21,10 @@ from placeopt.core.files import open_bytes
 from placeopt.kubernetes import yaml_reading
 
 #: Files may be so large.
-MOST_JSON_BYTES, MOST_YAML_BYTES = 512 * 2**20, 128 * 2**20
+MAX_JSON_BYTES, MAX_YAML_BYTES = 512 * 2**20, 128 * 2**20
 #: Values of a JSON file, counted before any is made: ``[],`` takes three bytes in the file and
 #: sixty in memory.
-MOST_JSON_VALUES = 20_000_000
+MAX_JSON_VALUES = 20_000_000
 STDIN = "-"
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -72,45 +72,31 @@ class View:
         )
 
     def __getitem__(self, key: str) -> View:
-        value = self.value
-        if value is None:
-            return View(None, self.source, self.document, self, key)
-        if not isinstance(value, dict):
-            raise self.fault(
-                f"{_shown(value)} where a mapping is expected", f"give a mapping with {key!r}"
-            )
-        return View(value.get(key), self.source, self.document, self, key)
+        found = self._checked(dict, "a mapping", f"give a mapping with {key!r}") or {}
+        return View(found.get(key), self.source, self.document, self, key)
 
     def __bool__(self) -> bool:
         return self.value is not None
 
     def items(self) -> Iterator[View]:
         """Yield the members of a list; none where nothing is there."""
-        value = self.value
-        if value is None:
-            return
-        if not isinstance(value, list):
-            raise self.fault(f"{_shown(value)} where a list is expected", "give a list")
-        for k, item in enumerate(value):
+        for k, item in enumerate(self._checked(list, "a list", "give a list") or ()):
             yield View(item, self.source, self.document, self, k)
 
     def mapping(self) -> dict[str, Any]:
         """Return a mapping; empty where nothing is there."""
-        if self.value is None:
-            return {}
-        if not isinstance(self.value, dict):
-            raise self.fault(f"{_shown(self.value)} where a mapping is expected", "give a mapping")
-        return self.value
+        return self._checked(dict, "a mapping", "give a mapping") or {}
 
     def text(self, default: str = "") -> str:
         """Return a text."""
-        if self.value is None:
-            return default
-        if not isinstance(self.value, str):
-            raise self.fault(
-                f"{_shown(self.value)} where a text is expected",
-                "give a text, in quotes if it looks like a number",
-            )
+        remedy = "give a text, in quotes if it looks like a number"
+        found = self._checked(str, "a text", remedy)
+        return default if found is None else str(found)
+
+    def _checked(self, kind: type, what: str, remedy: str) -> Any:
+        """Return the value if it is of a kind, or None."""
+        if self.value is not None and not isinstance(self.value, kind):
+            raise self.fault(f"{_shown(self.value)} where {what} is expected", remedy)
         return self.value
 
     def name(self, default: str = "") -> str:
@@ -138,35 +124,34 @@ class View:
                 )
         return found
 
-    def whole(self, default: int, *, most: int = 10**6) -> int:
-        """Return a whole number from 0 to `most`."""
+    def whole(self, default: int, *, maximum: int = 10**6) -> int:
+        """Return a whole number from 0 to `maximum`."""
         value = self.value
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= maximum:
             raise self.fault(
-                f"{_shown(value)} is not legal", f"legal: a whole number, 0 to {most:,}"
+                f"{_shown(value)} is not legal", f"legal: a whole number, 0 to {maximum:,}"
             )
         return value
 
-    def number(self, default: float, *, most: float = 1e9) -> float:
-        """Return a number from 0 to `most`."""
+    def number(self, default: float, *, maximum: float = 1e9) -> float:
+        """Return a number from 0 to `maximum`."""
         value = self.value
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
-            raise self.fault(f"{_shown(value)} is not legal", f"legal: a number, 0 to {most:g}")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not 0 <= value <= maximum
+        ):
+            raise self.fault(f"{_shown(value)} is not legal", f"legal: a number, 0 to {maximum:g}")
         return float(value)
 
     def flag(self, default: bool = False) -> bool:
         """Return true or false."""
-        if self.value is None:
-            return default
-        if not isinstance(self.value, bool):
-            raise self.fault(
-                f"{_shown(self.value)} where true or false is expected", "give true or false"
-            )
-        return self.value
+        found = self._checked(bool, "true or false", "give true or false")
+        return default if found is None else bool(found)
 
     @property
     def steps(self) -> tuple[Any, ...]:
@@ -192,12 +177,12 @@ class View:
         return DocumentError(problem, file=self.source.file, path=where, remedy=remedy)
 
 
-def _shown(value: Any, most: int = 60) -> str:
+def _shown(value: Any, maximum: int = 60) -> str:
     """Return a value for a message: on one line, in ASCII where it is odd, and short."""
     if isinstance(value, (dict, list)):
         return "a mapping" if isinstance(value, dict) else "a list"
     text = ascii(value) if not isinstance(value, str) or not value.isprintable() else repr(value)
-    return text if len(text) <= most else text[: most - 4] + "..." + text[-1]
+    return text if len(text) <= maximum else text[: maximum - 4] + "..." + text[-1]
 
 
 def read(path: str | os.PathLike[str]) -> list[View]:
@@ -212,9 +197,9 @@ def read(path: str | os.PathLike[str]) -> list[View]:
     if _BRACKET.match(text) and (document := _json(text, file)) is not None:
         return [View(document, Source(file, text, is_json=True))]
     _no_control(text, file)
-    if count > MOST_YAML_BYTES:
+    if count > MAX_YAML_BYTES:
         raise DocumentError(
-            f"more than {MOST_YAML_BYTES // 2**20} MiB of YAML",
+            f"more than {MAX_YAML_BYTES // 2**20} MiB of YAML",
             file=file,
             remedy="give JSON: kubectl get ... -o json",
         )
@@ -233,9 +218,9 @@ def read_text(path: str | os.PathLike[str]) -> tuple[str, str]:
         It cannot be read, is too large, or is not text.
     """
     file, text, count = _text(str(path))
-    if count > MOST_YAML_BYTES:
+    if count > MAX_YAML_BYTES:
         raise DocumentError(
-            f"more than {MOST_YAML_BYTES // 2**20} MiB",
+            f"more than {MAX_YAML_BYTES // 2**20} MiB",
             file=file,
             path="line 1",
             remedy="give a shorter table",
@@ -256,19 +241,19 @@ def _text(path: str) -> tuple[str, str, int]:
     file = "<stdin>" if path == STDIN else path
     try:
         if path == STDIN:
-            raw = sys.stdin.buffer.read(MOST_JSON_BYTES + 1)
+            raw = sys.stdin.buffer.read(MAX_JSON_BYTES + 1)
         else:
             with open_bytes(path) as stream:
-                raw = stream.read(MOST_JSON_BYTES + 1)
+                raw = stream.read(MAX_JSON_BYTES + 1)
     except (OSError, ValueError) as error:
         raise DocumentError(
             getattr(error, "strerror", None) or str(error),
             file=file,
             remedy="give the path of a readable file",
         ) from None
-    if len(raw) > MOST_JSON_BYTES:
+    if len(raw) > MAX_JSON_BYTES:
         raise DocumentError(
-            f"more than {MOST_JSON_BYTES // 2**20} MiB",
+            f"more than {MAX_JSON_BYTES // 2**20} MiB",
             file=file,
             remedy="split the file, or name fewer resources",
         )
@@ -283,11 +268,11 @@ def _text(path: str) -> tuple[str, str, int]:
 
 def _json(text: str, file: str) -> Any:
     """Return a JSON document; None where the text is rather YAML that begins with a brace."""
-    if sum(map(text.count, ",[{")) > MOST_JSON_VALUES:
+    if sum(map(text.count, ",[{")) > MAX_JSON_VALUES:
         raise yaml_reading.fault(
             file,
             1,
-            f"more than {MOST_JSON_VALUES:,} values",
+            f"more than {MAX_JSON_VALUES:,} values",
             "name fewer resources, or split the file",
         )
     try:
@@ -314,7 +299,7 @@ def _line_of_fault(text: str, file: str, problem: str) -> int:
     if problem.endswith("is not a finite number"):
         return text.count("\n", 0, max(0, text.find(problem.split()[0]))) + 1
     try:
-        yaml_reading.documents(text[:MOST_YAML_BYTES], file)
+        yaml_reading.documents(text[:MAX_YAML_BYTES], file)
     except DocumentError as error:
         return int((error.path or "line 1").split()[1])
     return 1

@@ -38,7 +38,7 @@ _LABELS = (
 #: What a node of a table is unless its labels say otherwise.
 _IMPLIED = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
 _BLOCKING = {"NoSchedule", "NoExecute"}
-_MOST_NODES = 100_000
+_MAX_NODES = 100_000
 
 
 @dataclass
@@ -47,8 +47,8 @@ class Site:
 
     Attributes
     ----------
-    nodes : dict of str to Node
-    room : dict of str to Size
+    nodes : dict of str to KubernetesNode
+    room : dict of str to PodSize
         Milli-CPU and bytes left beside DaemonSets and static pods.
     drain : set of str
         Nodes to empty.
@@ -141,10 +141,7 @@ def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
     )
     for name in everywhere if unit.node is None else [unit.node]:
         if name in result.room:
-            room = result.room[name]
-            result.room[name] = PodSize(
-                max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
-            )
+            result.room[name] = result.room[name].less(unit.size)
             notes.add("capacity", unit.bound, f"{unit.label} on {name}")
 
 
@@ -300,8 +297,8 @@ def read_nodes(path: str | os.PathLike[str]) -> list[KubernetesNode]:
     found: list[KubernetesNode] = []
     for row in rows(path, _COLUMNS[:3], _COLUMNS[3:]):
         found += _csv_nodes(row)
-        if len(found) > _MOST_NODES:
-            raise row.fault(f"more than {_MOST_NODES:,} nodes", "give fewer")
+        if len(found) > _MAX_NODES:
+            raise row.fault(f"more than {_MAX_NODES:,} nodes", "give fewer")
     return found
 
 
@@ -323,11 +320,11 @@ def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
         )
     except DocumentError as error:
         raise row.fault(error.problem, error.remedy or "") from None
-    count = row.number("count", most="10000")
+    count = row.number("count", maximum="10000")
     if count is not None and (count != int(count) or count < 1):
         raise row.fault(f"count is {count}", "legal: a whole number, 1 to 10000")
     names = [name] if count is None else [f"{name}-{k + 1}" for k in range(int(count))]
-    price, user = row.number("price", most="1e6"), row.number("user_latency_ms", most="1e6")
+    price, user = row.number("price", maximum="1e6"), row.number("user_latency_ms", maximum="1e6")
     layer = row.word("layer") if row.cells.get("layer") else None
     empty = View({}, Source(row.file, "", is_json=True))
     extra = (None if price is None else float(price), layer, None if user is None else float(user))

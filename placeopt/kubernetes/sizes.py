@@ -25,6 +25,10 @@ class PodSize(NamedTuple):
     cpu: int
     memory: int
 
+    def less(self, used: PodSize) -> PodSize:
+        """Return what is left of a room beside `used`, at least 0."""
+        return PodSize(max(0, self.cpu - used.cpu), max(0, self.memory - used.memory))
+
 
 @dataclass(frozen=True)
 class MissingRequests:
@@ -86,14 +90,14 @@ def _effective(spec: PodSpec, r: int, policy: MissingRequests, notes: Notes, lab
     if own is not None:
         return own + overhead
     running = sum(_request(c, r, policy, notes, label) for c in spec.containers)
-    started = most = 0
+    started = maximum = 0
     for init in spec.inits:
         if init.sidecar:
             started += _request(init, r, policy, notes, label)
-            most = max(most, started)
+            maximum = max(maximum, started)
         else:
-            most = max(most, started + _init_request(init, r, notes, label))
-    return max(running + started, most) + overhead
+            maximum = max(maximum, started + _init_request(init, r, notes, label))
+    return max(running + started, maximum) + overhead
 
 
 def _init_request(init: ContainerSpec, r: int, notes: Notes, label: str) -> int:

@@ -10,8 +10,9 @@ from decimal import Decimal, InvalidOperation
 
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.kubernetes.reading import LABEL, read_text
+from placeopt.kubernetes.yaml_reading import fault
 
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class TableRow:
 
     def fault(self, problem: str, remedy: str) -> DocumentError:
         """Return the error that names this line."""
-        return DocumentError(problem, file=self.file, path=f"line {self.line}", remedy=remedy)
+        return fault(self.file, self.line, problem, remedy)
 
     def word(self, column: str, default: str | None = None) -> str:
         """Return a cell that is a name, such as a place or a machine type.
@@ -43,14 +44,14 @@ class TableRow:
             )
         return text
 
-    def number(self, column: str, *, most: str = "1e9") -> Decimal | None:
-        """Return a cell that is a number from 0 to `most`, None where it is empty."""
+    def number(self, column: str, *, maximum: str = "1e9") -> Decimal | None:
+        """Return a cell that is a number from 0 to `maximum`, None where it is empty."""
         text = self.cells.get(column, "")
         if not text:
             return None
         value = decimal(text)
-        if value is None or not 0 <= value <= Decimal(most):
-            raise self.fault(f"{column} is {text[:60]!a}", f"legal: a number, 0 to {most}")
+        if value is None or not 0 <= value <= Decimal(maximum):
+            raise self.fault(f"{column} is {text[:60]!a}", f"legal: a number, 0 to {maximum}")
         return value
 
 
@@ -79,46 +80,31 @@ def rows(
     try:
         lines = list(csv.reader(text.splitlines(), strict=True))
     except csv.Error as error:
-        raise DocumentError(
-            f"not CSV: {error}",
-            file=file,
-            path="line 1",
-            remedy="separate cells by commas, quote those that contain one",
+        raise fault(
+            file, 1, f"not CSV: {error}", "separate cells by commas, quote those that contain one"
         ) from None
     header = [cell.strip() for cell in lines[0]] if lines else []
     legal = [*required, *(optional or ())]
     for column in required:
         if column not in header:
-            raise DocumentError(
-                f"no column {column!r}",
-                file=file,
-                path="line 1",
-                remedy=f"legal columns: {', '.join(legal)}",
-            )
+            raise fault(file, 1, f"no column {column!r}", f"legal columns: {', '.join(legal)}")
     for column in header:
         if header.count(column) > 1 or (optional is not None and column not in legal):
             problem = f"column {column[:60]!a} is unknown or stands twice"
-            raise DocumentError(
-                problem, file=file, path="line 1", remedy=did_you_mean(column[:60], legal)
-            )
+            raise fault(file, 1, problem, did_you_mean(column[:60], legal))
     found: list[TableRow] = []
     for number, cells in enumerate(lines[1:], start=2):
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
-            raise DocumentError(
+            raise fault(
+                file,
+                number,
                 f"{len(cells)} cells",
-                file=file,
-                path=f"line {number}",
-                remedy=f"give {len(header)}, one per column of the header",
+                f"give {len(header)}, one per column of the header",
             )
-        if len(found) >= MOST_ROWS:
-            raise DocumentError(
-                f"more than {MOST_ROWS:,} rows",
-                file=file,
-                path=f"line {number}",
-                remedy="give a shorter table",
-            )
+        if len(found) >= MAX_ROWS:
+            raise fault(file, number, f"more than {MAX_ROWS:,} rows", "give a shorter table")
         found.append(
             TableRow(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
         )

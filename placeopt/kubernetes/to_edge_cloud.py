@@ -7,12 +7,14 @@ Replicas that run and must stay take of the capacity of their node; all others a
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.gathered import (
     Gathered,
     ImportedInstance,
+    by_workload,
     gib,
     item,
     node_origins,
@@ -26,7 +28,7 @@ from placeopt.kubernetes.units import Unit
 
 #: A node says its layer by this label, or in the column `layer` of a table of nodes.
 LAYER = "placeopt/layer"
-MOST_NODES, MOST_FLOWS = 3000, 200_000
+MAX_NODES, MAX_FLOWS = 3000, 200_000
 
 
 def build(g: Gathered) -> ImportedInstance:
@@ -39,9 +41,9 @@ def build(g: Gathered) -> ImportedInstance:
     DocumentError
         Latencies or a price are missing.
     """
-    if len(g.site.nodes) > MOST_NODES:
+    if len(g.site.nodes) > MAX_NODES:
         raise UsageError(
-            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for edge-cloud, "
+            f"{len(g.site.nodes)} nodes; legal: up to {MAX_NODES} for edge-cloud, "
             "whose delays are between all pairs"
         )
     units = _free(g)
@@ -79,10 +81,7 @@ def _free(g: Gathered) -> list[Unit]:
     everywhere, found = frozenset(g.site.nodes), []
     for unit, where in zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True):
         if unit.stays and unit.node is not None:
-            room = g.site.room[unit.node]
-            g.site.room[unit.node] = PodSize(
-                max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
-            )
+            g.site.room[unit.node] = g.site.room[unit.node].less(unit.size)
             continue
         if where != everywhere:
             g.notes.add(
@@ -176,24 +175,22 @@ def _flows(g: Gathered, units: list[Unit]) -> list[dict[str, Any]]:
 
     Calls without a limit become a flow between single replicas only.
     """
-    names: dict[tuple[str, str], list[str]] = {}
-    for unit in units:
-        names.setdefault(unit.key, []).append(unit.name)
+    replicas = by_workload(units)
     found: list[dict[str, Any]] = []
     for edge in g.graph.edges.values():
-        pairs = [(a, b) for a in names.get(edge.source, ()) for b in names.get(edge.target, ())]
+        pairs = list(product(replicas.get(edge.source, ()), replicas.get(edge.target, ())))
         limit = g.options.max_latency_ms if edge.limit is None else edge.limit
         if limit is None and len(pairs) > 1:
             continue
-        if len(found) + len(pairs) > MOST_FLOWS:
+        if len(found) + len(pairs) > MAX_FLOWS:
             g.notes.add(
                 "not-expressed",
-                f"calls beyond {MOST_FLOWS:,} pairs of replicas",
+                f"calls beyond {MAX_FLOWS:,} pairs of replicas",
                 f"{edge.source[1]} to {edge.target[1]}",
             )
             continue
         found += [
-            {"from": a, "to": b} | ({} if limit is None else {"max_delay_ms": limit})
+            {"from": a.name, "to": b.name} | ({} if limit is None else {"max_delay_ms": limit})
             for a, b in pairs
         ]
     return found

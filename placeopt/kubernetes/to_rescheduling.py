@@ -26,7 +26,7 @@ from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import Unit
 
 FORBIDDEN_MS = 1e6
-MOST_NODES = 3000
+MAX_NODES = 3000
 
 
 def build(g: Gathered) -> ImportedInstance:
@@ -41,9 +41,9 @@ def build(g: Gathered) -> ImportedInstance:
     InfeasibleInstanceError
         Replicas that do not run yet have no room.
     """
-    if len(g.site.nodes) > MOST_NODES:
+    if len(g.site.nodes) > MAX_NODES:
         raise UsageError(
-            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for rescheduling, "
+            f"{len(g.site.nodes)} nodes; legal: up to {MAX_NODES} for rescheduling, "
             "whose latencies are between all pairs"
         )
     place(g.site, g.notes)
@@ -79,10 +79,7 @@ def _services(g: Gathered) -> dict[Key, list[Unit]]:
             continue
         for unit in units:
             assert unit.node is not None
-            room = g.site.room[unit.node]
-            g.site.room[unit.node] = PodSize(
-                max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
-            )
+            g.site.room[unit.node] = g.site.room[unit.node].less(unit.size)
             g.notes.add("capacity", "pods that stay and are in no call", unit.label)
     if not found:
         raise next(iter(g.site.nodes.values())).meta.view.fault(

@@ -8,12 +8,14 @@ node is at 0 ms from the nodes that the pod may use, and cannot be reached from 
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from placeopt.kubernetes.edges import Edge
 from placeopt.kubernetes.gathered import (
     Gathered,
     ImportedInstance,
+    by_workload,
     capacity,
     item,
     node_origins,
@@ -26,9 +28,9 @@ from placeopt.kubernetes.sites import allowed, place
 from placeopt.kubernetes.units import Unit
 
 #: More different sets of rules than these are not kept: their pods stay.
-MOST_CLASSES = 24
+MAX_CLASSES = 24
 #: More flows than these are not written.
-MOST_FLOWS = 200_000
+MAX_FLOWS = 200_000
 
 
 def build(g: Gathered) -> ImportedInstance:
@@ -105,8 +107,8 @@ def _classes(g: Gathered) -> tuple[list[frozenset[str]], dict[int, int]]:
             continue
         if unit.node not in where:
             _stay(g, unit, "pods on nodes that their own rules no longer allow")
-        elif where not in classes and len(classes) >= MOST_CLASSES:
-            _stay(g, unit, f"pods with rules about nodes, beyond {MOST_CLASSES} different ones")
+        elif where not in classes and len(classes) >= MAX_CLASSES:
+            _stay(g, unit, f"pods with rules about nodes, beyond {MAX_CLASSES} different ones")
         else:
             member[k] = classes.setdefault(where, len(classes))
             g.notes.add(
@@ -252,20 +254,18 @@ def _limits(g: Gathered) -> list[Edge]:
 
 def _flows(g: Gathered, units: list[Unit], limits: list[Edge]) -> list[dict[str, Any]]:
     """Return a flow for every pair of replicas that talk under a limit."""
-    pods: dict[tuple[str, str], list[str]] = {}
-    for unit in units:
-        pods.setdefault(unit.key, []).append(unit.name)
+    replicas = by_workload(units)
     found: list[dict[str, Any]] = []
     for edge in limits:
-        pairs = [(a, b) for a in pods.get(edge.source, ()) for b in pods.get(edge.target, ())]
-        if len(found) + len(pairs) > MOST_FLOWS:
+        pairs = list(product(replicas.get(edge.source, ()), replicas.get(edge.target, ())))
+        if len(found) + len(pairs) > MAX_FLOWS:
             g.notes.add(
                 "not-expressed",
-                f"limits of calls beyond {MOST_FLOWS:,} pairs of replicas",
+                f"limits of calls beyond {MAX_FLOWS:,} pairs of replicas",
                 f"{edge.source[1]} to {edge.target[1]}",
             )
             continue
-        found += [{"from": a, "to": b, "max_latency_ms": edge.limit} for a, b in pairs]
+        found += [{"from": a.name, "to": b.name, "max_latency_ms": edge.limit} for a, b in pairs]
     return found
 
 

@@ -24,7 +24,7 @@ _SAFE, _LOCAL = (
 _MIRROR, _KEEP = "kubernetes.io/config.mirror", "karpenter.sh/do-not-disrupt"
 _AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 #: Replicas that manifests may ask for.
-MOST_REPLICAS = 50_000
+MAX_REPLICAS = 50_000
 _SHARED = {"ReadWriteMany", "ReadOnlyMany"}
 
 
@@ -125,19 +125,22 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
             notes.add("left-out", "pods that no node runs (pending)", label)
         else:
             size = effective(pod.spec, rules.policy, notes, label)
-            unit = Unit(
-                meta.namespace,
-                *owner,
-                meta.name,
-                meta.name,
-                pod.spec.node,
-                meta.labels,
-                meta.annotations,
-                pod.spec,
-                size,
+            kind, name = owner
+            found.append(
+                Unit(
+                    namespace=meta.namespace,
+                    kind=kind,
+                    workload=name,
+                    name=meta.name,
+                    pod=meta.name,
+                    node=pod.spec.node,
+                    labels=meta.labels,
+                    annotations=meta.annotations,
+                    spec=pod.spec,
+                    size=size,
+                    bound=_bound(kind, meta),
+                )
             )
-            unit.bound = _bound(owner[0], meta)
-            found.append(unit)
     running = {(u.namespace, u.kind, u.workload) for u in found}
     for key, workload in cluster.workloads.items():
         if key not in running and workload.replicas:
@@ -167,26 +170,26 @@ def _wanted(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[U
             continue
         size = effective(workload.spec, rules.policy, notes, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
-        if len(found) + count > MOST_REPLICAS:
+        if len(found) + count > MAX_REPLICAS:
             raise workload.meta.view.fault(
-                f"more than {MOST_REPLICAS:,} replicas in all", "plan fewer at once: --namespace"
+                f"more than {MAX_REPLICAS:,} replicas in all", "plan fewer at once: --namespace"
             )
         for k in range(count):
-            own = name if count == 1 else f"{name}-{k + 1}"
-            unit = Unit(
-                space,
-                kind,
-                name,
-                own,
-                None,
-                None,
-                workload.labels,
-                workload.annotations,
-                workload.spec,
-                size,
+            found.append(
+                Unit(
+                    namespace=space,
+                    kind=kind,
+                    workload=name,
+                    name=name if count == 1 else f"{name}-{k + 1}",
+                    pod=None,
+                    node=None,
+                    labels=workload.labels,
+                    annotations=workload.annotations,
+                    spec=workload.spec,
+                    size=size,
+                    bound="pods of a DaemonSet" if kind == "DaemonSet" else "",
+                )
             )
-            unit.bound = "pods of a DaemonSet" if kind == "DaemonSet" else ""
-            found.append(unit)
     return found
 
 
@@ -283,11 +286,11 @@ def _by_namespace(found: Iterable[Unit]) -> dict[str, list[Unit]]:
     return spaces
 
 
-def _allowed(least: object, most: object, count: int) -> int:
+def _allowed(minimum: object, maximum: object, count: int) -> int:
     """Return how many of `count` pods may be missing."""
-    if most is not None:
-        return _share(most, count)
-    return count - _share(least, count) if least is not None else count
+    if maximum is not None:
+        return _share(maximum, count)
+    return count - _share(minimum, count) if minimum is not None else count
 
 
 def _share(value: object, count: int) -> int:

@@ -19,7 +19,7 @@ import yaml
 from placeopt.core.errors import DocumentError
 
 #: Nesting, values of one file, and values that aliases may add.
-MOST_DEPTH, MOST_VALUES, MOST_ALIASED = 100, 12_000_000, 10_000
+MAX_DEPTH, MAX_VALUES, MAX_ALIASED = 100, 12_000_000, 10_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PLAIN_TAGS = {
@@ -150,15 +150,15 @@ class _Builder:
 
     def _count(self, event: Any) -> None:
         self.values += 1
-        if self.values > MOST_VALUES:
+        if self.values > MAX_VALUES:
             raise self._fault(
-                event, f"more than {MOST_VALUES:,} values", "give JSON: kubectl get ... -o json"
+                event, f"more than {MAX_VALUES:,} values", "give JSON: kubectl get ... -o json"
             )
 
     def _open(self, event: Any) -> None:
         self._count(event)
-        if len(self.stack) >= MOST_DEPTH:
-            raise self._fault(event, "nested too deeply", f"legal: up to {MOST_DEPTH} levels")
+        if len(self.stack) >= MAX_DEPTH:
+            raise self._fault(event, "nested too deeply", f"legal: up to {MAX_DEPTH} levels")
         self._check_tag(event)
         self.stack.append(
             _Open(
@@ -186,10 +186,10 @@ class _Builder:
         value, size = self.anchors[event.anchor]
         self.aliased += size
         self.values += size
-        if self.aliased > MOST_ALIASED:
+        if self.aliased > MAX_ALIASED:
             raise self._fault(
                 event,
-                f"aliases expand to more than {MOST_ALIASED:,} values",
+                f"aliases expand to more than {MAX_ALIASED:,} values",
                 "write the file without aliases",
             )
         self._add(value, event, None, size)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PACKAGES = {".html": "plotly", ".png": "matplotlib", ".pdf": "matplotlib", ".svg": "matplotlib"}
 
 #: Files beside a front that `find_instance` opens at most, and their largest size in bytes.
-_MOST_FILES, _MOST_BYTES = 200, 20_000_000
+_MAX_FILES, _MAX_BYTES = 200, 20_000_000
 
 
 def require(path: str | os.PathLike[str], *, cdn: bool = False) -> None:
@@ -149,8 +149,8 @@ def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
     from placeopt import registry
     from placeopt.core.documents import read_json
 
-    for file in sorted(Path(path).parent.glob("*.json"))[:_MOST_FILES]:
-        if file.is_file() and file.stat().st_size <= _MOST_BYTES:
+    for file in sorted(Path(path).parent.glob("*.json"))[:_MAX_FILES]:
+        if file.is_file() and file.stat().st_size <= _MAX_BYTES:
             try:
                 document = read_json(file)
                 if not isinstance(document, dict) or document.get("name") != front.instance.name:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from placeopt.core.gap import gap_in_words
 from placeopt.plot.style import BOUND, KNEE, colours, label, methods, pairs
@@ -20,7 +23,7 @@ _SYMBOLS = {"optimal": "square", "bounded": "diamond", "heuristic": "circle"}
 
 #: Points up to which projections are drawn as SVG: sharp in print, and a browser has only a few
 #: WebGL canvases to give.
-_MOST_SVG = 3000
+_MAX_SVG = 3000
 _CONFIG = {"responsive": True, "displaylogo": False}
 
 
@@ -144,92 +147,78 @@ def _short(name: str, text: str) -> list[str]:
 def _space(front: Front, hover: list[str]) -> Any:
     import plotly.graph_objects as go
 
-    figure, values = go.Figure(), front.values
-    axes = [label(o) for o in front.objectives[:3]]
-    if front.bounds:
-        x, y, z = list(zip(*front.bounds, strict=True))[:3]
-        figure.add_scatter3d(
-            x=x,
-            y=y,
-            z=z,
-            mode="markers",
-            name="lower bound",
-            hoverinfo="skip",
-            marker={"symbol": "x", "size": 2, "color": BOUND},
-        )
-    for name, chosen in _groups(front):
-        x, y, z = values[chosen][:, :3].T
-        marker = {
-            "size": 3.5,
-            "color": colours(front)[name],
-            "symbol": [_SYMBOLS[front.points[k].status] for k in chosen],
-        }
-        texts = [hover[k] for k in chosen]
-        figure.add_scatter3d(
-            x=x,
-            y=y,
-            z=z,
-            mode="markers",
-            name=escape(name),
-            text=texts,
-            hoverinfo="text",
-            marker=marker,
-        )
-    knee = front.pick().values
-    ring = {"symbol": "circle-open", "size": 11, "color": KNEE, "line": {"width": 3}}
-    figure.add_scatter3d(
-        x=knee[:1],
-        y=knee[1:2],
-        z=knee[2:3],
-        mode="markers",
-        name="knee",
-        hoverinfo="skip",
-        marker=ring,
-    )
-    scene = {
-        f"{axis}axis": {"title": {"text": text}} for axis, text in zip("xyz", axes, strict=True)
+    figure = go.Figure()
+    _marks(front, [0, 1, 2], hover, figure.add_scatter3d, 3.5, {"symbol": "x", "size": 2})
+    ring(figure.add_scatter3d, front.pick().values[:3], "knee", KNEE)
+    axes = {
+        f"{axis}axis": {"title": {"text": label(objective)}}
+        for axis, objective in zip("xyz", front.objectives[:3], strict=True)
     }
     camera = {"eye": {"x": 1.6, "y": 1.6, "z": 1.0}, "center": {"x": 0, "y": 0, "z": -0.2}}
-    figure.update_layout(scene=scene | {"camera": camera}, **_layout(height=560))
+    figure.update_layout(scene=axes | {"camera": camera}, **_layout(height=560))
     return figure
 
 
 def _plane(front: Front, a: int, b: int, hover: list[str], *, tall: bool) -> Any:
     import plotly.graph_objects as go
 
-    figure, values = go.Figure(), front.values
-    scatter = figure.add_scatter if len(front) <= _MOST_SVG else figure.add_scattergl
-    if front.bounds:
-        x, y = [bound[a] for bound in front.bounds], [bound[b] for bound in front.bounds]
-        marker: dict[str, Any] = {"symbol": "x-thin-open", "size": 5, "color": BOUND}
-        scatter(x=x, y=y, mode="markers", name="lower bound", hoverinfo="skip", marker=marker)
-    for name, chosen in _groups(front):
-        marker = {
-            "size": 7 if tall else 5,
-            "color": colours(front)[name],
-            "symbol": [_SYMBOLS[front.points[k].status] for k in chosen],
-        }
-        x, y = values[chosen, a].tolist(), values[chosen, b].tolist()
-        scatter(
-            x=x,
-            y=y,
-            mode="markers",
-            name=escape(name),
-            text=[hover[k] for k in chosen],
-            hoverinfo="text",
-            marker=marker,
-        )
+    figure = go.Figure()
+    scatter = figure.add_scatter if len(front) <= _MAX_SVG else figure.add_scattergl
+    bound = {"symbol": "x-thin-open", "size": 5}
+    _marks(front, [a, b], hover, scatter, 7 if tall else 5, bound)
     knee = front.pick().values
-    ring = {"symbol": "circle-open", "size": 14, "color": KNEE, "line": {"width": 2.5}}
-    figure.add_scatter(
-        x=[knee[a]], y=[knee[b]], mode="markers", name="knee", hoverinfo="skip", marker=ring
-    )
+    ring(figure.add_scatter, (knee[a], knee[b]), "knee", KNEE)
     titles = {
         "xaxis": {"title": {"text": label(front.objectives[a])}},
         "yaxis": {"title": {"text": label(front.objectives[b])}},
     }
     figure.update_layout(**titles, **_layout(height=620 if tall else 400, legend=tall))
     return figure
+
+
+def _marks(
+    front: Front,
+    columns: list[int],
+    hover: list[str],
+    add: Callable[..., Any],
+    size: float,
+    bound: dict[str, Any],
+) -> None:
+    """Draw the bounds, and the points by method and status, by a figure's method `add`."""
+    if front.bounds:
+        places = np.array(front.bounds)[:, columns]
+        marker = bound | {"color": BOUND}
+        add(**_at(places), mode="markers", name="lower bound", hoverinfo="skip", marker=marker)
+    for name, chosen in _groups(front):
+        marker = {
+            "size": size,
+            "color": colours(front)[name],
+            "symbol": [_SYMBOLS[front.points[k].status] for k in chosen],
+        }
+        add(
+            **_at(front.values[chosen][:, columns]),
+            mode="markers",
+            name=escape(name),
+            text=[hover[k] for k in chosen],
+            hoverinfo="text",
+            marker=marker,
+        )
+
+
+def ring(add: Callable[..., Any], place: Sequence[float], name: str, colour: str) -> None:
+    """Draw a ring around a place in the plane or in space, by a figure's method `add`."""
+    marker = {
+        "symbol": "circle-open",
+        "size": 14 if len(place) == 2 else 11,
+        "color": colour,
+        "line": {"width": 2.5},
+    }
+    add(**_at(np.array([place])), mode="markers", name=name, hoverinfo="skip", marker=marker)
+
+
+def _at(places: np.ndarray) -> dict[str, list[float]]:
+    """Return the coordinates of places, shape (n, 2) or (n, 3), as plotly names them."""
+    return {axis: column.tolist() for axis, column in zip("xyz", places.T, strict=False)}
 
 
 def _line(front: Front, hover: list[str]) -> Any:

@@ -16,7 +16,7 @@ KNEE, BOUND = "#D00000", "#9A9A9A"
 PRICING = {"on-demand": "#0072B2", "reserved": "#009E73", "spot": "#E69F00"}
 
 #: Most pairs of objectives that are drawn.
-_MOST_PAIRS = 6
+_MAX_PAIRS = 6
 
 
 def bare_name(objective: Objective) -> str:
@@ -40,7 +40,7 @@ def label(objective: Objective) -> str:
 
 def pairs(front: Front) -> list[tuple[int, int]]:
     """Return the pairs of objectives to project on."""
-    return list(combinations(range(len(front.objectives)), 2))[:_MOST_PAIRS]
+    return list(combinations(range(len(front.objectives)), 2))[:_MAX_PAIRS]
 
 
 def methods(front: Front) -> list[str]:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 #: Parts of plans, over all points, up to which hovering tells the plan; beyond, it tells values
 #: alone, so that the page stays small.
-_MOST_TOLD = 100_000
+_MAX_TOLD = 100_000
 #: Characters of an interactive drawing of a plan; beyond, it is drawn as an image.
-_MOST_DRAWN = 3_000_000
+_MAX_DRAWN = 3_000_000
 #: Parts of a plan that are drawn mark by mark.
-_MOST_PARTS = 400
+_MAX_PARTS = 400
 _CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": "hover"}
 #: The colour of the ring around the chosen point.
 CHOSEN = "#6A3D9A"
@@ -39,7 +39,7 @@ def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> 
     front = _varying(front)
     cells = drawings(
         front,
-        problem if len(front) * max(_size(p.plan) for p in front.points) <= _MOST_TOLD else None,
+        problem if len(front) * max(_size(p.plan) for p in front.points) <= _MAX_TOLD else None,
     )
     if front.points[chosen] is not front.pick():
         _ring(front, chosen, [figure for _, figure in cells])
@@ -58,31 +58,16 @@ def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> 
 
 def _ring(front: Front, chosen: int, figures: list[Any]) -> None:
     """Mark a point in the figures that have points."""
+    from placeopt.plot.html import ring
+
     values, planes = front.points[chosen].values, iter(pairs(front))
-    ring = {"symbol": "circle-open", "size": 14, "color": CHOSEN, "line": {"width": 2.5}}
     for figure in figures:
         kinds = {trace.type for trace in figure.data}
         if "scatter3d" in kinds:
-            x, y, z = values[:3]
-            figure.add_scatter3d(
-                x=[x],
-                y=[y],
-                z=[z],
-                mode="markers",
-                name="chosen",
-                hoverinfo="skip",
-                marker=ring | {"size": 11},
-            )
+            ring(figure.add_scatter3d, values[:3], "chosen", CHOSEN)
         elif "parcoords" not in kinds and len(values) > 1:
             a, b = next(planes)
-            figure.add_scatter(
-                x=[values[a]],
-                y=[values[b]],
-                mode="markers",
-                name="chosen",
-                hoverinfo="skip",
-                marker=ring,
-            )
+            ring(figure.add_scatter, (values[a], values[b]), "chosen", CHOSEN)
 
 
 def _varying(front: Front) -> Front:
@@ -129,7 +114,7 @@ def plan_drawing(problem: Problem, plan: Mapping[str, Any], title: str) -> str:
 
 
 def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
-    if _size(plan) > _MOST_PARTS:
+    if _size(plan) > _MAX_PARTS:
         return ""
     figure = module.interactive(problem, plan, "")
     kept = [
@@ -140,7 +125,7 @@ def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
     drawn = figure.to_html(
         full_html=False, include_plotlyjs=False, div_id="plan-drawing", config=_CONFIG
     )
-    return drawn if len(drawn) <= _MOST_DRAWN else ""
+    return drawn if len(drawn) <= _MAX_DRAWN else ""
 
 
 def _size(plan: Mapping[str, Any]) -> int:

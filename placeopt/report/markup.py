@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 #: Rows of a table that a page shows at most; what is left out is counted below the table.
-MOST_ROWS = 60
+MAX_ROWS = 60
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def table(
     columns: Sequence[str],
     rows: Sequence[Sequence[Cell]],
     *,
-    most: int = MOST_ROWS,
+    most: int = MAX_ROWS,
     more: str = "rows",
 ) -> str:
     """Return a table of at most `most` rows.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from placeopt.core.problem import Problem
 
 #: Points in the table of points, runs and warnings listed.
-_MOST_POINTS, _MOST_RUNS, _MOST_WARNINGS = 40, 30, 20
+_MAX_POINTS, _MAX_RUNS, _MAX_WARNINGS = 40, 30, 20
 _TONES = {"optimal": "good", "bounded": "plain", "heuristic": "plain"}
 
 
@@ -168,7 +168,7 @@ def _asked(front: Front, problem: Problem | None) -> str:
     )
     warnings = problem.warnings()
     told = (
-        details(f"Warnings about the instance ({len(warnings)})", _capped(warnings, _MOST_WARNINGS))
+        details(f"Warnings about the instance ({len(warnings)})", _capped(warnings, _MAX_WARNINGS))
         if warnings
         else ""
     )
@@ -216,8 +216,8 @@ def _front(front: Front, problem: Problem | None, chosen: int, cdn: bool) -> str
 
 
 def _points(front: Front) -> str:
-    chosen = farthest(front.values, _MOST_POINTS)
-    if len(front) <= _MOST_POINTS:
+    chosen = farthest(front.values, _MAX_POINTS)
+    if len(front) <= _MAX_POINTS:
         chosen = list(range(len(front)))
     rows = [_point_row(front, k, str(k)) for k in chosen]
     caption = (
@@ -229,7 +229,7 @@ def _points(front: Front) -> str:
         caption,
         ("point", *(label(o) for o in front.objectives), "status", "method"),
         rows,
-        most=_MOST_POINTS,
+        most=_MAX_POINTS,
     )
 
 
@@ -325,7 +325,7 @@ def _told(problem: Problem, point: Point, title: str) -> str:
 
 def _rejected(front: Front) -> str:
     told = paragraphs(["No feasible plan was found. Why:"]) + _capped(
-        front.reasons or ("no reason is on file",), _MOST_WARNINGS
+        front.reasons or ("no reason is on file",), _MAX_WARNINGS
     )
     if front.rejected is None:
         return told
@@ -359,9 +359,9 @@ def _runs(front: Front) -> str:
         )
         for r in front.runs
     ]
-    listing = table("Runs", columns, rows, most=_MOST_RUNS, more="runs")
+    listing = table("Runs", columns, rows, most=_MAX_RUNS, more="runs")
     return listing + details(
-        "Parameters and versions", "".join(map(_run_facts, _different(front.runs[:_MOST_RUNS])))
+        "Parameters and versions", "".join(map(_run_facts, _different(front.runs[:_MAX_RUNS])))
     )
 
 

@@ -8,7 +8,7 @@ from placeopt.core.spec import Method, ProblemSpec
 SPEC = ProblemSpec(
     kind="rescheduling",
     instance="placeopt.rescheduling.instance:Rescheduling",
-    plan="placeopt.rescheduling.instance:Plan",
+    plan="placeopt.rescheduling.instance:ReschedulingPlan",
     generator="placeopt.rescheduling.generator:generate",
     encoder="placeopt.rescheduling.encoder:build",
     seeds="placeopt.rescheduling.heuristics:seeds",
@@ -42,7 +42,7 @@ SPEC = ProblemSpec(
         Method(
             "latency-greedy",
             "placeopt.rescheduling.heuristics:latency_greedy",
-            "where latency is least, or allowed",
+            "every replica anew where users are nearest",
         ),
     ),
 )

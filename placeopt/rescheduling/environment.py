@@ -1,4 +1,7 @@
-"""Rescheduling episodes to learn from: the REACH paper's testbed and applications, single or many at once, and those of an instance."""
+"""Rescheduling episodes to learn from.
+
+Starts are those of the REACH paper's testbed and applications, or of an instance.
+"""
 
 from __future__ import annotations
 
@@ -99,12 +102,12 @@ def batch(
     Parameters
     ----------
     problem : Rescheduling, optional
-        Episodes begin with its replicas where they run, or, with `start` "random", anywhere; of the other options only `penalty` and
-        `steps` count.
+        Episodes begin with its replicas where they run, or, with `start` "random", anywhere; of the
+        other options only `penalty` and `steps` count.
     application : str
         One of the paper's three, or ``all``: drawn for every episode.
     replicas : (int, int)
-        Fewest and most of a service, drawn for every service and episode.
+        Least and largest number of a service, drawn for every service and episode.
     cloud_a, edge_a, edge_b : int
         Machines of each kind.
     background, penalty, steps
@@ -119,16 +122,16 @@ def batch(
     legal = ("all", *APPLICATIONS)
     if application not in legal:
         raise UsageError(f"unknown application {application!r}; {did_you_mean(application, legal)}")
-    fewest, most = _read_pair(replicas)
+    low, high = _read_pair(replicas)
     chosen = [name for name in APPLICATIONS if application in ("all", name)]
     sizes = {"cloud_a": cloud_a, "edge_a": edge_a, "edge_b": edge_b}
     problems = [
-        Rescheduling.generate(0, application=name, replicas=most, **sizes) for name in chosen
+        Rescheduling.generate(0, application=name, replicas=high, **sizes) for name in chosen
     ]
     return ReschedulingBatch(
         problems,
         num_envs,
-        replicas=(fewest, most),
+        replicas=(low, high),
         background=background,
         penalty=penalty,
         steps=steps,
@@ -137,14 +140,12 @@ def batch(
 
 def _read_pair(given: Any) -> tuple[int, int]:
     try:
-        fewest, most = (
-            int(part) for part in (given.split(",") if isinstance(given, str) else given)
-        )
+        low, high = (int(part) for part in (given.split(",") if isinstance(given, str) else given))
     except (TypeError, ValueError):
         raise UsageError(
-            f"replicas is {given!r}; give the fewest and most of a service, such as 1,5"
+            f"replicas is {given!r}; give the least and the largest number, such as 1,5"
         ) from None
-    return fewest, most
+    return low, high
 
 
 EPISODES = CompiledEpisodes(batch=batch, settings=QUICK)

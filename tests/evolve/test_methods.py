@@ -71,7 +71,7 @@ def test_more_budget_never_worsens_the_archive(problem, method):
 @pytest.mark.parametrize("method", ["greedy", "nsga2", "nsga3", "mspso", "moead", "ensemble"])
 def test_limits_and_absent_prices_are_honoured(method):
     """Few machines of everything, some prices absent: what is returned keeps to both."""
-    document = Temporal.generate(2, requests=4, most_replicas=2).to_document()
+    document = Temporal.generate(2, requests=4, max_replicas=2).to_document()
     for k, offer in enumerate(document["offers"]):
         offer["max_instances"] = 3
         offer[("on_demand_usd_per_hour", "reserved_usd_per_hour", "spot_usd_per_hour")[k % 3]] = (
@@ -131,7 +131,7 @@ def test_cancelling_returns_what_was_found(problem):
 
 def test_auto_is_exact_where_that_is_quick():
     """Few replicas and no limits on machines: every point optimal; more, or limits: a search."""
-    small = Temporal.generate(3, requests=3, most_replicas=2)
+    small = Temporal.generate(3, requests=3, max_replicas=2)
     front = placeopt.solve(small)
     assert {p.status for p in front.points} == {"optimal"} and front.runs[0].method == "bin-plans"
     document = small.to_document()

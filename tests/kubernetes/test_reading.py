@@ -164,11 +164,11 @@ def test_fifty_megabytes(tmp_path: Path, text: str) -> None:
 
 def test_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And too many bytes: the limits, made small."""
-    monkeypatch.setattr(yaml_reading, "MOST_VALUES", 1000)
+    monkeypatch.setattr(yaml_reading, "MAX_VALUES", 1000)
     assert "more than 1,000 values" in refused(tmp_path, "a: [" + "1," * 2000 + "1]").problem
-    monkeypatch.setattr(reading, "MOST_JSON_VALUES", 1000)
+    monkeypatch.setattr(reading, "MAX_JSON_VALUES", 1000)
     assert "more than 1,000 values" in refused(tmp_path, '{"a": [' + "[]," * 2000 + "[]]}").problem
-    monkeypatch.setattr(reading, "MOST_JSON_BYTES", 1000)
+    monkeypatch.setattr(reading, "MAX_JSON_BYTES", 1000)
     (tmp_path / "f").write_text("a" * 2000, encoding="utf-8")
     with pytest.raises(DocumentError, match="MiB"):
         read(tmp_path / "f")

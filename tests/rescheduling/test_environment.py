@@ -1,4 +1,4 @@
-"""Rescheduling episodes as environments: both checkers pass, options are checked; the policy that comes with placeopt keeps its word."""
+"""Rescheduling episodes as environments: checkers, options, the bundled policy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_environment_passes_both_checkers() -> None:
 
 
 def test_single_is_one_of_many() -> None:
-    """Environment i of many, seeded with s + i, plays what a single one plays; rewards are drops of the latency less 2 a move."""
+    """Environment i of many, seeded with s + i, is a single one; a move costs 2 ms."""
     many = gymnasium.make_vec(
         "placeopt/Rescheduling-v0", num_envs=3, application="chain", replicas=(2, 3)
     )
@@ -65,7 +65,7 @@ def test_episodes_of_options_and_of_instances() -> None:
         episodes.batch(application="chian")
     with pytest.raises(UsageError, match="of rescheduling, not of edge-cloud"):
         episodes.batch(EdgeCloud.generate(1, applications=2))
-    with pytest.raises(UsageError, match="fewest and most of a service"):
+    with pytest.raises(UsageError, match="the least and the largest"):
         episodes.batch(replicas="many")
 
 
@@ -91,7 +91,7 @@ def test_training_with_the_settings_of_table_v(algorithm: str) -> None:
 
 
 def test_the_bundled_policy_is_near_the_best_known() -> None:
-    """One episode of the actions liked most, on starts not trained on; what plans begin with is on the front; the card says what it is."""
+    """One episode of the most probable actions on starts that were not trained on."""
     policy = policy_file.read(NAME, "rescheduling")
     assert {"summary", "data", "limits", "seeds", "rewards"} <= policy.card.keys() and policy.card[
         "cpu_seconds"

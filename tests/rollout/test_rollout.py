@@ -51,7 +51,7 @@ def edge_cloud(seed: int) -> EdgeCloud:
 
 
 def temporal(seed: int) -> Temporal:
-    return Temporal.generate(seed, requests=3, horizon=12, places=2, most_replicas=2)
+    return Temporal.generate(seed, requests=3, horizon=12, places=2, max_replicas=2)
 
 
 def rolling_update(seed: int) -> RollingUpdate:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.documents import sha256
@@ -146,91 +147,114 @@ def plan_id(problem: Problem, plan: Mapping[str, Any]) -> str:
 
 
 def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> list[PlanStep]:
-    a, moves = problem.arrays, problem.steps(plan)
-    last = {m: k for k, (m, n) in enumerate(moves) if n >= 0}
-    where, hosted = a.home.tolist(), Counter(a.home.tolist())
-    final = list(where)
-    for m, n in moves:
-        final[m] = n
-    kept, arrives = set(final), {n: k for k, (_, n) in enumerate(moves) if n >= 0}
-    cordoned: set[int] = set()
+    arrays, moves = problem.arrays, problem.steps(plan)
+    last = {copy: k for k, (copy, node) in enumerate(moves) if node >= 0}
+    where, journeys = arrays.home.tolist(), []
+    for copy, node in moves:
+        journeys.append((where[copy], node))
+        where[copy] = node
     found = []
-    for k, (m, n) in enumerate(moves):
-        source = where[m]
-        action = (
-            "stop"
-            if n < 0
-            else "start"
-            if source < 0
-            else "hop"
-            if last[m] != k
-            else "restart"
-            if n == source
-            else "move"
-        )
-        hosted[source] -= 1
-        hosted[n] += 1
-        ends = source >= 0 and source not in kept and arrives.get(source, -1) < k
-        cordon = ends and source not in cordoned
-        cordoned |= {source} if cordon else set()
-        application, name = a.names[m]
-        at = pods.at(
-            k + 1,
-            name,
-            application,
-            action,
-            problem.nodes[n].name if n >= 0 else None,
-            _resized(problem, m),
-        )
-        before, after = (None if x < 0 else problem.nodes[x].name for x in (source, n))
-        names = {"application": application, "microservice": name}
-        found.append(
-            PlanStep(k + 1, action, names, before, after, ends and hosted[source] == 0, cordon, at)
-        )
-        where[m] = n
-    return found
-
-
-def _resized(problem: RollingUpdate, m: int) -> tuple[int, int] | None:
-    """Return milli-CPU and MiB of the new copy where they differ from now."""
-    a = problem.arrays
-    return None if (a.old[m] == a.new[m]).all() else (int(a.new[m, 0]), int(a.new[m, 1]))
-
-
-def _rescheduling(problem: Rescheduling, plan: Mapping[str, Any], pods: _Pods) -> list[PlanStep]:
-    moves, home = problem.moves(plan), problem.arrays.home.sum(axis=0).tolist()
-    arrives = {v: k for k, (_, _, v) in enumerate(moves)}
-    hosted = list(home)
-    for _, u, v in moves:
-        hosted[u] -= 1
-        hosted[v] += 1
-    kept = {n for n, count in enumerate(hosted) if count}
-    hosted, cordoned, found = list(home), set(), []
-    for k, (i, u, v) in enumerate(moves):
-        hosted[u] -= 1
-        hosted[v] += 1
-        ends = u not in kept and arrives.get(u, -1) < k
-        cordon = ends and u not in cordoned
-        cordoned |= {u} if cordon else set()
-        name, source, target = (
-            problem.services[i].name,
-            problem.nodes[u].name,
-            problem.nodes[v].name,
-        )
-        at = pods.replica(k + 1, name, source, target)
+    ends = _ends(journeys, Counter(arrays.home.tolist()))
+    for k, ((copy, _), (source, node), (empties, cordon)) in enumerate(
+        zip(moves, journeys, ends, strict=True)
+    ):
+        application, name = arrays.names[copy]
+        action = _action(source, node, last.get(copy) == k)
+        before, after = (None if n < 0 else problem.nodes[n].name for n in (source, node))
         found.append(
             PlanStep(
-                k + 1,
-                "restart" if u == v else "move",
-                {"service": name},
-                source,
-                target,
-                ends and hosted[u] == 0,
-                cordon,
-                at,
+                number=k + 1,
+                action=action,
+                names={"application": application, "microservice": name},
+                source=before,
+                target=after,
+                empties=empties,
+                cordon=cordon,
+                at=pods.copy(k + 1, name, application, action, after, _resized(problem, copy)),
             )
         )
     return found
+
+
+def _action(source: int, node: int, last: bool) -> str:
+    """Return what happens to a copy that goes from a node to a node; -1 is none."""
+    if node < 0:
+        return "stop"
+    if source < 0:
+        return "start"
+    if not last:
+        return "hop"
+    return "restart" if node == source else "move"
+
+
+def _ends(journeys: Sequence[tuple[int, int]], hosted: Counter[int]) -> Iterator[tuple[bool, bool]]:
+    """Yield for each step whether it empties its source for good, and whether to cordon it first.
+
+    `journeys` are (source, target), -1 for none; `hosted` counts the copies of each node and is
+    changed in place.
+    """
+    after = hosted + Counter(target for _, target in journeys)
+    after.subtract(source for source, _ in journeys)
+    arrives = {target: k for k, (_, target) in enumerate(journeys)}
+    cordoned = set()
+    for k, (source, target) in enumerate(journeys):
+        hosted[source] -= 1
+        hosted[target] += 1
+        leaves = source >= 0 and after[source] <= 0 and arrives.get(source, -1) < k
+        yield leaves and hosted[source] == 0, leaves and source not in cordoned
+        if leaves:
+            cordoned.add(source)
+
+
+def _resized(problem: RollingUpdate, copy: int) -> tuple[int, int] | None:
+    """Return milli-CPU and MiB of the new copy where they differ from now."""
+    arrays = problem.arrays
+    if (arrays.old[copy] == arrays.new[copy]).all():
+        return None
+    return int(arrays.new[copy, 0]), int(arrays.new[copy, 1])
+
+
+def _rescheduling(problem: Rescheduling, plan: Mapping[str, Any], pods: _Pods) -> list[PlanStep]:
+    moves = problem.moves(plan)
+    hosted = Counter(dict(enumerate(problem.arrays.home.sum(axis=0).tolist())))
+    ends = _ends([(source, target) for _, source, target in moves], hosted)
+    found = []
+    for k, ((service, *journey), (empties, cordon)) in enumerate(zip(moves, ends, strict=True)):
+        name = problem.services[service].name
+        source, target = (problem.nodes[n].name for n in journey)
+        found.append(
+            PlanStep(
+                number=k + 1,
+                action="restart" if source == target else "move",
+                names={"service": name},
+                source=source,
+                target=target,
+                empties=empties,
+                cordon=cordon,
+                at=pods.replica(k + 1, name, source, target),
+            )
+        )
+    return found
+
+
+def _where_known(locate: Callable[..., StepTarget | None]) -> Callable[..., StepTarget | None]:
+    """Return a method that gives None without an origin.
+
+    It gives None, too, where no command can make the step, if the pods are asked for partly.
+    """
+
+    @wraps(locate)
+    def located(pods: _Pods, *arguments: Any) -> StepTarget | None:
+        if pods.origin is None:
+            return None
+        try:
+            return locate(pods, *arguments)
+        except UnsupportedError:
+            if not pods.partly:
+                raise
+            return None
+
+    return located
 
 
 class _Pods:
@@ -241,7 +265,8 @@ class _Pods:
         self.now: dict[str, str | None] = {}
         self.replicas: dict[str, list[tuple[str | None, str | None]]] = {}
 
-    def at(
+    @_where_known
+    def copy(
         self,
         number: int,
         name: str,
@@ -251,26 +276,8 @@ class _Pods:
         size: tuple[int, int] | None,
     ) -> StepTarget | None:
         """Return what a rolling-update step acts on, and remember its new pod."""
-        if self.origin is None:
-            return None
-        try:
-            return self._at(self.origin, number, name, application, action, node, size)
-        except UnsupportedError:
-            if not self.partly:
-                raise
-            return None
-
-    def _at(
-        self,
-        origin: Origin,
-        number: int,
-        name: str,
-        application: str,
-        action: str,
-        node: str | None,
-        size: tuple[int, int] | None,
-    ) -> StepTarget | None:
-        item = origin.item(name, application)
+        assert self.origin is not None
+        item = self.origin.item(name, application)
         if item.kind == _MADE_UP:
             return None
         known = f"{application}/{name}"
@@ -284,33 +291,21 @@ class _Pods:
         new = None if action == "stop" else self._new_name(item, pod or item.pod, number)
         self.now[known] = new
         return StepTarget(
-            item.namespace,
-            item.kind,
-            item.name,
-            pod,
-            new,
-            _requests(item, size) if size and new else {},
+            namespace=item.namespace,
+            kind=item.kind,
+            name=item.name,
+            pod=pod,
+            new_pod=new,
+            requests=_requests(item, size) if size and new else {},
         )
 
-    def replica(self, number: int, service: str, source: str, target: str) -> StepTarget | None:
+    @_where_known
+    def replica(self, number: int, service: str, source: str, target: str) -> StepTarget:
         """Return what a rescheduling step acts on: the first replica of the service on `source`."""
-        if self.origin is None:
-            return None
-        try:
-            return self._replica(self.origin, number, service, source, target)
-        except UnsupportedError:
-            if not self.partly:
-                raise
-            return None
-
-    def _replica(
-        self, origin: Origin, number: int, service: str, source: str, target: str
-    ) -> StepTarget:
-        item = origin.item(service)
+        assert self.origin is not None
+        item = self.origin.item(service)
         mine = self.replicas.setdefault(service, [(r.pod, r.node) for r in item.replicas])
-        k = next(
-            (k for k, (pod, node) in enumerate(mine) if node == source and pod is not None), None
-        )
+        k = next((k for k, (pod, node) in enumerate(mine) if node == source and pod), None)
         if k is None:
             raise UnsupportedError(
                 f"no running pod of {service!r} on {source!r} is on file; "
@@ -320,7 +315,14 @@ class _Pods:
         self._check(item, pod, target)
         new = self._new_name(item, pod, number)
         mine[k] = (new, target)
-        return StepTarget(item.namespace, item.kind, item.name, pod, new, {})
+        return StepTarget(
+            namespace=item.namespace,
+            kind=item.kind,
+            name=item.name,
+            pod=pod,
+            new_pod=new,
+            requests={},
+        )
 
     def _new_name(self, item: OriginItem, pod: str | None, number: int) -> str | None:
         if item.kind == "StatefulSet":

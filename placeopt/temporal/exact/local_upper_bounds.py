@@ -1,8 +1,8 @@
-"""Zones: where points that no known point beats can still lie.
+"""Local upper bounds: where points that no known point dominates can still lie.
 
-A zone is an open box below a local upper bound u: {y : y < u}. The zones of a set of points cover exactly what none of them weakly
-dominates (K. Dächert, K. Klamroth, R. Lacour, D. Vanderpooten, "Efficient computation of the search region in multi-objective
-optimization", EJOR 260, 2017).
+A zone is an open box below a local upper bound u: {y : y < u}. The zones of a set of points cover
+exactly what none of them weakly dominates (K. Dächert, K. Klamroth, R. Lacour, D. Vanderpooten,
+"Efficient computation of the search region in multi-objective optimization", EJOR 260, 2017).
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 import numpy as np
 
 
-def zones(points: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """Return the maximal local upper bounds of `points`, all below `most`, shape (zones, m).
+def local_upper_bounds(points: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """Return the maximal local upper bounds of points, shape (zones, m).
 
     Parameters
     ----------
     points : ndarray of int64, shape (points, m)
-    most : ndarray of int64, shape (m,)
-        Greater than every value of interest.
+    limit : ndarray of int64, shape (m,)
+        Greater than every value of interest: no bound exceeds it.
 
     Examples
     --------
-    >>> sorted(zones(np.array([[1, 2], [2, 1]]), np.array([9, 9])).tolist())
+    >>> sorted(local_upper_bounds(np.array([[1, 2], [2, 1]]), np.array([9, 9])).tolist())
     [[1, 9], [2, 2], [9, 1]]
     """
-    upper = np.array([most], dtype=np.int64)
+    upper = np.array([limit], dtype=np.int64)
     for point in points:
         inside = (point < upper).all(axis=1)
         if not inside.any():

@@ -1,9 +1,11 @@
-"""Can the machines of a partition agree on when every request starts?
+"""Common starts: whether the machines of a partition can agree on when every request starts.
 
-A machine that is paid by the slot and busy for no longer than w slots keeps its replicas within a window of length w; two replicas
-that do not fit together must follow each other. All of these are difference constraints on the starts, so the search keeps the
-longest paths between starts: it takes the earliest start of every request, looks for an overload, and branches on which
-request of a minimal overload ends before which other one starts. That is complete: requests that overlap in pairs overlap at once.
+A machine that is paid by the slot and busy for no longer than w slots keeps its replicas within a
+window of length w. Two replicas that do not fit together must follow each other. Both are
+difference constraints on the starts. The search keeps the longest paths between starts, takes the
+earliest start of every request, looks for an overload, and branches on which request of a minimal
+overload ends before which other one starts. That is complete: requests that overlap in pairs
+overlap at once.
 """
 
 from __future__ import annotations
@@ -12,86 +14,63 @@ import numpy as np
 
 from placeopt.core.kernels.compile import kernel
 
-_DEPTH = 300
+#: Branchings on one path of the search, and search nodes.
+MAX_DEPTH, MAX_NODES = 300, 20_000
+#: No path.
 _NONE = -(2**40)
-
-
-def common_starts(
-    counts: np.ndarray,
-    demands: np.ndarray,
-    durations: np.ndarray,
-    capacity: np.ndarray,
-    window: np.ndarray,
-    horizon: int,
-    nodes: int = 20_000,
-) -> tuple[int, np.ndarray]:
-    """Search for common starts.
-
-    Parameters
-    ----------
-    counts : ndarray, shape (machines, requests)
-        Replicas of each request on each machine.
-    capacity : ndarray, shape (machines, 2)
-    window : ndarray, shape (machines,)
-        How long a machine may be busy, idle slots in between included.
-
-    Returns
-    -------
-    (int, ndarray of shape (requests,))
-        1 and starts; 0 where there are none; -1 where `nodes` were not enough.
-    """
-    return _search(
-        np.ascontiguousarray(counts),
-        np.ascontiguousarray(demands),
-        durations,
-        np.ascontiguousarray(capacity),
-        np.asarray(window),
-        horizon,
-        nodes,
-    )
+#: Answers of a search.
+IMPOSSIBLE, FOUND, UNKNOWN = 0, 1, -1
 
 
 @kernel
-def _search(counts, demands, durations, capacity, window, horizon, nodes):
+def common_starts(counts, demands, durations, capacity, window, horizon):
+    """Search for common starts.
+
+    `counts`, (machines, requests), are the replicas of each request on each machine; `demands` is
+    (requests, 2), `durations` (requests,), `capacity` (machines, 2). `window`, (machines,), is how
+    long a machine may be busy, idle slots in between included. Returns FOUND and starts,
+    (requests,); IMPOSSIBLE; or UNKNOWN where the nodes were not enough.
+    """
     n = len(durations)
-    path = np.full((_DEPTH, n + 1, n + 1), _NONE, np.int64)
-    members, option = np.zeros((_DEPTH, n), np.int64), np.full(_DEPTH, -1, np.int64)
-    size = np.zeros(_DEPTH, np.int64)
+    path = np.full((MAX_DEPTH, n + 1, n + 1), _NONE, np.int64)
+    members, option = np.zeros((MAX_DEPTH, n), np.int64), np.full(MAX_DEPTH, -1, np.int64)
+    size = np.zeros(MAX_DEPTH, np.int64)
     starts = np.zeros(n, np.int64)
     if not _begin(path[0], counts, durations, window, horizon):
-        return 0, starts
+        return IMPOSSIBLE, starts
     depth, visited = 0, 0
     while depth >= 0:
         if option[depth] < 0:  # a new node
             visited += 1
-            if visited > nodes or depth + 1 == _DEPTH:
-                return -1, starts
+            if visited > MAX_NODES or depth + 1 == MAX_DEPTH:
+                return UNKNOWN, starts
             starts[:] = path[depth, n, :n]
             size[depth] = _overload(counts, demands, durations, capacity, starts, members[depth])
             if size[depth] == 0:
-                return 1, starts
+                return FOUND, starts
             option[depth] = 0
         if option[depth] == size[depth] * size[depth]:
             option[depth] = -1
             depth -= 1
             continue
-        first, second = (
-            members[depth, option[depth] // size[depth]],
-            members[depth, option[depth] % size[depth]],
-        )
+        first = members[depth, option[depth] // size[depth]]
+        second = members[depth, option[depth] % size[depth]]
         option[depth] += 1
         if first == second:
             continue
         path[depth + 1] = path[depth]
-        if _add(path[depth + 1], first, second, durations[first]):
+        if _require(path[depth + 1], first, second, durations[first]):
             depth += 1
             option[depth] = -1
-    return 0, starts
+    return IMPOSSIBLE, starts
 
 
 @kernel
 def _begin(path, counts, durations, window, horizon):
-    """Write the windows and the horizon as longest paths; node n is slot 0. False where they contradict each other."""
+    """Write windows and horizon as longest paths, `path` (n + 1, n + 1); node n is slot 0.
+
+    Returns False where they contradict each other.
+    """
     n = len(durations)
     for i in range(n + 1):
         path[i, i] = 0
@@ -115,8 +94,11 @@ def _begin(path, counts, durations, window, horizon):
 
 
 @kernel
-def _add(path, i, j, gap):
-    """Require start j >= start i + gap; False where that closes a positive cycle."""
+def _require(path, i, j, gap):
+    """Require start j >= start i + gap, in place in `path`; False where that is impossible.
+
+    It is impossible where it closes a positive cycle.
+    """
     n = len(path)
     if path[j, i] > _NONE and gap + path[j, i] > 0:
         return False
@@ -132,7 +114,10 @@ def _add(path, i, j, gap):
 
 @kernel
 def _overload(counts, demands, durations, capacity, starts, members):
-    """Write a smallest possible set of requests that overload a machine together; return its size, 0 where there is none."""
+    """Write a smallest set of requests that together overload a machine to `members`, (n,).
+
+    Returns its size, 0 where there is no overload.
+    """
     n, best = len(durations), 0
     chosen = np.zeros(n, np.int64)
     for b in range(len(counts)):
@@ -148,7 +133,7 @@ def _overload(counts, demands, durations, capacity, starts, members):
             if load[0] <= capacity[b, 0] and load[1] <= capacity[b, 1]:
                 continue
             q = 0
-            while q < size:  # drop whoever is not needed for the overload
+            while q < size:  # drop requests that the overload does not need
                 less = load - counts[b, chosen[q]] * demands[chosen[q]]
                 if less[0] > capacity[b, 0] or less[1] > capacity[b, 1]:
                     load = less
