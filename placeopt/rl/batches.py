@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from placeopt.core.interfaces import Batch, CompiledEpisodes
-from placeopt.core.parameters import require_known
+from placeopt.core.parameters import checked, require_known
 from placeopt.core.problem import Problem, keyword_defaults
 from placeopt.rl.sequential_batch import SequentialBatch
 
@@ -35,7 +35,7 @@ def make_batch(
     Raises
     ------
     UsageError
-        An option that the batch does not have.
+        An option that the batch does not have, or whose value is not legal.
     UnsupportedError
         The problem has no decision sequence.
     """
@@ -44,10 +44,11 @@ def make_batch(
     own = compiled_episodes(target)
     if own is not None:
         require_known(options, keyword_defaults(own.batch), what)
-        return own.batch(instance, num_envs, seed, **options)
+        return own.batch(instance, num_envs, seed, **checked(own.batch, what, options))
     sizes = {} if instance is not None else target.sizes()
     legal = keyword_defaults(SequentialBatch) | sizes
     require_known(options, [name for name in legal if name not in ("seed", "sizes")], what)
     given = {name: value for name, value in options.items() if name in sizes}
     rest = {name: value for name, value in options.items() if name not in sizes}
+    rest = checked(SequentialBatch.__init__, what, rest)
     return SequentialBatch(target, num_envs, seed=seed, sizes=given, **rest)

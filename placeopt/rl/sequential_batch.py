@@ -7,9 +7,10 @@ what each action earns at once, a column for each part of the reward: a greedy p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from placeopt.core.episodes import scales
 from placeopt.core.interfaces import Batch, build_sequence
@@ -54,7 +55,7 @@ class SequentialBatch(Batch):
         objectives: Sequence[str] | None = None,
         order: str | None = None,
         scaled: bool = True,
-        penalty: float = 10.0,
+        penalty: Annotated[float, Field(ge=0, le=1e9)] = 10.0,
     ):
         if isinstance(problem, Problem):
             instances = [problem]

@@ -30,6 +30,8 @@ from placeopt.rl.settings import TrainingSettings
 
 #: Bytes that the replay buffer of DQN may take.
 REPLAY_BYTES = 400 * 2**20
+#: Bytes that the observations between two updates of PPO may take.
+ROLLOUT_BYTES = 4 * 2**30
 #: What a policy's card says of its algorithm.
 LEARNERS = {"ppo": "MaskablePPO of sb3-contrib", "dqn": "DQN of stable-baselines3, masked"}
 Model: TypeAlias = MaskablePPO | MaskedDQN
@@ -131,6 +133,7 @@ def train(
         raise UsageError(
             f"the batch has {batch.num_envs} environments, the settings say {settings.num_envs}"
         )
+    _require_memory(batch, settings)
     env = _Scaled(batch, settings.weights)
     env.scale = settings.reward_scale
     shape = Shape(
@@ -162,6 +165,17 @@ def train(
         if on_round is not None and on_round(news):
             break
     return _policy(model, batch, shape, settings, facts, news)
+
+
+def _require_memory(batch: Batch, settings: TrainingSettings) -> None:
+    """Refuse a PPO buffer that would not fit; DQN's is cut to `REPLAY_BYTES`."""
+    row = 4 * batch.num_actions * (batch.num_features + len(batch.rewards) + 1)
+    size = row * settings.n_steps * settings.num_envs
+    if settings.algorithm == "ppo" and size > ROLLOUT_BYTES:
+        raise UsageError(
+            f"n_steps {settings.n_steps} of {settings.num_envs} environments take "
+            f"{size / 2**30:.0f} GiB, more than {ROLLOUT_BYTES / 2**30:.0f}; give fewer of them"
+        )
 
 
 def _begin_round(model: Model, env: BatchVecEnv, seed: int, number: int) -> None:

@@ -21,7 +21,7 @@ print(sorted(point.values for point in front.points))
 """
 CONSTRAINED = Path(__file__).parents[2] / "instances" / "rolling-update" / "repack-10x5.json"
 #: An instance whose vectors are all feasible.
-UNLIMITED = Temporal.generate(1, requests=5, horizon=16, places=2, most_replicas=2)
+UNLIMITED = Temporal.generate(1, requests=5, horizon=16, places=2, max_replicas=2)
 
 
 @pytest.mark.parametrize("method", ["nsga2", "nsga3"])

@@ -122,6 +122,10 @@ def test_arguments():
         placeopt.rl.make_env("temporal", order="given")
     with pytest.raises(UsageError, match="unknown option 'applications' of edge-cloud episodes"):
         make_batch(EdgeCloud.generate(1, applications=2), applications=3)
+    with pytest.raises(UsageError, match="penalty of edge-cloud episodes is 'abc'"):
+        placeopt.rl.make_env("edge-cloud", penalty="abc")
+    with pytest.raises(UsageError, match="clusters of multi-cluster episodes is 'abc'"):
+        placeopt.rl.make_env("multi-cluster", clusters="abc")
     with pytest.raises(UsageError, match="unknown problem 'edge-clod'"):
         placeopt.rl.make_env("edge-clod")
     with pytest.raises(gymnasium.error.ResetNeeded):

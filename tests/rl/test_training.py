@@ -27,6 +27,9 @@ SMALL = {
 }
 
 
+HUGE = {"num_envs": 10_000, "n_steps": 10_000}
+
+
 class Scored(Cards):
     """Cards that say where the one-step rewards stand."""
 
@@ -140,6 +143,14 @@ def test_vec_env_passes_what_masked_ppo_asks():
     first = env.reset()
     env.seed(5)
     assert (first == env.reset()).all()
+
+
+def test_a_buffer_that_does_not_fit_is_refused():
+    """Before anything is allocated."""
+    from placeopt.rl.training import train
+
+    with pytest.raises(UsageError, match="give fewer of them"):
+        train(Cards(10_000), "multi-cluster", defaults("ppo").with_options(HUGE))
 
 
 def test_settings():
