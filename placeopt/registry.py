@@ -18,6 +18,7 @@ from placeopt.core.documents import read_json, what_is
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
+from placeopt.core.shipped import find, instances
 from placeopt.core.spec import Method, ProblemSpec, load
 
 #: Our problem packages.
@@ -173,18 +174,24 @@ def problem_class(kind: str) -> type[Problem]:
 
 
 def read(path: str | os.PathLike[str]) -> Problem:
-    """Read an instance file; its ``"problem"`` picks the class.
+    """Read an instance: a file, or the name of one that comes with placeopt.
+
+    The ``"problem"`` of the document picks the class.
 
     Raises
     ------
     DocumentError
         Names the file, the JSON path, the value and what is legal.
     """
-    document = read_json(path)
+    file = find(path)
+    if not file.exists() and not os.path.dirname(path):
+        remedy = f"give a file, or an instance that comes with placeopt: {', '.join(instances())}"
+        raise DocumentError("no such file or instance", file=str(path), remedy=remedy)
+    document = read_json(file)
     try:
         return from_document(document)
     except DocumentError as error:
-        raise error.in_file(str(path)) from None
+        raise error.in_file(str(file)) from None
 
 
 def from_document(document: Any) -> Problem:

@@ -32,16 +32,19 @@ PUBLIC = [
     "PlaceoptError",
     "Point",
     "__version__",
+    "enumerate",
     "evaluate",
     "load",
     "merge",
     "solve",
+    "sweep",
 ]
 
 
 def loaded_by(code: str) -> set[str]:
     """Return the top-level modules that a fresh interpreter holds after running `code`."""
-    script = f"{code}\nimport json, sys\nprint('\\n' + json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    names = "{name.split('.')[0] for name in sys.modules}"
+    script = f"{code}\nimport json, sys\nprint('\\n' + json.dumps(sorted({names})))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
@@ -70,8 +73,10 @@ def test_all_submodules_of_the_lazy_names_differ_from_them() -> None:
     "code",
     [
         "import placeopt, placeopt.cli",
-        "import sys, placeopt.cli\ntry:\n placeopt.cli.main(['--help'])\nexcept SystemExit as end:\n assert end.code == 0",
-        "import sys, placeopt.cli\ntry:\n placeopt.cli.main(['solve', '--help'])\nexcept SystemExit as end:\n assert end.code == 0",
+        "import sys, placeopt.cli\ntry:\n placeopt.cli.main(['--help'])\n"
+        "except SystemExit as end:\n assert end.code == 0",
+        "import sys, placeopt.cli\ntry:\n placeopt.cli.main(['solve', '--help'])\n"
+        "except SystemExit as end:\n assert end.code == 0",
     ],
     ids=["import", "help", "solve-help"],
 )

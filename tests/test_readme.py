@@ -1,7 +1,8 @@
 """Every code block of the README runs, in order, in a copy of what a reader has.
 
-Blocks of ``python`` are run by Python; of ``console``, ``bash`` and ``sh`` by the shell, in ``console`` only the lines after a
-``$``. A block below the comment ``<!-- not run -->`` is left out, and so are commands that install or fetch.
+Blocks of ``python`` are run by Python; of ``console``, ``bash`` and ``sh`` by the shell, in
+``console`` only the lines after a ``$``. A block below the comment ``<!-- not run -->`` is left
+out, and so are commands that install or fetch.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from placeopt.registry import PACKAGES, methods
 
 ROOT = Path(__file__).resolve().parents[1]
 FENCE = re.compile(
@@ -99,3 +102,20 @@ def test_the_readme_names_every_method_and_problem() -> None:
         assert [k for k, cell in zip(kinds, cells, strict=True) if cell == "yes"] == [
             k for k in kinds if k in methods()[name].problems
         ], name
+
+
+def test_the_table_of_methods_is_that_of_the_registry() -> None:
+    """Every method, its summary, and the problems that it serves."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        for line in text.split("| method |", 1)[1].split("\n\n", 1)[0].splitlines()
+    ]
+    kinds = rows[0][1:]
+    assert set(kinds) == {package.replace("_", "-") for package in PACKAGES}
+    ours = {name: m for name, m in methods().items() if set(kinds) & set(m.problems)}
+    assert [row[0] for row in rows[2:]] == sorted(ours)
+    for name, summary, *served in rows[2:]:
+        assert summary == ours[name].summary
+        marks = ["yes" if kind in ours[name].problems else "" for kind in kinds]
+        assert served == marks, name

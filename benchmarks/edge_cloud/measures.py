@@ -1,4 +1,4 @@
-"""Clocks and methods that the edge-cloud tables share; all times are CPU seconds of this process."""
+"""Clocks and methods that the edge-cloud tables share; times are CPU seconds of this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.shares import Share
 from placeopt.core.task import Task
 from placeopt.edge_cloud import heuristics
 from placeopt.edge_cloud.generator import TOPOLOGIES
@@ -22,7 +21,7 @@ WEIGHT = 0.01
 
 
 class CpuBudget(Budget):
-    """A budget whose seconds are CPU seconds: a busy machine does not change what a method finds."""
+    """A budget of CPU seconds: a busy machine does not change what a method finds."""
 
     def __init__(self, **limits: Any):
         super().__init__(**limits)
@@ -54,7 +53,7 @@ def value(problem: EdgeCloud, plan: dict[str, Any], weight: float = WEIGHT) -> f
 
 def bound(problem: EdgeCloud, weight: float = WEIGHT, steps: int = 400) -> float:
     """Return the Lagrangian bound."""
-    return Relaxation(problem).ascend(weight, Share(Budget(evaluations=10**9)), steps).bound
+    return Relaxation(problem).ascend(weight, Budget(evaluations=10**9), steps).bound
 
 
 def sequential(
@@ -66,25 +65,23 @@ def sequential(
     horizon: int = 0,
 ) -> tuple[float, float]:
     """Return value and CPU seconds of a greedy or rollout plan."""
-    face, weights = (
+    sequence, weights = (
         EdgeCloudSequence(problem, problem.objectives, order),
         np.array([WEIGHT, 1 - WEIGHT]),
     )
-    state = face.reset()
+    state = sequence.reset()
     if kind == "greedy":
-        _, seconds = timed(lambda: face.play_greedy(state, weights, face.decisions))
+        _, seconds = timed(lambda: sequence.play_greedy(state, weights, sequence.decisions))
     else:
         _, seconds = timed(
-            lambda: face.play_rollout(state, weights, beta, gamma, horizon, face.decisions)
+            lambda: sequence.play_rollout(state, weights, beta, gamma, horizon, sequence.decisions)
         )
-    return value(problem, face.plan(state)), seconds
+    return value(problem, sequence.plan(state)), seconds
 
 
 def lns(problem: EdgeCloud, seconds: float, weight: float = WEIGHT) -> tuple[float, float]:
-    """Return value, and the bound proven along the way, of a search of so many CPU seconds in all."""
-    front = heuristics.lns(
-        Task(problem, problem.objectives, CpuBudget(seconds=seconds), 1), weight=weight
-    )
+    """Return the value, and the bound proven, of a search of so many CPU seconds in all."""
+    front = heuristics.lns(Task(problem, budget=CpuBudget(seconds=seconds)), weight=weight)
     return float((front.values @ [weight, 1 - weight]).min()), max(
         front.runs[0].parameters["weighted_bounds"]
     )
@@ -93,10 +90,17 @@ def lns(problem: EdgeCloud, seconds: float, weight: float = WEIGHT) -> tuple[flo
 def lns_of(
     problem: EdgeCloud, steps: int, evaluations: int, weight: float = WEIGHT
 ) -> tuple[float, float]:
-    """Return value and bound of a search of so many steps of the prices, and evaluations in all: no clock is asked."""
-    budget, how = Budget(evaluations=evaluations), {"search": (6, 0.8), "steps": (steps, steps)}
+    """Return value and bound of a search of so many price steps, and evaluations in all.
+
+    No clock is asked.
+    """
     front = heuristics.by_weights(
-        problem, problem.objectives, budget, 1, [weight], method="lns", parameters={}, **how
+        Task(problem, budget=Budget(evaluations=evaluations)),
+        [weight],
+        method="lns",
+        parameters={},
+        search=(6, 0.8),
+        steps=(steps, steps),
     )
     return float((front.values @ [weight, 1 - weight]).min()), max(
         front.runs[0].parameters["weighted_bounds"]
@@ -107,9 +111,7 @@ def best_plan(
     problem: EdgeCloud, seconds: float, weight: float = WEIGHT
 ) -> tuple[float, dict[str, Any]]:
     """Return value and plan of a search of so many CPU seconds."""
-    front = heuristics.lns(
-        Task(problem, problem.objectives, CpuBudget(seconds=seconds), 1), weight=weight
-    )
+    front = heuristics.lns(Task(problem, budget=CpuBudget(seconds=seconds)), weight=weight)
     point = min(front.points, key=lambda p: np.dot(p.values, (weight, 1 - weight)))
     return value(problem, point.plan, weight), point.plan
 
@@ -117,7 +119,10 @@ def best_plan(
 def by_model(
     problem: EdgeCloud, plan: dict[str, Any], seconds: float, weight: float = WEIGHT
 ) -> tuple[float, float, str]:
-    """Return the referee's value of the best plan of the level model, its bound and the status, by HiGHS from a plan."""
+    """Return the referee's value of HiGHS's best plan, its bound and the status.
+
+    HiGHS solves the level model and starts from `plan`.
+    """
     from placeopt import models
     from placeopt.exact import solvers
     from placeopt.exact.compiled_model import CompiledModel

@@ -1,6 +1,8 @@
-"""The edge-cloud tables: models side by side, Table 4, targets at scale, Figs 3 to 7; CPU seconds of one process.
+"""The edge-cloud tables: models, the paper's Table 4, targets at scale, Figs 3 to 7.
 
-    python benchmarks/edge_cloud/run.py [--instances 10] [--only model|effort|scale|large|table4|figures|exact]
+Times are CPU seconds of one process.
+
+    python benchmarks/edge_cloud/run.py [--instances 10] [--only PART]
 
 Writes results.md and fig3_to_5.png beside this file. Ten instances take about 20 minutes of CPU.
 """
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 
 HERE = Path(__file__).parent
@@ -33,13 +36,15 @@ from placeopt.edge_cloud.instance import EdgeCloud
 import pyomo.environ as pyo
 applications, forms = int(sys.argv[1]), dict(flows=sys.argv[2], latency=sys.argv[3])
 model.build(EdgeCloud.generate(1, applications=2), **forms)
-problem = EdgeCloud.generate(1, applications=applications); problem.arrays; problem.infeasibility(); gc.collect()
+problem = EdgeCloud.generate(1, applications=applications)
+problem.arrays; problem.infeasibility(); gc.collect()
 memory = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
 before, begun = memory(), time.process_time()
 built = model.build(problem, **forms)
 seconds, used = time.process_time() - begun, memory() - before
 peak = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) * 1024 / 1e6
-print(sum(1 for _ in built.component_data_objects(pyo.Constraint)), f"{seconds:.2f}", f"{used:.0f}", f"{peak:.0f}")
+rows = sum(1 for _ in built.component_data_objects(pyo.Constraint))
+print(rows, f"{seconds:.2f}", f"{used:.0f}", f"{peak:.0f}")
 """
 
 _LARGE = """
@@ -49,14 +54,16 @@ from edge_cloud import measures as m
 from placeopt.edge_cloud.instance import EdgeCloud
 m.warm_up()
 for load in (0.4, 0.8):
-    document = EdgeCloud.generate(1, applications=10_000, near=800, far=160, cloud=40, load=load).to_document()
+    sizes = {"applications": 10_000, "near": 800, "far": 160, "cloud": 40, "load": load}
+    document = EdgeCloud.generate(1, **sizes).to_document()
     problem, seconds = m.timed(lambda: EdgeCloud.from_document(document))
     checked = m.timed(problem.infeasibility)[1] + seconds
     found, greedy = m.sequential(problem, "small-first", "greedy")
     (searched, proven), used = m.timed(lambda: m.lns(problem, 60.0))
     memory = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) * 1024 / 1e9
     gaps = m.percent(found, proven), m.percent(searched, proven)
-    print(load, f"{checked:.1f} s", f"{greedy:.2f} s", gaps[0], f"{used:.0f} s", gaps[1], f"{memory:.2f} GB", sep=";")
+    row = [load, f"{checked:.1f} s", f"{greedy:.2f} s", gaps[0], f"{used:.0f} s", gaps[1]]
+    print(*row, f"{memory:.2f} GB", sep=";")
 """
 
 
@@ -81,9 +88,10 @@ def model_table(instances: int) -> list[str]:
 
 
 def table4(instances: int) -> list[str]:
-    """Gap to the bound of every method on the basic topology, mean over the seeds, at both loads."""
+    """Mean gap of every method to the bound on the basic topology, at both loads."""
     lines = [
-        f"## The paper's Table 4: basic topology, w = {m.WEIGHT}, gap to the Lagrangian bound, mean of {instances} seeds",
+        f"## The paper's Table 4: basic topology, w = {m.WEIGHT}, gap to the Lagrangian bound, "
+        f"mean of {instances} seeds",
         "",
     ]
     methods: dict[str, Callable[..., float]] = {
@@ -119,7 +127,7 @@ def table4(instances: int) -> list[str]:
 
 
 def exact(instances: int) -> list[str]:
-    """What of a gap is the bound's and what the search's: the level model, by HiGHS from the plan of the search."""
+    """Tell the part of a gap that is the bound's from the search's: HiGHS starts from its plan."""
     rows = []
     for applications, load in itertools.product((50, 100), (0.4, 1.0)):
         for seed in range(1, min(instances, 2) + 1):
@@ -153,9 +161,10 @@ def exact(instances: int) -> list[str]:
         "lns, 5 s",
     )
     head = (*head, "lns above HiGHS", "left open", "seen by prices")
-    words = "HiGHS has 60 s on the level model and starts from the plan of lns. What prices see is the gap of HiGHS's best plan to their bound;"
-    words += (
-        " where HiGHS proves its plan optimal this is the duality gap, and no search can close it."
+    words = (
+        "HiGHS has 60 s on the level model and starts from the plan of lns. What prices see is the "
+        "gap of HiGHS's best plan to their bound; where HiGHS proves its plan optimal this is the "
+        "duality gap, and no search can close it."
     )
     return [
         "## Whose gap it is: basic topology, small instances",
@@ -171,7 +180,8 @@ def scale(instances: int) -> list[str]:
     """Times and gaps at 1,000 applications on the extended topology."""
     lines = [f"## Extended topology, 1,000 applications, w = {m.WEIGHT}", ""]
     lines += [
-        "Gaps of lns are to the bound proven within the same CPU seconds, the others to that of 400 price steps.",
+        "Gaps of lns are to the bound proven within the same CPU seconds, the others to that of "
+        "400 price steps.",
         "",
     ]
     rows = []
@@ -224,7 +234,10 @@ def effort(instances: int) -> list[str]:
     head = ["load", "seed"]
     for steps, evaluations in limits:
         head += [f"bound, {steps} steps", f"gap, {evaluations:,} evaluations"]
-    words = "The same on any machine. The first pair of columns is about a second's work of a core of its own, the second about eight."
+    words = (
+        "The same on any machine. The first pair of columns is about a second's work of a core, "
+        "the second about eight."
+    )
     return [
         "## Extended topology, 1,000 applications: gaps by effort",
         "",
@@ -245,7 +258,10 @@ def large(instances: int) -> list[str]:
         ).stdout.splitlines()
     ]
     head = ("load", "read and check", "greedy", "gap", "lns", "gap", "memory at the peak")
-    words = "800 near-edge, 160 far-edge, 40 cloud nodes; gaps to the bound proven within the 60 s of lns. At load 1 the demand exceeds the nodes."
+    words = (
+        "800 near-edge, 160 far-edge, 40 cloud nodes; gaps to the bound proven within the 60 s of "
+        "lns. At load 1 the demand exceeds the nodes."
+    )
     return ["## 10,000 applications on 1,000 nodes", "", words, "", *table(head, rows), ""]
 
 
@@ -256,9 +272,7 @@ def sweep(problem: EdgeCloud) -> None:
 
     plans = []
     for weight in (0.001, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999):
-        front = price_guided(
-            Task(problem, problem.objectives, m.Budget(evaluations=120), 1), weight=weight
-        )
+        front = price_guided(Task(problem, budget=Budget(evaluations=120)), weight=weight)
         plans.append(
             (weight, min(front.points, key=lambda p, w=weight: np.dot(p.values, (w, 1 - w))).plan)
         )
@@ -268,7 +282,7 @@ def sweep(problem: EdgeCloud) -> None:
 
 
 def figures(instances: int) -> list[str]:
-    """Figs 3 to 5 as a drawing, Figs 6 and 7 as tables; extended topology, 1,000 applications, load 0.4."""
+    """Figs 3 to 5 as a drawing, Figs 6 and 7 as tables: extended topology, load 0.4."""
     problem = m.instance(1, "extended", 1000, 0.4)
     sweep(problem)
     lines = ["## Figs 3 to 5", "", "![front, layers and cost parts against w](fig3_to_5.png)", ""]

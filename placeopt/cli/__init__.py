@@ -22,6 +22,7 @@ from placeopt.cli import (
     instances,
     learning,
     reports,
+    shipped,
     solving,
     sweeps,
 )
@@ -58,7 +59,7 @@ def _root(
     """
 
 
-for module in (solving, instances, fronts, sweeps, learning, reports, exports, catalogue):
+for module in (solving, instances, shipped, fronts, sweeps, learning, reports, exports, catalogue):
     module.register(app)
 
 

@@ -42,7 +42,10 @@ def register(app: typer.Typer) -> None:
 
 
 # The options of `solve`.
-InstanceArgument = Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")]
+InstanceArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="INSTANCE", help="Instance: a file (JSON), or a shipped one by name."),
+]
 MethodOption = Annotated[str, typer.Option(help="How to answer; see `placeopt methods`.")]
 ObjectivesOption = Annotated[
     str | None,
@@ -94,7 +97,7 @@ CertifyOption = Annotated[
 
 
 def solve(
-    instance: InstanceArgument,
+    instance: InstanceArgument = None,
     method: MethodOption = "auto",
     objectives: ObjectivesOption = None,
     evaluations: EvaluationsOption = None,
@@ -123,6 +126,11 @@ def solve(
     from placeopt.plot import plot_front
     from placeopt.plot import require as require_plot
 
+    if instance is None:
+        raise UsageError(
+            "give an instance: a file, a name that `placeopt instances` lists, "
+            "or draw one: placeopt generate temporal -o mine.json"
+        )
     keep = _points_to_keep(points)
     own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "policy": policy}
     parameters = _method_parameters(param or []) | {

@@ -40,7 +40,7 @@ STATUSES = ("optimal", "bounded", "heuristic")
 
 @dataclass(frozen=True)
 class Objective:
-    """One goal, minimised.
+    """One goal.
 
     Attributes
     ----------
@@ -48,11 +48,14 @@ class Objective:
     step : float or None
         The smallest difference that two values can have on this instance; None where values are
         real.
+    sense : {"min", "max"}
+        All goals of a placeopt problem are minimised; a user's own model may maximise some.
     """
 
     name: str
     unit: str
     step: float | None = None
+    sense: str = "min"
 
 
 @dataclass(frozen=True)
@@ -139,12 +142,12 @@ class Front:
     ----------
     instance : InstanceName
     objectives : tuple of Objective
-        All minimised; `Point.values` are in this order.
+        `Point.values` are in this order, each in the sense of its objective.
     points : tuple of Point
         Whatever is given: dominated points and repeated values are dropped.
     bounds : tuple of tuple of float
-        A proven lower-bound set: every feasible vector is weakly dominated by one of these
-        vectors. Empty: nothing is proven.
+        A proven bound set: every feasible vector is weakly dominated by one of these vectors.
+        Empty: nothing is proven.
     runs : tuple of Run
     rejected : Rejected, optional
         The least-violating plan; only where there is no point.
@@ -164,10 +167,12 @@ class Front:
     box: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", _best_points(self.points))
+        signs = self._signs
+        bounds = _signed(self.bounds, signs)
         # A vector with an infinite value lies below no feasible vector: the others prove as much.
-        finite = [bound for bound in self.bounds if math.inf not in bound]
-        object.__setattr__(self, "bounds", tuple(map(tuple, minimal(finite).tolist())))
+        bounds = minimal(bounds[~np.isposinf(bounds).any(axis=1)]) * signs + 0.0  # no negative 0
+        object.__setattr__(self, "points", _best_points(self.points, signs))
+        object.__setattr__(self, "bounds", tuple(map(tuple, bounds.tolist())))
         if self.points:
             object.__setattr__(self, "rejected", None)
             object.__setattr__(self, "reasons", ())
@@ -197,14 +202,19 @@ class Front:
         )
 
     @property
+    def _signs(self) -> np.ndarray:
+        """1 for every minimised objective, -1 for every maximised one; shape (objectives,)."""
+        return np.array([-1.0 if o.sense == "max" else 1.0 for o in self.objectives])
+
+    @property
     def ideal(self) -> np.ndarray:
-        """Least value of each objective on this front, shape (objectives,)."""
-        return self._some_values().min(axis=0)
+        """Best value of each objective on this front, shape (objectives,)."""
+        return (self._some_values() * self._signs).min(axis=0) * self._signs
 
     @property
     def nadir(self) -> np.ndarray:
-        """Greatest value of each objective on this front, shape (objectives,)."""
-        return self._some_values().max(axis=0)
+        """Worst value of each objective on this front, shape (objectives,)."""
+        return (self._some_values() * self._signs).max(axis=0) * self._signs
 
     def _some_values(self) -> np.ndarray:
         if not self.points:
@@ -216,13 +226,23 @@ class Front:
     # -- measures ----------------------------------------------------------------------------------
 
     def reference(self, factor: float = 1.1, *, bounds: bool = False) -> np.ndarray:
-        """Return the usual reference point: `factor` times the nadir (1 where the nadir is 0).
+        """Return the usual reference point.
 
-        With `bounds`, the nadir of points, bounds and `box` together: points alone would shrink it.
+        It is `factor` times the nadir (1 where the nadir is 0); for a maximised objective, or one
+        with negative values, the nadir made worse by a share ``factor - 1`` of the range.
+        With `bounds`, the nadir is that of points, bounds and `box` together: points alone would
+        shrink it.
         """
         rows = [self.nadir.tolist(), *((*self.bounds, self.box) if bounds else ())]
-        nadir = np.array(worst(rows)) * factor
-        return np.where(nadir > 0, nadir, 1.0)
+        nadir, signs = np.array(self._worst(rows)), self._signs
+        beyond = nadir + signs * (factor - 1) * np.abs(nadir - self.ideal)
+        usual = np.where(nadir > 0, nadir * factor, 1.0)
+        return np.where((signs > 0) & (nadir >= 0), usual, beyond)
+
+    def _worst(self, rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
+        """Return the worst value of each objective; rows without values say nothing."""
+        signed = [(np.array(row) * self._signs).tolist() for row in rows if len(row)]
+        return tuple((np.array(worst(signed)) * self._signs).tolist()) if signed else ()
 
     def hypervolume(self, reference: Sequence[float], *, plain: bool = False) -> float:
         """Return the volume that the points dominate within `reference`.
@@ -234,7 +254,20 @@ class Front:
         plain : bool
             Divide by the product of `reference`: the share of the box from the origin.
         """
-        return hypervolume(self.values, reference, plain)
+        if plain and (self._signs < 0).any():
+            raise UsageError("the plain hypervolume is of minimised objectives only")
+        return self._volume(self.values, reference, plain)
+
+    def _volume(
+        self, vectors: np.ndarray, reference: Sequence[float], plain: bool = False
+    ) -> float:
+        if len(reference) != len(self.objectives):
+            raise UsageError(
+                f"the reference point has {len(reference)} values; "
+                f"this front has {len(self.objectives)} objectives"
+            )
+        signs = self._signs
+        return hypervolume(vectors * signs, (np.array(reference) * signs).tolist(), plain)
 
     def gap(self, reference: Sequence[float] | None = None) -> float | None:
         """Return the share of the hypervolume within the bounds that no point reaches, if known.
@@ -245,7 +278,7 @@ class Front:
         if not self.bounds or not self.points:
             return None
         within = self.reference(bounds=True).tolist() if reference is None else reference
-        most = hypervolume(np.array(self.bounds), within, False)
+        most = self._volume(np.array(self.bounds), within)
         if self.complete or most <= 0:
             return 0.0
         return max(0.0, 1.0 - self.hypervolume(within) / most)
@@ -253,9 +286,8 @@ class Front:
     @property
     def complete(self) -> bool:
         """Whether a point reaches every bound, so that nothing any plan could reach is missing."""
-        return bool(self.bounds) and all(
-            bool((self.values <= bound).all(axis=1).any()) for bound in self.bounds
-        )
+        values, bounds = self.values * self._signs, _signed(self.bounds, self._signs)
+        return len(bounds) > 0 and all(bool((values <= b).all(axis=1).any()) for b in bounds)
 
     def sparsity(self) -> float:
         """Return the sparsity, equation (19) of Di Cicco et al., CNSM 2024; 0 for one point."""
@@ -268,9 +300,9 @@ class Front:
     # -- choosing ----------------------------------------------------------------------------------
 
     def normalised(self) -> np.ndarray:
-        """Return the values scaled to [0, 1] from ideal to nadir, shape (points, objectives)."""
+        """Return the values scaled to [0, 1], 0 the ideal, shape (points, objectives)."""
         spread = self.nadir - self.ideal
-        return (self.values - self.ideal) / np.where(spread > 0, spread, 1.0)
+        return (self.values - self.ideal) / np.where(spread != 0, spread, 1.0)
 
     def pick(
         self,
@@ -282,10 +314,10 @@ class Front:
 
         Parameters
         ----------
-        budget : mapping of objective name to largest value, optional
+        budget : mapping of objective name to worst value allowed, optional
             The knee of the points within these limits.
         lexicographic : sequence of objective names, optional
-            The point that is least in the first, then in the second, and so on.
+            The point that is best in the first, then in the second, and so on.
 
         Raises
         ------
@@ -295,16 +327,19 @@ class Front:
         self._some_values()
         if lexicographic:
             columns = [self._column(name) for name in lexicographic]
-            return min(self.points, key=lambda p: [p.values[c] for c in columns])
+            signs = self._signs
+            return min(self.points, key=lambda p: [signs[c] * p.values[c] for c in columns])
         within = np.ones(len(self.points), dtype=bool)
         for name, most in (budget or {}).items():
-            column = self.values[:, self._column(name)]
-            if column.min() > most:
+            at = self._column(name)
+            column, sign = self.values[:, at], self._signs[at]
+            if (sign * column).min() > sign * most:
+                compare, best = ("<=", "least") if sign > 0 else (">=", "greatest")
                 raise UsageError(
-                    f"no point has {name} <= {most:g}; "
-                    f"the least on this front is {column.min():.6g}"
+                    f"no point has {name} {compare} {most:g}; "
+                    f"the {best} on this front is {self.ideal[at]:.6g}"
                 )
-            within &= column <= most
+            within &= sign * column <= sign * most
         if not within.any():
             raise UsageError("no point keeps all of these budgets at once; relax one of them")
         # The knee is the point nearest to the ideal, scaled. Unlike the point of least sum, it is
@@ -325,8 +360,9 @@ class Front:
         """
         if len(self.points) <= size:
             return self
-        chosen = tuple(self.points[k] for k in farthest(self.values, size))
-        return replace(self, points=chosen, box=worst([self.nadir.tolist(), self.box]))
+        kept = farthest(self.values * self._signs, size)
+        box = self._worst([self.nadir.tolist(), self.box])
+        return replace(self, points=tuple(self.points[k] for k in kept), box=box)
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame: a row a point; objectives, status, gap, method, seed."""
@@ -352,7 +388,7 @@ class Front:
         document: dict[str, Any] = {
             "format": "placeopt/front@1",
             "instance": asdict(self.instance),
-            "objectives": [asdict(o) for o in self.objectives],
+            "objectives": [_objective_document(o) for o in self.objectives],
             "points": [vars(p) for p in self.points],
             "bounds": [list(b) for b in self.bounds],
             "runs": [asdict(r) for r in self.runs],
@@ -460,7 +496,8 @@ def merge(fronts: Iterable[Front]) -> Front:
             )
     bounds: np.ndarray = np.empty((0, len(names)))
     for front in fronts:
-        bounds = join_bounds(bounds, np.array(front.bounds).reshape(-1, len(names)))
+        bounds = join_bounds(bounds, _signed(front.bounds, first._signs))
+    bounds = bounds * first._signs
     runs = {json.dumps(asdict(run), sort_keys=True): run for front in fronts for run in front.runs}
     rejected = [f.rejected for f in fronts if f.rejected is not None]
     return Front(
@@ -471,7 +508,7 @@ def merge(fronts: Iterable[Front]) -> Front:
         tuple(runs[key] for key in sorted(runs)),
         min(rejected, key=lambda r: (severity(r.violations), r.values), default=None),
         tuple(dict.fromkeys(reason for f in fronts for reason in f.reasons)),
-        worst([f.box for f in fronts]),
+        first._worst([f.box for f in fronts]),
     )
 
 
@@ -480,7 +517,20 @@ def severity(violations: Iterable[Violation]) -> float:
     return math.fsum(v.amount for v in violations)
 
 
-def _best_points(points: Sequence[Point]) -> tuple[Point, ...]:
+def _signed(vectors: Sequence[Sequence[float]], signs: np.ndarray) -> np.ndarray:
+    """Return vectors as minimised values, shape (vectors, objectives)."""
+    return np.array(vectors, dtype=float).reshape(-1, len(signs)) * signs
+
+
+def _objective_document(objective: Objective) -> dict[str, Any]:
+    """Return an objective as it stands in a file; the usual sense is left out."""
+    document = asdict(objective)
+    if document["sense"] == "min":
+        del document["sense"]
+    return document
+
+
+def _best_points(points: Sequence[Point], signs: np.ndarray) -> tuple[Point, ...]:
     """Return the non-dominated points; of equal values the one proven best."""
     if not points:
         return ()
@@ -498,4 +548,5 @@ def _best_points(points: Sequence[Point]) -> tuple[Point, ...]:
     ties = (values[1:] == values[:-1]).all(axis=1)
     first = np.concatenate(([True], ~ties))
     unique = [p for p, keep in zip(ordered, first, strict=True) if keep]
-    return tuple(p for p, keep in zip(unique, nondominated(values[first]), strict=True) if keep)
+    kept = nondominated(values[first] * signs)
+    return tuple(p for p, keep in zip(unique, kept, strict=True) if keep)

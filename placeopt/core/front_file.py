@@ -26,6 +26,7 @@ class _Objective(_Strict):
     name: str
     unit: str
     step: float | None = None
+    sense: Literal["min", "max"] = "min"
 
 
 class _Point(_Strict):

@@ -6,13 +6,15 @@ default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from placeopt.core.front import Front, Objective
-from placeopt.core.problem import Problem
+from placeopt.core.parameters import require_known
+from placeopt.core.problem import Problem, keyword_defaults
 
 
 class Parts(NamedTuple):
@@ -231,6 +233,8 @@ class Batch:
         then those that count as they are. Empty where no columns say so.
     compiled : bool
         Whether many environments at once are quicker than one after another.
+    problem : Problem or None
+        The instance that all episodes are of, to judge their plans; None where they are generated.
     """
 
     num_envs: int
@@ -241,6 +245,7 @@ class Batch:
     masks: np.ndarray
     score: tuple[int, ...] = ()
     compiled: bool = True
+    problem: Problem | None = None
 
     def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
         """Begin new episodes.
@@ -283,6 +288,27 @@ class Batch:
     def prefixes(self, plan: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the plans worth judging that an episode's plan begins with, itself among them."""
         return [plan]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledEpisodes:
+    """The compiled episodes of a problem: what `ProblemSpec.episodes` names.
+
+    Attributes
+    ----------
+    batch : callable
+        ``batch(problem or None, num_envs, seed, **options) -> Batch``: episodes of an instance, or
+        generated ones. The options are its keyword-only arguments.
+    preferences : dict
+        Name -> weights of the reward's parts: what is shown of a policy that serves all weights.
+    settings : dict
+        Algorithm -> the `placeopt.rl.settings.TrainingSettings` to train with; those of the
+        algorithm by default.
+    """
+
+    batch: Callable[..., Batch]
+    preferences: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Run(Protocol):
@@ -333,6 +359,9 @@ def build_sequence(
     ------
     UnsupportedError
         The problem has no sequence.
+    UsageError
+        The sequence does not have an option.
     """
     build: Callable[..., DecisionSequence] = problem.spec.load("sequence")
+    require_known(options, keyword_defaults(build), f"the decisions of {problem.spec.kind}")
     return build(problem, tuple(objectives or problem.objectives), **options)

@@ -78,7 +78,7 @@ class ProblemSpec:
     sequence : str or None
         ``function(problem, objectives, **options) -> Sequence``: serves rollout and learning.
     episodes : str or None
-        The module of compiled episodes: see `placeopt.core.interfaces.EpisodesModule`.
+        A `placeopt.core.interfaces.CompiledEpisodes`.
     model : str or None
         The module of the Pyomo model: see `placeopt.core.interfaces.ModelModule`.
     drawing, summary : str or None

@@ -8,7 +8,7 @@ from placeopt.core.spec import Method, ProblemSpec
 SPEC = ProblemSpec(
     kind="edge-cloud",
     instance="placeopt.edge_cloud.instance:EdgeCloud",
-    plan="placeopt.edge_cloud.instance:Plan",
+    plan="placeopt.edge_cloud.document:EdgeCloudPlan",
     generator="placeopt.edge_cloud.generator:generate",
     encoder="placeopt.edge_cloud.encoder:build",
     seeds="placeopt.edge_cloud.heuristics:seeds",

@@ -1,68 +1,87 @@
-"""An edge-cloud instance as plain arrays, and why an instance can have no plan."""
+"""An edge-cloud instance as arrays of numbers, for kernels, models and drawings."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.problem import scaled_down, scaled_up, unit_digits
-
-if TYPE_CHECKING:
-    from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 
 #: Orders in which applications may be placed.
 ORDERS = ("small-first", "given")
 
 
-class Arrays(NamedTuple):
-    """Nodes v, applications a, microservices i counted through all applications; resources are (cpu, memory) in whole units."""
+class EdgeCloudArrays(NamedTuple):
+    """An instance as arrays.
+
+    Nodes and applications are counted in the order of the document, microservices through all
+    applications. Resources are (cpu, memory) in whole units, delays are in ms. Each flow with a
+    limit stands twice, at both its ends.
+    """
 
     capacity: np.ndarray  # (nodes, 2) int64
-    operating: np.ndarray  # (nodes,)
-    network: np.ndarray  # (nodes,)
-    delay: np.ndarray  # (nodes, nodes) ms, symmetric, inf where unknown
-    first: np.ndarray  # (applications + 1,) where the microservices of an application begin
-    source: np.ndarray  # (applications,)
+    operating: np.ndarray  # (nodes,) cost of a microservice
+    network: np.ndarray  # (nodes,) cost of a unit of data
+    delay: np.ndarray  # (nodes, nodes) symmetric, inf where unknown
+    near: np.ndarray  # (nodes, nodes) row v: all nodes by their delay from node v
+    source: np.ndarray  # (applications,) node where the data come from
+    first: np.ndarray  # (applications + 1,) first microservice of an application
+    application_of: np.ndarray  # (microservices,)
     demand: np.ndarray  # (microservices, 2) int64
     data: np.ndarray  # (microservices,)
-    flow_first: np.ndarray  # (microservices + 1,) where the flows of a microservice begin; a flow stands at both its ends
+    least_cost: np.ndarray  # (microservices,) cost on the cheapest node
+    flow_first: np.ndarray  # (microservices + 1,) first flow of a microservice
     flow_other: np.ndarray  # (2 flows,) the microservice at the other end
     flow_limit: np.ndarray  # (2 flows,) ms
 
 
-def arrays(problem: EdgeCloud) -> Arrays:
-    """Return the arrays of an instance."""
-    nodes, applications = problem.nodes, problem.applications
+def build_arrays(
+    nodes: Sequence[EdgeNode],
+    delay_ms: Mapping[str, Mapping[str, float]],
+    applications: Sequence[EdgeApplication],
+) -> EdgeCloudArrays:
+    """Return the arrays of an instance; demands are rounded up and capacities down."""
+    number = {node.name: k for k, node in enumerate(nodes)}
     services = [m for a in applications for m in a.microservices]
     cores, gib = [n.cpu_cores for n in nodes], [n.memory_gib for n in nodes]
     needed_cores, needed_gib = [m.cpu_cores for m in services], [m.memory_gib for m in services]
     copies = len(nodes) + len(services)
     cpu, memory = unit_digits(cores + needed_cores, copies), unit_digits(gib + needed_gib, copies)
-    first = np.concatenate(([0], np.cumsum([len(a.microservices) for a in applications])))
-    flow_first, flow_other, flow_limit = _flows(problem, first)
-    return Arrays(
+    operating = np.array([n.operating_cost for n in nodes])
+    network = np.array([n.network_cost for n in nodes])
+    data = np.array([m.data for m in services])
+    counts = [len(a.microservices) for a in applications]
+    first = np.concatenate(([0], np.cumsum(counts)))
+    delay = _delays(number, delay_ms)
+    flow_first, flow_other, flow_limit = _flows(applications, first)
+    return EdgeCloudArrays(
         capacity=np.stack([scaled_down(cores, cpu), scaled_down(gib, memory)], axis=1),
-        operating=np.array([n.operating_cost for n in nodes]),
-        network=np.array([n.network_cost for n in nodes]),
-        delay=_delays(problem),
+        operating=operating,
+        network=network,
+        delay=delay,
+        near=np.argsort(delay, axis=1, kind="stable"),
+        source=np.array([number[a.source] for a in applications]),
         first=first,
-        source=np.array([problem.node_number[a.source] for a in applications]),
+        application_of=np.repeat(np.arange(len(counts)), counts),
         demand=np.stack([scaled_up(needed_cores, cpu), scaled_up(needed_gib, memory)], axis=1),
-        data=np.array([m.data for m in services]),
+        data=data,
+        least_cost=np.array([(operating + network * amount).min() for amount in data]),
         flow_first=flow_first,
         flow_other=flow_other,
         flow_limit=flow_limit,
     )
 
 
-def _delays(problem: EdgeCloud) -> np.ndarray:
-    number = problem.node_number
+def _delays(number: Mapping[str, int], delay_ms: Mapping[str, Mapping[str, float]]) -> np.ndarray:
+    """Return the delays between nodes, shape (nodes, nodes)."""
     delay = np.full((len(number), len(number)), math.inf)
     np.fill_diagonal(delay, 0.0)
-    for one, row in problem.delay_ms.items():
+    for one, row in delay_ms.items():
         if one in number:
             known = [(number[other], ms) for other, ms in row.items() if other in number]
             if known:
@@ -72,10 +91,12 @@ def _delays(problem: EdgeCloud) -> np.ndarray:
     return delay
 
 
-def _flows(problem: EdgeCloud, first: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the flows with a limit, at both their ends; of several between the same two the tightest."""
+def _flows(
+    applications: Sequence[EdgeApplication], first: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return flow_first, flow_other and flow_limit; the tightest of flows between the same two."""
     ends: list[dict[int, float]] = [{} for _ in range(int(first[-1]))]
-    for k, application in enumerate(problem.applications):
+    for k, application in enumerate(applications):
         number = {m.name: int(first[k]) + i for i, m in enumerate(application.microservices)}
         for flow in application.flows:
             if flow.max_delay_ms is not None:
@@ -86,76 +107,52 @@ def _flows(problem: EdgeCloud, first: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return start, other, np.array([e[j] for e in ends for j in sorted(e)], dtype=float)
 
 
-def fits(table: Arrays) -> np.ndarray:
-    """Return whether a node can host a microservice alone: large enough and reachable; shape (microservices, nodes)."""
-    large = (table.demand[:, None, :] <= table.capacity[None, :, :]).all(axis=2)
-    source = np.repeat(table.source, np.diff(table.first))
-    return large & np.isfinite(table.delay[source])
+def possible_nodes(instance: EdgeCloudArrays) -> np.ndarray:
+    """Return whether each node can host each microservice alone, shape (microservices, nodes).
+
+    The node must be large enough and have a delay from the source.
+    """
+    large = (instance.demand[:, None, :] <= instance.capacity[None, :, :]).all(axis=2)
+    return large & np.isfinite(instance.delay[instance.source[instance.application_of]])
 
 
-def order_of(table: Arrays, name: str) -> np.ndarray:
-    """Return the applications in an order of `ORDERS`; the size is the share of the mean demand, cpu and memory together.
+def limited_flows(instance: EdgeCloudArrays) -> Iterator[tuple[int, int, float]]:
+    """Yield the flows that have a limit, each once: two microservices and ms."""
+    end = np.repeat(np.arange(len(instance.demand)), np.diff(instance.flow_first))
+    for i, j, limit in zip(
+        end.tolist(), instance.flow_other.tolist(), instance.flow_limit.tolist(), strict=True
+    ):
+        if i < j:
+            yield i, j, limit
+
+
+def node_loads(instance: EdgeCloudArrays, hosts: np.ndarray) -> np.ndarray:
+    """Return the demand placed on each node, shape (nodes, 2).
+
+    Parameters
+    ----------
+    hosts : ndarray of int64, shape (microservices,)
+        The node of each microservice, -1 for none.
+    """
+    loads = np.zeros_like(instance.capacity)
+    np.add.at(loads, hosts[hosts >= 0], instance.demand[hosts >= 0])
+    return loads
+
+
+def application_order(instance: EdgeCloudArrays, order: str) -> np.ndarray:
+    """Return the applications in one of `ORDERS`, shape (applications,).
+
+    The size of an application is its cpu over the mean cpu of a microservice, plus its memory over
+    the mean memory.
 
     Raises
     ------
     UsageError
         There is no such order.
     """
-    if name not in ORDERS:
-        raise UsageError(f"order is {name!r}; {did_you_mean(str(name), ORDERS)}")
-    if name == "given":
-        return np.arange(len(table.source))
-    size = (table.demand / np.maximum(table.demand.mean(axis=0), 1e-9)).sum(axis=1)
-    return np.argsort(np.add.reduceat(size, table.first[:-1]), kind="stable")
-
-
-def reasons(problem: EdgeCloud) -> tuple[str, ...]:
-    """Say why no plan can exist, a sentence each; empty where no reason is known."""
-    table = problem.arrays
-    names = [(a.name, m) for a in problem.applications for m in a.microservices]
-    possible = fits(table)
-    some = [bool(row.any()) for row in possible]
-    found = []
-    for i in (k for k, any_node in enumerate(some) if not any_node):
-        application, service = names[i]
-        need = f"microservice {service.name!r} of {application!r} needs {service.cpu_cores:g} cores and {service.memory_gib:g} GiB"
-        large = (table.demand[i] <= table.capacity).all(axis=1).any()
-        found.append(
-            f"{need}; "
-            + (
-                "no node that is large enough has a delay from the source"
-                if large
-                else "no node is large enough"
-            )
-        )
-    owner = np.repeat(np.arange(len(names)), np.diff(table.flow_first)).tolist()
-    for i, j, limit in zip(
-        owner, table.flow_other.tolist(), table.flow_limit.tolist(), strict=True
-    ):
-        if i < j and some[i] and some[j] and not _pair_exists(table, possible, i, j, limit):
-            ends = f"{names[i][1].name!r} and {names[j][1].name!r} of {names[i][0]!r}"
-            found.append(f"no two nodes can host {ends} within {limit:g} ms of each other")
-    for label, need, have in zip(
-        ("cpu", "memory"),
-        table.demand.sum(axis=0).tolist(),
-        table.capacity.sum(axis=0).tolist(),
-        strict=True,
-    ):
-        if need > have:
-            found.append(
-                f"all microservices together need {need / max(have, 1):.1%} of the {label} of all nodes"
-            )
-    return tuple(found)
-
-
-def _pair_exists(table: Arrays, possible: np.ndarray, i: int, j: int, limit: float) -> bool:
-    together = (
-        possible[i]
-        & possible[j]
-        & (table.demand[i] + table.demand[j] <= table.capacity).all(axis=1)
-    )
-    if (together & (table.delay.diagonal() <= limit)).any():
-        return True
-    apart = table.delay[np.ix_(possible[i], possible[j])] <= limit
-    same = np.flatnonzero(possible[i])[:, None] == np.flatnonzero(possible[j])[None, :]
-    return bool((apart & ~same).any())
+    if order not in ORDERS:
+        raise UsageError(f"order is {order!r}; {did_you_mean(str(order), ORDERS)}")
+    if order == "given":
+        return np.arange(len(instance.source))
+    size = (instance.demand / np.maximum(instance.demand.mean(axis=0), 1e-9)).sum(axis=1)
+    return np.argsort(np.add.reduceat(size, instance.first[:-1]), kind="stable")

@@ -1,7 +1,7 @@
-"""What can be proven of edge-cloud plans without a solver: Lagrangian bounds over a spread of weights.
+"""Lower bounds of edge-cloud plans without a solver: Lagrangian bounds over a spread of weights.
 
-The capacities are priced; what is left splits into applications, each of which is placed exactly. See the page,
-``models/edge_cloud/README.md``.
+The capacities are priced. What is left splits into applications, each of which is placed exactly;
+see ``models/edge_cloud/README.md``.
 """
 
 from __future__ import annotations
@@ -11,69 +11,46 @@ from dataclasses import replace
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Run, merge
 from placeopt.core.task import Task
-from placeopt.edge_cloud.heuristics import by_weights, spread
+from placeopt.edge_cloud.heuristics import CostWeight, SpreadSize, by_weights, spread
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, staircase
+from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, lower_bounds
 
-#: Steps of the prices for the first weight and for those that start from the prices of another.
-_FIRST_STEPS, _NEXT_STEPS = 300, 120
+#: Steps of the prices for the first weight, and for each that follows.
+_STEPS = (300, 120)
+#: Weights of the spread that certifies a front.
+_CERTIFIED_WEIGHTS = 17
+#: Evaluations that certify a front where none are left.
+_CERTIFYING_EVALUATIONS = 3000
 
 
-def bound(
-    task: Task[EdgeCloud],
-    *,
-    weight: float | None = None,
-    parts: int = 33,
-) -> Front:
-    """Return Lagrangian lower bounds over a spread of weights, and the plans that their prices build, each with its gap.
+def bound(task: Task[EdgeCloud], *, weight: CostWeight = None, parts: SpreadSize = 33) -> Front:
+    """Return Lagrangian lower bounds over a spread of weights, and plans built under their prices.
 
-    Every step of the prices counts as an evaluation. The gap of a point is the share of its weighted sum that might still be
-    saved at the weight that it was built for. Nothing is random; the plans of `start` are kept.
-
-    Parameters
-    ----------
-    weight : float, optional
-        w of equation (1), to prove one bound only.
-    parts : int
-        Weights of the spread.
+    Every step of the prices counts as an evaluation. The gap of a point is the share of its
+    weighted sum that might still be saved at the weight that it was built for. Nothing is random;
+    the plans of `start` are kept.
     """
     weights = spread(task.problem, task.objectives, weight, parts)
-    return by_weights(
-        task,
-        weights,
-        method="bound",
-        parameters={},
-        steps=(_FIRST_STEPS, _NEXT_STEPS),
-    )
+    return by_weights(task, weights, method="bound", parameters={}, steps=_STEPS)
 
 
 def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
-    """Return the front with a lower-bound set: for any front, whichever method it came from.
+    """Return a front of any method with a lower-bound set.
 
-    Takes what is left of the budget, or the usual number of steps if nothing is.
+    Takes what is left of the budget, or `_CERTIFYING_EVALUATIONS` steps if nothing is.
     """
-    own = Budget(evaluations=10 * _FIRST_STEPS) if budget.exhausted else budget
-    relaxation, proofs = Relaxation(problem), list[Prices]()
-    weights = spread(problem, front.objectives, None, 17)
-    for k, weight in enumerate(weights):
-        if proofs and own.exhausted:
-            break
-        share = own.share(1 / (len(weights) - k))
-        proofs.append(
-            relaxation.ascend(
-                weight,
-                share,
-                _NEXT_STEPS if proofs else _FIRST_STEPS,
-                proofs[-1].price if proofs else None,
-            )
-        )
-        own.report(points=len(front), note=f"bound at weight {weight:.3g}: {proofs[-1].bound:.6g}")
-    bounds = tuple(map(tuple, staircase(proofs, problem, front.objectives)))
+    own = Budget(evaluations=_CERTIFYING_EVALUATIONS) if budget.exhausted else budget
+    weights = spread(problem, front.objectives, None, _CERTIFIED_WEIGHTS)
+    proofs: list[Prices] = []
+    for prices, _ in Relaxation(problem).ascents(weights, own, _STEPS):
+        proofs.append(prices)
+        note = f"bound at weight {prices.weight:.3g}: {prices.bound:.6g}"
+        own.report(points=len(front), note=note)
     proof = Front(
-        front.instance,
-        front.objectives,
-        (),
-        bounds,
-        (Run("bound", None, own.seconds, own.evaluations),),
+        instance=front.instance,
+        objectives=front.objectives,
+        points=(),
+        bounds=tuple(map(tuple, lower_bounds(proofs, problem, front.objectives))),
+        runs=(Run("bound", None, own.seconds, own.evaluations),),
     )
     return replace(merge([front, proof]), rejected=front.rejected, reasons=front.reasons)

@@ -1,14 +1,15 @@
-"""Edge-cloud plans on a map of the layers, and how the use of the layers follows the weight of the cost."""
+"""Edge-cloud plans on a map of the layers, and the use of the layers by the weight of the cost."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placeopt.edge_cloud.arrays import node_loads
 from placeopt.plot.figures import new_figure
 from placeopt.plot.style import PALETTE
 
@@ -17,66 +18,57 @@ if TYPE_CHECKING:
 
     from placeopt.edge_cloud.instance import EdgeCloud
 
-#: Pairs of nodes of which the links are drawn at most, those of most flows; applications named when hovering.
-_MOST_LINKS, _MOST_NAMES = 400, 12
+#: Pairs of nodes whose link is drawn, at most, and applications that a node's label names.
+_MAX_LINKS, _MAX_NAMES = 400, 12
 
 
 def positions(problem: EdgeCloud) -> np.ndarray:
-    """Return the place of every node on the map, shape (nodes, 2): a row for each layer, the first at the bottom."""
-    import networkx as nx
+    """Return the place of every node on the map, shape (nodes, 2).
 
-    graph = nx.Graph()
-    for k, node in enumerate(problem.nodes):
-        graph.add_node(k, row=problem.layers.index(node.layer))
-    places = nx.multipartite_layout(graph, subset_key="row", align="horizontal")
-    found = np.array([places[k] for k in range(len(problem.nodes))])
-    for row in range(len(problem.layers)):  # each layer as wide as the map
-        mine = [
-            k for k, node in enumerate(problem.nodes) if problem.layers.index(node.layer) == row
-        ]
-        found[mine, 0] = (np.arange(len(mine)) + 0.5) / len(mine)
-        found[mine, 1] = row
-    return found
+    Each layer is a row as wide as the map; the first layer is at the bottom.
+    """
+    layers = np.array([node.layer for node in problem.nodes])
+    places = np.empty((len(layers), 2))
+    for row, layer in enumerate(problem.layers):
+        mine = np.flatnonzero(layers == layer)
+        places[mine, 0] = (np.arange(len(mine)) + 0.5) / len(mine)
+        places[mine, 1] = row
+    return places
 
 
 def links(problem: EdgeCloud, hosts: np.ndarray) -> list[tuple[int, int, int]]:
-    """Return the pairs of different nodes with flows between them and how many, most first."""
-    table = problem.arrays
-    ends = np.repeat(np.arange(len(hosts)), np.diff(table.flow_first))
-    pairs = zip(hosts[ends].tolist(), hosts[table.flow_other].tolist(), strict=True)
+    """Return pairs of nodes and the number of flows between them, the largest numbers first."""
+    arrays = problem.arrays
+    ends = np.repeat(hosts, np.diff(arrays.flow_first))
+    pairs = zip(ends.tolist(), hosts[arrays.flow_other].tolist(), strict=True)
     count = Counter((v, w) for v, w in pairs if 0 <= v < w)
-    return [(v, w, times) for (v, w), times in count.most_common(_MOST_LINKS)]
+    return [(v, w, flows) for (v, w), flows in count.most_common(_MAX_LINKS)]
 
 
 def loads(problem: EdgeCloud, hosts: np.ndarray) -> np.ndarray:
     """Return the use of every node as shares of its capacity, shape (nodes, 2): cpu, memory."""
-    table = problem.arrays
-    load = np.zeros_like(table.capacity)
-    np.add.at(load, hosts[hosts >= 0], table.demand[hosts >= 0])
-    return load / np.maximum(table.capacity, 1)
+    return node_loads(problem.arrays, hosts) / np.maximum(problem.arrays.capacity, 1)
 
 
 def _sizes(problem: EdgeCloud, hosts: np.ndarray) -> np.ndarray:
-    """Return the area of every node's mark: by the microservices it hosts."""
+    """Return the area of every node's mark, by the number of microservices it hosts."""
     hosted = np.bincount(hosts[hosts >= 0], minlength=len(problem.nodes))
     return 12 + 300 * hosted / max(1, hosted.max())
 
 
 def figure(problem: EdgeCloud, plan: Mapping[str, Any], title: str) -> Figure:
-    """Return the map as a matplotlib figure: marks as large as what the nodes host, coloured by the cpu in use."""
+    """Return the map as a matplotlib figure.
+
+    The area of a mark shows the microservices that a node hosts, the colour its cpu in use.
+    """
     hosts, places = problem.hosts(plan), positions(problem)
     drawing = new_figure(7.2, 1.2 + 1.2 * len(problem.layers))
     axes = drawing.add_subplot()
-    flows = links(problem, hosts)
-    most = max((times for *_, times in flows), default=1)
-    for v, w, times in flows:
-        axes.plot(
-            *places[[v, w]].T,
-            color="#999999",
-            linewidth=0.3 + 1.2 * times / most,
-            alpha=0.5,
-            zorder=1,
-        )
+    drawn = links(problem, hosts)
+    largest = max((flows for *_, flows in drawn), default=1)
+    for v, w, flows in drawn:
+        width = 0.3 + 1.2 * flows / largest
+        axes.plot(*places[[v, w]].T, color="#999999", linewidth=width, alpha=0.5, zorder=1)
     use = loads(problem, hosts)[:, 0]
     marks = axes.scatter(
         places[:, 0],
@@ -103,11 +95,8 @@ def interactive(problem: EdgeCloud, plan: Mapping[str, Any], title: str) -> Any:
     """Return the map as a plotly figure; hovering over a node says what it hosts."""
     import plotly.graph_objects as go
 
-    hosts, places, use = (
-        problem.hosts(plan),
-        positions(problem),
-        loads(problem, problem.hosts(plan)),
-    )
+    hosts, places = problem.hosts(plan), positions(problem)
+    use = loads(problem, hosts)
     drawing = go.Figure()
     x: list[float | None] = []
     y: list[float | None] = []
@@ -155,83 +144,68 @@ def interactive(problem: EdgeCloud, plan: Mapping[str, Any], title: str) -> Any:
 
 
 def _hover(problem: EdgeCloud, hosts: np.ndarray, use: np.ndarray) -> list[str]:
-    owner = np.repeat(np.arange(len(problem.applications)), np.diff(problem.arrays.first))
+    """Return the label of every node: its use and the applications that it hosts."""
     texts = []
     for v, node in enumerate(problem.nodes):
-        count = Counter(problem.applications[a].name for a in owner[hosts == v].tolist())
-        named = [f"{escape(name)} ({times})" for name, times in count.most_common(_MOST_NAMES)]
-        more = (
-            f"<br>and {len(count) - _MOST_NAMES} more applications"
-            if len(count) > _MOST_NAMES
-            else ""
-        )
-        head = f"<b>{escape(node.name)}</b>, {escape(node.layer)}<br>cpu {use[v, 0]:.0%}, memory {use[v, 1]:.0%}"
-        texts.append(head + (f"<br>{', '.join(named)}{more}" if named else "<br>hosts nothing"))
+        hosted = problem.arrays.application_of[hosts == v].tolist()
+        count = Counter(problem.applications[a].name for a in hosted)
+        named = [f"{escape(name)} ({times})" for name, times in count.most_common(_MAX_NAMES)]
+        lines = [
+            f"<b>{escape(node.name)}</b>, {escape(node.layer)}",
+            f"cpu {use[v, 0]:.0%}, memory {use[v, 1]:.0%}",
+            ", ".join(named) or "hosts nothing",
+        ]
+        if len(count) > _MAX_NAMES:
+            lines.append(f"and {len(count) - _MAX_NAMES} more applications")
+        texts.append("<br>".join(lines))
     return texts
 
 
-# -- against the weight of the cost: the paper's Figs 3 to 5 -----------------------------------------------------------
-
-
 def use_of_layers(problem: EdgeCloud, plan: Mapping[str, Any]) -> dict[str, float]:
-    """Return the microservices on every layer, the share of its cpu in use, and the operating and network parts of the cost."""
-    table, hosts = problem.arrays, problem.hosts(plan)
-    placed = hosts >= 0
-    count = Counter(problem.nodes[v].layer for v in hosts[placed].tolist())
-    found = {layer: float(count[layer]) for layer in problem.layers}
-    of_layer = np.array([node.layer for node in problem.nodes])
+    """Return the use of every layer, and the parts of the cost.
+
+    Each layer's name leads to its number of microservices, ``"<layer> cpu"`` to the share of its
+    cpu in use, ``"operating cost"`` and ``"network cost"`` to the parts of the cost.
+    """
+    arrays, hosts = problem.arrays, problem.hosts(plan)
+    placed = hosts[hosts >= 0]
+    layers = np.array([node.layer for node in problem.nodes])
+    load, capacity = node_loads(arrays, hosts)[:, 0], arrays.capacity[:, 0]
+    found = {layer: float((layers[placed] == layer).sum()) for layer in problem.layers}
     for layer in problem.layers:
-        load, capacity = (
-            table.demand[placed][of_layer[hosts[placed]] == layer, 0].sum(),
-            table.capacity[of_layer == layer, 0].sum(),
-        )
-        found[f"{layer} cpu"] = float(load / max(1, capacity))
-    found["operating cost"] = float(table.operating[hosts[placed]].sum())
-    found["network cost"] = float((table.network[hosts[placed]] * table.data[placed]).sum())
+        mine = layers == layer
+        found[f"{layer} cpu"] = float(load[mine].sum() / max(1, capacity[mine].sum()))
+    found["operating cost"] = float(arrays.operating[placed].sum())
+    found["network cost"] = float((arrays.network[placed] * arrays.data[hosts >= 0]).sum())
     return found
 
 
 def sweep_figure(
     problem: EdgeCloud, plans: Sequence[tuple[float, Mapping[str, Any]]], title: str
 ) -> Figure:
-    """Return the front, the use of the layers and the parts of the cost of plans, each with the weight of the cost it was made for."""
-    rows = [
-        (weight, problem.evaluate(plan).values, use_of_layers(problem, plan))
-        for weight, plan in sorted(plans, key=lambda p: p[0])
-    ]
-    weights = [row[0] for row in rows]
+    """Return a figure of plans, each with the weight of the cost that it was made for.
+
+    The panels are the front, the use of the layers, and the parts of the cost: Figs 3 to 5 of the
+    paper.
+    """
+    plans = sorted(plans, key=lambda entry: entry[0])
+    weights = [weight for weight, _ in plans]
+    uses = [use_of_layers(problem, plan) for _, plan in plans]
     drawing = new_figure(9.0, 5.6)
     (front, layers), (parts, shares) = drawing.subplots(2, 2)
-    front.plot(
-        [values[0] for _, values, _ in rows],
-        [values[1] for _, values, _ in rows],
-        "o-",
-        color=PALETTE[0],
-        markersize=3,
-    )
+    values = np.array([problem.evaluate(plan).values for _, plan in plans])
+    front.plot(*values.T, "o-", color=PALETTE[0], markersize=3)
     front.set(xlabel="cost (units)", ylabel="latency (ms)")
-    _lines(
-        layers,
-        weights,
-        {layer: [use[layer] for *_, use in rows] for layer in problem.layers},
-        "microservices",
+    panels = (
+        (layers, problem.layers, "", "microservices"),
+        (parts, ("operating cost", "network cost"), "", "cost (units)"),
+        (shares, problem.layers, " cpu", "share of cpu in use"),
     )
-    costs = {part: [use[part] for *_, use in rows] for part in ("operating cost", "network cost")}
-    _lines(parts, weights, costs, "cost (units)")
-    _lines(
-        shares,
-        weights,
-        {layer: [use[f"{layer} cpu"] for *_, use in rows] for layer in problem.layers},
-        "share of cpu in use",
-    )
+    for axes, names, suffix, label in panels:
+        for name, colour in zip(names, PALETTE, strict=False):
+            line = [use[name + suffix] for use in uses]
+            axes.plot(weights, line, "o-", color=colour, markersize=3, label=name)
+        axes.set(xlabel="weight of the cost, w", ylabel=label)
+        axes.legend(frameon=False, fontsize=7)
     drawing.suptitle(title, fontsize=9, x=0.01, ha="left")
     return drawing
-
-
-def _lines(
-    axes: Any, weights: Iterable[float], lines: Mapping[str, Sequence[float]], label: str
-) -> None:
-    for (name, values), colour in zip(lines.items(), PALETTE, strict=False):
-        axes.plot(weights, values, "o-", color=colour, markersize=3, label=name)
-    axes.set(xlabel="weight of the cost, w", ylabel=label)
-    axes.legend(frameon=False, fontsize=7)

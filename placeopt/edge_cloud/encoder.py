@@ -1,8 +1,10 @@
-"""Edge-cloud plans as integer vectors: for every microservice an index into the nodes that can host it, nearest to the source first.
+"""Edge-cloud plans as integer vectors.
 
-Applications are placed in order, small ones first. A microservice whose node has no room left, or lies too far from those it talks to,
-goes to the nearest node to it that will do; where none will, the whole application goes to the node nearest to its source that has
-room for all of it. So a vector breaks something only where an application finds no such node, and is then left out.
+The gene of a microservice is an index into the nodes that can host it, nearest to the source first.
+Applications are placed in order, small ones first. A microservice whose node has no room left, or
+is too far from those it talks to, goes to the nearest node to it that fits. Where none fits, the
+whole application goes to the node nearest to its source that has room for all of it; where there is
+none, the application stays without a place, the only way in which a vector is infeasible.
 """
 
 from __future__ import annotations
@@ -15,193 +17,169 @@ import numpy as np
 from placeopt.core.front import Objective
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import kernel
-from placeopt.edge_cloud.arrays import Arrays, fits, order_of
+from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.kernels import cost, fits, latency, put, take, uniform
 
 
-class Tables(NamedTuple):
-    """The arrays that the kernels read."""
+class EncoderTables(NamedTuple):
+    """What the kernels of the encoder read."""
 
-    table: Arrays
-    near: np.ndarray  # (nodes, nodes) nodes by their delay from each node
+    instance: EdgeCloudArrays
     order: np.ndarray  # (applications,)
-    legal_first: np.ndarray  # (microservices + 1,) into legal
-    legal: np.ndarray  # nodes
+    legal_first: np.ndarray  # (microservices + 1,) into `legal`
+    legal: np.ndarray  # the nodes that can host a microservice, nearest to the source first
 
 
 @kernel
-def _will_do(t, room, hosts, i, source, node):
-    table = t.table
-    if (
-        table.demand[i, 0] > room[node, 0]
-        or table.demand[i, 1] > room[node, 1]
-        or table.delay[source, node] == np.inf
-    ):
-        return False
-    for e in range(table.flow_first[i], table.flow_first[i + 1]):
-        other = hosts[table.flow_other[e]]
-        if other >= 0 and table.delay[other, node] > table.flow_limit[e]:
-            return False
-    return True
+def _node_of(tables, service, gene):
+    """Return the node that a gene stands for, -1 where no node can host the microservice."""
+    first = tables.legal_first[service]
+    return tables.legal[first + gene] if first < tables.legal_first[service + 1] else -1
 
 
 @kernel
-def _put(t, room, hosts, i, node, sign):
-    hosts[i] = node if sign > 0 else -1
-    room[node, 0] -= sign * t.table.demand[i, 0]
-    room[node, 1] -= sign * t.table.demand[i, 1]
+def _nearest_fit(instance, room, hosts, service, wanted):
+    """Return the node nearest to the wanted one where a microservice fits, -1 for none."""
+    if wanted >= 0:
+        for node in instance.near[wanted]:
+            if instance.delay[wanted, node] == np.inf:
+                break
+            if fits(instance, room, hosts, service, node):
+                return node
+    return -1
 
 
 @kernel
-def _together(t, room, hosts, application):
-    """Put a whole application on the node nearest to its source with room for it; whether there is one."""
-    table, source = t.table, t.table.source[application]
-    first, last = table.first[application], table.first[application + 1]
-    cpu, memory = table.demand[first:last, 0].sum(), table.demand[first:last, 1].sum()
-    for node in t.near[source]:
-        if table.delay[source, node] == np.inf:
+def _place_together(instance, room, hosts, application):
+    """Place an application on the node nearest to its source with room for all of it.
+
+    Changes `room` and `hosts`; returns whether there is such a node.
+    """
+    first, last = instance.first[application], instance.first[application + 1]
+    cpu, memory = instance.demand[first:last, 0].sum(), instance.demand[first:last, 1].sum()
+    source = instance.source[application]
+    for node in instance.near[source]:
+        if instance.delay[source, node] == np.inf:
             return False
         if cpu <= room[node, 0] and memory <= room[node, 1]:
-            for i in range(first, last):
-                _put(t, room, hosts, i, node, 1)
+            for service in range(first, last):
+                put(instance, room, hosts, service, node)
             return True
     return False
 
 
 @kernel
-def _place(t, genes, room, hosts):
-    """Place all applications as the genes say, or near to it; returns how many found no place."""
-    table, missing = t.table, 0
-    room[:] = table.capacity
+def _place(tables, genes, room, hosts):
+    """Decode a vector into `hosts`, with `room` as scratch; return the applications left out."""
+    instance, left_out = tables.instance, 0
+    room[:] = instance.capacity
     hosts[:] = -1
-    for a in t.order:
-        source, placed = table.source[a], table.first[a]
-        for i in range(table.first[a], table.first[a + 1]):
-            found = -1
-            if t.legal_first[i] < t.legal_first[i + 1]:
-                wanted = t.legal[t.legal_first[i] + genes[i]]
-                for node in t.near[wanted]:
-                    if table.delay[wanted, node] == np.inf:
-                        break
-                    if _will_do(t, room, hosts, i, source, node):
-                        found = node
-                        break
-            if found < 0:
+    for application in tables.order:
+        first, last = instance.first[application], instance.first[application + 1]
+        for service in range(first, last):
+            wanted = _node_of(tables, service, genes[service])
+            node = _nearest_fit(instance, room, hosts, service, wanted)
+            if node < 0:
+                for placed in range(first, service):
+                    take(instance, room, hosts, placed)
+                left_out += not _place_together(instance, room, hosts, application)
                 break
-            _put(t, room, hosts, i, found, 1)
-            placed += 1
-        if placed < table.first[a + 1]:
-            for i in range(table.first[a], placed):
-                _put(t, room, hosts, i, hosts[i], -1)
-            missing += not _together(t, room, hosts, a)
-    return missing
+            put(instance, room, hosts, service, node)
+    return left_out
 
 
 @kernel
-def _evaluate(t, X, room, hosts):
-    """Return cost and latency (len(X), 2), and the share of applications without a place (len(X),)."""
-    table = t.table
-    F, excess = np.zeros((len(X), 2)), np.empty(len(X))
+def _evaluate(tables, X, room, hosts):
+    """Return cost and latency, (len(X), 2), and the share of applications left out, (len(X),).
+
+    `room` and `hosts` are scratch.
+    """
+    instance, applications = tables.instance, len(tables.order)
+    F, left_out = np.zeros((len(X), 2)), np.empty(len(X))
     for k in range(len(X)):
-        excess[k] = _place(t, X[k], room, hosts) / len(table.source)
-        for a in range(len(table.source)):
-            farthest = 0.0
-            for i in range(table.first[a], table.first[a + 1]):
-                if hosts[i] >= 0:
-                    F[k, 0] += table.operating[hosts[i]] + table.network[hosts[i]] * table.data[i]
-                    farthest = max(farthest, table.delay[table.source[a], hosts[i]])
-            F[k, 1] += farthest
-    return F, excess
+        left_out[k] = _place(tables, X[k], room, hosts) / applications
+        for service in range(len(hosts)):
+            if hosts[service] >= 0:
+                F[k, 0] += cost(instance, service, hosts[service])
+        for application in range(applications):
+            F[k, 1] += latency(instance, hosts, application)
+    return F, left_out
 
 
 @kernel
-def _uniform(random):
-    """xorshift64*: uniform in [0, 1)."""
-    x = random[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    random[0] = x
-    return ((x * np.uint64(2685821657736338717)) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+def _random_gene(tables, service, random):
+    """Return a random gene of a microservice, of a near node more often; advances `random`."""
+    choices = tables.legal_first[service + 1] - tables.legal_first[service]
+    return int(uniform(random) ** 2 * choices)
 
 
 @kernel
-def _choice(t, i, random):
-    """A gene of a microservice, near nodes more often."""
-    return int(_uniform(random) ** 2 * (t.legal_first[i + 1] - t.legal_first[i]))
-
-
-@kernel
-def _mutate(t, genes, random):
-    """Change one application: one microservice anew, all anew, or all to where one of them is."""
-    table = t.table
-    a = int(_uniform(random) * len(table.source))
-    first, last = table.first[a], table.first[a + 1]
-    chosen, kind = first + int(_uniform(random) * (last - first)), _uniform(random)
+def _mutate(tables, genes, random):
+    """Change one application, in place: one gene, all genes, or all to the node of one of them."""
+    instance = tables.instance
+    application = int(uniform(random) * len(instance.source))
+    first, last = instance.first[application], instance.first[application + 1]
+    chosen, kind = first + int(uniform(random) * (last - first)), uniform(random)
     if kind < 0.7:
-        genes[chosen] = _choice(t, chosen, random)
+        genes[chosen] = _random_gene(tables, chosen, random)
     if kind < 0.4:
         return
-    wanted = (
-        t.legal[t.legal_first[chosen] + genes[chosen]]
-        if t.legal_first[chosen] < t.legal_first[chosen + 1]
-        else -1
-    )
-    for i in range(first, last):
+    wanted = _node_of(tables, chosen, genes[chosen])
+    for service in range(first, last):
         if kind >= 0.85:
-            genes[i] = _choice(t, i, random)
+            genes[service] = _random_gene(tables, service, random)
             continue
-        for k in range(t.legal_first[i], t.legal_first[i + 1]):
-            if t.legal[k] == wanted:
-                genes[i] = k - t.legal_first[i]
+        for k in range(tables.legal_first[service], tables.legal_first[service + 1]):
+            if tables.legal[k] == wanted:
+                genes[service] = k - tables.legal_first[service]
                 break
 
 
 @kernel
-def _vary(t, mothers, fathers, children, random):
-    """Take each application from either parent, then change one or two."""
-    table = t.table
+def _vary(tables, mothers, fathers, children, random):
+    """Write children: each application from either parent, then one or two of them mutated."""
+    instance = tables.instance
     for k in range(len(mothers)):
-        share = _uniform(random)
-        for a in range(len(table.source)):
-            parent = mothers[k] if _uniform(random) < share else fathers[k]
-            for i in range(table.first[a], table.first[a + 1]):
-                children[k, i] = parent[i]
-        for _ in range(1 + int(_uniform(random) * 2)):
-            _mutate(t, children[k], random)
+        share = uniform(random)
+        for application in range(len(instance.source)):
+            parent = mothers[k] if uniform(random) < share else fathers[k]
+            for service in range(instance.first[application], instance.first[application + 1]):
+                children[k, service] = parent[service]
+        for _ in range(1 + int(uniform(random) * 2)):
+            _mutate(tables, children[k], random)
 
 
 class EdgeCloudEncoder(Encoder):
-    """The nearest-first encoding of an edge-cloud instance; see `placeopt.encoders.Encoder` for the contract."""
+    """The nearest-first encoding of an edge-cloud instance."""
 
     problem: EdgeCloud
 
     def __init__(self, problem: EdgeCloud, objectives: Sequence[Objective]):
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
-        table = problem.arrays
-        possible, source = fits(table), np.repeat(table.source, np.diff(table.first))
-        near = np.argsort(table.delay, axis=1, kind="stable")
-        legal = [near[s][possible[i, near[s]]] for i, s in enumerate(source.tolist())]
+        instance = problem.arrays
+        possible = possible_nodes(instance)
+        sources = instance.source[instance.application_of]
+        nearest = (instance.near[source] for source in sources)
+        legal = [near[row[near]] for near, row in zip(nearest, possible, strict=True)]
         first = np.concatenate(([0], np.cumsum([len(nodes) for nodes in legal])))
-        self.tables = Tables(
-            table,
-            near,
-            order_of(table, "small-first"),
-            first,
-            np.concatenate(legal).astype(np.int64),
+        self.tables = EncoderTables(
+            instance=instance,
+            order=application_order(instance, "small-first"),
+            legal_first=first,
+            legal=np.concatenate(legal),
         )
         self.upper = np.maximum(np.diff(first) - 1, 0)
         self.lower = np.zeros_like(self.upper)
         self.num_genes, self.num_constraints = len(self.upper), 1
-        self._room, self._hosts = table.capacity.copy(), np.full(self.num_genes, -1)
+        self._room, self._hosts = instance.capacity.copy(), np.full(self.num_genes, -1)
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return F (n, objectives) and G (n, 1): the share of applications that find no place."""
-        F, excess = _evaluate(
-            self.tables, np.ascontiguousarray(X, dtype=np.int64), self._room, self._hosts
-        )
-        return F[:, self._columns], excess[:, None]
+        """Return F (n, objectives) and G (n, 1): the share of applications without a place."""
+        X = np.ascontiguousarray(X, dtype=np.int64)
+        F, left_out = _evaluate(self.tables, X, self._room, self._hosts)
+        return F[:, self._columns], left_out[:, None]
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector."""
@@ -209,16 +187,16 @@ class EdgeCloudEncoder(Encoder):
         return self.problem.plan(self._hosts)
 
     def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
-        """Return the vector of a plan; a feasible plan comes back from `decode` as it is."""
+        """Return the vector of a plan; `decode` gives a feasible plan back as it was."""
         return self.vector(self.problem.hosts(plan))
 
     def vector(self, hosts: np.ndarray) -> np.ndarray:
-        """Return the vector of the nodes of all microservices; gene 0 where a node is none that can host."""
+        """Return the vector of nodes, (microservices,); gene 0 where a node cannot host."""
         first, legal = self.tables.legal_first, self.tables.legal
-        number = np.repeat(np.arange(self.num_genes), np.diff(first))
+        service = np.repeat(np.arange(self.num_genes), np.diff(first))
         genes = np.zeros(self.num_genes, dtype=np.int64)
-        found = np.flatnonzero(legal == hosts[number])
-        genes[number[found]] = found - first[number[found]]
+        found = np.flatnonzero(legal == hosts[service])
+        genes[service[found]] = found - first[service[found]]
         return genes
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -228,14 +206,14 @@ class EdgeCloudEncoder(Encoder):
     def vary(
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
-        """Return children by crossover of whole applications, with one or two of them changed."""
+        """Return children by crossover of whole applications, one or two of them mutated."""
         children = np.empty((len(mothers), self.num_genes), dtype=np.int64)
         parents = (np.ascontiguousarray(parents, dtype=np.int64) for parents in (mothers, fathers))
         _vary(self.tables, *parents, children, np.array([rng.integers(1, 2**63)], dtype=np.uint64))
         return children
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
-        """Return copies of X with one or two applications changed."""
+        """Return copies of X with one or two applications mutated."""
         return self.vary(rng, X, X)
 
 

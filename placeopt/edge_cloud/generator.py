@@ -1,8 +1,9 @@
 """Random edge-cloud instances.
 
-The paper's tables of node characteristics and delays are not in its public text. The numbers here are chosen from its prose:
-near-edge nodes of 1-8 cores, far-edge of 40-80, clouds of 400-600; costs of 1-10 units, the dearest at the edge; networking
-about half of the cost in the cloud and about a twentieth at the edge. They stand in one place, `LAYERS`, `DELAYS_MS` and below.
+The paper's tables of node characteristics and delays are not in its public text. The numbers here
+are chosen from its prose: near-edge nodes of 1-8 cores, far-edge of 40-80, clouds of 400-600; costs
+of 1-10 units, the dearest at the edge; networking about half of the cost in the cloud and about a
+twentieth at the edge.
 """
 
 from __future__ import annotations
@@ -52,26 +53,25 @@ def generate(
     cloud: int = 2,
     load: float = 0.4,
 ) -> dict[str, Any]:
-    """Draw an instance document; applications are trees of microservices whose data come from a near-edge node.
+    """Return the document of a random instance.
+
+    Applications are trees of microservices whose data come from a near-edge node.
 
     Parameters
     ----------
     seed : int
     applications : int
-        How many applications.
+        Number of applications.
     near, far, cloud : int
         Nodes of each layer; the defaults are the paper's basic topology, see `TOPOLOGIES`.
     load : float
-        Factor of every demand. At 1 all edge layers are contended in the sizes of the paper, at 0.4 the near edge is.
+        Factor of every demand. In the sizes of the paper all edge layers are contended at 1, and
+        the near edge is at 0.4.
     """
-    for label, value, least in (
-        ("applications", applications, 1),
-        ("near", near, 1),
-        ("far", far, 0),
-        ("cloud", cloud, 0),
-    ):
-        if not least <= value <= 10**5:
-            raise UsageError(f"{label} is {value}; legal: {least} to {10**5}")
+    counts = (("applications", applications, 1), ("near", near, 1), ("far", far, 0))
+    for label, value, lowest in (*counts, ("cloud", cloud, 0)):
+        if not lowest <= value <= 10**5:
+            raise UsageError(f"{label} is {value}; legal: {lowest} to {10**5}")
     if not 0 < load <= 100:
         raise UsageError(f"load is {load}; legal: above 0, at most 100")
     rng = np.random.default_rng(seed)
@@ -102,7 +102,7 @@ def _node(rng: np.random.Generator, layer: str, number: int) -> dict[str, Any]:
 
 
 def _delays(rng: np.random.Generator, nodes: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """One direction of every pair, drawn by layers."""
+    """Return a delay for one direction of every pair of nodes."""
     low = np.array([[_range(a["layer"], b["layer"])[0] for b in nodes] for a in nodes])
     high = np.array([[_range(a["layer"], b["layer"])[1] for b in nodes] for a in nodes])
     drawn = np.round(rng.uniform(low, high), 2).tolist()

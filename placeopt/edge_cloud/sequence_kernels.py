@@ -1,8 +1,8 @@
-"""Compiled steps of the edge-cloud problem: legal nodes, the greedy policy, and rollout over it.
+"""Compiled decisions of the edge-cloud problem: legal nodes, the greedy policy, rollout over it.
 
-Weights are (of the cost, of the latency). A node is legal if the microservice fits, is near enough to those it talks to, and a
-depth-first search finds places for the rest of its application. What was found stays within reach after each decision, so an
-episode ends early only between applications, where the next one has no place.
+Weights, shape (2,), are those of cost and latency. A node is legal if the microservice fits and a
+depth-first search finds nodes for the rest of its application. After each decision the rest can
+still be placed, so that an episode ends early only where the next application has no place.
 """
 
 from __future__ import annotations
@@ -12,331 +12,288 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
-from placeopt.edge_cloud.arrays import Arrays
+from placeopt.edge_cloud.kernels import cost, fits, has_room, put, take
 
-#: Entries of `State.now`.
-POSITION, DEPTH = range(2)
 BIG = 1e300
-#: Nodes that the look-ahead tries before it takes a completion for impossible.
-_PATIENCE = 300
+#: Nodes that the search for the rest of an application tries before it gives up.
+_MAX_TRIES = 300
+#: Sums of lower bounds are scaled by this, so that rounding does not prune a tie.
+_ROUNDED_DOWN = 1 - 1e-12
 
 
-class Rules(NamedTuple):
-    """What does not change."""
+class DecisionOrder(NamedTuple):
+    """The order of the decisions; the microservices of an application follow one another."""
 
-    table: Arrays
-    near: np.ndarray  # (nodes, nodes) nodes by their delay from each node
-    order: np.ndarray  # (applications,) in the order of decision
+    applications: np.ndarray  # (applications,)
+    position: np.ndarray  # (applications,) where an application stands in `applications`
+    services: np.ndarray  # (microservices,)
+    starts: np.ndarray  # (applications + 1,) decisions before the application at each position
 
 
-class State(NamedTuple):
-    """What has been decided; within an application microservices are placed in the order of the instance."""
+class EdgeCloudState(NamedTuple):
+    """What has been decided."""
 
-    now: np.ndarray  # position of the application in the order, microservices of it placed
+    decided: np.ndarray  # (1,) number of decisions
     hosts: np.ndarray  # (microservices,) -1: not yet
     room: np.ndarray  # (nodes, 2)
-    farthest: np.ndarray  # (1,) latency of the present application so far
+    farthest: np.ndarray  # (1,) latency of the application in progress so far, ms
 
 
 @kernel
-def fits(rules, state, i, source, node):
-    """Whether a microservice may go to a node, as far as those placed are concerned."""
-    table = rules.table
-    if (
-        table.demand[i, 0] > state.room[node, 0]
-        or table.demand[i, 1] > state.room[node, 1]
-        or table.delay[source, node] == np.inf
-    ):
-        return False
-    for e in range(table.flow_first[i], table.flow_first[i + 1]):
-        other = state.hosts[table.flow_other[e]]
-        if other >= 0 and table.delay[other, node] > table.flow_limit[e]:
-            return False
-    return True
+def next_service(order, state):
+    """Return the microservice to be placed next, -1 after the last."""
+    decided = state.decided[0]
+    return order.services[decided] if decided < len(order.services) else -1
 
 
 @kernel
-def _put(table, state, i, node):
-    state.hosts[i] = node
-    state.room[node, 0] -= table.demand[i, 0]
-    state.room[node, 1] -= table.demand[i, 1]
+def _anchor(instance, state, service):
+    """Return the node to look around for a place, and the largest delay from it.
 
-
-@kernel
-def _take(table, state, i):
-    node = state.hosts[i]
-    state.hosts[i] = -1
-    state.room[node, 0] += table.demand[i, 0]
-    state.room[node, 1] += table.demand[i, 1]
-
-
-@kernel
-def _anchor(table, state, i, source):
-    """The node to look around for a place: that of the nearest-bound neighbour, else the source; and how far."""
-    node, reach = source, np.inf
-    for e in range(table.flow_first[i], table.flow_first[i + 1]):
-        other = state.hosts[table.flow_other[e]]
-        if other >= 0 and table.flow_limit[e] < reach:
-            node, reach = other, table.flow_limit[e]
+    It is the node at the other end of the tightest flow, else the source.
+    """
+    node, reach = instance.source[instance.application_of[service]], np.inf
+    for flow in range(instance.flow_first[service], instance.flow_first[service + 1]):
+        other = state.hosts[instance.flow_other[flow]]
+        if other >= 0 and instance.flow_limit[flow] < reach:
+            node, reach = other, instance.flow_limit[flow]
     return node, reach
 
 
 @kernel
-def completable(rules, state, i, last, source):
-    """Whether a search finds places for microservices i to `last` - 1 beside those placed; leaves the state as it was."""
-    table, first, tries = rules.table, i, 0
-    pointer = np.zeros(last - i + 1, dtype=np.int64)
-    while True:
-        if i == last:
-            break
-        node, reach = _anchor(table, state, i, source)
+def _can_complete(instance, state, first):
+    """Return whether a search places an application from microservice `first` on.
+
+    Leaves the state as it was.
+    """
+    nodes, tries, service = len(instance.operating), 0, first
+    last = instance.first[instance.application_of[first] + 1]
+    tried = np.zeros(last - first + 1, dtype=np.int64)
+    while service < last:
+        anchor, reach = _anchor(instance, state, service)
         found = -1
-        while pointer[i - first] < len(table.operating):
-            candidate = rules.near[node, pointer[i - first]]
-            pointer[i - first] += 1
-            if table.delay[node, candidate] > reach:
+        while tried[service - first] < nodes:
+            node = instance.near[anchor, tried[service - first]]
+            tried[service - first] += 1
+            if instance.delay[anchor, node] > reach:
                 break
-            if fits(rules, state, i, source, candidate):
-                found = candidate
+            if fits(instance, state.room, state.hosts, service, node):
+                found = node
                 break
         tries += 1
-        if found >= 0 and tries <= _PATIENCE:
-            _put(table, state, i, found)
-            i += 1
-            pointer[i - first] = 0
-        elif tries > _PATIENCE or i == first:
+        if found >= 0 and tries <= _MAX_TRIES:
+            put(instance, state.room, state.hosts, service, found)
+            service += 1
+            tried[service - first] = 0
+        elif tries > _MAX_TRIES or service == first:
             break
         else:
-            i -= 1
-            _take(table, state, i)
-    answer = i == last
-    for j in range(first, i):
-        _take(table, state, j)
-    return answer
+            service -= 1
+            take(instance, state.room, state.hosts, service)
+    for placed in range(first, service):
+        take(instance, state.room, state.hosts, placed)
+    return service == last
 
 
 @kernel
-def legal(rules, state, i, last, source, node):
-    """Whether microservice i may go to a node with room for the rest, up to `last` - 1."""
-    if not fits(rules, state, i, source, node):
+def legal(instance, state, service, node):
+    """Return whether a microservice may go to a node and leaves places for its application."""
+    if not fits(instance, state.room, state.hosts, service, node):
         return False
-    if i + 1 == last:
+    if service + 1 == instance.first[instance.application_of[service] + 1]:
         return True
-    _put(rules.table, state, i, node)
-    answer = completable(rules, state, i + 1, last, source)
-    _take(rules.table, state, i)
+    put(instance, state.room, state.hosts, service, node)
+    answer = _can_complete(instance, state, service + 1)
+    take(instance, state.room, state.hosts, service)
     return answer
 
 
 @kernel
-def _price(table, weights, i, node):
-    return weights[0] * (table.operating[node] + table.network[node] * table.data[i])
+def mask(instance, order, state):
+    """Return which nodes are legal for the next microservice, (nodes,) bool."""
+    answer = np.zeros(len(instance.operating), dtype=np.bool_)
+    service = next_service(order, state)
+    if service >= 0:
+        for node in range(len(answer)):
+            answer[node] = legal(instance, state, service, node)
+    return answer
 
 
 @kernel
-def floors(table, weights, floor):
-    """Least weighted cost of each microservice on any node."""
-    for i in range(len(floor)):
-        floor[i] = BIG
-        for node in range(len(table.operating)):
-            floor[i] = min(floor[i], _price(table, weights, i, node))
+def advance(instance, order, state, node):
+    """Place the next microservice, in place; return the increments of cost (6) and latency (7)."""
+    service = next_service(order, state)
+    application = instance.application_of[service]
+    delay = instance.delay[instance.source[application], node]
+    later = max(0.0, delay - state.farthest[0])
+    put(instance, state.room, state.hosts, service, node)
+    state.decided[0] += 1
+    ended = service + 1 == instance.first[application + 1]
+    state.farthest[0] = 0.0 if ended else max(state.farthest[0], delay)
+    return cost(instance, service, node), later
 
 
 @kernel
-def _following(rules, state, weights, floor, i, source, farthest, value, rank):
-    """The node that fits and whose (weighted increment, rank by delay) comes next after (`value`, `rank`); rank -1: none."""
-    table = rules.table
+def _next_node(instance, state, weights, service, farthest, value, rank):
+    """Return weighted increment and rank of the node that fits and follows (`value`, `rank`).
+
+    Nodes are ordered by weighted increment, then by rank, their position by delay from the source.
+    The rank is -1 after the last. `farthest` is the latency of the application so far.
+    """
+    source = instance.source[instance.application_of[service]]
+    floor = weights[0] * instance.least_cost[service]
     best, found = BIG, -1
-    for k in range(len(table.operating)):
-        node = rules.near[source, k]
-        late = weights[1] * max(0.0, table.delay[source, node] - farthest)
-        if late + floor[i] >= best or table.delay[source, node] == np.inf:
+    for k in range(len(instance.operating)):
+        node = instance.near[source, k]
+        late = weights[1] * max(0.0, instance.delay[source, node] - farthest)
+        if late + floor >= best or instance.delay[source, node] == np.inf:
             break
-        increment = late + _price(table, weights, i, node)
+        increment = late + weights[0] * cost(instance, service, node)
         if (
             increment < best
             and (increment > value or (increment == value and k > rank))
-            and fits(rules, state, i, source, node)
+            and fits(instance, state.room, state.hosts, service, node)
         ):
             best, found = increment, k
     return best, found
 
 
 @kernel
-def greedy(rules, state, weights, floor, i, last, source, farthest):
-    """The legal node of least weighted increment, and that increment; -1: none."""
+def _greedy_node(instance, state, weights, service, farthest):
+    """Return the legal node of least weighted increment, -1 for none, and that increment."""
+    source = instance.source[instance.application_of[service]]
     value, rank = -1.0, -1
     while True:
-        value, rank = _following(rules, state, weights, floor, i, source, farthest, value, rank)
+        value, rank = _next_node(instance, state, weights, service, farthest, value, rank)
         if rank < 0:
             return -1, BIG
-        node = rules.near[source, rank]
-        if i + 1 == last or legal(rules, state, i, last, source, node):
+        node = instance.near[source, rank]
+        if legal(instance, state, service, node):
             return node, value
 
 
 @kernel
-def _least_ahead(rules, state, weights, floor, position, end, least):
-    """Write the least that the applications from `position` + k to `end` can cost in the room there is now, which only shrinks."""
-    table = rules.table
-    least[end - position] = 0.0
-    for p in range(end - 1, position - 1, -1):
-        a = rules.order[p]
-        source, cost, latency = table.source[a], 0.0, 0.0
-        for i in range(table.first[a], table.first[a + 1]):
-            cost += floor[i]
-            for k in range(len(table.operating)):
-                node = rules.near[source, k]
-                if (
-                    table.demand[i, 0] <= state.room[node, 0]
-                    and table.demand[i, 1] <= state.room[node, 1]
-                ):
-                    latency = max(latency, table.delay[source, node])
-                    break
-        least[p - position] = least[p - position + 1] + (cost + weights[1] * latency) * (1 - 1e-12)
+def play_greedy(instance, order, state, weights, most):
+    """Take up to `most` greedy decisions, in place; return how many were taken."""
+    for taken in range(most):
+        service = next_service(order, state)
+        if service < 0:
+            return taken
+        node, _ = _greedy_node(instance, state, weights, service, state.farthest[0])
+        if node < 0:
+            return taken
+        advance(instance, order, state, node)
+    return most
 
 
 @kernel
-def _simulate(rules, state, weights, floor, position, depth, farthest, end, least, most):
-    """Place greedily up to the application at position `end`, and undo it; returns the cost, `BIG` at a dead end or if >= `most`."""
-    table, total, count = rules.table, 0.0, 0
-    start, begun = position, depth
-    while position < end and total + least[position - start + (depth > 0)] < most:
-        a = rules.order[position]
-        last, i, source = table.first[a + 1], table.first[a] + depth, table.source[a]
-        if i == last:
-            position, depth, farthest = position + 1, 0, 0.0
-            continue
-        node, increment = greedy(rules, state, weights, floor, i, last, source, farthest)
+def _bound_rest(instance, order, state, weights, position, end, least):
+    """Write lower bounds of what is still to come, weighted.
+
+    ``least[k]`` bounds the applications from `position` + k to before `end`, in the present room,
+    which can only shrink.
+    """
+    least[end - position] = 0.0
+    for p in range(end - 1, position - 1, -1):
+        application = order.applications[p]
+        source, floor, latency = instance.source[application], 0.0, 0.0
+        for service in range(instance.first[application], instance.first[application + 1]):
+            floor += weights[0] * instance.least_cost[service]
+            for node in instance.near[source]:
+                if has_room(instance, state.room, service, node):
+                    latency = max(latency, instance.delay[source, node])
+                    break
+        bound = (floor + weights[1] * latency) * _ROUNDED_DOWN
+        least[p - position] = least[p - position + 1] + bound
+
+
+@kernel
+def _simulate(instance, order, state, weights, farthest, end, least, limit):
+    """Return the weighted cost of greedy decisions after the next microservice is placed.
+
+    They end before the application at position `end`. The answer is `BIG` at a dead end, or where
+    the cost reaches `limit`. ``least[k]`` bounds the applications from the k-th after the one in
+    progress. Leaves the state as it was.
+    """
+    begin = state.decided[0] + 1
+    present = order.position[instance.application_of[order.services[begin - 1]]]
+    total, at, stop = 0.0, begin, order.starts[end]
+    while at < stop:
+        service = order.services[at]
+        application = instance.application_of[service]
+        ahead = order.position[application] - present
+        if service == instance.first[application]:
+            farthest = 0.0
+            ahead -= 1
+        if total + least[ahead] >= limit:
+            break
+        node, increment = _greedy_node(instance, state, weights, service, farthest)
         if node < 0:
             break
         total += increment
-        farthest = max(farthest, table.delay[source, node])
-        _put(table, state, i, node)
-        depth += 1
-        count += 1
-    done = position == end
-    position, depth = start, begun
-    for _ in range(count):
-        while table.first[rules.order[position]] + depth == table.first[rules.order[position] + 1]:
-            position, depth = position + 1, 0
-        _take(table, state, table.first[rules.order[position]] + depth)
-        depth += 1
-    return total if done and total < most else BIG
+        farthest = max(farthest, instance.delay[instance.source[application], node])
+        put(instance, state.room, state.hosts, service, node)
+        at += 1
+    for k in range(begin, at):
+        take(instance, state.room, state.hosts, order.services[k])
+    return total if at == stop and total < limit else BIG
 
 
 @kernel
-def _chosen(rules, state, weights, floor, rest, least, beta, gamma, horizon):
-    """The node that rollout takes next, -1: none.
+def _rollout_node(instance, order, state, weights, beta, gamma, horizon):
+    """Return the node that rollout takes next, -1 for none; leaves the state as it was.
 
-    Nodes are tried in the order of their own cost, so that the greedy one comes first and keeps ties; what costs no less alone,
-    with the least that can follow, than the best so far with all that follows cannot win.
+    Nodes are tried in the order of their own increment, so that the greedy one comes first and
+    keeps ties. A node whose increment and a lower bound of what follows are no less than the best
+    so far cannot win.
     """
-    table, position = rules.table, state.now[POSITION]
-    a = rules.order[position]
-    i, last, source = table.first[a] + state.now[DEPTH], table.first[a + 1], table.source[a]
-    allowed = len(table.operating)
+    service = next_service(order, state)
+    application = instance.application_of[service]
+    source, position = instance.source[application], order.position[application]
+    allowed = len(instance.operating)
     if beta < 1:
         count = 0
-        for node in range(len(table.operating)):
-            count += fits(rules, state, i, source, node)
+        for node in range(len(instance.operating)):
+            count += fits(instance, state.room, state.hosts, service, node)
         allowed = max(1, int(np.ceil(beta * count)))
-    end = min(len(rules.order), position + 1 + horizon)
-    least[0] = 0.0
+    end = min(len(order.applications), position + 1 + horizon)
+    least = np.zeros(end - position)
     if gamma > 0:
-        _least_ahead(rules, state, weights, floor, position + 1, end, least[1:])
-    least[0] = least[1] + rest[i]
+        _bound_rest(instance, order, state, weights, position + 1, end, least)
+    rest = 0.0
+    for other in range(instance.first[application + 1] - 1, service, -1):
+        rest += weights[0] * instance.least_cost[other]
+    rest = least[0] + rest * _ROUNDED_DOWN
     best, chosen, tried, value, rank = BIG, -1, 0, -1.0, -1
     while tried < allowed:
-        value, rank = _following(
-            rules, state, weights, floor, i, source, state.farthest[0], value, rank
-        )
-        if rank < 0 or value + gamma * least[0] >= best:
+        value, rank = _next_node(instance, state, weights, service, state.farthest[0], value, rank)
+        if rank < 0 or value + gamma * rest >= best:
             break
-        node = rules.near[source, rank]
-        if not legal(rules, state, i, last, source, node):
+        node = instance.near[source, rank]
+        if not legal(instance, state, service, node):
             continue
         tried += 1
         chosen = node if chosen < 0 else chosen
-        _put(table, state, i, node)
         future = 0.0
         if gamma > 0:
-            farthest = max(state.farthest[0], table.delay[source, node])
-            most = (best - value) / gamma if best < BIG else BIG
-            future = _simulate(
-                rules,
-                state,
-                weights,
-                floor,
-                position,
-                state.now[DEPTH] + 1,
-                farthest,
-                end,
-                least,
-                most,
-            )
-        _take(table, state, i)
+            put(instance, state.room, state.hosts, service, node)
+            farthest = max(state.farthest[0], instance.delay[source, node])
+            limit = (best - value) / gamma if best < BIG else BIG
+            future = _simulate(instance, order, state, weights, farthest, end, least, limit)
+            take(instance, state.room, state.hosts, service)
         if future < BIG and value + gamma * future < best:
             best, chosen = value + gamma * future, node
     return chosen
 
 
 @kernel
-def advance(rules, state, node, cost):
-    """Place the next microservice, and write the increments of cost (6) and latency (7)."""
-    table = rules.table
-    a = rules.order[state.now[POSITION]]
-    i, source = table.first[a] + state.now[DEPTH], table.source[a]
-    cost[0] = table.operating[node] + table.network[node] * table.data[i]
-    cost[1] = max(0.0, table.delay[source, node] - state.farthest[0])
-    state.farthest[0] = max(state.farthest[0], table.delay[source, node])
-    _put(table, state, i, node)
-    state.now[DEPTH] += 1
-    if i + 1 == table.first[a + 1]:
-        state.now[POSITION], state.now[DEPTH], state.farthest[0] = state.now[POSITION] + 1, 0, 0.0
-
-
-@kernel
-def mask(rules, state, answer):
-    """Write which nodes are legal for the next microservice."""
-    table = rules.table
-    answer[:] = False
-    if state.now[POSITION] < len(rules.order):
-        a = rules.order[state.now[POSITION]]
-        i = table.first[a] + state.now[DEPTH]
-        for node in range(len(answer)):
-            answer[node] = legal(rules, state, i, table.first[a + 1], table.source[a], node)
-
-
-@kernel
-def play_greedy(rules, state, weights, floor, total, most):
-    """Take up to `most` greedy decisions; adds to `total` and returns how many were taken."""
-    table, cost = rules.table, np.zeros(2)
+def play_rollout(instance, order, state, weights, beta, gamma, horizon, most):
+    """Take up to `most` decisions of rollout over greedy, in place; return how many were taken."""
     for taken in range(most):
-        if state.now[POSITION] == len(rules.order):
+        if next_service(order, state) < 0:
             return taken
-        a = rules.order[state.now[POSITION]]
-        i = table.first[a] + state.now[DEPTH]
-        node, _ = greedy(
-            rules, state, weights, floor, i, table.first[a + 1], table.source[a], state.farthest[0]
-        )
+        node = _rollout_node(instance, order, state, weights, beta, gamma, horizon)
         if node < 0:
             return taken
-        advance(rules, state, node, cost)
-        total += cost
-    return most
-
-
-@kernel
-def play_rollout(rules, state, weights, floor, rest, beta, gamma, horizon, total, most):
-    """Take up to `most` decisions of rollout over the greedy policy; adds to `total` and returns how many were taken."""
-    cost, least = np.zeros(2), np.zeros(min(horizon, len(rules.order)) + 3)
-    for taken in range(most):
-        if state.now[POSITION] == len(rules.order):
-            return taken
-        node = _chosen(rules, state, weights, floor, rest, least, beta, gamma, horizon)
-        if node < 0:
-            return taken
-        advance(rules, state, node, cost)
-        total += cost
+        advance(instance, order, state, node)
     return most

@@ -1,4 +1,7 @@
-"""What is particular to each solver: how a program is handed over, stopped, and its answer read. Used through `solvers` only."""
+"""What is particular to each solver: how a program is handed over, stopped, and its answer read.
+
+Used through `solvers` only.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import atexit
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """How one run of a solver is set."""
+    """How one run of a solver is set; `options` are the solver's own, by its names."""
 
     seconds: float
     presolve: bool
@@ -26,11 +29,15 @@ class Settings:
     relative_gap: float
     absolute_gap: float
     want_duals: bool
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Reply:
-    """What a solver says: ``optimal``, ``feasible``, ``infeasible``, ``unbounded``, ``unknown`` or ``error``."""
+    """What a solver says.
+
+    `status` is ``optimal``, ``feasible``, ``infeasible``, ``unbounded``, ``unknown`` or ``error``.
+    """
 
     status: str
     x: np.ndarray | None = None
@@ -59,20 +66,20 @@ class Engine(Protocol):
         """Let a run that nobody waits for touch Python no more."""
 
 
-# -- runs that do not end ------------------------------------------------------------------------------------------
+# -- runs that do not end --------------------------------------------------------------------------
 
 _LINGERING: list[tuple[Engine, threading.Event]] = []
 
 
 def linger(engine: Engine, done: threading.Event) -> None:
-    """Remember a run that did not stop when told to, so that the interpreter can end cleanly beside it."""
+    """Remember a run that did not stop when told to: the interpreter can then end beside it."""
     if not _LINGERING:
         atexit.register(_leave)
     _LINGERING[:] = [(e, d) for e, d in _LINGERING if not d.is_set()] + [(engine, done)]
 
 
 def _leave() -> None:
-    # A solver thread that calls back into an interpreter that is going away would abort the process.
+    # A solver thread that calls back into an interpreter that goes away would abort the process.
     for engine, done in _LINGERING:
         if not done.is_set():
             engine.hush()
@@ -81,7 +88,7 @@ def _leave() -> None:
         done.wait(max(0.0, deadline - time.perf_counter()))
 
 
-# -- HiGHS ---------------------------------------------------------------------------------------------------------
+# -- HiGHS -----------------------------------------------------------------------------------------
 
 
 class HighsEngine:
@@ -96,6 +103,8 @@ class HighsEngine:
         self._best: tuple[float, np.ndarray] | None = None
         self._bound = -math.inf
         self._option("output_flag", False)
+        for name, value in settings.options.items():
+            self._option(name, value)
         self._option("threads", 1)
         self._pass(program)
         self._listen()
@@ -237,9 +246,9 @@ class HighsEngine:
         api, status = self._api.HighsModelStatus, self.highs.getModelStatus()
         if status == api.kInfeasible:
             return Reply("infeasible")
-        if status == api.kUnbounded:
+        if status == api.kUnbounded and not self._integer:
             return Reply("unbounded")
-        if status == api.kUnboundedOrInfeasible:
+        if status in (api.kUnbounded, api.kUnboundedOrInfeasible):
             return self._unbounded_or_infeasible()
         if status in (api.kOptimal, api.kModelEmpty):
             return self._solution("optimal")
@@ -287,7 +296,7 @@ class HighsEngine:
         return Reply(status, x, bound if bound < math.inf else -math.inf, "", *duals)
 
 
-# -- SCIP ----------------------------------------------------------------------------------------------------------
+# -- SCIP ------------------------------------------------------------------------------------------
 
 _SCIP_LIMITS = {
     "timelimit",
@@ -310,6 +319,7 @@ class ScipEngine:
 
         self.model = model = pyscipopt.Model()
         model.hideOutput()
+        model.setParams(dict(settings.options))
         columns = zip(
             program.c.tolist(),
             _open(program.col_lower),
@@ -380,6 +390,8 @@ class ScipEngine:
         status = self.model.getStatus()
         if status in ("infeasible", "unbounded"):
             return Reply(status)
+        if status == "inforunbd":
+            return self._unbounded_or_infeasible()
         if status not in ("optimal", "gaplimit", *_SCIP_LIMITS):
             return Reply("error", message=f"SCIP ended with {status!r}")
         x = None
@@ -394,6 +406,16 @@ class ScipEngine:
             return Reply("optimal", x, bound)
         return Reply("unknown" if x is None else "feasible", x, bound)
 
+    def _unbounded_or_infeasible(self) -> Reply:
+        """Find out which: without costs nothing is unbounded."""
+        self.model.freeTransform()
+        self.model.setObjective(0.0)
+        self.model.optimizeNogil()
+        status = self.model.getStatus()
+        if status in ("infeasible", "optimal"):
+            return Reply("infeasible" if status == "infeasible" else "unbounded")
+        return Reply("error", message="SCIP cannot tell unbounded from infeasible")
+
 
 def _open(bounds: np.ndarray) -> list[float | None]:
     """Return bounds with None for the infinite ones."""
@@ -402,3 +424,27 @@ def _open(bounds: np.ndarray) -> list[float | None]:
 
 #: Solvers by name.
 ENGINES: dict[str, Callable[..., Engine]] = {"highs": HighsEngine, "scip": ScipEngine}
+
+
+def check_options(solver: str, options: Mapping[str, Any]) -> None:
+    """Raise a ValueError that names the first option which a solver refuses."""
+    for name, value in options.items():
+        try:
+            accepted = _accepts(solver, name, value)
+        except Exception:  # SCIP's interface raises errors of several kinds
+            accepted = False
+        if not accepted:
+            raise ValueError(f"{solver} refuses the option {name!r} with the value {value!r}")
+
+
+def _accepts(solver: str, name: str, value: Any) -> bool:
+    if solver == "scip":
+        import pyscipopt
+
+        pyscipopt.Model().setParam(name, value)
+        return True
+    import highspy
+
+    highs = highspy._core._Highs()
+    highs.setOptionValue("output_flag", False)
+    return bool(highs.setOptionValue(name, value) == highspy._core.HighsStatus.kOk)

@@ -1,134 +1,55 @@
-"""Exact fronts by epsilon-constraints, for anything that can minimise one objective within limits on the others.
+"""Exact fronts by epsilon-constraints: enumerate what an oracle can reach that minimises one
+objective within limits on the others.
 
-The search keeps *zones*: limits on every objective but the main one. Solving a zone gives a point y and proves that nothing in the
-zone is cheaper; what may still be new there has one of the other values below that of y, so the zone is replaced by one smaller
-zone for each of them, less those that lie inside another one. Every solve proves a *corner*: no feasible vector lies strictly
-below it. Corners are the memo: a zone inside that of an earlier solve whose answer lies in it, or that was infeasible, costs
-no solve. They also give the proven bound set at any moment, however early the search ends.
+The search keeps regions: local upper bounds on every objective but the main one. The answer for a
+region is a point y, and the proof that nothing in the region has less of the main objective. What
+may still be new there has one of the other values below that of y. So the region is replaced by one
+smaller region for each of these objectives, less those that lie inside another region.
 
-All values here are in units: multiples of an objective's `step`, whole numbers, or the values themselves where there is no step.
+Every answer refutes a corner: no feasible vector lies strictly below it. A question whose limits
+lie inside those of an earlier one costs no solve where the earlier answer settles it. The corners
+also give the proven bounds at any moment, however early the search ends.
+
+Regions begin at the worst limits, so that their answers lie close together at first. A search that
+may be stopped therefore asks for limits on coarse grids first, and on finer ones now and then; the
+answers serve the regions later.
+
+Questions are asked in batches whose size does not depend on the number of workers: the same
+questions in the same order, and so the same points, for any number of jobs.
+
+All values here are in units: multiples of an objective's `step`, whole numbers, or the values
+themselves where there is no step.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError
 from placeopt.core.front import Objective, minimal
-from placeopt.exact.memory import TOLERANCE, Found, Memory, Rows
+from placeopt.exact.answers import STATUSES, Answer, Enumeration, Oracle, Question
+from placeopt.exact.memory import TOLERANCE, Found, Memory
+from placeopt.exact.regions import Box, Regions, finer_grids, first_grids
 
-__all__ = ["TOLERANCE", "Answer", "Enumeration", "Found", "Oracle", "enumerate_front"]
+__all__ = ["STATUSES", "TOLERANCE", "Answer", "Enumeration", "Found", "Oracle", "enumerate_front"]
 
-
-@dataclass(frozen=True)
-class Answer:
-    """What an oracle says of one question.
-
-    Attributes
-    ----------
-    status : str
-        ``optimal``, ``feasible`` (a point, not proven least), ``infeasible`` or ``unknown``.
-    bound : float
-        No feasible vector within the limits has less of the objective; units.
-    values : tuple of float or None
-        What the referee says of the plan found, in units; None where there is no plan, or not a feasible one.
-    claimed : tuple of float or None
-        What the solver says of its solution, in units.
-    payload : object
-        Whatever the oracle wants to remember of the plan.
-    """
-
-    status: str
-    bound: float = -math.inf
-    values: tuple[float, ...] | None = None
-    claimed: tuple[float, ...] | None = None
-    payload: Any = None
-
-
-class Oracle(Protocol):
-    """Minimises one objective subject to limits on the others.
-
-    Attributes
-    ----------
-    floors : sequence of float
-        Trivial lower bounds of the objectives, in units.
-    """
-
-    floors: Sequence[float]
-
-    def minimise(
-        self, objective: int, limits: Sequence[float], *, seconds: float, start: Any, careful: bool
-    ) -> Answer:
-        """Minimise one objective.
-
-        Parameters
-        ----------
-        objective : int
-        limits : sequence of float
-            Largest value of every objective, in units, inclusive; inf for none, and for the objective itself.
-        seconds : float
-            Time limit.
-        start : object
-            The payload of a point within the limits, or None.
-        careful : bool
-            An earlier answer contradicts what is known: ask another way.
-        """
-
-
-@dataclass
-class Enumeration:
-    """What a search has found and proven.
-
-    Attributes
-    ----------
-    points : list of Found
-        All feasible points met, dominated ones too.
-    bounds : ndarray, shape (k, objectives)
-        Every feasible vector is weakly dominated by a row; no rows where the problem is infeasible.
-    complete : bool
-        Whether nothing was left unexplored.
-    main : int
-        The objective that was minimised.
-    ideal, nadir : ndarray
-        Least values, and the greatest that the payoff table shows; nan where unknown.
-    solves : int
-        Questions put to the oracle.
-    failures : int
-        Of these, how many the solver could not answer at all.
-    objectives : tuple of Objective
-        What the units are of, where that is not what was asked for.
-    """
-
-    points: list[Found]
-    bounds: np.ndarray
-    complete: bool
-    main: int
-    ideal: np.ndarray
-    nadir: np.ndarray
-    solves: int
-    failures: int
-    objectives: tuple[Objective, ...] = ()
-
-    def gap(self, values: Sequence[float], whole: Sequence[bool]) -> float | None:
-        """Return None if a point is proven efficient, else the share of its main value that might still be saved.
-
-        Others' values no worse; 0 where only another value might be improved.
-        """
-        z = np.asarray(values, dtype=float)
-        slack = np.where(whole, 0.0, 4 * TOLERANCE * np.maximum(1.0, np.abs(z)))
-        under = self.bounds[(self.bounds <= z + slack).all(axis=1)]
-        if len(under) and (under >= z - slack).all():
-            return None
-        others = np.arange(len(z)) != self.main
-        below = self.bounds[(self.bounds[:, others] <= (z + slack)[others]).all(axis=1)]
-        least = below[:, self.main].min(initial=z[self.main])
-        return 0.0 if z[self.main] <= 0 else float(max(0.0, z[self.main] - least) / z[self.main])
+#: Limits of each constrained real-valued objective where nothing else is said.
+DEFAULT_GRID = 20
+#: Questions that are asked at once, whatever the number of workers; more would waste solves.
+BATCH = 16
+#: Questions about regions to one about a grid, while the first grids last, and then.
+_FIRST_GRIDS_SHARE, _FINER_GRIDS_SHARE = 3, 12
+#: A grid is fine enough when so few of its last `BATCH` answers are new points.
+_FEW_NEW_POINTS = 4
+#: Shortest time slice of one question, seconds.
+_MIN_SLICE = 1.0
 
 
 def enumerate_front(
@@ -138,152 +59,293 @@ def enumerate_front(
     *,
     main: int | None = None,
     grid: int | None = None,
+    gaps: Sequence[float | None] | None = None,
     known: Sequence[Found] = (),
+    jobs: int = 1,
+    coarse: bool | None = None,
+    max_points: int | None = None,
+    on_found: Callable[[Found], None] | None = None,
 ) -> Enumeration:
     """Enumerate the non-dominated points that an oracle can reach.
 
-    Where all objectives but the main one have a step, and `grid` is None, all of them; otherwise at most `grid` limits of each
-    constrained objective are tried, spread evenly between ideal and nadir.
+    All of them where every objective but the main one has a step, and neither `grid` nor `gaps` is
+    given.
 
     Parameters
     ----------
     main : int, optional
-        The objective to minimise within limits on the others; by default one without a step, or the one of most values.
+        The objective to minimise within limits on the others; by default one without a step, or the
+        one of most values.
     grid : int, optional
-        Limits per constrained objective; 20 where a constrained objective has no step.
+        Limits per constrained objective, spread evenly between ideal and nadir; `DEFAULT_GRID`
+        where a constrained objective has neither a step nor a gap.
+    gaps : sequence of float or None, optional
+        Distance in units from a point's value to the next limit of the objective, instead of a
+        grid: no feasible vector is better than all points by more than that.
     known : sequence of Found
         Feasible points to begin with.
+    jobs : int
+        Questions that are answered at the same time, in threads.
+    coarse : bool, optional
+        Spread the first questions evenly, which costs some more; by default where the budget has a
+        time limit.
+    max_points : int, optional
+        Stop at so many non-dominated points.
+    on_found : callable, optional
+        Called with every point that no earlier one dominates.
     """
-    return _Search(oracle, tuple(objectives), budget, grid, known).run(main)
+    coarse = budget.seconds_limit is not None if coarse is None else coarse
+    rules = _Rules(main, grid, gaps, jobs, coarse, max_points, on_found)
+    return _Search(oracle, tuple(objectives), budget, rules).run(known)
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """The arguments of `enumerate_front`."""
+
+    main: int | None
+    grid: int | None
+    gaps: Sequence[float | None] | None
+    jobs: int
+    coarse: bool
+    max_points: int | None
+    on_found: Callable[[Found], None] | None
 
 
 class _ContradictionError(Exception):
-    """A solver says, even when asked another way, that a plan which the referee accepts cannot exist."""
+    """Asked twice, a solver says that a plan which the referee accepts cannot exist."""
 
 
 class _Search:
     def __init__(
-        self,
-        oracle: Oracle,
-        objectives: tuple[Objective, ...],
-        budget: Budget,
-        grid: int | None,
-        known: Sequence[Found],
+        self, oracle: Oracle, objectives: tuple[Objective, ...], budget: Budget, rules: _Rules
     ):
-        self.oracle, self.objectives, self.budget, self.grid = oracle, objectives, budget, grid
+        self.oracle, self.objectives, self.budget, self.rules = oracle, objectives, budget, rules
         self.whole = np.array([o.step is not None for o in objectives])
         self.units = np.array([o.step or 1.0 for o in objectives])
         self.size = len(objectives)
-        self.memory = Memory(self.whole, known)
-        self.zones = np.empty((0, self.size))  # not asked yet; none inside another
+        self.memory = Memory(self.whole, oracle.floors)
+        self.grid = rules.grid
+        self.in_flight: list[np.ndarray] = []  # asked in this batch
         self.later: list[np.ndarray] = []  # asked, and not answered in time
-        self.given_up = 0
+        self.unanswered = 0
         self.solves = self.failures = self.main = 0
         self.ideal = self.nadir = np.full(self.size, math.nan)
+        self.grid_answers: list[bool] = []  # whether the last answers on grids were new points
         self._reported = -math.inf
 
-    def run(self, main: int | None) -> Enumeration:
-        try:
-            feasible = self._payoff()
-            self.main = self._choose() if main is None else main
-            if self.grid is None and not np.delete(self.whole, self.main).all():
-                self.grid = 20
-            self.zones = np.full((int(feasible), self.size), math.inf)
-            while (len(self.zones) or self.later) and not self.budget.out_of_time:
-                self._step()
-        except (
-            _ContradictionError
-        ):  # the points are the referee's, and stay; nothing that was proven is
-            self.memory.open, self.given_up = Rows(self.size), 1
-        complete = not (len(self.zones) or self.later or self.given_up)
-        bounds = self.memory.bounds(self.oracle.floors)
-        found = (
-            self.memory.points,
-            bounds,
-            complete,
-            self.main,
-            self.ideal,
-            self.nadir,
-            self.solves,
-            self.failures,
+    def run(self, known: Sequence[Found]) -> Enumeration:
+        """Search until everything is settled or the budget ends."""
+        for point in known:
+            self.memory.meet(point)
+        with ThreadPoolExecutor(self.rules.jobs, "placeopt-enumerate") as pool:
+            self.pool = pool if self.rules.jobs > 1 else None
+            try:
+                self._search()
+            except _ContradictionError:
+                self.memory.forget_proofs()  # the points are the referee's, and stay
+                self.unanswered += 1
+            except BaseException:
+                self.budget.cancel()  # the other workers stop as well
+                raise
+        status = self._status()
+        return Enumeration(
+            points=self.memory.points,
+            bounds=minimal(self.memory.lower_bounds.all),
+            complete=status in ("complete", "infeasible"),
+            main=self.main,
+            ideal=self.ideal,
+            nadir=self.nadir,
+            solves=self.solves,
+            failures=self.failures,
+            objectives=self.objectives,
+            status=status,
         )
-        return Enumeration(*found, self.objectives)
 
-    # -- payoff table ------------------------------------------------------------------------------------------
+    def _search(self) -> None:
+        self.regions = Regions(Box(self.ideal, self.nadir, self.whole, self.main))
+        self.pending = True
+        feasible = self._fill_payoff_table()
+        self._choose_limits()
+        box = Box(self.ideal, self.nadir, self.whole, self.main)
+        self.regions = Regions(box)
+        if feasible:
+            self.regions.add(np.full(self.size, math.inf), -math.inf, math.inf)
+        coarse = self.rules.coarse and self.grid is None
+        grids = (first_grids(box), finer_grids(box)) if coarse else (iter(()), iter(()))
+        while (len(self.regions) or self.later) and not self._must_stop():
+            self._settle_batch(self._next_batch(*grids))
+        self.pending = bool(len(self.regions) or self.later)
 
-    def _payoff(self) -> bool:
-        """Minimise the objectives lexicographically, each first once; False if the problem is infeasible."""
+    def _choose_limits(self) -> None:
+        """Choose the main objective, and a grid where limits could not end otherwise."""
+        self.main = self._choose_main() if self.rules.main is None else self.rules.main
+        gaps = self.rules.gaps or [None] * self.size
+        endless = [
+            not whole and gap is None and k != self.main
+            for k, (whole, gap) in enumerate(zip(self.whole, gaps, strict=True))
+        ]
+        if self.grid is None and any(endless):
+            self.grid = DEFAULT_GRID
+
+    def _choose_main(self) -> int:
+        """Return the objective to minimise: a real-valued one, else the one of most values."""
+        if not self.whole.all():
+            return int(np.argmin(self.whole))
+        spread = np.nan_to_num(self.nadir - self.ideal, nan=0.0, posinf=0.0, neginf=0.0)
+        return int(np.argmax(spread))
+
+    def _must_stop(self) -> bool:
+        return self.budget.out_of_time or self._has_enough_points()
+
+    def _has_enough_points(self) -> bool:
+        enough = self.rules.max_points
+        met = self.memory.values.all
+        return enough is not None and len(met) >= enough and len(minimal(met)) >= enough
+
+    def _status(self) -> str:
+        if self.unanswered:
+            return "numerical"
+        if self.pending:
+            if self.budget.cancelled:
+                return "cancelled"
+            return "solution-limit" if self._has_enough_points() else "time-limit"
+        if not self.memory.points and not len(self.memory.lower_bounds.all):
+            return "infeasible"
+        limited = self.grid is not None or any(gap is not None for gap in self.rules.gaps or ())
+        return "grid" if limited and self.size > 1 else "complete"
+
+    # -- payoff table ------------------------------------------------------------------------------
+
+    def _fill_payoff_table(self) -> bool:
+        """Minimise the objectives lexicographically, each first once; False if infeasible."""
         rows = []
         for first in range(self.size):
             limits = np.full(self.size, math.inf)
             for objective in (first, *(k for k in range(self.size) if k != first)):
                 if self.budget.out_of_time:
                     break
-                lower, point = self._ask(
-                    objective, limits, self.budget.seconds_left / (2 * self.size)
-                )
+                lower, point = self._ask(objective, limits)
                 if lower == math.inf and objective == first:
                     return False
                 if point is None or point[objective] > self._reach(lower, objective):
                     break  # not solved; what was found is kept
                 limits[objective] = point[objective]
             rows.append(np.where(limits == math.inf, math.nan, limits))
-        self.ideal = np.array(
-            [self.memory.lower(k, np.full(self.size, math.inf)) for k in range(self.size)]
-        )
+        free = np.full(self.size, math.inf)
+        self.ideal = np.array([self.memory.lower(k, free) for k in range(self.size)])
         met = self.memory.values.all
-        self.nadir = np.fmax.reduce(rows)
-        self.nadir = np.where(
-            np.isnan(self.nadir), met.max(axis=0) if len(met) else math.nan, self.nadir
-        )
+        unknown = met.max(axis=0) if len(met) else math.nan
+        nadir = np.fmax.reduce(rows)
+        self.nadir = np.where(np.isnan(nadir), unknown, nadir)
         return True
 
-    def _choose(self) -> int:
-        """Return the objective to minimise: one that is real-valued, else the one of most values."""
-        if not self.whole.all():
-            return int(np.argmin(self.whole))
-        return int(np.argmax(self._spread(0.0)))
+    def _ask(self, objective: int, limits: np.ndarray) -> tuple[float, np.ndarray | None]:
+        """Return a lower bound within limits, and a vector there; from memory if it can be."""
+        known = self._recall(objective, limits)
+        if known is not None:
+            return known
+        best = self.memory.best(objective, limits)
+        question = Question(objective, limits, 2 * self.size, best, is_region=False)
+        self._put(question)
+        return self._learn(question)
 
-    def _spread(self, unknown: float) -> np.ndarray:
-        return np.nan_to_num(self.nadir - self.ideal, nan=unknown, posinf=unknown, neginf=unknown)
+    # -- batches -----------------------------------------------------------------------------------
 
-    # -- zones -------------------------------------------------------------------------------------------------
+    def _next_batch(
+        self, first: Iterator[np.ndarray], finer: Iterator[np.ndarray]
+    ) -> list[Question]:
+        """Return the questions to ask next; what memory can answer is settled on the way."""
+        batch: list[Question] = []
+        while len(self.regions) and len(batch) < BATCH:
+            self._enqueue(batch, self.regions.pop(), float(self.grid or 8))
+        parts = max(1.0, len(self.later) / self.rules.jobs)
+        while self.later and not len(self.regions) and len(batch) < BATCH:
+            self._enqueue(batch, self.later.pop(0), parts)
+        grid = self._grid_questions(first, math.ceil(len(batch) / _FIRST_GRIDS_SHARE))
+        if not grid and self._finds_new_points_on_grids():
+            grid = self._grid_questions(finer, math.ceil(len(batch) / _FINER_GRIDS_SHARE))
+        return grid + batch
 
-    def _step(self) -> None:
-        """Answer one zone, and replace it by smaller ones."""
-        if len(self.zones):
-            chosen = int(np.argmax(self._volumes()))
-            zone, parts = self.zones[chosen], self.grid or 8
-            self.zones = np.delete(self.zones, chosen, axis=0)
+    def _finds_new_points_on_grids(self) -> bool:
+        last = self.grid_answers[-BATCH:]
+        return len(last) < BATCH or sum(last) > _FEW_NEW_POINTS
+
+    def _grid_questions(self, limits: Iterator[np.ndarray], count: int) -> list[Question]:
+        """Return the next questions of a grid that memory does not answer."""
+        open_ = (at for at in limits if self._recall(self.main, at) is None)
+        return [
+            Question(self.main, at, 8.0, self.memory.best(self.main, at), is_region=False)
+            for at in itertools.islice(open_, count)
+        ]
+
+    def _enqueue(self, batch: list[Question], limits: np.ndarray, parts: float) -> None:
+        """Ask for a region in this batch, or settle it at once where memory can answer."""
+        known = self._recall(self.main, limits)
+        if known is None:
+            batch.append(Question(self.main, limits, parts, self.memory.best(self.main, limits)))
+            self.in_flight.append(limits)
+        elif known[1] is not None:
+            self._split(limits, known[1], known[0])
+
+    def _settle_batch(self, batch: list[Question]) -> None:
+        """Ask all questions of a batch and learn from the answers, in order."""
+        if self.pool is None:
+            jobs: list[Future[None] | None] = [None] * len(batch)
         else:
-            zone, parts = self.later.pop(0), len(self.later) + 1
-        left = self.budget.seconds_left
-        lower, point = self._ask(self.main, zone, left / parts)
+            jobs = [self.pool.submit(self._put, question) for question in batch]
+        for question, job in zip(batch, jobs, strict=True):
+            if job is None:
+                self._put(question)
+            else:
+                job.result()
+            if question.is_region:
+                self.in_flight.pop(0)
+                self._settle(question)
+            elif question.answer is not None:
+                before = len(self.memory.points)
+                self._learn(question)
+                self.grid_answers.append(len(self.memory.points) > before)
+
+    def _settle(self, question: Question) -> None:
+        """Learn the answer for a region, and replace the region by smaller ones."""
+        limits = question.limits
+        if question.answer is None:
+            self.later.append(limits)
+            return
+        lower, point = self._learn(question)
         if lower == math.inf:
             return
         if point is None or point[self.main] > self._reach(lower, self.main):
-            if left - self.budget.seconds_left >= 0.5 * left / parts and left < math.inf:
-                self.later.append(zone)
+            if question.slow:
+                self.later.append(limits)
             else:
-                self.given_up += 1  # it was not the time that lacked
+                self.unanswered += 1  # it was not the time that lacked
         if point is not None:
-            self._split(zone, np.minimum(point, zone))
+            self._split(limits, point, lower)
 
-    def _split(self, zone: np.ndarray, point: np.ndarray) -> None:
-        for k in range(self.size):
-            smaller = zone.copy()
-            smaller[k] = -math.inf if k == self.main else self._below(k, point[k])
+    def _split(self, limits: np.ndarray, point: np.ndarray, lower: float) -> None:
+        """Add the regions that hold whatever a region has and `point` does not dominate."""
+        point = np.minimum(point, limits)  # limits of real values are kept up to a tolerance
+        met = self.memory.values.all
+        for k in self.regions.box.others:
+            smaller = limits.copy()
+            smaller[k] = self._below(k, point[k])
             if (
                 smaller[k] == -math.inf
-                or (smaller <= self.zones).all(axis=1).any()
-                or any((smaller == z).all() for z in self.later)
+                or self.regions.covers(smaller)
+                or any((smaller <= other).all() for other in self.in_flight)
+                or any((smaller == other).all() for other in self.later)
             ):
                 continue
-            kept = self.zones[~(self.zones <= smaller).all(axis=1)]
-            self.zones = np.concatenate((kept, smaller[None]))
+            inside = met[(met <= smaller).all(axis=1), self.main]
+            self.regions.add(smaller, lower, float(inside.min(initial=math.inf)))
 
     def _below(self, k: int, value: float) -> float:
         """Return the next limit under a value, -inf where there is none."""
+        gap = None if self.rules.gaps is None else self.rules.gaps[k]
+        if gap is not None:
+            return math.floor(value - gap) if self.whole[k] else value - gap
         if self.grid is None:
             return value - 1
         low, high = self.ideal[k], self.nadir[k]
@@ -296,78 +358,82 @@ class _Search:
         limit = low + line * width
         return min(math.floor(limit + 1e-6), value - 1) if self.whole[k] else limit
 
-    def _volumes(self) -> np.ndarray:
-        """Return how much each zone may hold: the search takes the largest first, so that it covers the front evenly."""
-        spread = self._spread(1.0)
-        share = (np.fmin(self.zones, self.nadir) - self.ideal + self.whole) / np.where(
-            spread > 0, spread, 1.0
-        )
-        share = np.clip(np.nan_to_num(share, nan=1.0, posinf=1.0), 0.0, None)
-        return np.delete(share, self.main, axis=1).prod(axis=1)
+    # -- questions ---------------------------------------------------------------------------------
 
-    # -- questions ---------------------------------------------------------------------------------------------
+    def _recall(self, objective: int, limits: np.ndarray) -> tuple[float, np.ndarray | None] | None:
+        """Return the proven bound within limits and the point that attains it, if known."""
+        lower = self.memory.lower(objective, limits)
+        if lower == math.inf:
+            return lower, None
+        best = self.memory.best(objective, limits)
+        if best is not None and best.values[objective] <= self._reach(lower, objective):
+            return lower, np.array(best.values)
+        return None
 
-    def _ask(
-        self, objective: int, limits: np.ndarray, seconds: float
-    ) -> tuple[float, np.ndarray | None]:
-        """Return a lower bound of an objective within limits, and a vector there to go on from; from memory if it can be."""
-        lower, best = self.memory.lower(objective, limits), self.memory.best(objective, limits)
-        if lower == math.inf or (
-            best is not None and best.values[objective] <= self._reach(lower, objective)
-        ):
-            return lower, None if best is None else np.array(best.values)
-        answer, proven = self._solve(objective, limits, seconds, best)
+    def _put(self, question: Question, careful: bool = False) -> None:
+        """Put a question to the oracle; runs in a worker's thread."""
+        budget = self.budget
+        if budget.out_of_time:
+            return
+        left = budget.seconds_left
+        seconds = max(left / question.parts, min(left, _MIN_SLICE))
+        payload = None if question.start is None else question.start.payload
+        began = budget.seconds
+        try:
+            question.answer = self.oracle.minimise(
+                question.objective,
+                question.limits.tolist(),
+                seconds=seconds,
+                start=payload,
+                careful=careful,
+            )
+        except SolverError:
+            question.answer, question.failed = Answer("unknown"), True
+        question.slow = math.isfinite(left) and budget.seconds - began >= 0.5 * seconds
+
+    def _learn(self, question: Question) -> tuple[float, np.ndarray | None]:
+        """Remember an answer; return the bound that it proves and a vector to go on from."""
+        objective, limits = question.objective, question.limits
+        if question.answer is None:
+            return -math.inf, None
+        answer, proven = self._remember(question)
         best = self.memory.best(objective, limits)
         if best is not None and proven > self._reach(best.values[objective], objective):
-            answer, proven = self._solve(objective, limits, seconds, best, careful=True)
+            question.start, question.answer = best, Answer("unknown")
+            self._put(question, careful=True)
+            answer, proven = self._remember(question)
             best = self.memory.best(objective, limits) or best
             if proven > self._reach(best.values[objective], objective):
                 raise _ContradictionError
         self.memory.refute(objective, limits, proven)
         lower = self.memory.lower(objective, limits)
         solved = best is not None and best.values[objective] <= self._reach(lower, objective)
-        if (
-            answer.claimed is not None
-            and not solved
-            and (answer.status == "optimal" or best is None)
-        ):
-            return lower, np.where(
-                self.whole, np.floor(np.array(answer.claimed) + 1e-4), answer.claimed
-            )
+        use_claim = not solved and (answer.status == "optimal" or best is None)
+        if answer.claimed is not None and use_claim:
+            claimed = np.array(answer.claimed)
+            return lower, np.where(self.whole, np.floor(claimed + 1e-4), claimed)
         return lower, None if best is None else np.array(best.values)
 
-    def _solve(
-        self,
-        objective: int,
-        limits: np.ndarray,
-        seconds: float,
-        start: Found | None,
-        careful: bool = False,
-    ) -> tuple[Answer, float]:
-        """Put a question to the oracle; return its answer and what it proves."""
+    def _remember(self, question: Question) -> tuple[Answer, float]:
+        """Count a question, keep the point found; return the answer and what it proves."""
         self.solves += 1
-        try:
-            payload = None if start is None else start.payload
-            answer = self.oracle.minimise(
-                objective, limits.tolist(), seconds=seconds, start=payload, careful=careful
-            )
-        except SolverError:
-            self.failures += 1
-            answer = Answer("unknown")
+        self.failures += question.failed
+        answer = question.answer or Answer("unknown")
         if answer.values is not None:
-            self.memory.meet(Found(answer.values, answer.payload))
+            found = Found(answer.values, answer.payload)
+            if self.memory.meet(found):
+                self.regions.meet(np.array(found.values))
+                if self.rules.on_found is not None:
+                    self.rules.on_found(found)
         self._report()
-        return answer, self._round(answer.bound, objective)
+        return answer, self._round(answer.bound, question.objective)
 
     def _report(self) -> None:
         values = self.memory.values.all
         if len(values) and self.budget.seconds >= self._reported + 0.1:
             self._reported = self.budget.seconds
-            self.budget.report(
-                (values.min(axis=0) * self.units).tolist(),
-                len(minimal(values)),
-                f"{self.solves} solves",
-            )
+            best = (values.min(axis=0) * self.units).tolist()
+            self.budget.report(best, len(minimal(values)), f"{self.solves} solves")
 
     def _round(self, bound: float, objective: int) -> float:
         """Return a solver's bound as what it proves: the next whole unit, or a little less."""
@@ -379,8 +445,6 @@ class _Search:
 
     def _reach(self, lower: float, objective: int) -> float:
         """Return the largest value that counts as equal to a bound."""
-        return (
-            lower
-            if self.whole[objective] or not math.isfinite(lower)
-            else lower + 3 * TOLERANCE * max(1.0, abs(lower))
-        )
+        if self.whole[objective] or not math.isfinite(lower):
+            return lower
+        return lower + 3 * TOLERANCE * max(1.0, abs(lower))

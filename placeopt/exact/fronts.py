@@ -14,7 +14,8 @@ from placeopt.core.errors import PlaceoptError
 from placeopt.core.front import Front, Objective, merge
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
-from placeopt.exact.enumeration import Enumeration, Found
+from placeopt.exact.answers import Enumeration
+from placeopt.exact.memory import Found
 
 #: Evaluations of the quick method that stands in where a search finds nothing.
 _QUICK_EVALUATIONS = 200
@@ -47,7 +48,7 @@ def front_of(
     *,
     method: str,
     proven: Callable[[Any], bool] = lambda payload: True,
-    bounded: bool = True,
+    lossless: bool = True,
     parameters: dict[str, Any] | None = None,
     libraries: Sequence[str] = (),
 ) -> Front:
@@ -60,23 +61,23 @@ def front_of(
     ----------
     plan_of, proven : callable
         The plan of a payload, and whether a proof may be claimed for it.
-    bounded : bool
-        False where the oracle does not see all plans: nothing is proven then.
+    lossless : bool
+        False where the oracle does not see all plans: nothing is proven then, nor complete.
     """
     searched = search.objectives or task.objectives
     candidates = [
         Candidate(
-            plan_of(point.payload), *(_proof(search, point, searched, proven) if bounded else ())
+            plan_of(point.payload), *(_proof(search, point, searched, proven) if lossless else ())
         )
         for point in search.points
     ]
     return task.front(
         candidates,
         method=method,
-        bounds=in_values(search.bounds, searched).tolist() if bounded else (),
+        bounds=in_values(search.bounds, searched).tolist() if lossless else (),
         solver_calls=search.solves,
-        completed=search.complete,
-        parameters=parameters,
+        completed=lossless and (search.complete or search.status == "grid"),
+        parameters={**(parameters or {}), "status": search.status},
         libraries=libraries,
     )
 

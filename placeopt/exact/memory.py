@@ -1,4 +1,4 @@
-"""What an enumeration remembers: the points it has met, the corners it has refuted, and the bounds that these prove.
+"""What an enumeration remembers: points found, corners refuted, and the bounds that these prove.
 
 All values are in units of the objectives' steps, as in `placeopt.exact.enumeration`.
 """
@@ -22,63 +22,119 @@ _HUGE = 1e300
 
 @dataclass(frozen=True)
 class Found:
-    """A feasible point: the referee's values in units, and what the oracle remembers of it."""
+    """A feasible point: its values in units, and what the oracle remembers of it."""
 
     values: tuple[float, ...]
     payload: Any = None
 
 
 class Rows:
-    """Vectors that keep coming."""
+    """A matrix of `size` columns that grows row by row."""
 
     def __init__(self, size: int):
         self._rows, self._count = np.empty((64, size)), 0
 
     @property
     def all(self) -> np.ndarray:
+        """The rows so far, shape (rows, size); a view."""
         return self._rows[: self._count]
 
     def add(self, row: np.ndarray) -> None:
+        """Append a row."""
         if self._count == len(self._rows):
             self._rows = np.concatenate((self._rows, np.empty_like(self._rows)))
         self._rows[self._count] = row
         self._count += 1
 
 
-class Memory:
-    """The points met, and the corners that solves have refuted."""
+class LowerBounds:
+    """The minimal vectors that lie strictly below no refuted corner, kept up to date.
 
-    def __init__(self, whole: np.ndarray, known: Sequence[Found]):
+    Parameters
+    ----------
+    floors : sequence of float
+        Trivial lower bounds of the objectives.
+    """
+
+    def __init__(self, floors: Sequence[float]):
+        self._floors = np.array([floors], dtype=float)
+        self.all = self._floors
+
+    def forget(self) -> None:
+        """Return to the trivial bounds."""
+        self.all = self._floors
+
+    def refute(self, corner: np.ndarray) -> None:
+        """Raise the bounds: no feasible vector lies strictly below `corner`."""
+        hit = (self.all < corner).all(axis=1)
+        if not hit.any():
+            return
+        kept, below = self.all[~hit], self.all[hit]
+        raised = []
+        for k in np.flatnonzero(corner < _HUGE):
+            moved = below.copy()
+            moved[:, k] = corner[k]
+            raised.append(moved)
+        if not raised:
+            self.all = kept
+            return
+        # Only a moved vector can become redundant: the others were minimal before.
+        moved = minimal(np.concatenate(raised))
+        needed = [not (kept <= vector).all(axis=1).any() for vector in moved]
+        self.all = np.concatenate((kept, moved[needed]))
+
+
+class Memory:
+    """The points found, and the corners that solves have refuted.
+
+    Parameters
+    ----------
+    whole : ndarray of bool, shape (objectives,)
+        Which objectives take whole numbers of units.
+    floors : sequence of float
+        Trivial lower bounds of the objectives.
+    """
+
+    def __init__(self, whole: np.ndarray, floors: Sequence[float]):
         self.whole, self.size = whole, len(whole)
         self.points: list[Found] = []
         self.values = Rows(self.size)
-        self.open = Rows(self.size)  # no feasible vector lies strictly below one of these
+        self.lower_bounds = LowerBounds(floors)
+        self._refuted = Rows(self.size)  # no feasible vector lies strictly below one of these
         self._inclusive = Rows(self.size)  # the same corners, as limits that are themselves refuted
-        for point in known:
-            self.meet(point)
 
-    def meet(self, point: Found) -> None:
-        """Remember a feasible point."""
+    def meet(self, point: Found) -> bool:
+        """Remember a feasible point; False where a known one is as good in everything."""
+        values = np.array(point.values, dtype=float)
+        if (self.values.all <= values).all(axis=1).any():
+            return False
         self.points.append(point)
-        self.values.add(np.array(point.values, dtype=float))
+        self.values.add(values)
+        return True
 
     def refute(self, objective: int, limits: np.ndarray, lower: float) -> None:
-        """Remember that nothing within the limits has less of the objective than `lower`."""
+        """Remember that nothing within `limits` has less of the objective than `lower`."""
         if lower == -math.inf:
             return
-        inclusive, open_ = limits.copy(), np.where(self.whole, limits + 1, limits)
-        open_[objective] = lower
+        inclusive, corner = limits.copy(), np.where(self.whole, limits + 1, limits)
+        corner[objective] = lower
         inclusive[objective] = (
             lower - 1 if self.whole[objective] else np.nextafter(lower, -math.inf)
         )
         self._inclusive.add(inclusive)
-        self.open.add(open_)
+        self._refuted.add(corner)
+        self.lower_bounds.refute(corner)
+
+    def forget_proofs(self) -> None:
+        """Drop everything that was proven; the points stay."""
+        self._refuted, self._inclusive = Rows(self.size), Rows(self.size)
+        self.lower_bounds.forget()
 
     def lower(self, objective: int, limits: np.ndarray) -> float:
-        """Return the proven lower bound of an objective within limits."""
+        """Return the proven lower bound of an objective within limits, -inf where there is none."""
         others = np.arange(self.size) != objective
         covers = (self._inclusive.all[:, others] >= limits[others]).all(axis=1)
-        return float(self.open.all[covers, objective].max(initial=-math.inf))
+        return float(self._refuted.all[covers, objective].max(initial=-math.inf))
 
     def best(self, objective: int, limits: np.ndarray) -> Found | None:
         """Return the known point of least value within limits; of equals the one of least sum."""
@@ -90,20 +146,3 @@ class Memory:
             return None
         values = self.values.all[inside]
         return self.points[inside[np.lexsort((values.sum(axis=1), values[:, objective]))[0]]]
-
-    def bounds(self, floors: Sequence[float]) -> np.ndarray:
-        """Return the minimal vectors that lie strictly below no corner."""
-        bounds = np.array([floors], dtype=float)
-        corners = np.minimum(self.open.all, _HUGE)
-        corners = -minimal(-corners)
-        for corner in corners[np.argsort(-np.minimum(corners, 1e30).sum(axis=1), kind="stable")]:
-            hit = (bounds < corner).all(axis=1)
-            if not hit.any():
-                continue
-            raised = [bounds[~hit]]
-            for k in np.flatnonzero(corner < _HUGE):
-                moved = bounds[hit]
-                moved[:, k] = corner[k]
-                raised.append(moved)
-            bounds = minimal(np.concatenate(raised))
-        return bounds

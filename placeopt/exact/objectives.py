@@ -3,10 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyomo.environ as pyo
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What a model remembers of the problem that it was built for.
+
+    Attributes
+    ----------
+    problem : Problem
+    goals : tuple of Objective
+        The problem's objectives; each is a named Expression of the model.
+    objective_names : frozenset of str
+        The model's own Objective components, which are no goals of a user.
+    extract : callable
+        ``extract(model) -> plan``.
+    cuts : callable, optional
+        ``cuts(model, problem, plan)``: rows that exclude a solution which is no plan.
+    """
+
+    problem: Any
+    goals: tuple[Any, ...]
+    objective_names: frozenset[str]
+    extract: Callable[[Any], dict[str, Any]]
+    cuts: Callable[..., Any] | None = None
+
+
+def remember(
+    model: pyo.ConcreteModel,
+    problem: Any,
+    extract: Callable[[Any], dict[str, Any]],
+    cuts: Callable[..., Any] | None = None,
+) -> pyo.ConcreteModel:
+    """Let a finished model remember its problem, so that `placeopt.enumerate` returns plans."""
+    goals = tuple(o for o in problem.objectives if o.name in model.OBJECTIVES)
+    names = frozenset(c.name for c in model.component_objects(pyo.Objective))
+    model.placeopt_origin = Origin(problem, goals, names, extract, cuts)
+    return model
 
 
 def declare(model: pyo.ConcreteModel, expressions: Mapping[str, Any]) -> None:

@@ -1,8 +1,9 @@
 """One way to call a solver: arrays in, an honest outcome out.
 
-`solve` minimises a `Program` by HiGHS or SCIP on one thread with a fixed seed. A solver's error is retried with other settings and
-never read as an answer; every solution is checked against the rows before it is believed; the clock is ours, because solvers
-overrun theirs. `Session` keeps a HiGHS model between solves, for linear programs that grow.
+`solve` minimises a `Program` by HiGHS or SCIP on one thread with a fixed seed. A solver's error is
+retried with other settings and never read as an answer; every solution is checked against the rows
+before it is believed; the clock is ours, because solvers overrun theirs. `Session` keeps a HiGHS
+model between solves, for linear programs that grow.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,15 +24,19 @@ from placeopt.exact.engines import ENGINES, Engine, HighsEngine, Reply, Settings
 
 #: How often the calling thread looks at the clock, the budget and pending signals.
 _POLL_SECONDS = 0.05
-#: How long a solver may take to notice its own time limit before it is told to stop, and then to stop before it is left behind.
+#: How long a solver may take to notice its own time limit before it is told to stop, and then to
+#: stop before it is left behind.
 _SLACK_SECONDS, _GRACE_SECONDS = 0.1, 0.5
-#: Largest violation of a row, relative to the size of its terms, and of integrality that is still rounding.
+#: Largest violation of a row, relative to the size of its terms, and of integrality that is still
+#: rounding.
 _ROW_TOLERANCE, _INTEGER_TOLERANCE = 2e-6, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Minimise ``c @ x + offset`` subject to ``row_lower <= A @ x <= row_upper`` and ``col_lower <= x <= col_upper``.
+    """Minimise ``c @ x + offset`` within rows and column bounds.
+
+    ``row_lower <= A @ x <= row_upper`` and ``col_lower <= x <= col_upper``.
 
     Parameters
     ----------
@@ -89,7 +95,7 @@ class Program:
         return float(self.c @ x) + self.offset
 
     def broken(self, x: np.ndarray) -> float:
-        """Return the largest violation of a row or a column bound, relative to the size of the terms that meet there."""
+        """Return the largest violation of a row or bound, relative to the size of its terms."""
         activity, size = self.A @ x, abs(self.A) @ np.abs(x) + 1.0
         rows = np.maximum(self.row_lower - activity, activity - self.row_upper) / size
         columns = np.maximum(self.col_lower - x, x - self.col_upper) / (1.0 + np.abs(x))
@@ -103,8 +109,8 @@ class Outcome:
     Attributes
     ----------
     status : str
-        ``optimal`` (within the gap asked for), ``feasible`` (a solution, not proven), ``infeasible``, ``unbounded``, or
-        ``unknown`` (stopped without a solution).
+        ``optimal`` (within the gap asked for), ``feasible`` (a solution, not proven),
+        ``infeasible``, ``unbounded``, or ``unknown`` (stopped without a solution).
     x : ndarray or None
         The solution, whole where it must be whole.
     objective : float
@@ -115,7 +121,8 @@ class Outcome:
     attempts : int
         Solver calls made, retries included.
     row_duals, reduced_costs : ndarray or None
-        Of a linear program, when asked for: a dual is the change of the optimum per unit of the row's right-hand side.
+        Of a linear program, when asked for: a dual is the change of the optimum per unit of the
+        row's right-hand side.
     """
 
     status: str
@@ -140,6 +147,7 @@ def solve(
     want_duals: bool = False,
     seed: int = 0,
     careful: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Minimise a program.
 
@@ -152,11 +160,14 @@ def solve(
     start : ndarray, optional
         A solution to start from; one that is not feasible is ignored.
     relative_gap, absolute_gap : float
-        When an integer program counts as solved. For whole-number objectives give an `absolute_gap` just below 1.
+        When an integer program counts as solved. For whole-number objectives give an
+        `absolute_gap` just below 1.
     want_duals : bool
         Return row duals and reduced costs (linear programs, HiGHS).
     careful : bool
         Begin without presolve: for a second opinion.
+    options : mapping, optional
+        The solver's own options, by its names; the limits and gaps above come first.
 
     Raises
     ------
@@ -169,7 +180,7 @@ def solve(
         raise UsageError(f"unknown solver {solver!r}; {did_you_mean(solver, ENGINES)}")
     if want_duals and solver != "highs":
         raise UsageError("duals are given by the solver 'highs' only")
-    settings = Settings(seconds, True, seed, relative_gap, absolute_gap, want_duals)
+    settings = Settings(seconds, True, seed, relative_gap, absolute_gap, want_duals, options or {})
     return _until_believed(program, solver, settings, budget, start, careful)
 
 
@@ -228,7 +239,7 @@ def _attempt(
 
 
 def _run(engine: Engine, seconds: float, budget: Budget | None) -> Reply:
-    """Run an engine in a thread of its own, so that the clock and signals are looked at whatever the solver does."""
+    """Run an engine in a thread of its own, so that the clock and signals are looked at."""
     done = threading.Event()
     failures: list[str] = []
 
@@ -301,7 +312,9 @@ def _is_solution(program: Program, x: np.ndarray) -> bool:
 
 
 class Session:
-    """A program that changes between solves: HiGHS keeps it, and a linear one continues from its last basis.
+    """A program that changes between solves.
+
+    HiGHS keeps it, and a linear one continues from its last basis.
 
     Parameters
     ----------
@@ -323,7 +336,7 @@ class Session:
         self._engine: HighsEngine | None = None
 
     def change(self, **arrays: np.ndarray) -> None:
-        """Replace arrays of the program by name: ``c``, ``row_lower``, ``row_upper``, ``col_lower``, ``col_upper``."""
+        """Replace arrays of the program by name: ``c`` and the bounds of rows and columns."""
         if unknown := arrays.keys() - {"c", "row_lower", "row_upper", "col_lower", "col_upper"}:
             raise UsageError(f"a session cannot change {', '.join(sorted(unknown))}")
         old, changes = self.program, dict[str, Any](arrays)
@@ -383,7 +396,10 @@ class Session:
         relative_gap: float = 0.0,
         absolute_gap: float = 1e-6,
     ) -> Outcome:
-        """Minimise the program as it stands now; arguments and result as of `placeopt.exact.solvers.solve`, with duals if linear."""
+        """Minimise the program as it stands now, with duals if it is linear.
+
+        Arguments and result as of `placeopt.exact.solvers.solve`.
+        """
         begun = time.perf_counter()
         left = _seconds_left(begun, seconds, budget)
         duals = not self.program.integrality.any()

@@ -1,4 +1,7 @@
-"""Policies in files: an .npz of plain arrays with a JSON header. Nothing is unpickled, nothing is believed unchecked."""
+"""Policies in files: an .npz of plain arrays with a JSON header.
+
+Nothing is unpickled, and everything is checked.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from placeopt.core import documents
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files import read_bytes, write_parts
-from placeopt.rl.policy import ACTIVATIONS, Policy, Shape
-from placeopt.rl.preferences import read_weights
+from placeopt.core.weights import read_weights
+from placeopt.rl.policy import ACTIVATIONS, Shape, TrainedPolicy
 
 FORMAT = "placeopt/policy@1"
 #: Suffix of policy files, and where those that come with placeopt are.
 SUFFIX = ".npz"
 BUNDLED = Path(__file__).parent / "policies"
-#: A policy is some ten thousand numbers: files that unpack to more than this many bytes are not read.
-LARGEST = 64 * 2**20
+#: Files that unpack to more bytes are not read: a policy is some ten thousand numbers.
+MAX_BYTES = 64 * 2**20
 #: What zipfile, the decompressors and NumPy raise on bytes that are not theirs.
 _DAMAGE: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
@@ -82,7 +85,7 @@ def write_arrays(
 
 
 def read_arrays(
-    path: str | os.PathLike[str], what: str, largest: int = LARGEST
+    path: str | os.PathLike[str], what: str, max_bytes: int = MAX_BYTES
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return header and arrays of a file that `write_arrays` wrote.
 
@@ -94,12 +97,12 @@ def read_arrays(
     file = str(path)
     broken = f"give a {what} file of placeopt; this one is damaged, or something else"
     try:
-        content = io.BytesIO(read_bytes(path, largest))
+        content = io.BytesIO(read_bytes(path, max_bytes))
         with zipfile.ZipFile(content) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
-            if size > largest:
+            if size > max_bytes:
                 raise DocumentError(
-                    f"unpacks to {size:,} bytes, more than the {largest:,} of any {what}",
+                    f"unpacks to {size:,} bytes, more than the {max_bytes:,} of any {what}",
                     file=file,
                     remedy=broken,
                 )
@@ -174,7 +177,7 @@ def check_arrays(
     return checked
 
 
-def header_of(policy: Policy) -> dict[str, Any]:
+def header_of(policy: TrainedPolicy) -> dict[str, Any]:
     """Return the JSON header of a policy."""
     s = policy.shape
     network = {
@@ -218,7 +221,7 @@ def shape_of(header: Any, file: str) -> Shape:
     return Shape(n.features, parts, n.hidden, n.activation, n.score)
 
 
-def write(policy: Policy, path: str | os.PathLike[str]) -> None:
+def write(policy: TrainedPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy, atomically."""
     write_arrays(path, header_of(policy), policy.arrays)
 
@@ -248,7 +251,7 @@ def find(name: str | os.PathLike[str]) -> Path:
     return known[str(name)]
 
 
-def read(name: str | os.PathLike[str], problem: str | None = None) -> Policy:
+def read(name: str | os.PathLike[str], problem: str | None = None) -> TrainedPolicy:
     """Read a policy.
 
     Parameters
@@ -288,7 +291,7 @@ def read(name: str | os.PathLike[str], problem: str | None = None) -> Policy:
             raise DocumentError("not legal", file=file, path="weights", remedy=str(error)) from None
     shape = shape_of(header, file)
     checked = check_arrays(arrays, shape.arrays(), file)
-    return Policy(
+    return TrainedPolicy(
         header.problem,
         header.rewards,
         shape,

@@ -37,7 +37,9 @@ def run(folder: Path, code: str) -> str:
 
 
 def test_an_edit_of_a_callee_is_not_served_stale(tmp_path: Path) -> None:
-    """The same file name, length and time of change, another constant: the new one is used; without an edit, the cache is."""
+    """The same file name, length and time of change, another constant: the new one is used; without
+    an edit, the cache is.
+    """
     module = tmp_path / "edited.py"
     seen = []
     for factor in (2, 3):
@@ -120,3 +122,16 @@ def test_fields_of_a_named_tuple_in_another_order_are_compiled_anew(tmp_path: Pa
     (tmp_path / "tuples.py").write_text(TUPLES.format(first="b", second="a"))
     os.utime(tmp_path / "tuples.py", (1_700_000_000, 1_700_000_000))
     assert run(tmp_path, "import tuples") == "2"
+
+
+def test_a_named_tuple_that_was_renamed_is_compiled_anew(tmp_path: Path) -> None:
+    """The cache of the kernel names a class that is there no more."""
+    (tmp_path / "uses.py").write_text(
+        "from placeopt.core.kernels.compile import kernel\n\n"
+        "@kernel\ndef read(pair):\n    return pair.a\n"
+    )
+    text = TUPLES.format(first="a", second="b")
+    (tmp_path / "tuples.py").write_text(text)
+    assert run(tmp_path, "import tuples") == "1"
+    (tmp_path / "tuples.py").write_text(text.replace("Pair", "Couple"))
+    assert run(tmp_path, "import tuples") == "1"

@@ -1,4 +1,4 @@
-"""Edge-cloud bounds against what every other method finds, and the grid of limits that starts each point from its neighbours."""
+"""Edge-cloud bounds against every other method, and a grid of limits with starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.edge_cloud import bounds as exact
+from placeopt.edge_cloud.bounds import bound
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact import epsilon_constraint
 from placeopt.registry import method
@@ -27,15 +27,15 @@ def random_instance(seed: int) -> EdgeCloud:
 
 
 def covered(values: np.ndarray, bounds: tuple[tuple[float, ...], ...]) -> bool:
-    """Whether every row is dominated weakly by some bound vector, up to rounding."""
+    """Return whether a bound vector dominates each row weakly, up to rounding."""
     return all((np.array(bounds) <= row + 1e-9).all(axis=1).any() for row in values)
 
 
 @pytest.mark.parametrize("seed", range(9))
 def test_no_method_finds_less_than_is_proven(seed):
-    """Exact, sequential and evolutionary plans lie above the staircase and above every proven weighted sum."""
+    """No plan lies below the bound set or below a proven weighted sum, whatever the method."""
     problem = random_instance(seed)
-    proof = exact.bound(Task(problem, problem.objectives, Budget(evaluations=2000), 0), parts=9)
+    proof = bound(Task(problem, problem.objectives, Budget(evaluations=2000), 0), parts=9)
     facts = proof.runs[0].parameters
     names = (
         "greedy",
@@ -46,7 +46,9 @@ def test_no_method_finds_less_than_is_proven(seed):
         ("nsga2", "nsga3", "mspso")[seed % 3],
     )
     fronts = [
-        method(name).load("edge-cloud")(problem, problem.objectives, Budget(evaluations=1000), seed)
+        method(name).load("edge-cloud")(
+            Task(problem, problem.objectives, Budget(evaluations=1000), seed)
+        )
         for name in names
     ]
     fronts.append(
@@ -64,7 +66,7 @@ def test_no_method_finds_less_than_is_proven(seed):
 
 
 def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
-    """Once a plan within the limits is known the solver is given it, and the plan is one found before."""
+    """Once a plan within the limits is known the solver starts from it."""
     problem = EdgeCloud.generate(5, applications=6, near=3, far=2, cloud=1, load=1.0)
     asked: list[tuple[bool, bool]] = []
     found: list[tuple[float, ...]] = []
@@ -102,7 +104,7 @@ def test_the_prices_do_not_depend_on_what_was_asked_before():
 
 
 def test_prices_begin_near_where_they_end():
-    """Prices by layer, found on a sample, prove most of what the prices of nodes do in the end, where all of the edge is scarce."""
+    """Prices of layers prove most of what prices of nodes do, where all of the edge is scarce."""
     from placeopt.edge_cloud.local_search.prices import Relaxation
 
     problem = EdgeCloud.generate(1, applications=300, load=1.0)

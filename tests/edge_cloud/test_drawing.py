@@ -45,7 +45,7 @@ def test_layers_are_rows(problem: EdgeCloud) -> None:
 
 
 def test_use_adds_up(problem: EdgeCloud) -> None:
-    """Microservices by layer and parts of the cost add up; cost draws work to the cloud; flows link the nodes that they join."""
+    """Microservices and costs add up; a high weight of the cost favours the cloud."""
     use = {}
     for weight in (0.01, 0.99):
         plan = greedy(Task(problem, problem.objectives, Budget(), 1), weight=weight).points[0].plan
@@ -68,7 +68,7 @@ def test_use_adds_up(problem: EdgeCloud) -> None:
 
 
 def test_sweep_is_drawn(problem: EdgeCloud) -> None:
-    """Front, layers and parts of the cost against the weight, and how full each layer is: four panels."""
+    """The figure of a sweep over the weights has four panels."""
     plans = [
         (w, greedy(Task(problem, problem.objectives, Budget(), 1), weight=w).points[0].plan)
         for w in (0.9, 0.1, 0.5)

@@ -1,4 +1,4 @@
-"""The edge-cloud encoding: the kernel agrees with the referee, feasible plans survive, the searches are served."""
+"""The edge-cloud encoder: values of the referee, plans and vectors, use by the searches."""
 
 from __future__ import annotations
 

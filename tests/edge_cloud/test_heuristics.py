@@ -1,8 +1,9 @@
-"""Edge-cloud heuristics and bounds: feasible, repeatable, never below what is proven, and right on tiny instances."""
+"""Edge-cloud heuristics: feasible, repeatable, above the bounds, optimal on tiny instances."""
 
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,20 +11,21 @@ from edge_cloud_instances import random_instance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
+from placeopt.core.parameters import parameters
 from placeopt.core.task import Task
-from placeopt.edge_cloud import bounds as exact
-from placeopt.edge_cloud import heuristics
+from placeopt.edge_cloud import bounds, heuristics
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search import kernels
-from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, staircase
+from placeopt.edge_cloud.local_search.exact_placement import weighted_sum
+from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, lower_bounds
 
 METHODS = {
     "greedy": heuristics.greedy,
     "price-guided": heuristics.price_guided,
     "lns": heuristics.lns,
-    "bound": exact.bound,
+    "bound": bounds.bound,
 }
 
 
@@ -52,14 +54,14 @@ def every_value(problem: EdgeCloud) -> np.ndarray:
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(list(METHODS)))
 def test_no_plan_lies_below_the_bounds(seed, name):
-    """Every plan of every method is dominated weakly by a bound vector, and every gap is a share."""
+    """A bound vector dominates every plan of every method weakly; every gap is a share."""
     problem = random_instance(seed, 8)
-    front = METHODS[name](problem, problem.objectives, Budget(evaluations=1500), seed)
-    proof = exact.bound(Task(problem, problem.objectives, Budget(evaluations=1500), seed), parts=5)
+    front = METHODS[name](Task(problem, problem.objectives, Budget(evaluations=1500), seed))
+    proof = bounds.bound(Task(problem, problem.objectives, Budget(evaluations=1500), seed), parts=5)
     for point in (*front.points, *proof.points):
         assert problem.evaluate(point.plan).values == point.values
-        for bounds in (front.bounds, proof.bounds):
-            assert not bounds or (np.array(bounds) <= point.values).all(axis=1).any()
+        for proven in (front.bounds, proof.bounds):
+            assert not proven or (np.array(proven) <= point.values).all(axis=1).any()
         assert point.gap is None or 0 <= point.gap < 1
     assert front.points or (front.rejected is not None and front.reasons)
 
@@ -77,16 +79,16 @@ def test_tiny_instances_against_all_plans(seed):
         found = (front.values @ [weight, 1 - weight]).min()
         assert found == pytest.approx(least, abs=1e-9)
         assert Relaxation(problem).ascend(weight, Budget(evaluations=200)).bound <= least + 1e-9
-    bounds = np.array(
-        exact.bound(Task(problem, problem.objectives, Budget(evaluations=2000), 0)).bounds
+    proven = np.array(
+        bounds.bound(Task(problem, problem.objectives, Budget(evaluations=2000), 0)).bounds
     )
-    assert all((bounds <= v).all(axis=1).any() for v in values)
+    assert all((proven <= v).all(axis=1).any() for v in values)
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_one_application_is_placed_exactly(seed):
-    """Under any prices the best placement of an application, and what is proven of it, is that of trying all."""
+    """Under any prices the best placement of an application, and its bound, is the best of all."""
     problem = tiny_instance(seed)
     document = problem.to_document()
     document["applications"] = document["applications"][:1]
@@ -108,21 +110,22 @@ def test_one_application_is_placed_exactly(seed):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_repeatable(name):
-    """The same seed and evaluations give the same points and bounds, whatever was run before; another order of objectives only swaps them."""
+    """The same seed gives the same front; another order of objectives swaps the values."""
     problem = EdgeCloud.generate(1, applications=30, load=1.0)
     one, two = (
-        METHODS[name](problem, problem.objectives, Budget(evaluations=4000), 3) for _ in range(2)
+        METHODS[name](Task(problem, problem.objectives, Budget(evaluations=4000), 3))
+        for _ in range(2)
     )
     assert one.points == two.points and one.bounds == two.bounds
-    swapped = METHODS[name](problem, problem.objectives[::-1], Budget(evaluations=4000), 3)
+    swapped = METHODS[name](Task(problem, problem.objectives[::-1], Budget(evaluations=4000), 3))
     assert sorted(p.values[::-1] for p in swapped.points) == sorted(p.values for p in one.points)
-    alone = METHODS[name](problem, problem.objectives[1:], Budget(evaluations=2000), 3)
+    alone = METHODS[name](Task(problem, problem.objectives[1:], Budget(evaluations=2000), 3))
     assert len(alone) == 1 and alone.values[0, 0] <= one.values[:, 1].min() * 1.1
     assert all(b[0] <= alone.values[0, 0] for b in alone.bounds)
 
 
 def test_the_search_improves_and_keeps_count():
-    """More evaluations give a smaller weighted sum; the budget is spent and not exceeded; a start is improved."""
+    """More evaluations give a smaller weighted sum; the budget is kept; a start is improved."""
     problem = EdgeCloud.generate(2, applications=60)
     weights = np.array([0.01, 0.99])
     sums = []
@@ -157,21 +160,20 @@ def test_a_time_limit_is_kept():
     """A limit in seconds stops every method soon after, with a feasible front."""
     problem = EdgeCloud.generate(3, applications=300, load=1.0)
     for name, method in METHODS.items():
-        method(
-            EdgeCloud.generate(3, applications=2), problem.objectives, Budget(evaluations=500), 1
-        )  # compiles
+        small = EdgeCloud.generate(3, applications=2)
+        method(Task(small, budget=Budget(evaluations=500)))  # compiles
         budget = Budget(seconds=0.5)
-        front = method(problem, problem.objectives, budget, 1)
+        front = method(Task(problem, budget=budget))
         assert budget.seconds < 3 and front.points, name
 
 
 def test_instances_without_a_plan():
-    """Without room, what has a place is placed, the rest is reported, and no bound claims a plan."""
+    """Without enough room the front has no points, and says what is left out and why."""
     document = EdgeCloud.generate(1, applications=12, load=1.0).to_document()
     document["nodes"] = [n for n in document["nodes"] if n["layer"] == "near-edge"]
     problem = EdgeCloud.from_document(document)
     for method in METHODS.values():
-        front = method(problem, problem.objectives, Budget(evaluations=600), 1)
+        front = method(Task(problem, budget=Budget(evaluations=600)))
         if not front.points:
             assert front.rejected is not None and {v.kind for v in front.rejected.violations} == {
                 "not-placed"
@@ -179,7 +181,7 @@ def test_instances_without_a_plan():
     document["applications"][0]["microservices"][0]["cpu_cores"] = 99.0
     impossible = EdgeCloud.from_document(document)
     for method in METHODS.values():
-        front = method(impossible, impossible.objectives, Budget(evaluations=600), 1)
+        front = method(Task(impossible, budget=Budget(evaluations=600)))
         assert not front.points and "99 cores" in front.reasons[0]
 
 
@@ -187,17 +189,17 @@ def test_certify_adds_bounds():
     """Any front gets a bound set that lies below its points, and a gap."""
     problem = EdgeCloud.generate(4, applications=40)
     front = heuristics.greedy(Task(problem, problem.objectives, Budget(), 1))
-    proven = exact.certify(problem, front, Budget(evaluations=3000))
+    proven = bounds.certify(problem, front, Budget(evaluations=3000))
     assert proven.points == front.points and 0 < proven.gap() < 1
-    assert exact.certify(problem, proven, Budget(evaluations=3000)).points == front.points
+    assert bounds.certify(problem, proven, Budget(evaluations=3000)).points == front.points
 
 
-def test_staircase_of_known_lines():
+def test_lower_bounds_of_a_known_line():
     """Corners lie below the lines that they stand for, and approach them."""
     problem = EdgeCloud.generate(1, applications=5)
     none = np.zeros(problem.arrays.capacity.shape)
     corners = np.array(
-        staircase([Prices(0.5, none, 1000.0)], problem, problem.objectives, cells=1000)
+        lower_bounds([Prices(0.5, none, 1000.0)], problem, problem.objectives, cells=1000)
     )
     assert (corners.sum(axis=1) <= 2000 + 1e-9).all() and corners.sum(axis=1).max() > 1990
     table = problem.arrays
@@ -207,14 +209,33 @@ def test_staircase_of_known_lines():
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"weight": 1.5}, {"weight": "a"}, {"parts": 0}, {"most": 0}, {"most": 99}, {"strength": -1.0}],
+    ("name", "values"),
+    [
+        ("weight", [1.5, -0.1, "a", math.nan, math.inf]),
+        ("parts", [0, -1, 10**9, 1.5, "abc", math.nan]),
+        ("max_removed", [0, -1, 17, 10**9, 1.5, "abc"]),
+        ("strength", [-1.0, 11.0, 1e9, "abc", math.nan]),
+    ],
 )
-def test_parameters_out_of_range(wrong):
-    """Wrong parameters say what is legal."""
+def test_parameters_out_of_range(name, values):
+    """Wrong parameters are refused and the message says what is legal."""
     problem = EdgeCloud.generate(1, applications=2)
-    with pytest.raises(UsageError, match=r"legal|give"):
-        heuristics.lns(Task(problem, problem.objectives, Budget(evaluations=10), 1), **wrong)
+    for value in values:
+        with pytest.raises(UsageError, match=f"{name} of lns.*legal"):
+            placeopt.solve(problem, "lns", evaluations=10, **{name: value})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_parameters_at_their_limits(name):
+    """Both ends of every range work."""
+    problem = EdgeCloud.generate(1, applications=2)
+    ends = {"weight": (0, 1), "parts": (1, 1000), "max_removed": (1, 16), "strength": (0, 10)}
+    declared = {parameter.name for parameter in parameters(METHODS[name])}
+    assert declared <= {*ends, "order"}
+    for parameter in declared & set(ends):
+        for value in ends[parameter]:
+            front = placeopt.solve(problem, name, evaluations=20, **{parameter: value})
+            assert front.points, (parameter, value)
 
 
 def test_kernel_values_are_the_referees():
@@ -222,5 +243,5 @@ def test_kernel_values_are_the_referees():
     problem = EdgeCloud.generate(6, applications=20)
     front = heuristics.greedy(Task(problem, problem.objectives, Budget(), 1), weight=0.3)
     hosts = problem.hosts(front.points[0].plan)
-    total = sum(kernels.value(problem.arrays, 0.3, hosts, a) for a in range(20))
+    total = sum(weighted_sum(problem.arrays, 0.3, hosts, a) for a in range(20))
     assert total == pytest.approx(0.3 * front.values[0, 0] + 0.7 * front.values[0, 1])

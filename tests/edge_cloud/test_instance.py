@@ -1,4 +1,4 @@
-"""The edge-cloud problem: documents, the referee against a plain restatement, reasons and generated instances."""
+"""Edge-cloud documents, the referee against a restatement, reasons, generated instances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from placeopt import cli, registry
 from placeopt.core.documents import write_json
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.edge_cloud.arrays import fits
+from placeopt.edge_cloud.arrays import possible_nodes
 from placeopt.edge_cloud.generator import TOPOLOGIES
 from placeopt.edge_cloud.instance import EdgeCloud
 
@@ -80,7 +80,7 @@ def test_values_of_a_known_plan():
 
 
 def test_what_a_plan_can_break():
-    """Capacity, the delay of a flow, and microservices left out are each named in the user's words."""
+    """Violations name capacities, delays of flows, and microservices left out."""
     problem = EdgeCloud.from_document(DOCUMENT)
     assert [v.kind for v in problem.evaluate(place("n", "n")).violations] == ["cpu-capacity"]
     (flow,) = problem.evaluate(place("n", "c")).violations
@@ -156,7 +156,7 @@ def test_unused_delays_are_a_warning():
 
 
 def test_reasons_of_infeasibility():
-    """A microservice too large, flows that no two nodes satisfy, and too much demand in all are told apart."""
+    """Large microservices, impossible flows, and too much demand in all are told apart."""
     assert EdgeCloud.from_document(DOCUMENT).infeasibility() == ()
     (large,) = EdgeCloud.from_document(
         changed(("applications", 0, "microservices", 0, "cpu_cores"), 100.5)
@@ -222,7 +222,7 @@ def test_referee_agrees_with_the_equations(seed):
     }
     problem = EdgeCloud.generate(seed, load=float(rng.choice([0.4, 1.0])), **sizes)
     for _ in range(10):
-        allowed = fits(problem.arrays)
+        allowed = possible_nodes(problem.arrays)
         hosts = np.array(
             [rng.choice(np.flatnonzero(row)[: int(rng.integers(1, 7))]) for row in allowed]
         )
@@ -265,7 +265,7 @@ def test_summary_of_a_plan():
 
 
 def test_check_says_why_there_is_no_plan(tmp_path, capfd):
-    """``placeopt check`` ends with 3 and a line for each reason: no node, no pair of nodes, too much in all."""
+    """``placeopt check`` ends with 3 and a line for each reason."""
     document = EdgeCloud.generate(1, applications=4, near=2, far=1, cloud=1).to_document()
     first, second = document["applications"][:2]
     first["microservices"][0]["cpu_cores"] = 9999.0

@@ -1,4 +1,4 @@
-"""The edge-cloud model: printed and compact forms, both solvers, brute force and the referee agree."""
+"""The edge-cloud model: all forms, both solvers, brute force and the referee agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.front import minimal
 from placeopt.core.task import Task
-from placeopt.edge_cloud.arrays import fits
+from placeopt.edge_cloud.arrays import possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact import epsilon_constraint, solvers
 from placeopt.exact.compiled_model import CompiledModel
@@ -49,7 +49,7 @@ def optimum(
 
 def every_plan(problem: EdgeCloud) -> np.ndarray:
     """The values of all feasible plans, shape (plans, 2)."""
-    choices = [np.flatnonzero(row) for row in fits(problem.arrays)]
+    choices = [np.flatnonzero(row) for row in possible_nodes(problem.arrays)]
     verdicts = (
         problem.evaluate(problem.plan(np.array(hosts))) for hosts in itertools.product(*choices)
     )
@@ -58,7 +58,7 @@ def every_plan(problem: EdgeCloud) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_all_forms_and_solvers_have_one_optimum(seed):
-    """The compact model has the optimum of the printed one, by HiGHS and by SCIP, on contended instances."""
+    """The compact model has the optimum of the printed one, by HiGHS and by SCIP."""
     problem = EdgeCloud.generate(seed, applications=3, **SMALL)
     weight = (0.01, 0.3, 0.9)[seed % 3]
     compact, _ = optimum(problem, weight)
@@ -72,7 +72,7 @@ def test_all_forms_and_solvers_have_one_optimum(seed):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_brute_force(seed):
-    """The optimum is that of trying all plans, and the epsilon-constraint front is the whole front."""
+    """The optimum and the epsilon-constraint front are those of trying all plans."""
     problem = EdgeCloud.generate(
         seed, applications=2, near=2, far=1, cloud=1, load=(1.0, 2.0)[seed % 2]
     )
@@ -92,8 +92,8 @@ def test_brute_force(seed):
     assert {p.status for p in front.points} == {"optimal"} and front.runs[0].completed
 
 
-def test_levels_are_sharper_than_the_printed_rows():
-    """The relaxation by levels is never below the printed one, and clearly above it where the near edge is scarce."""
+def test_levels_are_sharper_than_the_printed_form():
+    """The relaxation by levels is clearly above the printed one where the near edge is scarce."""
     problem = EdgeCloud.generate(1, applications=12, load=1.0)
     relaxed = []
     for latency in ("levels", "printed"):
@@ -108,7 +108,7 @@ def test_levels_are_sharper_than_the_printed_rows():
 
 
 def test_a_grid_of_limits_gives_gaps():
-    """With a grid every point is proven or has a gap, the bounds lie below all points, and a start is taken up."""
+    """With a grid every point is proven or has a gap, and bounds lie below all points."""
     problem = EdgeCloud.generate(5, applications=6, **SMALL)
     front = epsilon_constraint.run(Task(problem, problem.objectives, Budget(seconds=30)), grid=5)
     assert 2 <= len(front) and all(p.status == "optimal" or p.gap is not None for p in front.points)
@@ -120,7 +120,7 @@ def test_a_grid_of_limits_gives_gaps():
 
 
 def test_places_out_of_reach_are_left_out():
-    """Nodes without a delay from the source host nothing, and pairs without a delay are kept apart, in both forms."""
+    """Places without a delay between them are not used together, in all forms."""
     document = EdgeCloud.generate(3, applications=3, **SMALL).to_document()
     del document["delay_ms"]["near-1"]["cloud-1"], document["delay_ms"]["far-1"]["far-2"]
     problem = EdgeCloud.from_document(document)
@@ -132,7 +132,7 @@ def test_places_out_of_reach_are_left_out():
 
 
 def test_assign_and_weighted_sum():
-    """A plan becomes values of the variables that satisfy every row; equation (1) is there with its weight."""
+    """The values of a plan satisfy every constraint; equation (1) has its weight."""
     problem = EdgeCloud.generate(2, applications=4, **SMALL)
     model = models.edge_cloud.build(problem)
     _, plan = optimum(problem, 0.5)
@@ -153,7 +153,7 @@ def test_assign_and_weighted_sum():
 
 
 def test_what_cannot_be_built_says_why():
-    """Infeasible instances and unknown forms are refused with words; the size of the model is known beforehand."""
+    """Infeasible instances and unknown forms are refused; the size of the model is estimated."""
     document = EdgeCloud.generate(1, applications=2, **SMALL).to_document()
     with pytest.raises(UsageError, match="did you mean 'printed'"):
         models.edge_cloud.build(EdgeCloud.from_document(document), flows="print")

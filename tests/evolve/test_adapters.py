@@ -39,7 +39,7 @@ def test_a_pymoo_algorithm_of_ones_own(encoder):
 
 
 def test_a_jmetal_algorithm_of_ones_own(encoder):
-    """jMetalPy's NSGA-II runs on it, in batches, and its violations have the sign that jMetalPy reads."""
+    """jMetalPy's NSGA-II runs on it, in batches; violations have jMetalPy's sign."""
     before = logging.getLogger().handlers[:]
     from jmetal.algorithm.multiobjective.nsgaii import NSGAII
     from jmetal.operator.crossover import IntegerSBXCrossover
@@ -75,6 +75,9 @@ def test_importing_the_adapter_leaves_logging_alone():
     import subprocess
     import sys
 
-    code = "import logging, placeopt.evolve.jmetal_adapter; r = logging.getLogger(); print(len(r.handlers), r.level)"
+    code = (
+        "import logging, placeopt.evolve.jmetal_adapter; "
+        "root = logging.getLogger(); print(len(root.handlers), root.level)"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.split() == ["0", "30"]

@@ -1,4 +1,4 @@
-"""Recombination of parts: against all combinations, listed one by one, and what it is worth to a search."""
+"""Recombination of parts: against all combinations, and its gain for a search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ PARTS = 4
 
 
 def divided(seed: int, objectives: int = 3, size: int = 60) -> tuple[Parts, np.ndarray, np.ndarray]:
-    """Return a front of vectors that divide six things among parts; gene k is the part of thing k, gene 6 + k a number that names the vector."""
+    """Return a front of vectors that divide six things among parts.
+
+    Gene k is the part of thing k, gene 6 + k the number of the vector.
+    """
     rng = np.random.default_rng(seed)
     label = rng.choice(
         [[0, 0, 1, 1, 2, 2], [0, 0, 0, 3, 3, 3], [1, 2, 2, 1, 0, 0], [3, 3, 1, 1, 1, 1]], size=size
@@ -42,7 +45,7 @@ def divided(seed: int, objectives: int = 3, size: int = 60) -> tuple[Parts, np.n
 
 
 def every_combination(parts: Parts) -> dict[frozenset[tuple[int, int]], np.ndarray]:
-    """Return the goals of all plans that the parts make up: one alternative for each key of each vector."""
+    """Return the goals of all plans of one alternative for each key of each vector."""
     alternatives = defaultdict(list)
     for k, part in np.argwhere(parts.key):
         alternatives[int(parts.key[k, part])].append((int(k), int(part)))
@@ -56,8 +59,8 @@ def every_combination(parts: Parts) -> dict[frozenset[tuple[int, int]], np.ndarr
 @pytest.mark.parametrize("objectives", [2, 3])
 @pytest.mark.parametrize("seed", range(10))
 def test_against_every_combination(seed, objectives, monkeypatch):
-    """The children are combinations, none is dominated, and together with what was there they cover what all combinations cover."""
-    monkeypatch.setattr(recombination, "MOST_OF_ONE", 10**6)
+    """Children are combinations; none is dominated; with F they cover all combinations."""
+    monkeypatch.setattr(recombination, "MAX_OF_ONE", 10**6)
     parts, X, F = divided(seed, objectives)
     number = {int(x[6]): k for k, x in enumerate(X)}
     sums = every_combination(parts)
@@ -113,7 +116,7 @@ def test_nothing_to_exchange():
 
 
 def test_it_is_worth_its_evaluations(monkeypatch):
-    """MOEA/D reaches more hypervolume with the same evaluations than without recombination, on each of three instances."""
+    """MOEA/D reaches more hypervolume with it, on each of three instances."""
     problems = [Temporal.generate(seed, requests=20) for seed in (1, 2, 3)]
     fronts = [placeopt.solve(p, "moead", evaluations=8000, seed=1) for p in problems]
     monkeypatch.setattr(moead, "RECOMBINATIONS", ())

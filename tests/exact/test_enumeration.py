@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placeopt.core.budget import Budget
+from placeopt.core.dominance import hypervolume
 from placeopt.core.errors import SolverError
 from placeopt.core.front import Objective, minimal
 from placeopt.exact.enumeration import Answer, Enumeration, Found, enumerate_front
@@ -200,7 +201,7 @@ def test_grid_of_real_values(seed, size, grid):
     vectors = np.random.default_rng(seed).random((80, size))
     oracle = Listed(vectors)
     found = search(oracle, REAL, grid=grid)
-    assert found.complete
+    assert (found.status, found.complete) == ("grid", False)
     assert proves(found, vectors)
     assert oracle.asked <= size * size + grid ** (size - 1) + 1
     truth = minimal(vectors)
@@ -241,3 +242,63 @@ def test_units_give_the_float_of_the_referee(parts, count, factor):
     assert in_values(np.array([units]), [objective])[0, 0] == value
     assert in_values(np.array([[2.5]]), [Objective("b", "", None)])[0, 0] == 2.5
     assert in_values(np.array([[3.0]]), [Objective("c", "", float(factor))])[0, 0] == 3.0 * factor
+
+
+# -- order, batches, statuses ----------------------------------------------------------------------
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(clouds())
+def test_spread_questions_and_threads_find_the_same_points(vectors):
+    spread = [search(Listed(vectors), WHOLE, coarse=True, jobs=jobs) for jobs in (1, 3)]
+    for found in spread:
+        assert found.status == "complete"
+        assert values(found).tolist() == minimal(vectors).tolist()
+        assert found.bounds.tolist() == minimal(vectors).tolist()
+    assert spread[0].solves == spread[1].solves
+    assert [p.values for p in spread[0].points] == [p.values for p in spread[1].points]
+
+
+def test_spread_questions_give_more_hypervolume_when_the_search_is_stopped():
+    rng = np.random.default_rng(1)
+    raw = rng.random((3000, 3)) ** 0.7
+    vectors = np.floor(5000 * raw / np.linalg.norm(raw, axis=1, keepdims=True))
+    reference = vectors.max(axis=0) + 1
+    volumes = []
+    for coarse in (False, True):
+        budget = Budget()
+        found = search(Listed(vectors, stop=(60, budget)), WHOLE, budget=budget, coarse=coarse)
+        assert found.status == "cancelled"
+        volumes.append(hypervolume(values(found), reference))
+    assert volumes[1] >= 1.2 * volumes[0]
+
+
+def test_statuses():
+    vectors = np.random.default_rng(1).integers(0, 30, (60, 3))
+    assert search(Listed(vectors), WHOLE, max_points=5).status == "solution-limit"
+    assert search(Listed(vectors), WHOLE, gaps=[4.0, 4.0, None]).status == "grid"
+    assert search(Listed(np.empty((0, 2))), WHOLE).status == "infeasible"
+
+    def fail(asked, answer, inside, objective, careful):
+        raise SolverError("failed")
+
+    assert search(Listed(vectors, spoil=fail), WHOLE).status == "numerical"
+    assert search(Listed(vectors), WHOLE, budget=Budget(seconds=1e-9)).status == "time-limit"
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(clouds(40), st.integers(2, 9))
+def test_gaps_leave_no_vector_far_from_a_point(vectors, gap):
+    size = len(vectors[0])
+    found = search(Listed(vectors), WHOLE, gaps=[float(gap)] * (size - 1) + [None], main=size - 1)
+    reach = np.array([gap] * (size - 1) + [0])
+    points = values(found)
+    assert all((points <= np.array(v) + reach).all(axis=1).any() for v in vectors)
+    assert proves(found, vectors)
+
+
+def test_points_are_told_when_they_are_found():
+    told = []
+    vectors = np.random.default_rng(1).integers(0, 30, (60, 3))
+    found = search(Listed(vectors), WHOLE, on_found=told.append)
+    assert told == found.points

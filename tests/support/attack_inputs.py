@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from placeopt import cli
-from placeopt.registry import problem_class, specs
+from placeopt.core.parameters import parameters as declared
+from placeopt.registry import methods, problem_class, specs
 from placeopt.rl import policy_file
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
@@ -318,6 +319,31 @@ def options(rng: np.random.Generator, folder: Path) -> Arguments:
     return commands[rng.integers(len(commands))]
 
 
+#: Values of parameters: zeros, negatives, other types, numbers far out of range.
+HOSTILE = ("0", "-1", "1e9", "1.5", "abc", "nan", "inf", "", "true", "[1]", "9" * 40, "\u0661", "1")
+
+
+@cache
+def _parameters() -> list[tuple[str, str, str]]:
+    """Return (kind, method, parameter) of every parameter that a method declares."""
+    return [
+        (kind, name, parameter.name)
+        for name, entry in methods().items()
+        for kind in entry.problems
+        if kind in SIZES
+        for parameter in declared(entry.load(kind))
+    ]
+
+
+def parameters(rng: np.random.Generator, folder: Path) -> Arguments:
+    """Attack with values of a method's parameters."""
+    kind, method, name = _parameters()[rng.integers(len(_parameters()))]
+    file = write(folder, "x.json", instance(kind))
+    value = HOSTILE[rng.integers(len(HOSTILE))]
+    limits = ["--evaluations", "60", "--time-limit", "2"]
+    return ["solve", file, "--method", method, *limits, "--param", f"{name}={value}"]
+
+
 _TOY = (("x.json", instance), ("f.json", front))
 
 #: Rows of the table of attacks.
@@ -332,6 +358,7 @@ ROWS: dict[str, Row] = {
     "CSV of the CNSM paper": paper_tables,
     "workmodel": workmodels,
     "options": options,
+    "parameters": parameters,
 }
 
 

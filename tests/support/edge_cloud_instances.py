@@ -10,7 +10,10 @@ from placeopt.edge_cloud.instance import EdgeCloud
 def random_instance(
     seed: int, applications: int = 9, near: int = 5, missing: float = 0.0
 ) -> EdgeCloud:
-    """An instance of fewer than so many applications and near nodes, at one of three loads; `missing` is the share of delays left out."""
+    """Return an instance of fewer than so many applications and near nodes, at one of three loads.
+
+    `missing` is the share of delays that are left out.
+    """
     rng = np.random.default_rng(seed)
     most = {"applications": (1, applications), "near": (1, near), "far": (0, 3), "cloud": (0, 2)}
     sizes = {key: int(rng.integers(low, high)) for key, (low, high) in most.items()}

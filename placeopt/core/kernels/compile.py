@@ -42,13 +42,20 @@ def _stamp(compiled: Any) -> bool:
     stored = compiled._cache
     if not (hasattr(stored, "_cache_file") and hasattr(stored._cache_file, "_source_stamp")):
         return False
-    own = stored._index_key
+    own_key, own_index = stored._index_key, stored._cache_file._load_index
 
     def index_key(signature: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*own(signature, codegen), _fields(signature))
+        return (*own_key(signature, codegen), _fields(signature))
+
+    def load_index() -> Any:
+        try:
+            return own_index()
+        except (AttributeError, ImportError):  # it names a class that was renamed since
+            return {}
 
     module = sys.modules[compiled.py_func.__module__]
     stored._cache_file._source_stamp = _digest(str(module.__file__), module.__name__)
+    stored._cache_file._load_index = load_index
     stored._index_key = index_key
     return True
 

@@ -1,39 +1,48 @@
-"""Prices of scarce nodes, and the lower bounds that they prove.
+"""Lagrangian prices of the nodes' capacities, and the lower bounds that they prove.
 
-With a price for every unit of capacity, equation (1) splits into its applications; the sum of their optima less the value of all
-capacities is a lower bound whatever the prices. The prices climb to a good one along normalised subgradients with momentum (Adam;
-D. Kingma and J. Ba, 2015), which needs neither a guess of the optimum nor a solver.
+With a price for every unit of capacity, equation (1) splits into its applications. The sum of their
+optima less the price of all capacities is a lower bound, whatever the prices. The prices ascend
+along normalised subgradients with momentum (Adam; D. Kingma and J. Ba, 2015), which needs neither
+an estimate of the optimum nor a solver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Objective
+from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search import kernels
-from placeopt.edge_cloud.local_search import state as states
+from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
 
-#: First and last step of the prices, in parts of what a node makes a difference to a microservice.
-FIRST_STEP, LAST_STEP = 0.08, 0.0025
-#: The same of the prices by layer that these begin with, how many steps, and the applications that they look at.
-FIRST_LAYER_STEP, LAST_LAYER_STEP, LAYER_STEPS, SAMPLE = 0.5, 0.03, 40, 128
-#: Memory of the mean slope and of its square; steps over which their length grows, since the first slopes say little of each node.
-MEAN, SQUARE, RAMP = 0.85, 0.95, 8
-#: Nodes of the search for one application after which only its proven part counts; fewer for the sample, which proves nothing.
-SEARCH_LIMIT, SAMPLE_LIMIT = 500, 30
+# ``models/edge_cloud/README.md`` says what was measured of the layers, the sample and the ramp.
+#: First and last step of the prices of nodes, in units of `typical_difference`.
+_FIRST_STEP, _LAST_STEP = 0.08, 0.0025
+#: The same of the prices of layers, and how many steps these take.
+_FIRST_LAYER_STEP, _LAST_LAYER_STEP, _LAYER_STEPS = 0.5, 0.03, 40
+#: Applications, about, on which the prices of layers are found.
+_SAMPLE = 128
+#: Decay of the mean slope and of its mean square.
+_MEAN_DECAY, _SQUARE_DECAY = 0.85, 0.95
+#: The first so many steps are shorter, since the first slopes say little of each node.
+_RAMP = 8
+#: Nodes of the search for one application, after which only the part that is proven counts; fewer
+#: for the sample, which proves nothing.
+_SEARCH_LIMIT, _SAMPLE_LIMIT = 500, 30
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices of one weight of the cost, and what they prove.
+    """Prices, and the lower bound that they prove.
 
     Attributes
     ----------
+    weight : float
+        Of the cost.
     price : ndarray, shape (nodes, 2)
         Per unit of cpu and memory.
     bound : float
@@ -45,203 +54,190 @@ class Prices:
     bound: float
 
 
-class _Climb:
-    """Prices that climb along slopes, each with a step of its own: Adam, kept above 0."""
+class _Ascent:
+    """Prices that ascend along slopes by Adam, kept at 0 or above."""
 
     def __init__(self, start: np.ndarray):
-        self.price, self.count = start, 0
+        self.price, self._count = start, 0
         self._mean, self._square = np.zeros_like(start), np.zeros_like(start)
 
     def step(self, slope: np.ndarray, length: float) -> None:
-        """Move by about `length` in each direction that the slope keeps."""
-        self.count += 1
-        self._mean = MEAN * self._mean + (1 - MEAN) * slope
-        self._square = SQUARE * self._square + (1 - SQUARE) * slope**2
-        mean, square = self._mean / (1 - MEAN**self.count), self._square / (1 - SQUARE**self.count)
+        """Move each price by about `length` where its slope keeps its sign."""
+        self._count += 1
+        self._mean = _MEAN_DECAY * self._mean + (1 - _MEAN_DECAY) * slope
+        self._square = _SQUARE_DECAY * self._square + (1 - _SQUARE_DECAY) * slope**2
+        mean = self._mean / (1 - _MEAN_DECAY**self._count)
+        square = self._square / (1 - _SQUARE_DECAY**self._count)
         self.price = np.maximum(0.0, self.price + length * mean / (np.sqrt(square) + 1e-12))
 
 
+def typical_difference(instance: EdgeCloudArrays, weight: float) -> float:
+    """Return how much the choice of a node typically changes a weighted sum by."""
+    delays = instance.delay[instance.source]
+    delays = delays[np.isfinite(delays) & (delays > 0)]
+    latency = np.median(delays) if delays.size else 0.0
+    cost = np.ptp(instance.operating + instance.network * instance.data.mean())
+    return float(weight * cost + (1 - weight) * latency) or 1.0
+
+
 class Relaxation:
-    """The problem without the capacities that applications share."""
+    """The problem without the capacities that applications share.
+
+    Attributes
+    ----------
+    instance : EdgeCloudArrays
+    search : PlacementSearch
+        Scratch of the search for the best placement of one application.
+    hosts : ndarray of int64, shape (microservices,)
+        The placements of the last bound; the next begins with them.
+    """
 
     def __init__(self, problem: EdgeCloud):
-        self.problem, self.table = problem, problem.arrays
-        self.near = np.argsort(self.table.delay, axis=1, kind="stable")
-        self.work = states.work(self.table)
-        self.hosts = np.full(len(self.table.demand), -1)
-        self._worth = np.zeros(len(self.table.source))
-        self._all = np.arange(len(self.table.source))
-        self._unit = np.maximum(self.table.demand.mean(axis=0), 1e-9)
-        self._floors: dict[float, np.ndarray] = {}
-
-    def floor(self, weight: float) -> np.ndarray:
-        """Return the least weighted cost of each microservice, shape (microservices,)."""
-        if weight not in self._floors:
-            self._floors[weight] = np.empty(len(self.table.demand))
-            kernels.floors(self.table, weight, self._floors[weight])
-        return self._floors[weight]
-
-    def scale(self, weight: float) -> float:
-        """Return how much difference a node typically makes to a microservice."""
-        table = self.table
-        distance = table.delay[table.source]
-        typical = (
-            np.median(distance[np.isfinite(distance) & (distance > 0)])
-            if (np.isfinite(distance) & (distance > 0)).any()
-            else 0.0
-        )
-        spread = np.ptp(table.operating + table.network * table.data.mean())
-        return float(weight * spread + (1 - weight) * typical) or 1.0
+        self.instance = instance = problem.arrays
+        self.search = placement_search(instance)
+        self.hosts = np.full(len(instance.demand), -1)
+        self._worth = np.zeros(len(instance.source))
+        self._unit = np.maximum(instance.demand.mean(axis=0), 1e-9)
+        layers = np.array([problem.layers.index(node.layer) for node in problem.nodes])
+        self._member = layers[:, None] == np.arange(len(problem.layers))  # (nodes, layers)
 
     def _relax(
-        self, weight: float, price: np.ndarray, chosen: np.ndarray, limit: int = SEARCH_LIMIT
+        self, weight: float, price: np.ndarray, chosen: np.ndarray, limit: int = _SEARCH_LIMIT
     ) -> float:
-        """Place applications alone under prices, in `hosts`; return what is proven of the sum of their costs."""
-        args = (
-            self.table,
-            weight,
-            self.near,
-            self.floor(weight),
-            price,
-            self.work,
-            self.hosts,
-            chosen,
-            self._worth,
-            limit,
-        )
-        return float(kernels.relax(*args))
+        """Place applications alone under prices, in `hosts`; return what is proven of the sum."""
+        arrays = (self.instance, weight, price, self.search, self.hosts, chosen, self._worth)
+        return float(relax(*arrays, limit))
 
     def bound(self, weight: float, price: np.ndarray) -> float:
-        """Return the lower bound that prices prove, inf where an application has no place; the placements are left in `hosts`."""
-        proven, capacity = (
-            self._relax(weight, price, self._all),
-            float((price * self.table.capacity).sum()),
-        )
-        if proven >= kernels.BIG / 2:
+        """Return the lower bound that prices prove; inf where an application has no place."""
+        proven = self._relax(weight, price, np.arange(len(self._worth)))
+        if proven >= BIG / 2:
             return np.inf
-        return (
-            proven - capacity - 1e-11 * (abs(proven) + 3 * capacity)
-        )  # what rounding may have added
+        capacity = float((price * self.instance.capacity).sum())
+        return proven - capacity - 1e-11 * (abs(proven) + 3 * capacity)  # covers rounding
 
-    def target(self, weight: float, price: np.ndarray) -> np.ndarray:
-        """Return what each application costs under prices if it is alone, shape (applications,)."""
+    def costs_alone(self, weight: float, price: np.ndarray) -> np.ndarray:
+        """Return the cost of each application alone, prices included, shape (applications,)."""
         self.bound(weight, price)
         return self._worth.copy()
 
-    def excess(self) -> np.ndarray:
-        """Return by how much the placements in `hosts` overload each node, shape (nodes, 2), in mean demands."""
-        return (self._load() - self.table.capacity) / self._unit
+    def _layer_prices(self, weight: float, share: Budget, scale: float) -> np.ndarray:
+        """Return prices to begin with, in mean demands, shape (nodes, 2).
 
-    def _load(self) -> np.ndarray:
-        load, placed = np.zeros_like(self.table.capacity), self.hosts >= 0
-        np.add.at(load, self.hosts[placed], self.table.demand[placed])
-        return load
-
-    def _begin(self, weight: float, share: Budget, scale: float) -> np.ndarray:
-        """Return prices to begin with, in mean demands: one for each layer, found on a sample of the applications."""
-        layers = self.problem.layers
-        member = np.array([node.layer for node in self.problem.nodes])[:, None] == np.array(
-            layers
-        )  # (nodes, layers)
-        chosen = np.arange(0, len(self._all), max(1, len(self._all) // SAMPLE))
-        part = len(chosen) / len(self._all)
-        capacity = member.T @ self.table.capacity
-        climb, best, proven = (
-            _Climb(np.zeros((len(layers), 2))),
-            np.zeros((len(layers), 2)),
-            -np.inf,
-        )
+        The nodes of a layer have one price, which is found on a sample of the applications.
+        """
+        instance, member = self.instance, self._member
+        applications = len(instance.source)
+        chosen = np.arange(0, applications, max(1, applications // _SAMPLE))
+        part = len(chosen) / applications
+        capacity = member.T @ instance.capacity
+        ascent, best, proven = _Ascent(np.zeros(capacity.shape)), np.zeros(capacity.shape), -np.inf
         self.hosts[:] = -1
-        for step in range(LAYER_STEPS):
-            price = member @ climb.price / self._unit
-            bound = self._relax(weight, price, chosen, SAMPLE_LIMIT) / part - float(
-                (price * self.table.capacity).sum()
-            )
+        for step in range(_LAYER_STEPS):
+            price = member @ ascent.price / self._unit
+            bound = self._relax(weight, price, chosen, _SAMPLE_LIMIT) / part
+            bound -= float((price * instance.capacity).sum())
             if bound > proven:
-                best, proven = climb.price, bound
+                best, proven = ascent.price, bound
             if int((step + 1) * part) > int(step * part):
                 share.spend(1)
-            if share.progress > 0.3:
+            if share.progress > 0.3 or share.out_of_time:
                 break
-            slope = (member.T @ self._load() / part - capacity) / self._unit
-            climb.step(
-                slope,
-                scale
-                * FIRST_LAYER_STEP
-                * (LAST_LAYER_STEP / FIRST_LAYER_STEP) ** (step / LAYER_STEPS),
-            )
+            slope = (member.T @ node_loads(instance, self.hosts) / part - capacity) / self._unit
+            decay = (_LAST_LAYER_STEP / _FIRST_LAYER_STEP) ** (step / _LAYER_STEPS)
+            ascent.step(slope, scale * _FIRST_LAYER_STEP * decay)
         return member @ best
 
     def ascend(
         self, weight: float, share: Budget, steps: int = 200, start: np.ndarray | None = None
     ) -> Prices:
-        """Return good prices for a weight of the cost, in at most `steps` and a share of a budget; every step is an evaluation."""
-        scale = self.scale(weight)
-        climb = _Climb(self._begin(weight, share, scale) if start is None else start * self._unit)
-        best = Prices(weight, climb.price / self._unit, -np.inf)
-        first, last = scale * FIRST_STEP, scale * LAST_STEP
+        """Return good prices for a weight of the cost; every step is an evaluation.
+
+        Parameters
+        ----------
+        share : Budget
+            Ends the ascent before `steps`.
+        start : ndarray, optional
+            Prices to begin with, shape (nodes, 2); prices of layers by default.
+        """
+        scale = typical_difference(self.instance, weight)
+        ascent = _Ascent(
+            self._layer_prices(weight, share, scale) if start is None else start * self._unit
+        )
+        best = Prices(weight, ascent.price / self._unit, -np.inf)
+        first, last = scale * _FIRST_STEP, scale * _LAST_STEP
         for step in range(steps):
-            proven = self.bound(weight, climb.price / self._unit)
+            proven = self.bound(weight, ascent.price / self._unit)
             share.spend(1)
             if proven > best.bound:
-                best = Prices(weight, climb.price / self._unit, proven)
+                best = Prices(weight, ascent.price / self._unit, proven)
             if share.exhausted or (self.hosts < 0).any():  # an application has no place even alone
                 break
-            slope = self.excess()
-            if ((slope <= 0) & ((slope == 0) | (climb.price == 0))).all():
+            overload = node_loads(self.instance, self.hosts) - self.instance.capacity
+            if ((overload <= 0) & ((overload == 0) | (ascent.price == 0))).all():
                 break  # the placements fit and pay for no room that they leave: they are optimal
-            climb.step(
-                slope,
-                min(1.0, (step + 1) / (RAMP + 1))
-                * first
-                * (last / first) ** max(step / steps, share.progress),
-            )
+            progress = max(step / steps, share.progress)
+            length = min(1.0, (step + 1) / (_RAMP + 1)) * first * (last / first) ** progress
+            ascent.step(overload / self._unit, length)
         return best
 
+    def ascents(
+        self, weights: Sequence[float], budget: Budget, steps: tuple[int, int], part: float = 1.0
+    ) -> Iterator[tuple[Prices, Budget]]:
+        """Yield good prices for one weight after another, each from the prices before.
 
-def staircase(
+        The first weight is served whatever is left of the budget.
+
+        Parameters
+        ----------
+        steps : (int, int)
+            Steps for the first weight, and for each that follows.
+        part : float
+            Part of a weight's share of the budget that the prices may use; what is left of the
+            share is yielded too.
+        """
+        start = None
+        for k, weight in enumerate(weights):
+            if k and budget.exhausted:
+                return
+            share = budget.share(1 / (len(weights) - k))
+            prices = self.ascend(weight, share.share(part), steps[k > 0], start)
+            yield prices, share
+            start = prices.price
+
+
+def lower_bounds(
     proofs: Iterable[Prices], problem: EdgeCloud, objectives: Sequence[Objective], cells: int = 200
 ) -> list[list[float]]:
     """Return a lower-bound set of the selected objectives from proofs for several weights.
 
-    Each proof says that no plan lies below a line. The costs are cut into cells; in each, the corner of its least cost and of the
-    least latency that all lines allow bounds every plan.
+    Each proof says that no plan lies below a line. The costs are cut into cells. In each, the least
+    cost of the cell and the least latency that all lines allow there bound every plan.
     """
-    table = problem.arrays
+    instance = problem.arrays
     lines = np.array([(p.weight, p.bound) for p in proofs if np.isfinite(p.bound)]).reshape(-1, 2)
     weight, bound = lines.T
-    least_cost = max(
-        [
-            float((table.operating + np.outer(table.data, table.network)).min(axis=1).sum())
-            * (1 - 1e-9),
-            *bound[weight == 1],
-        ]
-    )
+    least_cost = max([instance.least_cost.sum() * (1 - 1e-9), *bound[weight == 1]])
     # No plan costs more than the dearest, so every line bounds the latency of all plans.
-    dearest = float((table.operating + np.outer(table.data, table.network)).max(axis=1).sum())
+    dearest = float((instance.operating + np.outer(instance.data, instance.network)).max(1).sum())
     use = weight < 1
     ends = bound[use] - dearest * (1 + 1e-9) * weight[use]
     least_latency = max([0.0, *(ends / (1 - weight[use]))])
     names = [o.name for o in objectives]
     if len(names) == 1:
-        return [[least_cost if names[0] == "cost" else least_latency]]
+        return [[float(least_cost if names[0] == "cost" else least_latency)]]
 
     def latency(cost: np.ndarray) -> np.ndarray:
-        """Least latency of plans of at most this cost."""
+        """Return the least latency of plans of at most this cost."""
         use = weight < 1
         heights = (bound[use] - np.outer(cost, weight[use])) / (1 - weight[use])
-        return np.maximum(least_latency, heights.max(axis=1, initial=least_latency))
+        return heights.max(axis=1, initial=least_latency)
 
     use = weight > 0
-    levels = np.linspace(least_latency, float(latency(np.array([least_cost]))[0]), cells // 2)
-    costs = ((bound[use] - np.outer(levels, 1 - weight[use])) / weight[use]).max(
-        axis=1, initial=least_cost
-    )
-    edges = np.unique(
-        np.concatenate(
-            (np.linspace(least_cost, costs.max(), cells // 2), np.maximum(costs, least_cost))
-        )
-    )
+    levels = np.linspace(least_latency, latency(np.array([least_cost]))[0], cells // 2)
+    costs = (bound[use] - np.outer(levels, 1 - weight[use])) / weight[use]
+    costs = costs.max(axis=1, initial=least_cost)
+    edges = np.unique([*np.linspace(least_cost, costs.max(), cells // 2), *costs])
     heights = np.append(latency(edges[1:]), least_latency)
     corners = {"cost": edges, "latency_ms": heights}
     return np.stack([corners[name] for name in names], axis=1).tolist()

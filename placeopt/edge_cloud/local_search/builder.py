@@ -1,0 +1,104 @@
+"""Plans for one weight of the cost: built under prices, then improved by the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from placeopt.core.budget import Budget
+from placeopt.edge_cloud.arrays import ORDERS, application_order
+from placeopt.edge_cloud.local_search import neighbourhoods
+from placeopt.edge_cloud.local_search.exact_placement import construct, plan_value
+from placeopt.edge_cloud.local_search.prices import Prices, Relaxation
+
+#: Nodes of the search for the best placement of one application.
+_SEARCH_LIMIT = 300
+#: Temperatures of the annealing at its beginning and end, in parts of the mean value of an
+#: application.
+_HOT, _COLD = 0.1, 0.004
+#: Steps between two looks at the budget.
+_CHUNK = 200
+
+
+class PlanBuilder:
+    """Builds and improves plans of one instance; a plan is the node of every microservice.
+
+    All nodes of an application without a place are -1.
+
+    Parameters
+    ----------
+    max_removed : int
+        Applications that are taken out at once, at most.
+    strength : float
+        Largest share of the prices that rebuilding pays.
+    """
+
+    def __init__(
+        self,
+        relaxation: Relaxation,
+        rng: np.random.Generator,
+        max_removed: int = 6,
+        strength: float = 0.8,
+    ):
+        self._relaxation, self._rng = relaxation, rng
+        self._instance = instance = relaxation.instance
+        self._max_removed, self._strength = max_removed, float(strength)
+        self._orders = [application_order(instance, order) for order in ORDERS]
+        farthest = instance.delay[np.isfinite(instance.delay)].max(initial=0.0)
+        dearest = instance.operating.max() + instance.network.max() * instance.data.max()
+        self._unplaced = float(10 * (1 + farthest + dearest * np.diff(instance.first).max()))
+
+    def value(self, weight: float, hosts: np.ndarray) -> float:
+        """Return equation (1) of a plan.
+
+        An application without a place counts more than any other could.
+        """
+        return float(plan_value(self._instance, weight, hosts, self._unplaced))
+
+    def best(self, weight: float, plans: list[np.ndarray]) -> np.ndarray:
+        """Return the plan of least value."""
+        return min(plans, key=lambda hosts: self.value(weight, hosts))
+
+    def build(self, prices: Prices, shares: Iterable[float] = (1.0, 0.8)) -> np.ndarray:
+        """Return the best plan of those built in every order at these shares of the prices."""
+        found = [
+            construct(
+                self._instance,
+                prices.weight,
+                share * prices.price,
+                self._relaxation.search,
+                order,
+                _SEARCH_LIMIT,
+            )
+            for share in shares
+            for order in self._orders
+        ]
+        return self.best(prices.weight, found)
+
+    def improve(self, prices: Prices, hosts: np.ndarray, budget: Budget) -> np.ndarray:
+        """Return the best plan of a large neighbourhood search from a plan.
+
+        The search uses up the budget; every step is an evaluation.
+        """
+        task = neighbourhoods.lns_task(
+            self._instance,
+            self._rng,
+            weight=prices.weight,
+            price=prices.price,
+            alone=self._relaxation.costs_alone(prices.weight, prices.price),
+            unplaced=self._unplaced,
+            max_removed=self._max_removed,
+            strength=self._strength,
+        )
+        state = neighbourhoods.lns_state(task, hosts, self._rng)
+        applications, left = len(self._instance.source), budget.share()
+        scale = max(prices.bound / applications, 0.1 * state.totals[0] / applications, 1e-9)
+        while not budget.exhausted:
+            steps = max(1, budget.allow(_CHUNK))
+            temperature = scale * _HOT * (_COLD / _HOT) ** left.progress
+            neighbourhoods.improve(
+                task, state, self._relaxation.search, steps, temperature, _SEARCH_LIMIT
+            )
+            budget.spend(steps)
+        return state.best.copy()

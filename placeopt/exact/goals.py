@@ -1,0 +1,212 @@
+"""The goals of a user's Pyomo model: its own Objectives, or expressions given with names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.core.expr.numvalue import as_numeric
+
+from placeopt.core.errors import UnsupportedError, UsageError, did_you_mean
+from placeopt.core.front import Objective
+
+_SENSES = {"min": "min", "max": "max", pyo.minimize: "min", pyo.maximize: "max"}
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """A linear expression of a model that is to be minimised or maximised.
+
+    Attributes
+    ----------
+    objective : Objective
+        Name, unit, sense, and the step where one was given.
+    expression : pyomo expression
+        As the model has it, not yet turned into one to minimise.
+    gap : float or None
+        How far apart the limits of a continuous goal may lie.
+    """
+
+    objective: Objective
+    expression: Any
+    gap: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the goal."""
+        return self.objective.name
+
+    @property
+    def sign(self) -> float:
+        """1 for a minimised goal, -1 for a maximised one."""
+        return -1.0 if self.objective.sense == "max" else 1.0
+
+    @property
+    def minimised(self) -> Any:
+        """The expression to minimise."""
+        return self.expression if self.sign > 0 else -self.expression
+
+
+def goals_of(
+    model: pyo.ConcreteModel,
+    objectives: Mapping[str, Any] | Sequence[Any] | None,
+    steps: Mapping[str, float] | None,
+    gap: float | Mapping[str, float] | None,
+) -> list[Goal]:
+    """Return the goals of a model; arguments as of `placeopt.enumerate`.
+
+    Raises
+    ------
+    UsageError
+        No goals, two of one name, unknown names, steps or gaps that are not positive.
+    UnsupportedError
+        A goal is not linear.
+    """
+    named = list(_own(model) if objectives is None else _given(model, objectives))
+    if not named:
+        raise UsageError(
+            "the model has no goals; add a pyo.Objective for each of them (all but one may be "
+            "deactivated), or hand expressions over by name: "
+            'placeopt.enumerate(model, {"cost": model.cost, "delay": model.delay})'
+        )
+    names = [objective.name for objective, _ in named]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two goals are called {name!r}; give each a name of its own")
+    for objective, expression in named:
+        _check_linear(objective.name, expression)
+    steps, gaps = _numbers("steps", steps, names), _gaps(gap, names)
+    return [
+        Goal(_with_step(objective, steps), expression, gaps.get(objective.name))
+        for objective, expression in named
+    ]
+
+
+def _with_step(objective: Objective, steps: Mapping[str, float]) -> Objective:
+    step = steps.get(objective.name, objective.step)
+    return Objective(objective.name, objective.unit, step, objective.sense)
+
+
+# -- which goals -----------------------------------------------------------------------------------
+
+
+def _own(model: pyo.ConcreteModel) -> Iterator[tuple[Objective, Any]]:
+    """Yield the goals of a placeopt model, then the Objectives of the user."""
+    origin = origin_of(model)
+    ours: frozenset[str] = frozenset()
+    if origin is not None:
+        ours = origin.objective_names
+        for objective in origin.goals:
+            yield objective, getattr(model, objective.name)
+    for component in model.component_objects(pyo.Objective, descend_into=True):
+        if component.name not in ours:
+            yield from _of_component(component)
+
+
+def origin_of(model: pyo.ConcreteModel) -> Any:
+    """Return what the build of a placeopt model remembers of its problem, None for other models."""
+    return vars(model).get("placeopt_origin")
+
+
+def _of_component(component: Any) -> Iterator[tuple[Objective, Any]]:
+    """Yield every Objective of a component, active or not; one of text indices by its index."""
+    for index, data in component.items():
+        name = index if isinstance(index, str) else data.name
+        yield Objective(name, "", None, _SENSES[data.sense]), data.expr
+
+
+def _given(
+    model: pyo.ConcreteModel, objectives: Mapping[str, Any] | Sequence[Any]
+) -> Iterator[tuple[Objective, Any]]:
+    if isinstance(objectives, Mapping):
+        for name, given in objectives.items():
+            yield _named(model, str(name), given)
+        return
+    if isinstance(objectives, str):
+        objectives = [objectives]
+    for given in objectives:
+        if isinstance(given, str):
+            yield _named(model, given, given)
+        elif hasattr(given, "ctype") and given.ctype is pyo.Objective:
+            yield from _of_component(given) if hasattr(given, "items") else [_data(given)]
+        else:
+            raise UsageError(
+                f"goal {str(given)!r} has no name; give expressions by name: "
+                'placeopt.enumerate(model, {"cost": expression})'
+            )
+
+
+def _data(objective: Any) -> tuple[Objective, Any]:
+    return Objective(objective.name, "", None, _SENSES[objective.sense]), objective.expr
+
+
+def _named(model: pyo.ConcreteModel, name: str, given: Any) -> tuple[Objective, Any]:
+    """Return a goal that is given as an expression, a component, its name, or with a sense."""
+    sense = None
+    if isinstance(given, tuple):
+        given, sense = given
+        if sense not in _SENSES:
+            raise UsageError(f"the sense of goal {name!r} is {sense!r}; legal: 'min', 'max'")
+    known = _known_objective(model, given if isinstance(given, str) else name)
+    if isinstance(given, str):
+        given = _find(model, given)
+    if hasattr(given, "ctype") and given.ctype is pyo.Objective:
+        sense, given = sense or given.sense, given.expr
+    unit, step = ("", None) if known is None else (known.unit, known.step)
+    return Objective(name, unit, step, _SENSES[sense or "min"]), given
+
+
+def _known_objective(model: pyo.ConcreteModel, name: str) -> Objective | None:
+    """Return the objective of a placeopt problem by its name, with unit and step."""
+    origin = origin_of(model)
+    return next((o for o in origin.goals if o.name == name), None) if origin else None
+
+
+def _find(model: pyo.ConcreteModel, name: str) -> Any:
+    found = model.find_component(name)
+    if found is None:
+        kinds = (pyo.Objective, pyo.Expression)
+        legal = [c.name for c in model.component_data_objects(kinds, descend_into=True)]
+        raise UsageError(f"the model has no goal {name!r}; {did_you_mean(name, legal)}")
+    return found
+
+
+# -- what is legal ---------------------------------------------------------------------------------
+
+
+def _check_linear(name: str, expression: Any) -> None:
+    try:
+        degree = as_numeric(expression).polynomial_degree()
+    except (AttributeError, TypeError) as error:
+        raise UsageError(f"goal {name!r} is not an expression: {expression!r}") from error
+    if degree not in (0, 1):
+        raise UnsupportedError(
+            f"goal {name!r} is not linear: {expression}; replace products of binary variables by "
+            "a variable of their own, a maximum by a variable that is at least every term, and a "
+            "curve by pieces"
+        )
+
+
+def _numbers(
+    what: str, given: Mapping[str, float] | None, names: Sequence[str]
+) -> dict[str, float]:
+    """Return positive numbers by the names of goals."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{what} is {given!r}; give numbers by the names of goals")
+    for name, value in given.items():
+        if name not in names:
+            raise UsageError(f"{what} names no goal: {name!r}; {did_you_mean(str(name), names)}")
+        if not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise UsageError(f"{what}[{name!r}] is {value!r}; give a positive number")
+    return dict(given)
+
+
+def _gaps(gap: float | Mapping[str, float] | None, names: Sequence[str]) -> dict[str, float]:
+    if isinstance(gap, int | float):
+        gap = dict.fromkeys(names, float(gap))
+    return _numbers("gap", gap, names)

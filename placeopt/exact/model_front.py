@@ -1,0 +1,115 @@
+"""`placeopt.enumerate`: the exact front of any Pyomo model with linear goals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyomo.environ as pyo
+
+from placeopt.core.budget import Budget, Progress
+from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_mean
+from placeopt.core.front import Front, Point
+from placeopt.exact.engines import ENGINES, check_options
+from placeopt.exact.goals import goals_of
+from placeopt.exact.model_search import ModelSearch, front_without_points
+
+
+def enumerate(
+    model: pyo.ConcreteModel,
+    objectives: Mapping[str, Any] | Sequence[Any] | None = None,
+    *,
+    seconds: float | None = None,
+    jobs: int = 1,
+    solver: str = "highs",
+    start: Front | None = None,
+    steps: Mapping[str, float] | None = None,
+    gap: float | Mapping[str, float] | None = None,
+    max_points: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    on_point: Callable[[Point], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    budget: Budget | None = None,
+) -> Front:
+    """Enumerate the non-dominated points of a Pyomo model with linear goals and constraints.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        It is not changed, but for the values of its variables.
+    objectives : mapping or sequence, optional
+        The goals: ``{"cost": model.cost, "profit": (model.profit, "max")}``, or names or
+        Objectives of the model. By default all Objectives of the model, each in its own sense,
+        whether active or not; of a model that placeopt built, the goals of its problem and the
+        Objectives added since.
+    seconds : float, optional
+        Time limit. What was found and proven by then is returned.
+    jobs : int
+        Questions that are solved at the same time. The points are the same for any number.
+    solver : {"highs", "scip"}
+    start : Front, optional
+        Solutions to begin with, of this function for the same model.
+    steps : mapping of goal to number, optional
+        Smallest difference that two values of a goal can have. Goals that only depend on whole
+        numbers need none: their coefficients show it.
+    gap : number, or mapping of goal to number, optional
+        For continuous goals: every feasible vector is at most so much better than some point, in
+        the goal's own unit. One continuous goal needs no gap.
+    max_points : int, optional
+        Stop at so many non-dominated points.
+    options : mapping, optional
+        The solver's own options by its names, such as ``{"mip_heuristic_effort": 0.0}``.
+    on_point : callable, optional
+        Called with each `Point` when it is found.
+    on_progress : callable, optional
+        Called with a `placeopt.core.budget.Progress`, at most ten times a second.
+    budget : Budget, optional
+        Instead of `seconds` and `on_progress`: for callers who want to cancel.
+
+    Returns
+    -------
+    Front
+        Values in the model's own senses. ``plan`` of a point holds the variables that are not zero
+        by name, or the plan of the problem that placeopt built the model for. ``bounds`` is valid
+        however early the search ends. ``runs[0].parameters`` has ``status``, one of
+        `placeopt.exact.answers.STATUSES`, and ``reason``.
+
+    Raises
+    ------
+    UsageError
+        No goals, unknown names, an unbounded goal, a wrong step, continuous goals without a gap.
+    UnsupportedError
+        A goal or a constraint is not linear.
+
+    Examples
+    --------
+    >>> model = pyo.ConcreteModel()
+    >>> model.x = pyo.Var(range(3), domain=pyo.Binary)
+    >>> model.value = pyo.Objective(expr=3 * model.x[0] + 2 * model.x[1] + model.x[2], sense=-1)
+    >>> model.weight = pyo.Objective(expr=2 * model.x[0] + model.x[1] + 2 * model.x[2])
+    >>> [point.values for point in enumerate(model).points]
+    [(0.0, 0.0), (2.0, 1.0), (3.0, 2.0), (5.0, 3.0), (6.0, 5.0)]
+    """
+    _check(jobs, solver, max_points, options)
+    budget = budget or Budget(None, seconds, on_progress)
+    goals = goals_of(model, objectives, steps, gap)
+    facts = {"solver": solver, "jobs": jobs, "options": dict(options or {})}
+    try:
+        search = ModelSearch(model, goals, budget)
+    except InfeasibleInstanceError as error:
+        return front_without_points(model, goals, budget, facts, error.reasons)
+    return search.run(facts, start, max_points, on_point)
+
+
+def _check(
+    jobs: int, solver: str, max_points: int | None, options: Mapping[str, Any] | None
+) -> None:
+    if solver not in ENGINES:
+        raise UsageError(f"unknown solver {solver!r}; {did_you_mean(str(solver), ENGINES)}")
+    for name, value in (("jobs", jobs), ("max_points", max_points)):
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise UsageError(f"{name} is {value!r}; give a whole number of at least 1")
+    try:
+        check_options(solver, options or {})
+    except ValueError as error:
+        raise UsageError(f"{error}; see the list of options of the solver") from None

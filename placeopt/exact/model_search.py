@@ -1,0 +1,309 @@
+"""The search behind `placeopt.enumerate`: from a compiled model to the front of its goals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from placeopt.core.budget import Budget, Progress
+from placeopt.core.errors import PlaceoptError, UsageError
+from placeopt.core.front import Front, InstanceName, Point, Run, minimal
+from placeopt.core.task import versions
+from placeopt.exact.answers import STATUSES, Enumeration
+from placeopt.exact.compiled_model import CompiledModel
+from placeopt.exact.enumeration import enumerate_front
+from placeopt.exact.fronts import in_values
+from placeopt.exact.goals import Goal, origin_of
+from placeopt.exact.memory import Found
+from placeopt.exact.oracles import SparseSolution, VariablesOracle
+
+METHOD = "enumerate"
+_LIBRARY = {"highs": "highspy", "scip": "pyscipopt"}
+#: Significant digits of reported values: of goals with a step, and of continuous ones, where what
+#: follows is the solver's noise.
+_DIGITS, _CONTINUOUS_DIGITS = 15, 9
+#: What `extract` raises where a model was changed so far that its solutions are no plans.
+_NO_PLAN = (
+    PlaceoptError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    StopIteration,
+)
+#: Referee and model agree on a value, relatively.
+_AGREEMENT = 1e-6
+
+
+class ModelSearch:
+    """A compiled model, its goals, and how its solutions become points."""
+
+    def __init__(self, model: pyo.ConcreteModel, goals: Sequence[Goal], budget: Budget):
+        self.model, self.goals, self.budget = model, goals, budget
+        self.origin = origin_of(model)
+        minimised = [replace(goal.objective, sense="min") for goal in goals]
+        expressions = [goal.minimised for goal in goals]
+        self.compiled = CompiledModel(model, minimised, expressions, infer_steps=True)
+        self._check_steps()
+        self.main = self._choose_main()
+        self.signs = np.array([goal.sign for goal in goals])
+        self.constants = np.array(self.compiled.constants)
+        self.names = [variable.name for variable in self.compiled.columns]
+        fixed = model.component_data_objects(pyo.Var, active=True, descend_into=True)
+        self.fixed = {v.name: _plain(v.value) for v in fixed if v.fixed and v.value}
+
+    # -- limits on real values ---------------------------------------------------------------------
+
+    def _check_steps(self) -> None:
+        """Refuse a given step that the coefficients of whole numbers are no multiples of."""
+        compiled = self.compiled
+        for objective, cost in zip(compiled.objectives, compiled.costs, strict=True):
+            off = np.abs(cost - np.round(cost)) > 1e-6
+            wrong = np.flatnonzero(off & compiled.integrality)
+            if objective.step is not None and len(wrong):
+                column, value = compiled.columns[wrong[0]], cost[wrong[0]] * objective.step
+                raise UsageError(
+                    f"the step of goal {objective.name!r} is {objective.step:g}, but it changes "
+                    f"by {value:g} with {column.name}; leave the step out: it is found from the "
+                    "coefficients"
+                )
+
+    def _choose_main(self) -> int | None:
+        """Return the continuous goal to minimise within limits on the others, if there is one."""
+        continuous = [k for k, o in enumerate(self.compiled.objectives) if o.step is None]
+        open_ = [k for k in continuous if self.goals[k].gap is None]
+        if len(open_) > 1:
+            names = [self.goals[k].name for k in open_]
+            raise UsageError(
+                f"goals {', '.join(map(repr, names))} take continuous values, so that their front "
+                f"need not be finite; give a tolerance for all but one of them, such as "
+                f"gap={{{names[-1]!r}: 0.5}} in the goal's own unit, or steps={{...}} if their "
+                "values are multiples of a number"
+            )
+        return next(iter(open_ or continuous), None)
+
+    def _gaps(self) -> list[float | None] | None:
+        """Return the gaps of the limited goals, in units."""
+        gaps = [
+            None if goal.gap is None or k == self.main else goal.gap / (objective.step or 1.0)
+            for k, (goal, objective) in enumerate(
+                zip(self.goals, self.compiled.objectives, strict=True)
+            )
+        ]
+        gaps = [
+            None if gap is not None and objective.step is not None and gap < 2 else gap
+            for gap, objective in zip(gaps, self.compiled.objectives, strict=True)
+        ]
+        return None if all(gap is None for gap in gaps) else gaps
+
+    # -- the search --------------------------------------------------------------------------------
+
+    def run(
+        self,
+        facts: Mapping[str, Any],
+        start: Front | None,
+        max_points: int | None,
+        on_point: Callable[[Point], None] | None,
+    ) -> Front:
+        """Return the front, as far as the budget goes.
+
+        Parameters
+        ----------
+        facts : mapping
+            ``solver``, its ``options``, and ``jobs``.
+        """
+        self._translate_progress()
+        cuts = None if self.origin is None or self.origin.cuts is None else self._cuts
+        oracle = VariablesOracle(
+            self.compiled, self.budget, facts["solver"], options=facts["options"], cuts=cuts
+        )
+        search = enumerate_front(
+            oracle,
+            self.compiled.objectives,
+            self.budget,
+            main=self.main,
+            gaps=self._gaps(),
+            known=[] if start is None else self._known(start),
+            jobs=facts["jobs"],
+            max_points=max_points,
+            on_found=None if on_point is None else lambda found: on_point(self._point(found)),
+        )
+        asked = {**facts, "questions": search.solves}
+        calls = search.solves + oracle.second_opinions
+        return self._front(replace(search, solves=calls), asked)
+
+    def _translate_progress(self) -> None:
+        """Report best values in the goals' own senses."""
+        report = self.budget.on_progress
+        if report is None:
+            return
+
+        def translated(progress: Progress) -> None:
+            best = np.array(progress.best)
+            own = (best + self.constants) * self.signs if len(best) else best
+            report(replace(progress, best=tuple(own.tolist())))
+
+        self.budget.on_progress = translated
+
+    def _cuts(self) -> Sequence[Any]:
+        """Return rows that exclude the solution which the model holds, if it is no plan."""
+        plan = self.origin.extract(self.model)
+        rows: Sequence[Any] = self.origin.cuts(self.model, self.origin.problem, plan)
+        return rows
+
+    def _known(self, start: Front) -> list[Found]:
+        """Return the points of a front of this model that are still feasible."""
+        column = {name: k for k, name in enumerate(self.names)}
+        found = []
+        for point in start.points:
+            if not all(name in column or name in self.fixed for name in point.plan):
+                continue  # a plan, or another model's variables
+            x = np.zeros(len(column))
+            for name, value in point.plan.items():
+                if name in column:
+                    x[column[name]] = value
+            if self.compiled.program.broken(x) <= _AGREEMENT:
+                values = [
+                    round(v) if o.step is not None else v
+                    for v, o in zip(self.compiled.values(x), self.compiled.objectives, strict=True)
+                ]
+                found.append(Found(tuple(map(float, values)), SparseSolution.of(x)))
+        return found
+
+    # -- from solutions to points ------------------------------------------------------------------
+
+    def _values(self, units: np.ndarray) -> np.ndarray:
+        """Return minimised values in units as values in the goals' own senses."""
+        values = (in_values(units, self.compiled.objectives) + self.constants) * self.signs
+        for k, objective in enumerate(self.compiled.objectives):
+            digits = _CONTINUOUS_DIGITS if objective.step is None else _DIGITS
+            values[:, k] = [_rounded(value, digits) for value in values[:, k].tolist()]
+        return values
+
+    def _point(self, found: Found, status: str = "heuristic", gap: float | None = None) -> Point:
+        """Return a solution as a point, with the plan of its problem where it is one."""
+        values = tuple(self._values(np.array([found.values]))[0].tolist())
+        planned = None if self.origin is None else self._plan(found, values)
+        if planned is None:
+            planned = values, self._variables(found.payload)
+        return Point(planned[0], planned[1], status, gap, METHOD)
+
+    def _variables(self, solution: SparseSolution) -> dict[str, Any]:
+        chosen = zip(solution.indices.tolist(), solution.amounts.tolist(), strict=True)
+        return {**self.fixed, **{self.names[k]: _plain(value) for k, value in chosen}}
+
+    def _plan(
+        self, found: Found, values: tuple[float, ...]
+    ) -> tuple[tuple[float, ...], dict[str, Any]] | None:
+        """Return the referee's values and the plan, None where a solution is none.
+
+        Goals that the problem does not know keep the model's values.
+        """
+        self.compiled.load(found.payload.x)
+        try:
+            plan = self.origin.extract(self.model)
+            verdict = self.origin.problem.evaluate(plan)
+        except _NO_PLAN:
+            return None
+        if not verdict.feasible:
+            return None
+        known = [o.name for o in self.origin.problem.objectives]
+        judged = list(values)
+        for k, goal in enumerate(self.goals):
+            if goal.name not in known or goal.expression is not self._built(goal.name):
+                continue
+            value = verdict.values[known.index(goal.name)]
+            if abs(value - values[k]) > _AGREEMENT * max(1.0, abs(value)):
+                return None  # the goal's name stands for something else now
+            judged[k] = value
+        return tuple(judged), plan
+
+    def _built(self, name: str) -> Any:
+        return self.model.component(name)
+
+    # -- the front ---------------------------------------------------------------------------------
+
+    def _front(self, search: Enumeration, facts: Mapping[str, Any]) -> Front:
+        bounds = self._values(search.bounds)
+        run = _run(self.budget, facts, search.status, self._reason(search), search.solves)
+        return Front(
+            self._instance(),
+            tuple(
+                replace(goal.objective, step=compiled.step)
+                for goal, compiled in zip(self.goals, self.compiled.objectives, strict=True)
+            ),
+            tuple(self._points(search)),
+            tuple(map(tuple, bounds.tolist())) if np.isfinite(bounds).all() else (),
+            (run,),
+            None,
+            (run.parameters["reason"],),
+        )
+
+    def _points(self, search: Enumeration) -> Iterator[Point]:
+        """Yield the efficient points, with what is proven of each."""
+        whole = [objective.step is not None for objective in self.compiled.objectives]
+        efficient = {tuple(v) for v in minimal([f.values for f in search.points]).tolist()}
+        for found in search.points:
+            if found.values in efficient:
+                efficient.discard(found.values)
+                gap = search.gap(found.values, whole)
+                yield self._point(found, "optimal" if gap is None else "bounded", gap)
+
+    def _reason(self, search: Enumeration) -> str:
+        """Return why the search ended, in a sentence."""
+        if search.status != "grid":
+            return STATUSES[search.status]
+        gaps = [f"{goal.name} {goal.gap:g}" for goal in self.goals if goal.gap is not None]
+        return f"complete but for the given tolerances: {', '.join(gaps)}"
+
+    def _instance(self) -> InstanceName:
+        """Name the model by its rows: a changed model is another instance than its problem."""
+        program, digest = self.compiled.program, hashlib.sha256()
+        rows = (program.A.indptr, program.A.indices, program.A.data)
+        limits = (program.row_lower, program.row_upper, program.col_lower, program.col_upper)
+        for array in (*rows, *limits, program.integrality):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(repr([(goal.objective) for goal in self.goals]).encode())
+        kind = "model" if self.origin is None else self.origin.problem.problem
+        return InstanceName(kind, self.model.name, digest.hexdigest())
+
+
+def front_without_points(
+    model: pyo.ConcreteModel,
+    goals: Sequence[Goal],
+    budget: Budget,
+    facts: Mapping[str, Any],
+    reasons: Sequence[str],
+) -> Front:
+    """Return the front of a model that has no solution."""
+    instance = InstanceName("model", model.name, hashlib.sha256(model.name.encode()).hexdigest())
+    objectives = tuple(goal.objective for goal in goals)
+    run = _run(budget, facts, "infeasible", "; ".join(reasons), 0)
+    return Front(instance, objectives, (), (), (run,), None, tuple(reasons))
+
+
+def _run(budget: Budget, facts: Mapping[str, Any], status: str, reason: str, solves: int) -> Run:
+    """Return the facts of a run; it is completed where it ended by itself."""
+    return Run(
+        METHOD,
+        None,
+        budget.seconds,
+        solver_calls=solves,
+        completed=status in ("complete", "grid", "infeasible"),
+        parameters={**facts, "status": status, "reason": reason},
+        versions=versions((_LIBRARY[facts["solver"]], "pyomo")),
+    )
+
+
+def _plain(value: float) -> float | int:
+    """Return a whole number as an int."""
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}") + 0.0

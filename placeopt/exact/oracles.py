@@ -1,0 +1,202 @@
+"""Answers of a solver for a compiled Pyomo model: what every oracle over a model shares, and the
+oracle of models that are no placeopt problem."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placeopt.core.budget import Budget
+from placeopt.core.errors import UsageError
+from placeopt.exact.answers import Answer
+from placeopt.exact.memory import TOLERANCE
+from placeopt.exact.solvers import Outcome, solve
+
+if TYPE_CHECKING:
+    from placeopt.exact.compiled_model import CompiledModel
+
+#: Values that are so near to a whole number of units are that number.
+_WHOLE_TOLERANCE = 1e-3
+
+
+class SolverOracle(ABC):
+    """Minimises an objective of a compiled model by a solver.
+
+    Parameters
+    ----------
+    compiled : CompiledModel
+    budget : Budget
+        Its cancellation stops the solver.
+    solver : {"highs", "scip"}
+    seed : int
+    options : mapping, optional
+        The solver's own options.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledModel,
+        budget: Budget,
+        solver: str,
+        seed: int = 0,
+        options: Mapping[str, Any] | None = None,
+    ):
+        self.compiled, self.budget, self.solver, self.seed = compiled, budget, solver, seed
+        self.options = options or {}
+        self.doubts_infeasible = False  # ask again, without presolve, what seems infeasible
+        self.second_opinions = 0
+        self.floors: Sequence[float] = compiled.floors
+        self._lock = threading.Lock()  # the Pyomo model holds one solution at a time
+
+    @abstractmethod
+    def read(self, outcome: Outcome) -> Answer | None:
+        """Return what a solution stands for; None where rows were added that exclude it."""
+
+    def start(self, payload: Any) -> np.ndarray | None:
+        """Return the vector that a solver may start from."""
+        return None if payload is None else payload.x
+
+    def minimise(
+        self,
+        objective: int,
+        limits: Sequence[float],
+        *,
+        seconds: float,
+        start: Any,
+        careful: bool,
+    ) -> Answer:
+        """Minimise one objective within limits on the others, in units."""
+        deadline = time.perf_counter() + seconds
+        first = self.start(start)
+        while True:
+            left = deadline - time.perf_counter()
+            outcome = self._solve(objective, limits, left, first, careful)
+            if outcome.status == "infeasible" and self.doubts_infeasible and not careful:
+                self.second_opinions += 1
+                left = deadline - time.perf_counter()
+                outcome = self._solve(objective, limits, left, None, careful=True)
+            if outcome.status == "unbounded":
+                raise UsageError(self._unbounded(objective))
+            if outcome.x is None:
+                return Answer(outcome.status, outcome.bound)
+            with self._lock:
+                answer = self.read(outcome)
+            if answer is not None:
+                return answer
+            first = None
+            if self.budget.out_of_time or time.perf_counter() >= deadline:
+                return Answer("unknown", outcome.bound)
+
+    def _solve(
+        self,
+        objective: int,
+        limits: Sequence[float],
+        seconds: float,
+        start: np.ndarray | None,
+        careful: bool,
+    ) -> Outcome:
+        whole = self.compiled.objectives[objective].step is not None
+        return solve(
+            self.compiled.within(objective, limits),
+            self.solver,
+            seconds=seconds,
+            budget=self.budget,
+            start=start,
+            relative_gap=0.0 if whole else TOLERANCE / 2,
+            absolute_gap=0.9 if whole else 0.0,
+            seed=self.seed,
+            careful=careful,
+            options=self.options,
+        )
+
+    def _unbounded(self, objective: int) -> str:
+        name, cost = self.compiled.objectives[objective].name, self.compiled.costs[objective]
+        program = self.compiled.program
+        ends = np.where(cost > 0, program.col_lower, program.col_upper)
+        open_ = np.flatnonzero((cost != 0) & ~np.isfinite(ends))[:5].tolist()
+        names = ", ".join(self.compiled.columns[k].name for k in open_)
+        return (
+            f"goal {name!r} is unbounded: it can improve without end"
+            + (f" through {names}" if names else "")
+            + "; give these variables bounds, add the constraint that is missing, "
+            "or check the sense of the goal"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSolution:
+    """The variables of a solution that are not zero."""
+
+    indices: np.ndarray
+    amounts: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> SparseSolution:
+        """Return a solution without its zeros."""
+        indices = np.flatnonzero(x).astype(np.int32)
+        return cls(indices, x[indices], len(x))
+
+    @property
+    def x(self) -> np.ndarray:
+        """The solution, shape (columns,)."""
+        x = np.zeros(self.size)
+        x[self.indices] = self.amounts
+        return x
+
+
+class VariablesOracle(SolverOracle):
+    """Answers with values of variables; objective values are computed from them.
+
+    Parameters
+    ----------
+    cuts : callable, optional
+        ``cuts()`` returns rows that exclude the solution which the model holds, if it is none.
+    """
+
+    def __init__(self, *arguments: Any, cuts: Any = None, **options: Any):
+        super().__init__(*arguments, **options)
+        self.cuts = cuts
+        # HiGHS's presolve has called feasible programs infeasible (1.15.1, assignment rows with
+        # tight limits): a point would be lost without a word.
+        self.doubts_infeasible = self.solver == "highs"
+
+    def read(self, outcome: Outcome) -> Answer | None:
+        """Return the solution, its real-valued terms as low as its whole numbers allow."""
+        assert outcome.x is not None
+        if self.cuts is not None:
+            self.compiled.load(outcome.x)
+            if rows := self.cuts():
+                self.compiled.add(rows)
+                return None
+        x = self._tightened(outcome.x)
+        values = self.compiled.values(x)
+        return Answer(
+            outcome.status, outcome.bound, self._units(values), values, SparseSolution.of(x)
+        )
+
+    def _tightened(self, x: np.ndarray) -> np.ndarray:
+        if not self.compiled.has_real_terms:
+            return x
+        lowest = solve(self.compiled.tightened(x), "highs", budget=self.budget)
+        return x if lowest.x is None else np.where(self.compiled.integrality, x, lowest.x)
+
+    def _units(self, values: Sequence[float]) -> tuple[float, ...]:
+        """Return values as whole numbers of units where an objective has a step."""
+        units = []
+        for objective, value in zip(self.compiled.objectives, values, strict=True):
+            whole = round(value) if objective.step is not None else value
+            if abs(whole - value) > _WHOLE_TOLERANCE:
+                raise UsageError(
+                    f"the step of goal {objective.name!r} is {objective.step:g}, but a solution "
+                    f"lies {abs(whole - value) * (objective.step or 1.0):.6g} between two "
+                    "multiples of it; give a smaller step, or a gap instead"
+                )
+            units.append(float(whole))
+        return tuple(units)
