@@ -43,11 +43,8 @@ front = placeopt.solve(problem, "repack", seed=1)
 now = problem.describe({"steps": []})["node cost"].split(" -> ")[0]
 print(f"nodes in use cost {now} USD per hour; plans that no other beats:")
 for point in front.points:
-    print(
-        "  "
-        + ", ".join(f"{o.name} {v:g}" for o, v in zip(front.objectives, point.values, strict=True))
-        + f" ({point.status})"
-    )
+    values = zip(front.objectives, point.values, strict=True)
+    print("  " + ", ".join(f"{o.name} {v:g}" for o, v in values) + f" ({point.status})")
 
 cheapest = front.pick(lexicographic=["node_cost", "disruptions", "starts"])
 made = steps(problem, cheapest.plan)
@@ -55,9 +52,7 @@ print(f"the cheapest, in {len(made)} steps:")
 for step in made:
     print(f"  {step.number}. {step.label}" + (f" ({step.warning})" if step.warning else ""))
 
-text = export(
-    problem, cheapest.plan, form="json"
-)  # replayed by the referee, these steps have the values above
+text = export(problem, cheapest.plan, form="json")  # replayed, these steps have these values
 if len(sys.argv) > 2:
     write_text(sys.argv[2], text + "\n")
     print(f"wrote {sys.argv[2]}")
