@@ -1,6 +1,9 @@
-"""The best known fronts beside the temporal and edge-cloud instances: exact where that ends, searches merged with what is there.
+"""The best known fronts beside the temporal and edge-cloud instances: exact where that ends,
+searches merged with what is there.
 
-python benchmarks/best_known.py [--evaluations 500000] [--only edge-cloud]    # rewrites instances/*/*.front.json
+    python benchmarks/best_known.py [--evaluations 500000] [--only edge-cloud]
+
+It rewrites instances/*/*.front.json.
 """
 
 from __future__ import annotations

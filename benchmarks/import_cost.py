@@ -44,8 +44,9 @@ def main() -> None:
     lines = [
         "# Import cost",
         "",
-        f"{datetime.date.today()}, {platform.machine()}, Python {platform.python_version()}, {versions}; the least and the median of",
-        f"{ROUNDS} fresh interpreters. The aim: `placeopt.cli` in at most {LIMIT} times `typer, rich`.",
+        f"{datetime.date.today()}, {platform.machine()}, Python {platform.python_version()}, "
+        f"{versions}; the least and the median of {ROUNDS} fresh interpreters.",
+        f"The aim: `placeopt.cli` in at most {LIMIT} times `typer, rich`.",
         "",
         "| what | least s | median s | ratio | ratio without the interpreter |",
         "|---|---|---|---|---|",
@@ -53,7 +54,8 @@ def main() -> None:
     for name, values in taken.items():
         inner = (least[name] - bare) / (base - bare)
         lines.append(
-            f"| `{name}` | {least[name]:.3f} | {statistics.median(values):.3f} | {least[name] / base:.2f} | {inner:.2f} |"
+            f"| `{name}` | {least[name]:.3f} | {statistics.median(values):.3f} "
+            f"| {least[name] / base:.2f} | {inner:.2f} |"
         )
     met = (least["import placeopt.cli"] - bare) / (base - bare) <= LIMIT
     lines += [

@@ -2,12 +2,14 @@
 
     python benchmarks/make_instances.py [FOLDER]
 
-FOLDER is ``instances`` unless given. The aws instances have the prices and latencies of Tables III and IV of N. Di Cicco et
-al., CNSM 2024, and requests drawn from that paper's distributions with seed 2024; ``toy`` is written by hand. The rescheduling
-instance has the testbed of the REACH paper and its Chain application, placed at random with the same seed; the rolling-update
-instance has the 10 applications of 5 microservices on 16 nodes of M. Zambianco et al., ICIN 2024; the multi-cluster instance has
-100 requests drawn from the distributions of J. Santos et al., FGCS 2025, at a rate of 20, over four clusters. The edge-cloud instances
-are 50 applications on the basic topology of P. Soumplis et al., SN Computer Science 2024, and a corner of it that solvers can prove.
+FOLDER is ``instances`` unless given. The aws instances have the prices and latencies of Tables III
+and IV of N. Di Cicco et al., CNSM 2024, and requests drawn from that paper's distributions with
+seed 2024; ``toy`` is written by hand. The rescheduling instance has the testbed of the REACH paper
+and its Chain application, placed at random with the same seed; the rolling-update instance has the
+10 applications of 5 microservices on 16 nodes of M. Zambianco et al., ICIN 2024; the multi-cluster
+instance has 100 requests drawn from the distributions of J. Santos et al., FGCS 2025, at a rate of
+20, over four clusters. The edge-cloud instances are 50 applications on the basic topology of P.
+Soumplis et al., SN Computer Science 2024, and a corner of it that solvers can prove.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python examples/consolidate.py [MANIFESTS.yaml] [STEPS.json]
 
-Without a file: the Online Boutique where PLACEOPT_DATA has it, else the small shop of examples/data. The replicas start where the
-default scheduler would put them. With what `kubectl get nodes,pods,replicasets -A -o json` prints instead, the same plan becomes a
-script: placeopt export kubernetes.
+Without a file: the Online Boutique where PLACEOPT_DATA has it, else the small shop of examples/data.
+The replicas start where the default scheduler would put them. Give what
+`kubectl get nodes,pods,replicasets -A -o json` prints instead, and the plan becomes a script by
+`placeopt export kubernetes`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import placeopt
 from placeopt.core.documents import write_text
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps import steps
-from placeopt.kubernetes.gathered import Options
+from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
-from placeopt.kubernetes.units import Rules
+from placeopt.kubernetes.units import MovingRules
 
 HERE = Path(__file__).resolve().parent / "data"
 BOUTIQUE = Path(os.environ.get("PLACEOPT_DATA", HERE)) / "kubernetes" / "online-boutique.yaml"
@@ -31,8 +32,8 @@ manifests = (
     else HERE / "shop.yaml"
 )
 
-options = Options(
-    name=manifests.stem, rules=Rules(move_empty_dir=True)
+options = ImportOptions(
+    name=manifests.stem, rules=MovingRules(move_empty_dir=True)
 )  # caches on emptyDir may start empty
 imported = import_files([manifests], "rolling-update", options, nodes=HERE / "nodes.csv")
 problem = imported.problem

@@ -1,4 +1,6 @@
-"""Place applications on edge and cloud for several weights of the cost: what is proven, and which layer the work goes to.
+"""Place applications on edge and cloud for several weights of the cost.
+
+The output says what is proven, and which layer the work goes to.
 
 python examples/edge_cloud_weights.py [FIGURE.png]
 """

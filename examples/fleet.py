@@ -1,4 +1,6 @@
-"""Choose a fleet for a shop: which machines to lease, where, and how many of them as spot, from manifests and a price table.
+"""Choose a fleet for a shop from manifests and a price table.
+
+Which machines to lease, where, and how many of them as spot?
 
     python examples/fleet.py [MANIFESTS.yaml] [REPORT.html]
 
@@ -13,10 +15,10 @@ from pathlib import Path
 
 import placeopt
 from placeopt import report
-from placeopt.kubernetes.gathered import Options
+from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
-from placeopt.kubernetes.sizes import Policy
-from placeopt.kubernetes.units import Rules
+from placeopt.kubernetes.sizes import MissingRequests
+from placeopt.kubernetes.units import MovingRules
 
 HERE = Path(__file__).resolve().parent / "data"
 SOCKS = Path(os.environ.get("PLACEOPT_DATA", HERE)) / "kubernetes" / "sock-shop.yaml"
@@ -24,10 +26,10 @@ manifests = (
     Path(sys.argv[1]) if len(sys.argv) > 1 else SOCKS if SOCKS.exists() else HERE / "shop.yaml"
 )
 
-rules = Rules(
-    policy=Policy.parse(["limits", "default=100m,256Mi"])
+rules = MovingRules(
+    policy=MissingRequests.parse(["limits", "default=100m,256Mi"])
 )  # what containers without requests are taken to need
-options = Options(name=manifests.stem, rules=rules, origin="west", horizon=24)
+options = ImportOptions(name=manifests.stem, rules=rules, origin="west", horizon=24)
 imported = import_files(
     [manifests], "temporal", options, prices=[HERE / "prices.csv"], latency=HERE / "latency.csv"
 )
@@ -36,7 +38,8 @@ print(f"{manifests.name}: {imported.notes.counts}")
 
 front = placeopt.solve(problem, "ensemble", evaluations=6_000, seed=1)
 print(
-    f"{len(front)} fleets that no other beats; a day costs {front.ideal[1]:.2f} to {front.nadir[1]:.2f} USD"
+    f"{len(front)} fleets that no other beats; "
+    f"a day costs {front.ideal[1]:.2f} to {front.nadir[1]:.2f} USD"
 )
 choices = {
     "balanced": front.pick(),

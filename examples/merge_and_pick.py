@@ -20,10 +20,12 @@ merged = placeopt.merge(fronts)
 reference = merged.reference()
 for method, front in zip(METHODS, fronts, strict=True):
     print(
-        f"{method:8} {len(front):4} points, hypervolume {front.hypervolume(reference, plain=True):.4f}"
+        f"{method:8} {len(front):4} points, "
+        f"hypervolume {front.hypervolume(reference, plain=True):.4f}"
     )
 print(
-    f"{'merged':8} {len(merged):4} points, hypervolume {merged.hypervolume(reference, plain=True):.4f}"
+    f"{'merged':8} {len(merged):4} points, "
+    f"hypervolume {merged.hypervolume(reference, plain=True):.4f}"
 )
 print(
     "points kept from each: "

@@ -1,4 +1,4 @@
-"""Your own clusters, a day of requests: a policy that comes with placeopt against Karmada's choice and the greedy ones.
+"""Your own clusters, a day of requests: a trained policy against Karmada's and greedy choices.
 
 python examples/policy_against_greedy.py [PLACEOPT POLICY NAME OR FILE]
 """

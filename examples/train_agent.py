@@ -1,4 +1,6 @@
-"""Train your own agent with sb3-contrib on placeopt's clusters, watch it against the greedy choice, keep it as plain arrays.
+"""Train your own agent with sb3-contrib on placeopt's clusters; keep it as plain arrays.
+
+The output compares it with the greedy choice.
 
 python examples/train_agent.py [POLICY.npz]      (needs placeopt[rl])
 """
@@ -18,7 +20,7 @@ from placeopt.multi_cluster import environment as multi_cluster
 from placeopt.rl import policy_file
 from placeopt.rl.deepsets import DeepSetsActorCritic, numpy_arrays
 from placeopt.rl.evaluation import evaluate, greedy, summary
-from placeopt.rl.policy import Policy, Shape
+from placeopt.rl.policy import Shape, TrainedPolicy
 from placeopt.rl.sb3 import BatchVecEnv
 
 WEIGHTS = (0.4, 0.3, 0.3)  # latency, cost, inequality
@@ -38,7 +40,7 @@ agent = MaskablePPO(
 )
 agent.learn(16_000)
 
-policy = Policy(
+policy = TrainedPolicy(
     "multi-cluster", batch.rewards, shape, numpy_arrays(agent.policy.actor), {"rate": 5.0}, WEIGHTS
 )
 for name, choose in (("trained", policy.act), ("greedy", greedy(batch.score))):

@@ -1,4 +1,6 @@
-"""Where should each replica run? Exact, evolutionary, heuristic and learned answers, judged by one referee.
+"""Where should each replica run?
+
+Exact, evolutionary, heuristic and learned answers, judged by one referee.
 
 >>> import placeopt
 >>> problem = placeopt.load("instances/temporal/toy.json")       # doctest: +SKIP
@@ -18,6 +20,7 @@ _MODULE_OF = {
     "solve": "api",
     "evaluate": "api",
     "merge": "core.front",
+    "sweep": "sweeps.run",
     "Budget": "core.budget",
     "Front": "core.front",
     "Point": "core.front",
@@ -34,6 +37,7 @@ __all__ = [
     "load",
     "merge",
     "solve",
+    "sweep",
 ]
 
 

@@ -12,7 +12,7 @@ from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.front import Evaluation, Front, Rejected, Run, merge
 from placeopt.core.problem import Problem
-from placeopt.core.task import Candidate, Task
+from placeopt.core.task import Candidate, Task, require_fitting
 
 
 def load(path: str | os.PathLike[str]) -> Problem:
@@ -35,6 +35,7 @@ def solve(
     seconds: float | None = None,
     seed: int = 1,
     jobs: int = 1,
+    scheduler: Any = None,
     on_progress: Callable[[Progress], None] | None = None,
     budget: Budget | None = None,
     start: Front | None = None,
@@ -58,6 +59,8 @@ def solve(
         The same seed and evaluation budget give the same front, for any number of jobs.
     jobs : int
         Processes, for methods that consist of several runs.
+    scheduler : str or distributed.Client, optional
+        A Dask cluster instead of processes: its address, ``tcp://host:8786``, or a client.
     on_progress : callable, optional
         Called with a `placeopt.core.budget.Progress`.
     budget : Budget, optional
@@ -65,14 +68,16 @@ def solve(
     start : Front, optional
         Plans to start from; their non-dominated points are never lost.
     certify : bool
-        Add a proven lower-bound set, so that ``front.gap()`` says how far from optimal the front can be.
+        Add a proven lower-bound set, so that ``front.gap()`` says how far from optimal the front
+        can be.
     **parameters
         Handed to the method.
 
     Returns
     -------
     Front
-        Every value is the referee's. Without a feasible plan it has no points but the least-violating plan and the reasons.
+        Every value is the referee's. Without a feasible plan it has no points, but the
+        least-violating plan and the reasons.
 
     Raises
     ------
@@ -82,12 +87,14 @@ def solve(
     if not isinstance(problem, Problem):
         problem = load(problem)
     chosen = problem.select(objectives)
+    if start is not None:
+        require_fitting(problem, start)
     if jobs < 1:
         raise UsageError(f"jobs is {jobs}; give a whole number of at least 1")
     if seed < 0:
         raise UsageError(f"seed is {seed}; give a whole number of at least 0")
     if method == "ensemble":
-        parameters["jobs"] = jobs
+        parameters |= {"jobs": jobs} | ({} if scheduler is None else {"scheduler": scheduler})
     from placeopt.portfolio import run_method
 
     task = Task(problem, chosen, budget or Budget(evaluations, seconds, on_progress), seed, start)
@@ -100,9 +107,7 @@ def solve(
         front = merge([front, _projected(start, task)])
     if not front.points and front.rejected is None:
         front = replace(front, rejected=_least_violating(task))
-    if certify:
-        return registry.certifier(problem.problem)(problem, front, task.budget)
-    return front
+    return _certified(front, task) if certify else front
 
 
 def evaluate(problem: Problem, plan: Mapping[str, Any] | Front) -> Evaluation | list[Evaluation]:
@@ -132,3 +137,12 @@ def _least_violating(task: Task[Problem]) -> Rejected | None:
         return None
     again = replace(task, budget=Budget(evaluations=1000), start=None)
     return greedy.load(task.problem.problem)(again).rejected
+
+
+def _certified(front: Front, task: Task[Problem]) -> Front:
+    """Return the front with a proven lower-bound set."""
+    certify = registry.certifier(task.problem.problem)
+    try:
+        return certify(task.problem, front, task.budget)
+    except InfeasibleInstanceError as error:  # nothing to bound: the front says why
+        return replace(front, reasons=front.reasons or error.reasons)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import tempfile
-import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -21,6 +15,7 @@ from placeopt.core.front import Front, Run, merge
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
+from placeopt.core.workers import Call, Workers
 
 #: What `ensemble` runs unless told otherwise.
 ENSEMBLE = ("nsga2", "nsga3", "mspso", "moead")
@@ -51,28 +46,30 @@ def ensemble(
     methods: Annotated[
         Sequence[str] | str, Field(description="Names of the methods, or text such as nsga2,moead.")
     ] = ENSEMBLE,
-    jobs: Annotated[int, Field(ge=1, description="Processes.")] = 1,
+    jobs: Annotated[int, Field(ge=1, description="Processes of this machine.")] = 1,
+    scheduler: Annotated[Any, Field(description="A Dask cluster: tcp://host:port.")] = None,
 ) -> Front:
     """Run several methods, each on an equal share of the budget; merge their fronts.
 
     Points keep the name of the method that found them.
     """
     names = methods.split(",") if isinstance(methods, str) else list(methods)
+    jobs = min(jobs, len(names))
     for name in names:
         if name in ("ensemble", "auto"):
             raise UsageError(f"the ensemble cannot contain {name!r}")
         registry.method(name).load(task.problem.problem)
-    if jobs == 1:
-        fronts = _one_after_another(names, task)
-    else:
-        fronts = _side_by_side(names, task, jobs)
+    fronts = [front for front in _members(names, task, jobs, scheduler) if front is not None]
+    if not fronts:  # cancelled before the first began
+        return task.front((), method="ensemble", completed=False, parameters={"methods": names})
     front = merge(fronts)
     whole = Run(
         method="ensemble",
         seed=task.seed,
         seconds=task.budget.seconds,
         evaluations=task.budget.evaluations,
-        completed=all(run.completed for member in fronts for run in member.runs),
+        completed=len(fronts) == len(names)
+        and all(run.completed for member in fronts for run in member.runs),
         parameters={"methods": names},
     )
     return replace(front, runs=(whole, *front.runs))
@@ -84,79 +81,45 @@ def _equal_share(names: Sequence[str], budget: Budget) -> int | None:
     return max(1, int(budget.evaluations_left / len(names))) if counted else None
 
 
-def _one_after_another(names: Sequence[str], task: Task[Problem]) -> list[Front]:
-    fronts = []
-    share = _equal_share(names, task.budget)
+def _members(
+    names: Sequence[str], task: Task[Problem], jobs: int, scheduler: Any
+) -> list[Front | None]:
+    """Run each method on its share of the budget; None for one that there was no time for."""
+    budget, share = task.budget, _equal_share(names, task.budget)
+    if jobs == 1 and scheduler is None:
+        return _one_after_another(names, task, share)
+    goals = [o.name for o in task.objectives]
+    asked = task.problem.to_document(), goals, task.seed, task.start
+    rounds = -(-len(names) // jobs) if scheduler is None else 1
+    seconds = budget.seconds_left / rounds if budget.seconds_limit else None
+    calls = [Call(run_document, (name, {}, *asked), share, seconds) for name in names]
+    fronts: list[Front | None] = Workers(jobs, scheduler).run(calls, budget)
+    budget.spend(sum(run.evaluations for front in fronts if front for run in front.runs))
+    return fronts
+
+
+def _one_after_another(
+    names: Sequence[str], task: Task[Problem], share: int | None
+) -> list[Front | None]:
+    fronts: list[Front | None] = []
     for left, name in zip(range(len(names), 0, -1), names, strict=True):
+        if fronts and task.budget.out_of_time:
+            break  # what was found is kept; `completed` says that methods are missing
         member = replace(task, budget=task.budget.share(1 / left, share))
         fronts.append(run_method(name, member, {}))
     return fronts
 
 
-def _side_by_side(names: Sequence[str], task: Task[Problem], jobs: int) -> list[Front]:
-    """Run methods in processes of their own, `jobs` at a time."""
-    import joblib
-
-    budget = task.budget
-    share = _equal_share(names, budget)
-    rounds = -(-len(names) // jobs)
-    # Deadlines, not durations: what starting a process takes comes out of its share.
-    ends = [
-        time.time() + budget.seconds_left * (k // jobs + 1) / rounds
-        if budget.seconds_limit
-        else None
-        for k in range(len(names))
-    ]
-    given = task.problem.to_document(), [o.name for o in task.objectives]
-    with _cancel_file(budget) as flag:
-        runs = (
-            joblib.delayed(_one_run)(*given, name, share, end, flag, task.seed, task.start)
-            for name, end in zip(names, ends, strict=True)
-        )
-        fronts: list[Front] = joblib.Parallel(n_jobs=jobs)(runs)
-    budget.spend(sum(run.evaluations for front in fronts for run in front.runs))
-    return fronts
-
-
-def _one_run(
-    document: dict[str, Any],
-    objectives: list[str],
+def run_document(
+    budget: Budget,
     method: str,
-    evaluations: int | None,
-    deadline: float | None,
-    flag: str,
+    parameters: dict[str, Any],
+    document: dict[str, Any],
+    objectives: Sequence[str] | None,
     seed: int,
-    start: Front | None,
+    start: Front | None = None,
 ) -> Front:
-    """Run one method in a process of its own, until `deadline` (as `time.time` counts)."""
-    if threading.current_thread() is threading.main_thread():
-        # A terminal sends Ctrl-C to all processes; the one that asked for this run decides.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Run a method on the document of an instance: what a worker is asked."""
     problem = registry.from_document(document)
-    seconds = None if deadline is None else max(deadline - time.time(), 1e-3)
-    budget = Budget(evaluations, seconds, stop=lambda: os.path.exists(flag))
-    return run_method(method, Task(problem, problem.select(objectives), budget, seed, start), {})
-
-
-@contextmanager
-def _cancel_file(budget: Budget) -> Iterator[str]:
-    """Yield the path of a file that appears soon after `budget` is cancelled.
-
-    Other processes look whether it is there.
-    """
-    with tempfile.TemporaryDirectory(prefix="placeopt-") as folder:
-        flag, done = os.path.join(folder, "cancelled"), threading.Event()
-
-        def watch() -> None:
-            while not done.wait(0.05):
-                if budget.cancelled:
-                    open(flag, "w").close()
-                    return
-
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield flag
-        finally:
-            done.set()
-            watcher.join()
+    task = Task(problem, problem.select(objectives), budget, seed, start)
+    return run_method(method, task, parameters)

@@ -18,13 +18,14 @@ from placeopt.core.documents import read_json, what_is
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
+from placeopt.core.shipped import find, instances
 from placeopt.core.spec import Method, ProblemSpec, load
 
 #: Our problem packages.
 PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling")
 
 #: Methods that serve every problem with what they need.
-METHODS = (
+GENERIC = (
     Method("auto", "placeopt.portfolio:auto", "picks a method by problem and size", "instance"),
     Method(
         "ensemble",
@@ -137,7 +138,7 @@ class MethodEntry:
 @cache
 def methods() -> dict[str, MethodEntry]:
     """Return every method by its name, in alphabetical order."""
-    generic = [*METHODS, *(point.load() for point in entry_points(group="placeopt.methods"))]
+    generic = [*GENERIC, *(point.load() for point in entry_points(group="placeopt.methods"))]
     found: dict[str, MethodEntry] = {}
     for kind, spec in specs().items():
         served = [m for m in generic if m.needs is None or spec.has(m.needs)]
@@ -173,18 +174,24 @@ def problem_class(kind: str) -> type[Problem]:
 
 
 def read(path: str | os.PathLike[str]) -> Problem:
-    """Read an instance file; its ``"problem"`` picks the class.
+    """Read an instance: a file, or the name of one that comes with placeopt.
+
+    The ``"problem"`` of the document picks the class.
 
     Raises
     ------
     DocumentError
         Names the file, the JSON path, the value and what is legal.
     """
-    document = read_json(path)
+    file = find(path)
+    if not file.exists() and not os.path.dirname(path):
+        remedy = f"give a file, or an instance that comes with placeopt: {', '.join(instances())}"
+        raise DocumentError("no such file or instance", file=str(path), remedy=remedy)
+    document = read_json(file)
     try:
         return from_document(document)
     except DocumentError as error:
-        raise error.in_file(str(path)) from None
+        raise error.in_file(str(file)) from None
 
 
 def from_document(document: Any) -> Problem:
@@ -239,6 +246,18 @@ def auto(problem: Problem) -> str:
     return serving[0]
 
 
+def quick(problem: Problem) -> str:
+    """Return the method that finds a plan soonest: how ``check`` looks for one."""
+    chosen = problem.spec.quick
+    served = chosen in methods() and problem.spec.kind in methods()[chosen].of
+    return chosen if served else "auto"
+
+
+def certified() -> tuple[str, ...]:
+    """Return the kinds of problems whose fronts can get a proven lower-bound set."""
+    return tuple(kind for kind, spec in specs().items() if spec.has("certify"))
+
+
 def certifier(kind: str) -> Callable[..., Front]:
     """Return the function that adds a lower-bound set to a front of this problem.
 
@@ -249,10 +268,9 @@ def certifier(kind: str) -> Callable[..., Front]:
     """
     spec = spec_of(kind)
     if not spec.has("certify"):
-        having = [other.kind for other in specs().values() if other.has("certify")]
         raise UnsupportedError(
             f"no lower bounds are implemented for {kind}; problems that have them: "
-            + ", ".join(having)
+            + ", ".join(certified())
         )
     certify: Callable[..., Front] = spec.load("certify")
     return certify

@@ -183,7 +183,9 @@ def test_classes_have_names_of_their_own() -> None:
 
 
 def test_kernels_say_their_shapes() -> None:
-    """A public kernel has a docstring; one that takes arrays names a shape somewhere in its file."""
+    """A public kernel has a docstring; one that takes arrays names a shape somewhere in its
+    file.
+    """
     for name, path in SOURCES.items():
         text = path.read_text(encoding="utf-8")
         for function in functions_of(ast.parse(text)):

@@ -1,4 +1,4 @@
-"""The command line as a user runs it: results on stdout, everything else on stderr, exit codes 0, 2 and 3."""
+"""The command line: results on stdout, everything else on stderr, exit codes 0, 2 and 3."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(
 
 
 class Here:
-    """What a command printed in this process: as `run`, for the many cases that need no process of their own."""
+    """What a command printed in this process: as `run`, where no process of its own is needed."""
 
     def __init__(self, capfd: pytest.CaptureFixture[str]):
         self.capfd = capfd
@@ -94,7 +94,7 @@ def fronts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
-# -- help ------------------------------------------------------------------------------------------------------------
+# -- help ------------------------------------------------------------------------------------------
 
 
 def test_help_names_every_command(here: Here) -> None:
@@ -127,7 +127,7 @@ def test_bad_usage_is_2(here: Here, arguments: tuple[object, ...]) -> None:
     assert out == "" and err.count("Error") == 1 and "Usage:" in err
 
 
-# -- solve -----------------------------------------------------------------------------------------------------------
+# -- solve -----------------------------------------------------------------------------------------
 
 
 def test_solve_writes_the_front_and_tells_on_stderr(tmp_path: Path) -> None:
@@ -242,7 +242,8 @@ def test_start_is_never_lost(here: Here, fronts: dict[str, Path]) -> None:
         (("--plot", "f.gif"), "cannot draw 'f.gif'; end the name in .html, .png, .pdf, .svg"),
         (
             ("-o", "none/f.json"),
-            "none/f.json: cannot write: no such folder, or not writable; create it first: mkdir -p 'none'",
+            "none/f.json: cannot write: no such folder, or not writable; "
+            "create it first: mkdir -p 'none'",
         ),
         (("-o", "/tmp"), "/tmp: is a folder; give the path of a file"),
         (
@@ -259,7 +260,7 @@ def test_bad_arguments_of_solve_are_one_line(
 
 
 def test_moves_can_be_limited_and_must_pay(here: Here, tmp_path: Path) -> None:
-    """--max-moves and --min-saving-per-move reach the method that auto picks; other problems refuse them by name."""
+    """--max-moves and --min-saving-per-move reach auto's method; other problems refuse them."""
     instance = ROOT / "instances/rolling-update/repack-10x5.json"
     out, _ = here(
         "solve", instance, "--max-moves", 12, "--min-saving-per-move", 0.5, "--time-limit", 30
@@ -308,11 +309,11 @@ def test_solving_what_is_infeasible_is_3(here: Here, tmp_path: Path, method: str
     assert all(reason in err for reason in front.reasons)
 
 
-# -- while it runs -----------------------------------------------------------------------------------------------------
+# -- while it runs ---------------------------------------------------------------------------------
 
 
 def endless(output: Path, method: str = "nsga3", *more: str) -> subprocess.Popen[str]:
-    """Start a run that would take hours, in a group of its own; return it when its search is about to begin."""
+    """Start a run that would take hours, in a group of its own; return it before it searches."""
     command = [
         sys.executable,
         "-m",
@@ -418,7 +419,7 @@ def test_a_terminal_shows_progress_with_the_best_values(tmp_path: Path) -> None:
         assert part in seen
 
 
-# -- the other commands ------------------------------------------------------------------------------------------------
+# -- the other commands ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", specs())
@@ -460,7 +461,7 @@ def test_generate_takes_the_sizes_of_its_problem(here: Here) -> None:
 
 
 def test_check_tells_feasible_from_infeasible(here: Here, tmp_path: Path) -> None:
-    """0 with a plan found; 3 with the reasons, request by request; not known where a search finds nothing."""
+    """0 with a plan found; 3 with the reasons; not known where a search finds nothing."""
     out, err = here("check", TOY)
     assert (
         "toy: a valid temporal instance, 3 offers, 3 requests" in out
@@ -621,7 +622,7 @@ def test_bad_arguments_of_the_others_are_one_line(
 def test_a_file_of_the_wrong_kind_is_named(
     here: Here, fronts: dict[str, Path], tmp_path: Path
 ) -> None:
-    """A front where an instance is wanted, an instance where a front is, a manifest where either is."""
+    """A front where an instance is wanted, an instance where a front is, a manifest elsewhere."""
     manifest = tmp_path / "shop.yaml"
     manifest.write_text("kind: Deployment\n", encoding="utf-8")
     front, toy = fronts["nsga2"], fronts["toy"]

@@ -14,7 +14,9 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_example_runs(path: Path, tmp_path: Path) -> None:
-    """In an empty folder, in which it leaves nothing, with bundled data alone; it says what it does and prints something."""
+    """In an empty folder, in which it leaves nothing, with bundled data alone; it says what it does
+    and prints something.
+    """
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) < 60
     assert text.startswith('"""')

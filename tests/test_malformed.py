@@ -1,7 +1,8 @@
-"""Malformed instances: whatever is wrong, one message with file, path and remedy, exit code 2, and no traceback.
+"""Malformed instances: whatever is wrong, one message with file, path and remedy, exit code 2, and
+no traceback.
 
-The files are made by breaking a generated instance of every problem in every place, so that a new problem is covered as soon as
-it is listed.
+The files are made by breaking a generated instance of every problem in every place, so that a new
+problem is covered as soon as it is listed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def generated(kind: str) -> dict[str, Any]:
 
 
 def places(value: Any, path: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Any]]:
-    """Yield every value below `value` with its path; of the records of a list only the second, of a map only the first."""
+    """Yield every value below `value` with its path; of the records of a list only the second, of a
+    map only the first.
+    """
     if path:
         yield path, value
     if isinstance(value, dict):
@@ -72,7 +75,7 @@ def field(path: tuple[Step, ...]) -> Step:
     return [step for step in path if isinstance(step, str)][-1]
 
 
-# -- the ways to break a document ------------------------------------------------------------------------------------
+# -- the ways to break a document ------------------------------------------------------------------
 
 
 def wrong_types(document: Any) -> Iterator[Case]:
@@ -172,7 +175,7 @@ def spoilt_texts(document: Any) -> Iterator[tuple[str, bytes]]:
     yield "bytes", bytes(range(256))
 
 
-# -- what must come of it --------------------------------------------------------------------------------------------
+# -- what must come of it --------------------------------------------------------------------------
 
 
 def said_of(path: Path, capsys: pytest.CaptureFixture[str]) -> str:

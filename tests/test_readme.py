@@ -1,7 +1,8 @@
 """Every code block of the README runs, in order, in a copy of what a reader has.
 
-Blocks of ``python`` are run by Python; of ``console``, ``bash`` and ``sh`` by the shell, in ``console`` only the lines after a
-``$``. A block below the comment ``<!-- not run -->`` is left out, and so are commands that install or fetch.
+Blocks of ``python`` are run by Python; of ``console``, ``bash`` and ``sh`` by the shell, in
+``console`` only the lines after a ``$``. A block below the comment ``<!-- not run -->`` is left
+out, and so are commands that install or fetch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The batch evaluator against a straightforward Python evaluate of the published decoder, one after the other in one process.
+"""The batch evaluator against a straightforward Python evaluate of the published decoder.
 
-PLACEOPT_DATA=... python benchmarks/cnsm2024/evaluator.py        # writes benchmarks/cnsm2024/evaluator.md
+One after the other in one process; writes benchmarks/cnsm2024/evaluator.md.
+
+    PLACEOPT_DATA=... python benchmarks/cnsm2024/evaluator.py
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from cnsm2024.instance import paper_instance
 from cnsm2024.peer import PeerProblem
+from cnsm2024.published_encoding import PublishedEncoder
 from machine import facts, table
 
 import placeopt
 from placeopt.core.interfaces import build_encoder
 from placeopt.temporal.encoder import TemporalEncoder
 from placeopt.temporal.instance import Temporal
-from placeopt.temporal.published_encoding import PublishedEncoder
 
 ROUNDS = 5
 AIM = 70
@@ -104,13 +106,16 @@ def main() -> None:
     )
     text += [
         "",
-        f"Random feasible vectors unless said otherwise, {ROUNDS} rounds in turn. In a search most of what a child's machines cost is",
+        f"Random feasible vectors unless said otherwise, {ROUNDS} rounds in turn. In a search most "
+        "of what a child's machines cost is",
     ]
     text += [
-        f"remembered from its parents. The aim of {AIM} times: {verdict(random)} on random vectors ({random:.0f}), {verdict(searched)} in a"
+        f"remembered from its parents. The aim of {AIM} times: {verdict(random)} on random vectors "
+        f"({random:.0f}), {verdict(searched)} in a"
     ]
     text += [
-        f"search ({searched:.0f}). The published evaluate itself took 824-837 us on this machine, about 2.6 times this peer's."
+        f"search ({searched:.0f}). The published evaluate itself took 824-837 us on this machine, "
+        "about 2.6 times this peer's."
     ]
     (Path(__file__).parent / "evaluator.md").write_text("\n".join(text) + "\n", encoding="utf-8")
     print("\n".join(text))

@@ -17,7 +17,8 @@ def paper_instance() -> Temporal:
     """Return the instance, or end with a message where the data is not there."""
     if "PLACEOPT_DATA" not in os.environ:
         sys.exit(
-            "set PLACEOPT_DATA to the folder that holds cnsm2024/Services.csv, AWS_EC2_Pricing.csv and AWS_EC2_Latency.csv"
+            "set PLACEOPT_DATA to the folder that holds cnsm2024/Services.csv, AWS_EC2_Pricing.csv "
+            "and AWS_EC2_Latency.csv"
         )
     folder = Path(os.environ["PLACEOPT_DATA"]) / "cnsm2024"
     document = cnsm_csv.read(

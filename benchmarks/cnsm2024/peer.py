@@ -1,9 +1,13 @@
-"""The masked peer: the CNSM 2024 paper's algorithms and parameters on jMetalPy, written from its description.
+"""The masked peer.
 
-As the paper has it: an integer per request (start) and one per replica (data centre, size, pricing), next-fit decoding whose
-bins never release capacity, on-demand and spot machines charged for their whole span, reserved ones for the makespan; integer
-SBX (0.6, 15) and integer polynomial mutation (0.6, 30), populations of 150; evaluated one vector at a time in Python. Masked:
-genes name only types in which the replica fits, starts stay within [0, T - d], so that every vector is feasible.
+The CNSM 2024 paper's algorithms and parameters on jMetalPy, written from its description.
+
+As the paper has it: an integer per request (start) and one per replica (data centre, size,
+pricing), next-fit decoding whose bins never release capacity, on-demand and spot machines charged
+for their whole span, reserved ones for the makespan; integer SBX (0.6, 15) and integer polynomial
+mutation (0.6, 30), populations of 150; evaluated one vector at a time in Python. Masked: genes name
+only types in which the replica fits, starts stay within [0, T - d], so that every vector is
+feasible.
 """
 
 from __future__ import annotations
@@ -27,8 +31,8 @@ from jmetal.util.termination_criterion import StoppingByEvaluations
 
 from placeopt.core.front import Front
 from placeopt.core.task import Candidate, judged
+from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
-from placeopt.temporal.referee import PRICINGS
 
 
 @dataclass
@@ -55,10 +59,10 @@ class PeerProblem(IntegerProblem):
             (k, p) for k, o in enumerate(problem.offers) for p in PRICINGS if o.price(p) is not None
         ]
         self.legal = [
-            [y for y, (k, _) in enumerate(self.kinds) if not masked or problem.usable[i, k]]
+            [y for y, (k, _) in enumerate(self.kinds) if not masked or problem.arrays.usable[i, k]]
             for i in range(len(problem.requests))
         ]
-        self.latency = problem.latencies.tolist()
+        self.latency = problem.arrays.latencies.tolist()
         self.owner = [
             (i, r) for i, request in enumerate(problem.requests) for r in range(request.replicas)
         ]
@@ -109,7 +113,7 @@ class PeerProblem(IntegerProblem):
         return bins
 
     def evaluate(self, solution: Any) -> Any:
-        """Return the solution with latency, cost and interruption as the published decoder charges them."""
+        """Return the solution with its objectives as the published decoder charges them."""
         self.calls += 1
         requests, offers = self.instance.requests, self.instance.offers
         genes = solution.variables
@@ -175,7 +179,10 @@ def nsga3(problem: PeerProblem, evaluations: int) -> list[Any]:
 
 
 def mspso(problem: PeerProblem, evaluations: int) -> list[Any]:
-    """Run the paper's multi-swarm PSO: 10 particles a swarm; every evaluation counts, those of the elitist learning too."""
+    """Run the paper's multi-swarm PSO: 10 particles a swarm.
+
+    Every evaluation counts, those of the elitist learning too.
+    """
     swarms = [
         [_particle(problem) for _ in range(10)] for _ in range(problem.number_of_objectives())
     ]

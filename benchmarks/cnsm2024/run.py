@@ -1,6 +1,9 @@
-"""Table V and Figs 4 and 5 of the CNSM 2024 paper: its numbers, the masked peer on jMetalPy, placeopt; one process, one after the other.
+"""Table V and Figs 4 and 5 of the CNSM 2024 paper.
 
-    PLACEOPT_DATA=... python benchmarks/cnsm2024/run.py [--evaluations 50000] [--seeds 3] [--sets 4a,4b,5]
+Its numbers, the masked peer on jMetalPy, placeopt; one process, one after the other.
+
+    PLACEOPT_DATA=... python benchmarks/cnsm2024/run.py [--evaluations 50000] [--seeds 3]
+        [--sets 4a,4b,5]
 
 Writes results.md and fig4_fig5.png beside this file. The peers take minutes.
 """
@@ -40,11 +43,14 @@ OURS = ("greedy", "mspso", "nsga2", "nsga3", "moead")
 def ours(
     problem, method: str, evaluations: int, seed: int, objectives: tuple[int, ...]
 ) -> tuple[Front, float, float]:
-    """Return the front, all points kept, the CPU seconds of the run, and those of its search without decoding and judging."""
-    from placeopt.evolve.search import Search
+    """Return the front with all points, the CPU seconds of the run, and those of its search.
+
+    The search's do not include decoding and judging.
+    """
+    from placeopt.evolve.search import VectorSearch
 
     judging = [0.0]
-    conclude = Search.conclude
+    conclude = VectorSearch.conclude
 
     def timed(self, *args, **kwargs):
         began = time.process_time()
@@ -53,7 +59,7 @@ def ours(
         return front
 
     parameters = {"points": None} if method.startswith("nsga") else {}
-    Search.conclude = timed
+    VectorSearch.conclude = timed
     try:
         began = time.process_time()
         front = placeopt.solve(
@@ -66,7 +72,7 @@ def ours(
         )
         seconds = time.process_time() - began
     finally:
-        Search.conclude = conclude
+        VectorSearch.conclude = conclude
     return front, seconds, seconds - judging[0]
 
 
@@ -193,8 +199,10 @@ def main() -> None:
             speed = times[fastest][0] / times["moead"][0]
             volume = times["moead"][1] / max(times["peer nsga2"][1], times["peer nsga3"][1])
             notes = [
-                f"Compiled search (moead, {arguments.evaluations:,} evaluations, without judging) against the faster masked NSGA peer: "
-                f"{speed:.0f} times faster (aim 125: {'met' if speed >= 125 else 'missed'}), wide hypervolume {volume:.2f} times that of the "
+                f"Compiled search (moead, {arguments.evaluations:,} evaluations, without judging) "
+                f"against the faster masked NSGA peer: {speed:.0f} times faster (aim 125: "
+                f"{'met' if speed >= 125 else 'missed'}), wide hypervolume {volume:.2f} times "
+                f"that of the "
                 f"better peer (aim 3.6: {'met' if volume >= 3.6 else 'missed'})."
             ]
     figures(fronts)

@@ -2,7 +2,8 @@
 
     python benchmarks/kubernetes/export.py [--nodes 1000 --pods 15000]
 
-The cluster is that of make_cluster.py. Every point of the front is exported and replayed by the referee.
+The cluster is that of make_cluster.py. Every point of the front is exported and replayed by the
+referee.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ import placeopt
 from placeopt import report
 from placeopt.core.documents import parse_json, write_text
 from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.steps import replay
-from placeopt.kubernetes.gathered import Options
+from placeopt.kubernetes.export.steps_document import replay
+from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
-from placeopt.kubernetes.sizes import Policy
-from placeopt.kubernetes.units import Rules
+from placeopt.kubernetes.sizes import MissingRequests
+from placeopt.kubernetes.units import MovingRules
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -57,7 +58,9 @@ def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:
     (folder / "prices.csv").write_text(
         f"location,size,on_demand_usd_per_hour\n{prices}\n", encoding="utf-8"
     )
-    options = Options(name="large", rules=Rules(policy=Policy.parse(["default=100m,128Mi"])))
+    options = ImportOptions(
+        name="large", rules=MovingRules(policy=MissingRequests.parse(["default=100m,128Mi"]))
+    )
     made, importing = timed(
         import_files,
         [folder / "cluster.json"],
@@ -87,7 +90,8 @@ def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:
         ("import", f"{importing:.1f} s"),
         (
             "`repack`, with a limit of 120 s",
-            f"{solving:.0f} s, {len(front)} points, node cost {front.nadir[0]:.2f} to {front.ideal[0]:.2f}",
+            f"{solving:.0f} s, {len(front)} points, node cost {front.nadir[0]:.2f} "
+            f"to {front.ideal[0]:.2f}",
         ),
         (
             "points whose exported steps the referee replays to the same values",
@@ -98,7 +102,8 @@ def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:
         ("replay by the referee, the slowest point", f"{judging:.3f} s"),
         (
             "export as a script, the cheapest point",
-            f"{scripting:.2f} s, {len(text) / 1e6:.1f} MB, {'legal bash' if legal else 'NOT LEGAL'}",
+            f"{scripting:.2f} s, {len(text) / 1e6:.1f} MB, "
+            f"{'legal bash' if legal else 'NOT LEGAL'}",
         ),
         ("report of the cheapest point", f"{reporting:.1f} s, {megabytes:.1f} MB"),
     ]

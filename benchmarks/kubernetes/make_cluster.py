@@ -1,4 +1,4 @@
-"""A cluster as `kubectl get nodes,pods,services,... -A -o json` prints it: thousands of pods with all that real ones carry along.
+"""A cluster as `kubectl get nodes,pods,services,... -A -o json` prints it: thousands of pods.
 
 python benchmarks/kubernetes/make_cluster.py --nodes 1000 --pods 15000 --seed 1 -o cluster.json
 """
@@ -26,7 +26,7 @@ _STAMP = "2026-01-05T10:00:00Z"
 
 
 def cluster(nodes: int = 1000, pods: int = 15_000, seed: int = 1) -> dict[str, Any]:
-    """Return the list; about two thirds of the pods are of Deployments, four of every node of DaemonSets and the node itself."""
+    """Return the list; two thirds of the pods are of Deployments, four a node of DaemonSets."""
     rng = np.random.default_rng(seed)
     machines = [_node(rng, k) for k in range(nodes)]
     room = [[cpu * 1.0, mib * 1.0] for cpu, mib in (TYPES[_type(m)][:2] for m in machines)]
@@ -111,7 +111,7 @@ def _workload(
     services: list[dict[str, Any]],
     most: int,
 ) -> None:
-    """Add a Deployment or StatefulSet with its pods on random nodes that have room, and a Service in front of it."""
+    """Add a Deployment or StatefulSet, its pods on random nodes with room, and its Service."""
     number = len(services)
     space, name = f"team-{number % 40:02d}", f"svc-{number:04d}"
     cpu, memory = CPUS[int(rng.integers(len(CPUS)))], MEMORIES[int(rng.integers(len(MEMORIES)))]

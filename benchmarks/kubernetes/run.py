@@ -1,4 +1,4 @@
-"""How long importing a large cluster takes, and what a plan for it saves; writes benchmarks/kubernetes/results.md.
+"""How long importing a large cluster takes, and what a plan for it saves; writes results.md.
 
 python benchmarks/kubernetes/run.py [--nodes 1000] [--pods 15000] [--seconds 60]
 """
@@ -31,7 +31,10 @@ LIMIT_SECONDS = 10
 CODE = """
 import atexit, sys
 from placeopt.cli import main
-atexit.register(lambda: print("PEAK", open("/proc/self/status").read().split("VmHWM:")[1].split()[0], file=sys.stderr))
+def tell() -> None:
+    status = open("/proc/self/status").read()
+    print("PEAK", status.split("VmHWM:")[1].split()[0], file=sys.stderr)
+atexit.register(tell)
 main(sys.argv[1:])
 """
 HEAD = (
@@ -105,7 +108,7 @@ def imports(folder: Path, made: dict[str, Any]) -> list[list[object]]:
 
 
 def solves(folder: Path, seconds: float) -> tuple[list[list[object]], list[str]]:
-    """Solve the instance, replay every step of every plan; rows of the table and what the instance is."""
+    """Solve the instance, replay every step of every plan; return the rows of the table."""
     problem = read(folder / "instance.json")
     rows: list[list[object]] = []
     for method in ("repack", "decomposition"):
@@ -139,7 +142,8 @@ def solves(folder: Path, seconds: float) -> tuple[list[list[object]], list[str]]
     fixed = sum(len(a.microservices) for a in problem.applications if not a.reschedulable)
     moving = sum(len(a.microservices) for a in problem.applications if a.reschedulable)
     return rows, [
-        f"{len(problem.nodes)} nodes (those of anchors included), {moving} pods that may move, {fixed} that stay."
+        f"{len(problem.nodes)} nodes (those of anchors included), {moving} pods that may move, "
+        f"{fixed} that stay."
     ]
 
 
@@ -160,12 +164,15 @@ def main() -> None:
     lines = [
         "# A large cluster, imported and repacked",
         "",
-        f"{about} `python benchmarks/kubernetes/run.py`: {arguments.nodes} nodes and {arguments.pods} pods made by `make_cluster.py`,",
-        "as kubectl prints them. A fresh process each; the whole command counts: start, reading, checking, writing instance and origin file.",
+        f"{about} `python benchmarks/kubernetes/run.py`: {arguments.nodes} nodes and "
+        f"{arguments.pods} pods made by `make_cluster.py`,",
+        "as kubectl prints them. A fresh process each; the whole command counts: start, reading, "
+        "checking, writing instance and origin file.",
         "",
         *table(("file", "size", "wall s", "CPU s", "peak MiB"), rows),
         "",
-        f"The aim, JSON in at most {LIMIT_SECONDS} s: {wall} by the clock, {cpu} in CPU seconds (the load of the machine is above).",
+        f"The aim, JSON in at most {LIMIT_SECONDS} s: {wall} by the clock, {cpu} in CPU seconds "
+        "(the load of the machine is above).",
         "",
         f"## A plan, replayed step by step ({arguments.seconds:g} s each)",
         "",
@@ -173,7 +180,8 @@ def main() -> None:
         "",
         *table(HEAD, answers),
         "",
-        "Node selectors, taints and required affinity are in the instance (by anchors), so no plan breaks them.",
+        "Node selectors, taints and required affinity are in the instance (by anchors), "
+        "so no plan breaks them.",
     ]
     text = "\n".join(lines) + "\n"
     arguments.output.write_text(text, encoding="utf-8")

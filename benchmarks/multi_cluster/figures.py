@@ -2,7 +2,8 @@
 
     python benchmarks/multi_cluster/figures.py [training] [scaling]
 
-`training` trains an agent for each strategy, some minutes, and draws fig5_6.png; `scaling` draws fig8_9.png from the tables of results.md.
+`training` trains an agent for each strategy, some minutes, and draws fig5_6.png; `scaling` draws
+fig8_9.png from the tables of results.md.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def curve(algorithm: str, weights: tuple[float, ...]) -> list[tuple[int, dict[st
 
 
 def training() -> None:
-    """Draw reward, rejections, cost and latency while agents learn, a line for each strategy: DS-PPO above, DS-DQN below."""
+    """Draw reward, rejections, cost and latency while agents learn, a line for each strategy: DS-
+    PPO above, DS-DQN below.
+    """
     figure = Figure(figsize=(15, 6.4), layout="constrained")
     axes = figure.subplots(2, len(SHOWN))
     for row, algorithm in zip(axes, STEPS, strict=True):
@@ -82,7 +85,9 @@ def tables() -> dict[str, tuple[list[str], list[list[str]]]]:
 
 
 def scaling() -> None:
-    """Draw rejections, cost, latency and Gini coefficient by ratio and by number of clusters, of what needs no training."""
+    """Draw rejections, cost, latency and Gini coefficient by ratio and by number of clusters, of
+    what needs no training.
+    """
     chosen = {
         heading: rows
         for heading, rows in tables().items()

@@ -1,9 +1,12 @@
 """Learned policies of the multi-cluster problem: trains them, and writes the tables of learned.md.
 
-    python benchmarks/multi_cluster/learned.py train NAME SEED     one policy; the first seed goes into placeopt, others beside this file
-    python benchmarks/multi_cluster/learned.py table [PART...]     learned.md, or parts of it, from the policies that are there
+    python benchmarks/multi_cluster/learned.py train NAME SEED
+        one policy; the first seed goes into placeopt, others beside this file
+    python benchmarks/multi_cluster/learned.py table [PART...]
+        learned.md, or parts of it, from the policies that are there
 
-NAME is published, fixed-rate5, fixed-rate20 or published-dqn. Training is `placeopt train` with the settings below.
+NAME is published, fixed-rate5, fixed-rate20 or published-dqn. Training is `placeopt train` with the
+settings below.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from placeopt.multi_cluster import environment as multi_cluster
 from placeopt.multi_cluster import policies as known
 from placeopt.rl import policy_file
 from placeopt.rl.evaluation import Chooser, evaluate, greedy, summary
-from placeopt.rl.policy import Policy
+from placeopt.rl.policy import TrainedPolicy
 from placeopt.rl.preferences import DRAWN
 from placeopt.rl.settings import defaults
 
@@ -28,7 +31,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 import machine  # noqa: E402
 
-#: Where departures are real a decision matters for longer; at few arrivals there is less to gain, and it takes longer.
+#: Where departures are real a decision matters for longer; at few arrivals there is less to gain,
+#: and it takes longer.
 LONG = {
     "steps": 800_000,
     "gamma": 0.97,
@@ -48,7 +52,8 @@ SEEDS = (1, 2, 3)
 EPISODES = 500
 #: Seed of the first test episode; training seeds are below 2^32 and drawn from other streams.
 FIRST = 10**12
-#: Table 8 of the paper: reward, rejected in %, cost, latency, cpu usage in %, Gini coefficient; DS-PPO, then DS-DQN.
+#: Table 8 of the paper: reward, rejected in %, cost, latency, cpu usage in %, Gini coefficient;
+#: DS-PPO, then DS-DQN.
 PAPER = {
     "latency": ((73.1, 0.02, 5.87, 268.6, 30.5, 0.67), (70.1, 0.52, 7.03, 290.7, 27.5, 0.55)),
     "cost": ((89.9, 0.05, 2.50, 414.1, 38.5, 0.58), (89.7, 0.01, 2.53, 477.1, 38.5, 0.55)),
@@ -62,13 +67,19 @@ PAPER = {
 SUMMARIES = {
     "published": "published semantics, 4 clusters, every preference, PPO",
     "published-dqn": "published semantics, 4 clusters, every preference, DQN",
-    "fixed-rate5": "fixed semantics, 4 clusters, 5 arrivals per unit of time, every preference, PPO",
-    "fixed-rate20": "fixed semantics, 4 clusters, 20 arrivals per unit of time, every preference, PPO",
+    "fixed-rate5": (
+        "fixed semantics, 4 clusters, 5 arrivals per unit of time, every preference, PPO"
+    ),
+    "fixed-rate20": (
+        "fixed semantics, 4 clusters, 20 arrivals per unit of time, every preference, PPO"
+    ),
 }
 LIMITS = {
-    "published": "learned in an environment that undoes every placement before the next request and pays +1 for refusing what no single "
+    "published": "learned in an environment that undoes every placement before the next "
+    "request and pays +1 for refusing what no single "
     "cluster can take: for the paper's tables, not for a cluster.",
-    "fixed": "generated clusters of Table 4 and Cloud2Edge requests at one rate of arrivals; beyond eight clusters and at other "
+    "fixed": "generated clusters of Table 4 and Cloud2Edge requests at one rate of "
+    "arrivals; beyond eight clusters and at other "
     "rates see benchmarks/multi_cluster/learned.md before use.",
 }
 Facts = dict[str, tuple[float, float]]
@@ -110,7 +121,7 @@ def train(name: str, seed: int) -> None:
     finish(name, seed, policy)
 
 
-def finish(name: str, seed: int, policy: Policy) -> None:
+def finish(name: str, seed: int, policy: TrainedPolicy) -> None:
     """Measure a trained policy and write it with its card."""
     environment = RUNS[name][0]
     score = policy.shape.score
@@ -143,7 +154,10 @@ def finish(name: str, seed: int, policy: Policy) -> None:
 def baseline(
     environment: dict[str, Any], name: str, episodes: int = EPISODES, **options: Any
 ) -> dict[str, Facts]:
-    """Return what a baseline comes to by strategy; it takes the same actions for every one, so that it plays once."""
+    """Return what a baseline comes to by strategy.
+
+    It takes the same actions for every one, so that it plays once.
+    """
     batch = multi_cluster.batch(None, min(500, episodes), **(environment | options))
     rng, earned, accepted = np.random.default_rng(1), [], []
     for first in range(0, episodes, batch.num_envs):
@@ -157,7 +171,7 @@ def baseline(
     }
 
 
-def there(name: str) -> dict[int, Policy]:
+def there(name: str) -> dict[int, TrainedPolicy]:
     """Return the trained policies of a name by seed."""
     return {
         seed: policy_file.read(path_of(name, seed))
@@ -218,15 +232,24 @@ def against_the_paper() -> Iterator[str]:
         )
         yield f"### {label}, published semantics"
         yield ""
-        yield f"One preference-conditioned policy for all eight strategies, rewards of {len(policies)} seed(s) in brackets; paper / ours."
-        yield f"Above the paper's best with every seed: {wins} of 8 strategies; {every} of {8 * len(policies)} single results."
+        yield (
+            "One preference-conditioned policy for all eight strategies, rewards of "
+            f"{len(policies)} seed(s) in brackets; paper / ours."
+        )
+        yield (
+            f"Above the paper's best with every seed: {wins} of 8 strategies; "
+            f"{every} of {8 * len(policies)} "
+            "single results."
+        )
         yield ""
         yield from machine.table(head, rows)
         yield ""
 
 
 def fixed() -> Iterator[str]:
-    """Yield reward and acceptance in the fixed semantics beside the greedy policies and the myopic one."""
+    """Yield reward and acceptance in the fixed semantics beside the greedy policies and the myopic
+    one.
+    """
     for rate in (5.0, 20.0):
         policies = there(f"fixed-rate{rate:g}")
         if not policies:
@@ -246,12 +269,20 @@ def fixed() -> Iterator[str]:
                 f"{number(one['reward'][0])} / {100 * one['acceptance'][0]:.2f}"
                 for one in others.values()
             ]
-            mine = f"**{number(float(np.mean(each)))}** ({', '.join(map(number, each))}) / {100 * mean(ours, 'acceptance'):.2f}"
+            seeds = ", ".join(map(number, each))
+            percent = 100 * mean(ours, "acceptance")
+            mine = f"**{number(float(np.mean(each)))}** ({seeds}) / {percent:.2f}"
             rows.append((strategy, mine, *cells, f"{ours[0]['reward'][1]:.2f}"))
         yield f"### Fixed semantics, {rate:g} arrivals per unit of time"
         yield ""
-        yield f"Reward / acceptance in %; {len(policies)} seed(s). With every seed above all others: {above} of 8 strategies; acceptance not below"
-        yield f"the best greedy's less one point: {kept} of 8. All play the same episodes, so that differences are surer than the half widths say."
+        yield (
+            f"Reward / acceptance in %; {len(policies)} seed(s). With every seed above all "
+            f"others: {above} of 8 strategies; acceptance not below"
+        )
+        yield (
+            f"the best greedy's less one point: {kept} of 8. All play the same episodes, so "
+            "that differences are surer than the half widths say."
+        )
         yield ""
         yield from machine.table(
             ("strategy", "DS-PPO", *known.BASELINES, "myopic", "half width"), rows
@@ -260,7 +291,9 @@ def fixed() -> Iterator[str]:
 
 
 def zero_shot(episodes: int = 50) -> Iterator[str]:
-    """Yield what policies trained on four clusters do on more of them, with the paper's replicas of C to 4 C."""
+    """Yield what policies trained on four clusters do on more of them, with the paper's replicas of
+    C to 4 C.
+    """
     for name, environment in (
         ("published", {"semantics": "published"}),
         ("fixed-rate20", {"rate": 20.0}),
@@ -295,8 +328,14 @@ def zero_shot(episodes: int = 50) -> Iterator[str]:
                     )
             yield f"### Zero-shot: trained on 4 clusters ({name}, seed {seed})"
             yield ""
-            yield f"Reward / acceptance in %, {episodes} episodes, C to 4 C replicas a request. In the published semantics refusing what no single"
-            yield "cluster can take earns +1, more than any placement: there reward says little where requests are large."
+            yield (
+                f"Reward / acceptance in %, {episodes} episodes, C to 4 C replicas a request. "
+                "In the published semantics refusing what no single"
+            )
+            yield (
+                "cluster can take earns +1, more than any placement: there reward says "
+                "little where requests are large."
+            )
             yield ""
             yield from machine.table(
                 ("clusters", "strategy", "DS-PPO", "myopic", "cpu-greedy", "binpack"), rows
@@ -359,8 +398,14 @@ def times() -> Iterator[str]:
             )
     yield "### Training times"
     yield ""
-    yield "CPU seconds of one process with one thread; the machine was shared, so that they are upper bounds. The paper's times are for one"
-    yield "strategy each, 2000 episodes of 100 steps, on a 14-core i7-12700H; ours are for one policy that serves all."
+    yield (
+        "CPU seconds of one process with one thread; the machine was shared, so that they "
+        "are upper bounds. The paper's times are for one"
+    )
+    yield (
+        "strategy each, 2000 episodes of 100 steps, on a 14-core i7-12700H; ours are for one "
+        "policy that serves all."
+    )
     yield ""
     yield from machine.table(
         ("policy", "seed", "steps", "CPU s", "CPU s per 2000 episodes", "paper, 2000 episodes"),
@@ -384,7 +429,10 @@ def write(name: str) -> None:
     head = [
         "# Multi-cluster: learned policies",
         "",
-        f"Written by learned.py, part by part. {EPISODES} test episodes of 100 requests for each number unless it says otherwise; the action",
+        (
+            f"Written by learned.py, part by part. {EPISODES} test episodes of 100 requests "
+            "for each number unless it says otherwise; the action"
+        ),
         "that the policy likes most is taken, computed in NumPy.",
         "",
         "Figures 5 and 6, an agent for each strategy while it learns (figures.py):",

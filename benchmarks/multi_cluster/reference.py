@@ -1,11 +1,14 @@
-"""The multi-cluster environment in plain Python, one step at a time, written from the rules: to check the compiled core, and to time it.
+"""The multi-cluster environment in plain Python, one step at a time, written from the rules: to
+check the compiled core, and to time it.
 
-Steps, masks, rewards, and observations: the ten columns of the paper, and those of the core with the reward that every action would
+Steps, masks, rewards, and observations: the ten columns of the paper, and those of the core with
+the reward that every action would
 earn. Lists, dictionaries and whole numbers, no arrays.
 """
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 FFD, FFI, BF1B1, REJECT = range(4)
@@ -31,12 +34,13 @@ class Plain:
     """
 
     def __init__(self, stream: Any, k: int):
-        w = stream.world
+        w = SimpleNamespace(**stream.traces._asdict(), **stream.state._asdict())
         self.published, self.C, self.T = stream.published, stream.clusters, stream.steps
+        fill = 95 if self.published else 100
         self.unit, self.scale = w.unit.tolist(), w.scale.tolist()
         self.capacity, self.limit, self.used = (
             w.capacity[k].tolist(),
-            w.limit[k].tolist(),
+            [[x * fill // 100 for x in row] for row in w.capacity[k].tolist()],
             w.used[k].tolist(),
         )
         self.price, self.matrix = w.price[k].tolist(), w.matrix[k].tolist()
@@ -52,7 +56,7 @@ class Plain:
         self.ever, self.running, self.t = [0] * self.C, [], 0
         self.most, self.last = stream.replicas[1], 0.0
 
-    # -- spreads -----------------------------------------------------------------------------------------------------
+    # -- spreads -----------------------------------------------------------------------------------
 
     def spread(self, kind: int) -> tuple[list[int], bool]:
         """Return what a spread places where, and whether that is the placement of the request."""
@@ -133,7 +137,7 @@ class Plain:
                 free[best] = [free[best][r] - self.demand[r] for r in range(2)]
         return split
 
-    # -- the contract --------------------------------------------------------------------------------------------------
+    # -- the contract ------------------------------------------------------------------------------
 
     @property
     def asked(self) -> int:
@@ -183,7 +187,10 @@ class Plain:
         return rows + [[-1.0] * 5 + own for _ in range(4)]
 
     def foretold(self, action: int) -> tuple[list[int], tuple[float, float, float]] | None:
-        """Return what an action would place where and earn; None where it would not place the request."""
+        """Return what an action would place where and earn.
+
+        None where it would not place the request.
+        """
         split, places = ([0] * self.C, True) if action < self.C else self.spread(action - self.C)
         if action < self.C:
             split[action], places = self.asked, self.fits(action, self.asked)
@@ -196,7 +203,7 @@ class Plain:
         return split, reward
 
     def rows(self) -> list[list[float]]:
-        """Return the columns of the core; see `placeopt.multi_cluster.batch.MultiCluster`."""
+        """Return the columns of the core; see `placeopt.multi_cluster.observations`."""
         request, mask, refusal = self.requests[self.t], self.mask(), self.refusal()[0]
         lasts, asked = (request["departure"] - request["arrival"]) * self.unit[2], self.asked
         loads = (

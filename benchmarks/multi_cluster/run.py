@@ -1,9 +1,12 @@
-"""The multi-cluster environment and what needs no training: speed, the paper's tables, look-ahead, hindsight, searches on a trace.
+"""The multi-cluster environment and what needs no training: speed, the paper's tables, look-ahead,
+hindsight, searches on a trace.
 
     python benchmarks/multi_cluster/run.py [SHARE] [PART ...]
 
-Writes ``results.md`` beside this file, or only the parts that are named (the functions of `PARTS`); about half an hour. SHARE below 1
-plays that share of the episodes. What learned policies come to is in ``learned.md``, by ``learned.py``.
+Writes ``results.md`` beside this file, or only the parts that are named (the functions of `PARTS`);
+about half an hour. SHARE below 1
+plays that share of the episodes. What learned policies come to is in ``learned.md``, by
+``learned.py``.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from placeopt.core.budget import Budget
+from placeopt.core.task import Task
 from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.batch import MultiCluster
+from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.hindsight import optimum
-from placeopt.multi_cluster.instance import MultiCluster as Problem
+from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.stream import Stream
 from placeopt.registry import method
@@ -29,7 +33,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from machine import facts, table
 from reference import Plain
 
-#: Table 8: rejected in per cent, cost, latency in ms, cpu usage in per cent, Gini coefficient; mean and half width of the interval.
+#: Table 8: rejected in per cent, cost, latency in ms, cpu usage in per cent, Gini coefficient; mean
+#: and half width of the interval.
 PAPER = {
     "cpu-greedy": ((0.18, 0.07), (9.63, 0.25), (422.8, 5.8), (18.5, 0.4), (0.72, 0.003)),
     "binpack": ((0.18, 0.07), (3.67, 0.10), (420.7, 5.6), (34.6, 0.3), (0.66, 0.004)),
@@ -57,7 +62,9 @@ MANY = 2000
 def measure(
     name: str, weights: tuple[float, float, float], episodes: int, **options: object
 ) -> dict[str, tuple[float, float]]:
-    """Return mean and half width of the 95 per cent interval of the facts of episodes, the reward among them."""
+    """Return mean and half width of the 95 per cent interval of the facts of episodes, the reward
+    among them.
+    """
     found: dict[str, list[np.ndarray]] = {}
     rng, policy = np.random.default_rng(1), policies.of(name, weights)
     for first in range(0, episodes, MANY):
@@ -84,12 +91,15 @@ def cell(one: dict[str, tuple[float, float]]) -> str:
     return f"{one['reward'][0]:.2f} / {100 * one['acceptance'][0]:.2f}"
 
 
-# -- speed ---------------------------------------------------------------------------------------------------------------
+# -- speed -----------------------------------------------------------------------------------------
 
 
 def core_speed(steps: int, **options: object) -> float:
-    """Return steps per CPU second of the core, 64 environments, random legal actions; choosing them is not counted."""
-    batch, rng = MultiCluster(64, **options), np.random.default_rng(0)
+    """Return steps per CPU second of the core, 64 environments, random legal actions.
+
+    Choosing them is not counted.
+    """
+    batch, rng = MultiClusterBatch(64, **options), np.random.default_rng(0)
     batch.reset(np.arange(64, dtype=np.uint64))
     batch.step(batch.masks.argmax(axis=1))
     taken = 0.0
@@ -104,7 +114,10 @@ def core_speed(steps: int, **options: object) -> float:
 
 
 def plain_speed(look: str, episodes: int, **options: object) -> float:
-    """Return steps per CPU second of plain Python: masks, observation, step; `look` is ``rows`` or the paper's ``observation``."""
+    """Return steps per CPU second of plain Python: masks, observation, step.
+
+    `look` is ``rows`` or the paper's ``observation``.
+    """
     stream, rng, taken = Stream(episodes, **options), np.random.default_rng(0), 0.0
     stream.reset(np.arange(episodes, dtype=np.uint64))
     for k in range(episodes):
@@ -148,11 +161,23 @@ def speed(share: float) -> Iterator[str]:
         )
     yield "## Steps per second of one core"
     yield ""
-    yield "Four clusters, 64 environments, masks and observations included: 31 columns for each action with the reward that it would earn;"
-    yield "beside it plain Python of the same rules (`reference.py`), with the same columns, and with the paper's ten, for which it need not"
-    yield "look ahead. CPU time, best of three. The published class, run outside this repository on the same machine on 2026-11-21: 1,332"
+    yield (
+        "Four clusters, 64 environments, masks and observations included: 31 columns for "
+        "each action with the reward that it would earn;"
+    )
+    yield (
+        "beside it plain Python of the same rules (`reference.py`), with the same columns, "
+        "and with the paper's ten, for which it need not"
+    )
+    yield (
+        "look ahead. CPU time, best of three. The published class, run outside this "
+        "repository on the same machine on 2026-11-21: 1,332"
+    )
     yield "steps per second, masks included."
-    yield "Fed with the core's random numbers it gave the same masks, loads and facts in 38,400 steps (2 to 16 clusters, up to 63 replicas,"
+    yield (
+        "Fed with the core's random numbers it gave the same masks, loads and facts in "
+        "38,400 steps (2 to 16 clusters, up to 63 replicas,"
+    )
     yield "legal and illegal actions), rewards within 3e-16, latencies within 3e-13 ms."
     yield ""
     yield from table(
@@ -169,7 +194,7 @@ def speed(share: float) -> Iterator[str]:
     )
 
 
-# -- the paper's tables --------------------------------------------------------------------------------------------------
+# -- the paper's tables ----------------------------------------------------------------------------
 
 
 def table_8(share: float) -> Iterator[str]:
@@ -195,7 +220,10 @@ def table_8(share: float) -> Iterator[str]:
         rows.append((name, *cells))
     yield "## Table 8, greedy rows: paper / ours"
     yield ""
-    yield f"Published semantics, {episodes:,} episodes. The paper's Gini coefficients are printed to two digits: half a digit is allowed."
+    yield (
+        f"Published semantics, {episodes:,} episodes. The paper's Gini coefficients are "
+        "printed to two digits: half a digit is allowed."
+    )
     yield "Outside: " + ("; ".join(misses) if misses else "none") + "."
     yield ""
     yield from table(("policy", "rejected %", "cost", "latency ms", "cpu %", "Gini"), rows)
@@ -224,8 +252,14 @@ def strategies(share: float) -> Iterator[str]:
         )
     yield "## Table 8, strategies: what needs no training"
     yield ""
-    yield f"`myopic` takes the action of the highest reward now ({many:,} episodes); `rollout` looks 40 steps ahead over 2 drawn futures with"
-    yield f"`myopic` as base policy ({few} episodes). Myopic above the paper's best of DS-PPO and DS-DQN, by more than its interval: {wins} of 8."
+    yield (
+        f"`myopic` takes the action of the highest reward now ({many:,} episodes); `rollout` "
+        "looks 40 steps ahead over 2 drawn futures with"
+    )
+    yield (
+        f"`myopic` as base policy ({few} episodes). Myopic above the paper's best of DS-PPO "
+        f"and DS-DQN, by more than its interval: {wins} of 8."
+    )
     yield ""
     yield from table(
         (
@@ -248,7 +282,10 @@ def fixed(share: float) -> Iterator[str]:
     many, few = max(100, int(4000 * share)), max(10, int(100 * share))
     yield "## Fixed semantics: real departures"
     yield ""
-    yield f"Reward / accepted in %, four clusters, {many:,} episodes, mean duration 1. Rollout plays {few}, `myopic` the same {few} beside it."
+    yield (
+        f"Reward / accepted in %, four clusters, {many:,} episodes, mean duration 1. Rollout "
+        f"plays {few}, `myopic` the same {few} beside it."
+    )
     for rate in (5.0, 20.0, 100.0):
         rows = []
         for name, weights in STRATEGIES.items():
@@ -297,7 +334,9 @@ def figures(share: float) -> Iterator[str]:
                     (
                         value,
                         *(
-                            f"{f['rejected'][0]:.1f} / {f['cost'][0]:.2f} / {f['latency_ms'][0]:.0f} / {f['gini'][0]:.2f}"
+                            f"{f['rejected'][0]:.1f} / {f['cost'][0]:.2f} / "
+                            f"{f['latency_ms'][0]:.0f} / "
+                            f"{f['gini'][0]:.2f}"
                             for f in every
                         ),
                     )
@@ -306,11 +345,27 @@ def figures(share: float) -> Iterator[str]:
                 f", rate {rate:g}" if semantics == "fixed" else ""
             )
             yield ""
-            yield "Rejected in % / cost / latency in ms / Gini coefficient; `myopic` with the Balanced weights."
+            yield (
+                "Rejected in % / cost / latency in ms / Gini coefficient; `myopic` with "
+                "the Balanced "
+                "weights."
+            )
             if key == "ratio" and semantics == "published":
-                yield "The result files published for the paper's CPU-, Binpack- and Karmada-Greedy have each the same mean latency at all six"
-                yield "ratios, and a Gini coefficient of exactly .75 in all episodes: what a choice from a single cluster gives. So their 4 to 65 %"
-                yield "of rejections, among them the 40 % at ratios 3 and 4 that the paper reports, say nothing of the policies below."
+                yield (
+                    "The result files published for the paper's CPU-, Binpack- and "
+                    "Karmada-Greedy have "
+                    "each the same mean latency at all six"
+                )
+                yield (
+                    "ratios, and a Gini coefficient of exactly .75 in all episodes: what "
+                    "a choice from a "
+                    "single cluster gives. So their 4 to 65 %"
+                )
+                yield (
+                    "of rejections, among them the 40 % at ratios 3 and 4 that the paper "
+                    "reports, say "
+                    "nothing of the policies below."
+                )
             yield ""
             yield from table((key, *names), rows)
             yield ""
@@ -344,12 +399,15 @@ def spreads(share: float) -> Iterator[str]:
             rows.append((f"{semantics}, {rate:g}", ratio, *cells))
     yield "## Figure 10: no spread, one (FFD), three (FFD, FFI, BF1B1)"
     yield ""
-    yield f"Reward / accepted in % of `myopic`, Balanced, four clusters, {many:,} episodes. Published FFI is FFD, and a spread may be partial."
+    yield (
+        f"Reward / accepted in % of `myopic`, Balanced, four clusters, {many:,} episodes. "
+        "Published FFI is FFD, and a spread may be partial."
+    )
     yield ""
     yield from table(("semantics, rate", "ratio", "no spread", "FFD", "all three"), rows)
 
 
-# -- traces --------------------------------------------------------------------------------------------------------------
+# -- traces ----------------------------------------------------------------------------------------
 
 
 def regret(share: float) -> Iterator[str]:
@@ -361,7 +419,7 @@ def regret(share: float) -> Iterator[str]:
             weights = np.array(STRATEGIES[strategy])
             best, lost, proven = [], {name: [] for name in names}, 0
             for seed in range(count):
-                problem = Problem.generate(seed, requests=requests, rate=rate)
+                problem = MultiCluster.generate(seed, requests=requests, rate=rate)
                 answer = optimum(problem, weights, 3000)
                 proven += answer.proven
                 best.append(answer.reward)
@@ -379,7 +437,10 @@ def regret(share: float) -> Iterator[str]:
             rows.append((f"{rate:g}", requests, strategy, f"{proven} of {count}", *means))
     yield "## Regret: reward lost against hindsight"
     yield ""
-    yield f"{count} short traces each, fixed semantics, four clusters; the optimum over all sequences of actions by dynamic programming."
+    yield (
+        f"{count} short traces each, fixed semantics, four clusters; the optimum over all "
+        "sequences of actions by dynamic programming."
+    )
     yield ""
     yield from table(("rate", "requests", "strategy", "optimum proven", "optimum", *names), rows)
 
@@ -390,13 +451,12 @@ def searches(share: float) -> Iterator[str]:
 
     evaluations, rows = max(500, int(20000 * share)), []
     for semantics, rate in (("fixed", 5.0), ("fixed", 20.0), ("published", 100.0)):
-        problem = Problem.generate(1, semantics=semantics, rate=rate)
+        problem = MultiCluster.generate(1, semantics=semantics, rate=rate)
         fronts = {}
         for name in ("greedy", "nsga2", "nsga3", "moead", "mspso"):
             began = time.process_time()
-            front = method(name).load("multi-cluster")(
-                problem, problem.objectives, Budget(evaluations=evaluations), 1
-            )
+            task = Task(problem, budget=Budget(evaluations=evaluations))
+            front = method(name).load("multi-cluster")(task)
             fronts[name] = (front.values, time.process_time() - began)
         every = np.concatenate([values for values, _ in fronts.values()])
         low, high = (
@@ -411,21 +471,27 @@ def searches(share: float) -> Iterator[str]:
             )
     yield "## Searches on a fixed trace of 100 requests"
     yield ""
-    yield f"{evaluations:,} evaluations, seed 1; hypervolume between the best value of any front and refusing everything. All start from `greedy`."
+    yield (
+        f"{evaluations:,} evaluations, seed 1; hypervolume between the best value of any "
+        "front and refusing everything. All start from `greedy`."
+    )
     yield ""
     yield from table(("semantics, rate", "method", "points", "hypervolume", "CPU s"), rows)
 
 
 TITLE = """# Multi-cluster: the environment, and what needs no training
 
-![Figures 8 and 9: rejections, cost, latency and Gini coefficient by ratio and by clusters](fig8_9.png)
+![Figures 8 and 9: rejections, cost, latency and Gini by ratio and by clusters](fig8_9.png)
 
 """
 PARTS = (speed, table_8, strategies, fixed, figures, spreads, regret, searches)
 
 
 def main(share: float, names: list[str]) -> None:
-    """Write the parts of results.md that are named, all by default; each says when it was measured."""
+    """Write the parts of results.md that are named, all by default.
+
+    Each says when it was measured.
+    """
     path = Path(__file__).with_name("results.md")
     written = {}
     if path.exists():

@@ -1,9 +1,10 @@
-"""Learned rescheduling: convergence of PPO and DQN, training at scale, and what the policies reach beside search.
+"""Learned rescheduling: convergence of PPO and DQN, and policies beside search.
 
     python benchmarks/rescheduling/learned.py          the tables
     python benchmarks/rescheduling/learned.py train    the policies that they and run.py play
 
-Needs the extra ``rl``. Writes ``learned.md`` and ``convergence.svg`` beside this file; about five minutes on one core.
+Needs the extra ``rl``. Writes ``learned.md`` and ``convergence.svg`` beside this file; about five
+minutes on one core.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from placeopt.rescheduling import heuristics as search
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rl import play, policy_file
-from placeopt.rl.policy import Policy
+from placeopt.rl.policy import TrainedPolicy
 from placeopt.rl.training import train
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -41,13 +42,16 @@ FILES = {
 }
 CARD = {
     "summary": "REACH testbed, three applications, 12 to 20 pods",
-    "data": "generated episodes on 2 Cloud-A, 2 Edge-A, 2 Edge-B: chain, aggregator-sequential or aggregator-parallel, 3 to 5 replicas of each of "
-    "four services on random nodes with room, others using up to a fifth of every node; execution times and pod sizes of "
+    "data": "generated episodes on 2 Cloud-A, 2 Edge-A, 2 Edge-B: chain, aggregator-sequential or "
+    "aggregator-parallel, 3 to 5 replicas of each of four services on random nodes with room, "
+    "others using up to a fifth of every node; execution times and pod sizes of "
     "placeopt.rescheduling.generator",
-    "rewards": "what the latency drops, in ms, less 0.5 a move (the paper: 2); idle ends for nothing; an illegal action costs 100",
-    "seeds": "training 1; settings chosen on starts of seeds 100 to 139; tested on starts of seeds from 1000",
-    "limits": "latencies of the model, not measured; other nodes, services and graphs are read but were not trained on; block search is quicker "
-    "and better, see benchmarks/rescheduling",
+    "rewards": "what the latency drops, in ms, less 0.5 a move (the paper: 2); idle ends for "
+    "nothing; an illegal action costs 100",
+    "seeds": "training 1; settings chosen on starts of seeds 100 to 139; tested on starts of seeds "
+    "from 1000",
+    "limits": "latencies of the model, not measured; other nodes, services and graphs are read but "
+    "were not trained on; block search is quicker and better, see benchmarks/rescheduling",
 }
 
 
@@ -79,7 +83,7 @@ class Recorded:
         ]
 
 
-def trained(algorithm: str, steps: int, **options: Any) -> tuple[Policy, list[float], float]:
+def trained(algorithm: str, steps: int, **options: Any) -> tuple[TrainedPolicy, list[float], float]:
     """Return a policy trained with Table V, its curve, and CPU seconds."""
     hidden = (WIDTH, WIDTH) if algorithm == "ppo" else (WIDTH, WIDTH, WIDTH)
     settings = episodes.SETTINGS[algorithm].with_options({"steps": steps, "hidden": hidden})
@@ -91,7 +95,7 @@ def trained(algorithm: str, steps: int, **options: Any) -> tuple[Policy, list[fl
 
 
 def ship() -> None:
-    """Train the policies for all three applications, with the settings that are for a minute, and write them."""
+    """Train the policies for all three applications with the quick settings, and write them."""
     for algorithm, file in FILES.items():
         settings = episodes.QUICK[algorithm]
         batch = episodes.batch(None, settings.num_envs, **episodes.QUICK_EPISODES)
@@ -117,7 +121,7 @@ def beside(method: Any, application: str) -> tuple[float, float, float]:
             .min()
         )
         begin = time.process_time()
-        front = method(problem, problem.objectives, Budget(seconds=60), 0)
+        front = method(Task(problem, budget=Budget(seconds=60)))
         took = time.process_time() - begin
         latency, moves = front.values[front.values[:, 0].argmin()]
         rows.append((best / latency, moves, 1000 * took))
@@ -126,9 +130,9 @@ def beside(method: Any, application: str) -> tuple[float, float, float]:
 
 
 def ratio(
-    policy: Policy | str, application: str, replicas: int = 5, samples: int = 0, **sizes: Any
+    policy: TrainedPolicy | str, application: str, replicas: int = 5, samples: int = 0, **sizes: Any
 ) -> tuple[float, float, float]:
-    """Return best known over reached latency, moves, and ms of CPU per plan; means over fresh starts."""
+    """Return best known over reached latency, moves, and ms of CPU per plan; means."""
     rows = []
     for seed in TESTED:
         problem = Rescheduling.generate(seed, application=application, replicas=replicas, **sizes)
@@ -277,23 +281,29 @@ def draw(curves: dict[str, list[float]]) -> None:
 
 
 NOTES = """
-The bundled policies (`rescheduling-testbed` is PPO, `dqn.npz` lies beside this file) serve all three applications. Settings are `QUICK` of
-`placeopt/rescheduling/environment.py`, not those of Table V: no discount for PPO, 3 to 5 replicas of a service, and 0.5 ms a move where the paper takes
-2; so plans have more moves than the paper's. The three were changed together: which of them matters was not measured, but 5 replicas alone, at 2 ms
-and discount 0.99, reached no more than before (0.935). One training seed each.
-Settings were chosen on starts of seeds 100 to 139, where the earlier policy (2 ms a move, discount 0.99) reached 0.940; what is
-reported here are sixty other starts for each application (seeds 1000 to 1059). "Best known" is block search, a few milliseconds, no training.
-Latencies are of the model; the best latency along an episode counts. Times were taken beside other work.
+The bundled policies (`rescheduling-testbed` is PPO, `dqn.npz` lies beside this file) serve all
+three applications. Settings are `QUICK` of `placeopt/rescheduling/environment.py`, not those of
+Table V: no discount for PPO, 3 to 5 replicas of a service, and 0.5 ms a move where the paper takes
+2; so plans have more moves than the paper's. The three were changed together: which of them matters
+was not measured, but 5 replicas alone, at 2 ms and discount 0.99, reached no more than before
+(0.935). One training seed each. Settings were chosen on starts of seeds 100 to 139, where the
+earlier policy (2 ms a move, discount 0.99) reached 0.940; what is reported here are sixty other
+starts for each application (seeds 1000 to 1059). "Best known" is block search, a few milliseconds,
+no training. Latencies are of the model; the best latency along an episode counts. Times were taken
+beside other work.
 """
 TABLE_V = f"""
-MaskablePPO of sb3-contrib, and stable-baselines3's DQN with legal actions only, with Table V of the REACH paper (learning rate 3e-4, discount
-0.99, clip 0.2, batch 64, entropy 0, two and three layers, exploration 0.1, tau 1; 2 ms a move). What the table does not say is ours: DeepSets
-layers of {WIDTH}, four passes, rewards in 100 ms. {STEPS:,} steps where the paper has three million: these are the beginnings of its curves, far
-from convergence. Pods (4 to 20), start and what others use (to a fifth of a node) are drawn for every episode.
+MaskablePPO of sb3-contrib, and stable-baselines3's DQN with legal actions only, with Table V of the
+REACH paper (learning rate 3e-4, discount 0.99, clip 0.2, batch 64, entropy 0, two and three layers,
+exploration 0.1, tau 1; 2 ms a move). What the table does not say is ours: DeepSets layers of
+{WIDTH}, four passes, rewards in 100 ms. {STEPS:,} steps where the paper has three million: these
+are the beginnings of its curves, far from convergence. Pods (4 to 20), start and what others use
+(to a fifth of a node) are drawn for every episode.
 """
 SCALE_NOTE = """
-Two updates: what a step costs at each size, not what training comes to. Returns fall from the first steps to the
-last: the episodes that end first are the short ones, and hardly anything is learned yet.
+Two updates: what a step costs at each size, not what training comes to. Returns fall from the first
+steps to the last: the episodes that end first are the short ones, and hardly anything is learned
+yet.
 """
 
 

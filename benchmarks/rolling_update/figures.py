@@ -1,4 +1,4 @@
-"""Figures 2 to 5: cost, disruption, QoS violation and time of all schemes against the number of reschedulable microservices."""
+"""Figures 2 to 5: cost, disruption, QoS violation and time by reschedulable microservices."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from machine import table
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.rolling_update import schemes
-from placeopt.rolling_update.consolidation import lower_bound
+from placeopt.rolling_update import baselines
+from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.decomposition import decomposition
 from placeopt.rolling_update.instance import RollingUpdate
 
@@ -21,14 +21,16 @@ HERE = Path(__file__).parent
 TITLE = [
     "# The re-orchestration paper's figures 2 to 5",
     "",
-    "Means over random instances drawn as the paper says, rescaled to 80 % occupancy. Cost: price of the nodes in use at the end. "
-    "Disruptions: microservices stopped. QoS: share of the locality constraints broken at the end. Max cost: the start; min cost: the bound.",
+    "Means over random instances drawn as the paper says, rescaled to 80 % occupancy. "
+    "Cost: price of the nodes in use at the end. Disruptions: microservices stopped. "
+    "QoS: share of the locality constraints broken at the end. "
+    "Max cost: the start; min cost: the bound.",
     "",
 ]
 
 
 class Setting(NamedTuple):
-    """One figure: its instances, and how many applications of five microservices may be rescheduled."""
+    """One figure: its instances, and how many applications of five may be rescheduled."""
 
     name: str
     sizes: dict[str, int]
@@ -53,11 +55,11 @@ def certified(problem: RollingUpdate, rng: np.random.Generator) -> dict[str, Any
 
 SCHEMES: dict[str, Callable[[RollingUpdate, np.random.Generator], dict[str, Any]]] = {
     "decomposition": certified,
-    "two-phase, text": schemes.two_phase,
-    "two-phase, literal argmin": lambda p, rng: schemes.two_phase(p, rng, "argmin"),
-    "two-phase, random order": lambda p, rng: schemes.two_phase(p, rng, "text", "random"),
-    "rolling update": lambda p, rng: schemes.rolling_update(p),
-    "recreate": lambda p, rng: schemes.recreate(p),
+    "two-phase, text": baselines.two_phase_plan,
+    "two-phase, literal argmin": lambda p, rng: baselines.two_phase_plan(p, rng, "argmin"),
+    "two-phase, random order": lambda p, rng: baselines.two_phase_plan(p, rng, "text", "random"),
+    "rolling update": lambda p, rng: baselines.rolling_update_plan(p),
+    "recreate": lambda p, rng: baselines.recreate_plan(p),
 }
 
 

@@ -1,4 +1,4 @@
-"""What is proven how fast: least cost, whole fronts, large instances, and the time-indexed model beside the decomposition."""
+"""What is proven how fast: lowest cost, whole fronts, large instances, the time-indexed model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from placeopt.rolling_update.instance import RollingUpdate
 TITLE = [
     "# Rolling updates: what is proven how fast",
     "",
-    "CPU seconds of one process on a shared machine, kernels warm, the instance built before the clock starts. Every plan is judged by the referee.",
+    "CPU seconds of one process on a shared machine, kernels warm, the instance built before the "
+    "clock starts. Every plan is judged by the referee.",
     "",
 ]
 #: Seconds that a time-indexed model may take.
@@ -31,7 +32,8 @@ def cheapest(problem: RollingUpdate, **parameters: object) -> tuple[Front, float
     """Return the front of the cost alone, and CPU seconds."""
     problem.arrays  # noqa: B018 (built before the clock starts)
     began = time.process_time()
-    front = decomposition(Task(problem, problem.select(["node_cost"]), Budget(), 1), **parameters)  # type: ignore[arg-type]
+    task = Task(problem, problem.select(["node_cost"]), Budget(), 1)
+    front = decomposition(task, **parameters)  # type: ignore[arg-type]
     return front, time.process_time() - began
 
 
@@ -141,7 +143,8 @@ def _fronts(instances: int) -> Iterator[str]:
 
 def _time_indexed(instances: int) -> Iterator[str]:
     yield from (
-        f"## The time-indexed model beside the decomposition (direct orders; {PATIENCE:.0f} s at most), R = 2",
+        "## The time-indexed model beside the decomposition "
+        f"(direct orders; {PATIENCE:.0f} s at most), R = 2",
         "",
     )
     rows = []

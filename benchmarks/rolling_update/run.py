@@ -1,8 +1,9 @@
-"""Figures 2 to 5 of the re-orchestration paper, and what is proven how fast; CPU seconds of one process.
+"""Figures 2 to 5 of the re-orchestration paper, and what is proven how fast, in CPU seconds.
 
     python benchmarks/rolling_update/run.py [--instances 20] [--only figures|proofs]
 
-Writes figures.md with fig2.png to fig5.png, and results.md, the proofs, beside this file. The proofs with time-indexed models take minutes.
+Writes figures.md with fig2.png to fig5.png, and results.md, the proofs, beside this file. The
+proofs with time-indexed models take minutes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Random instances that the paper's time-indexed model can still enumerate: two or three requests, few slots, odd prices."""
+"""Random instances that the paper's time-indexed model can still enumerate.
+
+Two or three requests, few slots, odd prices.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ PLACES = ("north", "south")
 
 
 def drawn(seed: int, *, horizon: int = 5, offers: int = 2) -> Temporal:
-    """Return two requests of one or two replicas, or three of one replica but one of them perhaps two."""
+    """Return two requests of one or two replicas, or three, of which one may have two."""
     rng = np.random.default_rng(seed)
     replicas = rng.integers(1, 3, size=2).tolist() if seed % 2 else [int(rng.integers(1, 3)), 1, 1]
     document: dict[str, Any] = {
@@ -59,7 +62,10 @@ def _offer(rng: np.random.Generator, k: int) -> dict[str, Any]:
 
 
 def of_size(requests: int, replicas: int, seed: int) -> Temporal:
-    """Return an instance with the paper's distributions but `replicas` replicas in all, at most three of a request."""
+    """Return an instance with the paper's distributions but `replicas` replicas in all.
+
+    A request has at most three.
+    """
     document = generate(seed, requests=requests)
     rng = np.random.default_rng(1000 + seed)
     counts = np.ones(requests, dtype=int)

@@ -1,8 +1,12 @@
-"""What is proven of temporal fronts: exact fronts by bin plans, the same from the paper's model, how far from a bound a large front is.
+"""What is proven of temporal fronts.
 
-    PLACEOPT_DATA=... python benchmarks/temporal_exact/run.py [--parts fronts,paper,gap] [--seeds 5] [--instances 30]
+Exact fronts by bin plans, the same from the paper's model, how far from a bound a large front is.
 
-Each part rewrites its own section of results.md. The paper's model takes minutes, 10 requests take minutes a seed.
+    PLACEOPT_DATA=... python benchmarks/temporal_exact/run.py [--parts fronts,paper,gap]
+        [--seeds 5] [--instances 30]
+
+Each part rewrites its own section of results.md. The paper's model takes minutes, 10 requests take
+minutes a seed.
 """
 
 from __future__ import annotations
@@ -23,13 +27,15 @@ from temporal_exact.drawn import drawn, of_size  # noqa: E402
 
 import placeopt  # noqa: E402
 from placeopt.core.front import Front  # noqa: E402
-from placeopt.temporal.exact import plans  # noqa: E402
+from placeopt.temporal.exact import exact_front  # noqa: E402
 from placeopt.temporal.instance import Temporal  # noqa: E402
 
 RESULTS = HERE / "results.md"
-#: Requests, replicas, seconds within which the relaxed front is wanted, seconds after which a run is cut.
+#: Requests, replicas, seconds within which the relaxed front is wanted, seconds after which a run
+#: is cut.
 SIZES = ((8, 12, 15, 120), (10, 15, 60, 240))
-#: Hypervolume that may be missing on aws-50, and that is wanted on the paper's instance in its tight reference.
+#: Hypervolume that may be missing on aws-50, and that is wanted on the paper's instance in its
+#: tight reference.
 MOST_GAP, AIM_GAP, TIGHT_VOLUME = 0.06, 0.03, 0.835
 
 
@@ -53,9 +59,9 @@ def section(title: str, lines: Sequence[str]) -> None:
 
 
 def solve_timed(problem: Temporal, seconds: float) -> tuple[Front, float, float]:
-    """Return the front of bin plans, CPU seconds until its relaxed front was whole, and of the run."""
+    """Return the front of bin plans, CPU seconds until its relaxed front, and of the run."""
     reached = [float("nan")]
-    relaxed_front = plans.relaxed_front
+    relaxed_front = exact_front.relaxed_front
 
     def timed(*arguments, **more):
         result = relaxed_front(*arguments, **more)
@@ -63,13 +69,13 @@ def solve_timed(problem: Temporal, seconds: float) -> tuple[Front, float, float]
             reached[0] = time.process_time() - began
         return result
 
-    plans.relaxed_front = timed
+    exact_front.relaxed_front = timed
     try:
         began = time.process_time()
         front = placeopt.solve(problem, "bin-plans", seconds=seconds)
         return front, reached[0], time.process_time() - began
     finally:
-        plans.relaxed_front = relaxed_front
+        exact_front.relaxed_front = relaxed_front
 
 
 def fronts(seeds: int) -> None:
@@ -102,8 +108,9 @@ def fronts(seeds: int) -> None:
             print(rows[-1], flush=True)
         quick = sum(t <= aim for t in times)
         lines.append(
-            f"{requests} requests, {replicas} replicas: relaxed front within {aim} CPU s on {quick} of {seeds} seeds (slowest "
-            f"{np.max(times):.1f} s; nan: not within {limit} s of wall clock); least share of certified points {min(shares):.0%} (aim 90 %)."
+            f"{requests} requests, {replicas} replicas: relaxed front within {aim} CPU s on "
+            f"{quick} of {seeds} seeds (slowest {np.max(times):.1f} s; nan: not within {limit} s "
+            f"of wall clock); least share of certified points {min(shares):.0%} (aim 90 %)."
         )
     head = (
         "requests",
@@ -148,12 +155,15 @@ def paper(instances: int, seconds: float = 120) -> None:
         "model complete",
         "s of the model",
     )
-    text = f"Of {instances} instances the paper's model enumerated {whole} fronts whole; {equal} of them equal the certified front, all points."
+    text = (
+        f"Of {instances} instances the paper's model enumerated {whole} fronts whole; {equal} of "
+        "them equal the certified front, all points."
+    )
     section("The paper's model", [text, "", *table(head, rows)])
 
 
 def gap(seconds: float, bound_seconds: float) -> None:
-    """How far a front of a minute can be from optimal, and how much of that is the bound's fault."""
+    """Measure how far a front can be from optimal, and how much of that the bound may miss."""
     folder = HERE.parents[1] / "instances" / "temporal"
     problem = placeopt.load(folder / "aws-50.json")
     best = Front.read(folder / "aws-50.front.json")
@@ -182,7 +192,8 @@ def gap(seconds: float, bound_seconds: float) -> None:
     met = {wanted: "met" if total <= wanted else "missed" for wanted in (MOST_GAP, AIM_GAP)}
     verdict = f"At most {MOST_GAP:.0%} wanted: {met[MOST_GAP]}; aim {AIM_GAP:.0%}: {met[AIM_GAP]}."
     lines = [
-        f"aws-50: {seconds:g} s of moead, {bound_seconds:g} s of bound; reference 1.1 times the nadir of the best known front.",
+        f"aws-50: {seconds:g} s of moead, {bound_seconds:g} s of bound; reference 1.1 times the "
+        "nadir of the best known front.",
         "",
     ]
     lines += [*table(("what", "value"), rows), "", verdict, "", *_papers_instance(seconds)]
@@ -196,8 +207,10 @@ def _papers_instance(seconds: float) -> list[str]:
     wide, tight = (front.hypervolume(reference, plain=True) for reference in (WIDE, TIGHT))
     verdict = "met" if tight >= TIGHT_VOLUME else "missed"
     return [
-        f"The paper's own instance, {seconds:g} s of moead ({front.runs[0].evaluations:,} evaluations, {len(front)} points): hypervolume in",
-        f"the plain form {wide:.4f} wide, {tight:.4f} tight; at least {TIGHT_VOLUME} tight wanted: {verdict}.",
+        f"The paper's own instance, {seconds:g} s of moead "
+        f"({front.runs[0].evaluations:,} evaluations, {len(front)} points): hypervolume in",
+        f"the plain form {wide:.4f} wide, {tight:.4f} tight; at least {TIGHT_VOLUME} tight wanted: "
+        f"{verdict}.",
     ]
 
 

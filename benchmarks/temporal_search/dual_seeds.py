@@ -1,4 +1,6 @@
-"""Are the plans that `bound` builds at its dual prices good to start a search from? By evaluation, and by second.
+"""Whether the plans that `bound` builds at its dual prices are good to start a search from.
+
+By evaluation, and by second.
 
 python benchmarks/temporal_search/dual_seeds.py [--evaluations 50000]        # writes dual_seeds.md
 """
@@ -27,7 +29,7 @@ SEEDS = (1, 2, 3)
 
 
 def verdict(rows: list[tuple]) -> list[str]:
-    """Return what the plans change by evaluation and by second: mean and standard error, in points."""
+    """Return what the plans change by evaluation and by second: mean and standard error, points."""
     plain, started, longer = (
         np.array([float(row[k].rstrip("%")) for row in rows]) for k in (3, 4, 5)
     )

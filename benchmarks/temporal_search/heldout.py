@@ -1,4 +1,6 @@
-"""Is the default search tuned to one instance? Fresh instances, the default against every method at ten times its budget.
+"""The default search on instances that nothing was tuned on.
+
+It is compared with every method at ten times its budget.
 
 python benchmarks/temporal_search/heldout.py [--evaluations 50000]        # writes heldout.md
 """
@@ -77,7 +79,8 @@ def main() -> None:
         "Hypervolume in the plain form, reference 1.1 times the worst of all fronts.",
     ]
     text += [
-        f"The aim, at most {AIM:.0%} behind the best of all methods at ten times the budget: {verdict}."
+        f"The aim, at most {AIM:.0%} behind the best of all methods at ten times the budget: "
+        f"{verdict}."
     ]
     (HERE / "heldout.md").write_text("\n".join(text) + "\n", encoding="utf-8")
 

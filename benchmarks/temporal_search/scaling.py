@@ -1,8 +1,11 @@
-"""How the temporal search scales: time per evaluation, hypervolume over greedy, memory, from 50 to 10,000 requests.
+"""How the temporal search scales.
+
+Time per evaluation, hypervolume over greedy, memory, from 50 to 10,000 requests.
 
     python benchmarks/temporal_search/scaling.py [--evaluations 50000] [--sizes 50,200,...]
 
-Each size runs in a process of its own, so that its memory is its own. Writes scaling.md and scaling.png beside this file.
+Each size runs in a process of its own, so that its memory is its own. Writes scaling.md and
+scaling.png beside this file.
 """
 
 from __future__ import annotations
@@ -138,10 +141,11 @@ def write(head: str, results: list[dict[str, Any]], evaluations: int) -> None:
     )
     text = ["# Scaling of the temporal search", "", head, "", *table(columns, rows), ""]
     text += [
-        f"CPU seconds; moead with {evaluations:,} evaluations, seed 1, judging included. An evaluation is one of random vectors, of which",
-        "nothing is remembered. Hypervolume in the plain form, reference 1.1 times the worst of both fronts. Instances:",
-        "`Temporal.generate(1, requests=...)`. Fronts of large instances are thinned: a plan of 10,000 requests takes megabytes, so that",
-        "about a hundred points are kept.",
+        f"CPU seconds; moead with {evaluations:,} evaluations, seed 1, judging included. An",
+        "evaluation is one of random vectors, of which nothing is remembered. Hypervolume in the",
+        "plain form, reference 1.1 times the worst of both fronts. Instances:",
+        "`Temporal.generate(1, requests=...)`. Fronts of large instances are thinned: a plan of",
+        "10,000 requests takes megabytes, so that about a hundred points are kept.",
     ]
     draw(results)
     (HERE / "scaling.md").write_text("\n".join(text) + "\n", encoding="utf-8")

@@ -1,6 +1,7 @@
 """The command line: results on stdout, progress and messages on stderr.
 
-Exit codes: 0 done, 2 bad usage or bad input (one message), 3 infeasible. Commands import what they need when they run, so that
+Exit codes: 0 done, 2 bad usage or bad input (one message), 3 infeasible. Commands import what they
+need when they run, so that
 ``placeopt --help`` costs no more than typer itself.
 """
 
@@ -14,7 +15,17 @@ from typing import Annotated, Any
 
 import typer
 
-from placeopt.cli import catalogue, exports, fronts, instances, learning, reports, solving
+from placeopt.cli import (
+    catalogue,
+    exports,
+    fronts,
+    instances,
+    learning,
+    reports,
+    shipped,
+    solving,
+    sweeps,
+)
 from placeopt.core.errors import PlaceoptError
 
 app = typer.Typer(
@@ -42,10 +53,13 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Where should each replica run? Answers with a front of plans that no other plan beats, judged by one referee."""
+    """Where should each replica run?
+
+    The answer is a front of plans that no other plan beats, judged by one referee.
+    """
 
 
-for module in (solving, instances, fronts, learning, reports, exports, catalogue):
+for module in (solving, instances, shipped, fronts, sweeps, learning, reports, exports, catalogue):
     module.register(app)
 
 

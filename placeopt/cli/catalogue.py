@@ -3,41 +3,98 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import console, emit, make_table
+from placeopt.cli.screen import console, emit, make_table, say
 from placeopt.core.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from placeopt.core.parameters import Parameter
+    from placeopt.registry import MethodEntry
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
-    app.command(epilog="Example: placeopt methods")(methods)
+    app.command(epilog="Example: placeopt methods nsga2")(methods)
     app.command(epilog="Example: placeopt schema temporal --plan > plan.schema.json")(schema)
 
 
-def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List the methods, the problems that each serves, and the extra that each needs."""
+def methods(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Show the parameters of this method.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the methods, the problems that each serves, and the extra that each needs.
+
+    With a name, list the method's parameters for --param, their defaults and their legal values.
+    """
     from placeopt import registry
 
-    found = registry.methods().values()
+    found = registry.methods() if name is None else {name: registry.method(name)}
     if as_json:
-        keys = ("name", "problems", "summary", "extra")
-        emit(json.dumps([{key: getattr(m, key) for key in keys} for m in found], indent=1))
+        documents = [
+            {
+                "name": m.name,
+                "problems": m.problems,
+                "summary": m.summary,
+                "extra": m.extra,
+                "parameters": [
+                    {"problems": kinds, **asdict(parameter)} for parameter, kinds in _parameters(m)
+                ],
+            }
+            for m in found.values()
+        ]
+        emit(json.dumps(documents if name is None else documents[0], indent=1))
         return
-    rows = [
-        (
-            m.name,
-            "all" if len(m.problems) == len(registry.specs()) > 1 else ", ".join(m.problems),
-            m.extra or "",
-            m.summary,
-        )
-        for m in found
-    ]
-    console(stderr=False).print(
-        make_table(("method", "problems", "extra", "what it does"), rows, left=4)
-    )
+    rows: list[tuple[str, ...]]
+    if name is None:
+        columns: tuple[str, ...] = ("method", "problems", "extra", "what it does")
+        rows = [(m.name, _kinds(m.problems), m.extra or "", m.summary) for m in found.values()]
+    else:
+        say(f"{name}: {found[name].summary}")
+        columns = ("parameter", "problems", "default", "legal", "what it does")
+        rows = [
+            (p.name, _kinds(kinds), _shown(p.default), p.legal or p.type, p.help)
+            for p, kinds in _parameters(found[name])
+        ]
+        if not rows:
+            say("it has no parameters")
+            return
+    console(stderr=False).print(make_table(columns, rows, left=len(columns)))
+
+
+def _parameters(method: MethodEntry) -> list[tuple[Parameter, list[str]]]:
+    """Return the parameters of a method, each with the problems for which it has them.
+
+    Methods whose extra is not installed list none.
+    """
+    from placeopt.core.errors import MissingExtraError
+    from placeopt.core.parameters import parameters
+
+    found: dict[str, tuple[Parameter, list[str]]] = {}
+    for kind in method.problems:
+        with suppress(MissingExtraError):
+            for one in parameters(method.load(kind)):
+                found.setdefault(repr(one), (one, []))[1].append(kind)
+    return list(found.values())
+
+
+def _kinds(kinds: Sequence[str]) -> str:
+    from placeopt.registry import specs
+
+    return "all" if len(kinds) == len(specs()) > 1 else ", ".join(kinds)
+
+
+def _shown(default: Any) -> str:
+    if default is None:
+        return "none"
+    return ",".join(map(str, default)) if isinstance(default, (tuple, list)) else str(default)
 
 
 def schema(
@@ -54,11 +111,8 @@ def schema(
 ) -> None:
     """Print the JSON Schema of an instance, of a plan, of a front file, or of exported steps."""
     described: dict[str, Any] = _class_of(document, plan).model_json_schema(by_alias=True)
-    emit(
-        json.dumps(
-            {"$schema": "https://json-schema.org/draft/2020-12/schema", **described}, indent=1
-        )
-    )
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    emit(json.dumps(dialect | described, indent=1))
 
 
 def _class_of(document: str, plan: bool) -> Any:
@@ -69,7 +123,7 @@ def _class_of(document: str, plan: bool) -> Any:
 
         return FrontDocument
     if document == "steps" and not plan:
-        from placeopt.kubernetes.export.steps import StepsDocument
+        from placeopt.kubernetes.export.steps_document import StepsDocument
 
         return StepsDocument
     if document not in specs():

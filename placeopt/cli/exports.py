@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import deliver, require_folder, say
+from placeopt.cli.screen import deliver, say
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -56,23 +58,33 @@ def export_kubernetes(
         Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
     ] = None,
 ) -> None:
-    """Turn a plan into a script of kubectl commands, its steps as JSON, or Karmada policies. Nothing is sent to a cluster."""
+    """Turn a plan into a script of kubectl commands, its steps as JSON, or Karmada policies.
+
+    Nothing is sent to a cluster.
+    """
     from placeopt import registry
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes.export import export
 
-    require_folder(output)
+    beside = origins.beside(instance) if origin is None else origin
+    require_outputs(output, inputs=(plans, instance, beside))
     problem = registry.read(instance)
     plan = plan_in(plans, problem, point)
-    beside = origins.beside(instance) if origin is None else origin
     known = origins.read(beside) if origin is not None or beside.exists() else None
     text = export(problem, plan, known, form=form, namespace=namespace)
     deliver(text, output)
-    if output is not None and text.startswith("#!"):
+    if output is not None and output.is_file() and text.startswith("#!"):
         output.chmod(output.stat().st_mode | 0o111)
-    for line in text.splitlines():
-        if line.startswith("# WARNING: "):
-            say("warning: " + line.removeprefix("# WARNING: "))
+    for warning in _warnings(text):
+        say(f"warning: {warning}")
+
+
+def _warnings(text: str) -> list[str]:
+    """Return the warnings of an exported script or of steps as JSON."""
+    if text.startswith("{"):
+        return list(json.loads(text)["warnings"])
+    head = "# WARNING: "
+    return [line.removeprefix(head) for line in text.splitlines() if line.startswith(head)]
 
 
 def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
@@ -89,25 +101,21 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
 
     document = read_json(path)
     if isinstance(document, dict) and document.get("format") == "placeopt/front@1":
-        front = Front.read(path)
-        if front.instance.sha256 != problem.instance_name.sha256:
-            text = f"this front answers {front.instance.name!r}, or another version of it, not {problem.name!r}"
-            raise DocumentError(
-                text,
-                file=str(path),
-                path="instance",
-                remedy="give the instance that the front was made for",
-            )
+        front = Front.from_document(document, path)
+        front.require(problem.instance_name, str(path))
         return front.points[index_of(front, point or "knee")].plan
     if point is not None:
         raise UsageError(f"--point chooses from a front, and {str(path)!r} is a plan; leave it out")
     if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
-        from placeopt.kubernetes.export.steps import replay
+        from placeopt.kubernetes.export.steps_document import replay
 
         return replay(document, file=str(path))[0]
     plan = document.get("plan", document) if isinstance(document, dict) else document
     if not isinstance(plan, dict) or (what := what_is(document)) is not None:
-        remedy = f"give a front, a point as `placeopt pick` prints it, or a plan; see `placeopt schema {problem.problem} --plan`"
+        remedy = (
+            "give a front, a point as `placeopt pick` prints it, or a plan; "
+            f"see `placeopt schema {problem.problem} --plan`"
+        )
         raise DocumentError(
             "not a plan" if not isinstance(plan, dict) else f"this is {what}, not a plan",
             file=str(path),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +17,11 @@ from placeopt.cli.screen import (
     make_table,
     names,
     pairs,
-    require_folder,
     say,
     show,
 )
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.front import Evaluation, Front, Objective, Point
@@ -47,11 +48,12 @@ def register(app: typer.Typer) -> None:
     )
     app.command(epilog="Example: placeopt pick front.json --budget cost_usd=60")(pick)
     app.command(
-        epilog="Example: placeopt plot front.json --point knee --instance instances/temporal/aws-50.json -o plan.png"
+        epilog="Example: placeopt plot front.json --point knee "
+        "--instance instances/temporal/aws-50.json -o plan.png"
     )(plot)
 
 
-# -- evaluate ----------------------------------------------------------------------------------------------------------
+# -- evaluate --------------------------------------------------------------------------------------
 
 
 def evaluate(
@@ -66,7 +68,8 @@ def evaluate(
 ) -> None:
     """Print the referee's values and violations.
 
-    Exit code 3: a plan breaks the instance. 2: a front claims values that the referee does not confirm.
+    Exit code 3: a plan breaks the instance. 2: a front claims values that the referee does not
+    confirm.
     """
     from placeopt import registry
     from placeopt.core.documents import read_json, what_is
@@ -77,19 +80,8 @@ def evaluate(
     if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
         document = _replayed(problem, document, plans)
     if isinstance(document, dict) and "format" in document:
-        front = Front.read(plans)
-        if front.instance.problem != problem.problem:
-            text = f"this front answers a {front.instance.problem} instance; {instance} is {problem.problem}"
-            raise DocumentError(
-                text,
-                file=str(plans),
-                path="instance",
-                remedy="give the instance that the front was made for",
-            )
-        if front.instance.sha256 != problem.instance_name.sha256:
-            say(
-                f"warning: {plans} was made for another instance, or another version of it: {front.instance.name!r}"
-            )
+        front = Front.from_document(document, plans)
+        front.require(problem.instance_name, str(plans))
         verdicts = [
             _claim(problem, front.objectives, p, f"{plans}: points[{k}].plan")
             for k, p in enumerate(front.points)
@@ -121,7 +113,7 @@ def evaluate(
 
 def _replayed(problem: Problem, document: Any, file: Path) -> Any:
     """Return the plan that exported steps make."""
-    from placeopt.kubernetes.export.steps import replay
+    from placeopt.kubernetes.export.steps_document import replay
 
     plan, made_for = replay(document, file=str(file))
     if made_for != problem.instance_name.sha256:
@@ -185,15 +177,15 @@ def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
     console().print(make_table(columns, rows))
 
 
-# -- merge, compare ----------------------------------------------------------------------------------------------------
+# -- merge, compare --------------------------------------------------------------------------------
 
 
 def merge(fronts: Fronts, output: Output = None) -> None:
-    """Merge fronts of one instance into one front; every point keeps its method, seed and status."""
+    """Merge fronts of one instance into one; every point keeps its method, seed and status."""
     from placeopt.core.front import Front
     from placeopt.core.front import merge as merged
 
-    require_folder(output)
+    require_outputs(output, inputs=fronts)
     whole = merged([Front.read(path) for path in fronts])
     deliver(whole.to_json(), output)
     methods = ", ".join(sorted({p.method for p in whole.points if p.method}))
@@ -218,6 +210,7 @@ def compare(
     read = [Front.read(path) for path in fronts]
     union = merged(read)
     corner = _reference(read, reference)
+    gap_corner = corner if reference is not None else _gap_reference(read)
     kept = {(p.values, p.method, p.seed) for p in union.points}
     rows: list[dict[str, Any]] = [
         {
@@ -228,13 +221,14 @@ def compare(
             ),
             "hypervolume": front.hypervolume(corner, plain=True),
             "sparsity": front.sparsity(),
-            "gap": front.gap(corner),
+            "gap": front.gap(gap_corner),
             "seconds": _seconds(front),
         }
         for path, front in zip(fronts, read, strict=True)
     ]
     if as_json:
-        emit(json.dumps({"reference": corner, "fronts": rows}, indent=1, ensure_ascii=False))
+        document = {"reference": corner, "gap_reference": gap_corner, "fronts": rows}
+        emit(json.dumps(document, indent=1, ensure_ascii=False))
         return
     measures = ("hypervolume", "sparsity", "gap", "seconds")
     cells = [
@@ -247,8 +241,21 @@ def compare(
         for r in rows
     ]
     console(stderr=False).print(make_table(("front", "points", "on merged", *measures), cells))
-    to = ", ".join(f"{o.name} {show(c)}" for o, c in zip(union.objectives, corner, strict=True))
-    emit(f"hypervolume: share of the box from the origin to {to}")
+    emit(f"hypervolume: share of the box from the origin to {_values(union, corner)}")
+    if any(row["gap"] is not None for row in rows):
+        most = "at most this share of the attainable hypervolume is missing"
+        emit(f"gap: {most}, up to {_values(union, gap_corner)}")
+
+
+def _values(front: Front, values: Sequence[float]) -> str:
+    return ", ".join(f"{o.name} {show(x)}" for o, x in zip(front.objectives, values, strict=True))
+
+
+def _gap_reference(fronts: list[Front]) -> list[float]:
+    """Return a reference point beyond the worst values of all fronts and of their bounds."""
+    from placeopt.core.dominance import worst
+
+    return list(worst(f.reference(bounds=True).tolist() for f in fronts if f.points))
 
 
 def _reference(fronts: list[Front], text: str | None) -> list[float]:
@@ -283,7 +290,7 @@ def _seconds(front: Front) -> float:
     return sum(run.seconds for run in front.runs if (run.method, run.seed) not in parts)
 
 
-# -- pick, plot --------------------------------------------------------------------------------------------------------
+# -- pick, plot ------------------------------------------------------------------------------------
 
 
 def pick(
@@ -313,7 +320,7 @@ def pick(
     for name, value in limits.items():
         if isinstance(value, (str, bool)):
             raise UsageError(f"--budget {name} is {value!r}; give a number")
-    require_folder(output)
+    require_outputs(output, inputs=(front,))
     whole = Front.read(front)
     point = whole.pick(budget=limits, lexicographic=names(lex))
     values = dict(zip((o.name for o in whole.objectives), point.values, strict=True))
@@ -345,21 +352,27 @@ def plot(
             help="The front's instance file, for plans; looked for beside the front by default."
         ),
     ] = None,
+    cdn: Annotated[
+        bool, typer.Option("--cdn", help="Load plotly from the network: a small .html file.")
+    ] = False,
 ) -> None:
     """Draw a front, or one of its plans."""
     from placeopt import plot as drawing
     from placeopt import registry
     from placeopt.core.front import Front
+    from placeopt.core.task import require_fitting
 
     target = output or front.with_suffix(".html" if point is None else f".{point}.png")
-    require_folder(target)
-    drawing.require(target)
+    require_outputs(target, inputs=(front, instance))
+    drawing.require(target, cdn=cdn)
     whole = Front.read(front)
     problem = drawing.find_instance(whole, front) if instance is None else registry.read(instance)
+    if problem is not None:
+        require_fitting(problem, whole, str(front))
     if point is None:
-        drawing.plot_front(whole, target, problem=problem)
+        drawing.plot_front(whole, target, problem=problem, cdn=cdn)
     else:
-        drawing.plot_plan(whole, index_of(whole, point), target, problem=problem)
+        drawing.plot_plan(whole, index_of(whole, point), target, problem=problem, cdn=cdn)
     emit(str(target))
 
 

@@ -1,4 +1,4 @@
-"""``placeopt import kubernetes`` and ``import prices``: what runs in a cluster, and what its machines cost."""
+"""``placeopt import kubernetes`` and ``import prices``: a cluster, and prices of its machines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import deliver, require_folder, say
+from placeopt.cli.screen import deliver, say
 from placeopt.core.errors import UsageError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
-    from placeopt.kubernetes.gathered import Options
+    from placeopt.kubernetes.gathered import ImportOptions
 
 _MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Of one problem"
 
@@ -23,7 +24,8 @@ Missing = Annotated[
     list[str] | None,
     typer.Option(
         metavar="POLICY",
-        help="Containers without requests: error (default), limits, default=100m,128Mi; repeatable, asked in order.",
+        help="Containers without requests: error (default), limits, default=100m,128Mi; "
+        "repeatable, asked in order.",
     ),
 ]
 Overlays = Annotated[
@@ -47,11 +49,15 @@ Report = Annotated[Path | None, typer.Option(help="Import report: .json, or .md.
 
 def register(imports: typer.Typer) -> None:
     """Add the commands to ``placeopt import``."""
-    cluster = "kubectl get nodes,pods -A -o json | placeopt import kubernetes - --to rolling-update -o shop.json"
+    cluster = (
+        "kubectl get nodes,pods -A -o json "
+        "| placeopt import kubernetes - --to rolling-update -o shop.json"
+    )
     imports.command("kubernetes", epilog=f"Example: {cluster}")(import_kubernetes)
     imports.command(
         "prices",
-        epilog="Example: placeopt import prices on-demand.json advisor.json --overlay '*=-10%' -o prices.json",
+        epilog="Example: placeopt import prices on-demand.json advisor.json --overlay '*=-10%' "
+        "-o prices.json",
     )(import_prices)
 
 
@@ -70,7 +76,8 @@ def import_kubernetes(
     nodes: Annotated[
         Path | None,
         typer.Option(
-            help="CSV of nodes: name, cpu, memory and, if wanted, zone, region, layer, price, count ..."
+            help="CSV of nodes: name, cpu, memory and, if wanted, zone, region, layer, price, "
+            "count ..."
         ),
     ] = None,
     namespace: Annotated[
@@ -176,28 +183,34 @@ def import_kubernetes(
     ] = None,
     report: Report = None,
 ) -> None:
-    """Turn what kubectl or helm template print into an instance; nothing is asked of a cluster, nothing is fetched.
+    """Turn what kubectl or helm template print into an instance; no cluster is asked.
 
-    What the files leave open is decided by the policies below; all that was assumed, pinned or left out is in the report.
+    What the files leave open is decided by the policies below; all that was assumed, pinned or left
+    out is in the report.
     """
-    from placeopt.kubernetes.gathered import Options
+    from placeopt.kubernetes import origin as origins
+    from placeopt.kubernetes.gathered import ImportOptions
     from placeopt.kubernetes.new_requests import execution_times, new_sizes
-    from placeopt.kubernetes.sizes import Policy
-    from placeopt.kubernetes.units import Rules
+    from placeopt.kubernetes.sizes import MissingRequests
+    from placeopt.kubernetes.units import MovingRules
 
-    require_folder(output)
-    require_folder(report)
+    require_outputs(
+        output,
+        None if output is None else origins.beside(output),
+        report,
+        inputs=(*files, nodes, *(prices or ()), latency, new_requests, execution),
+    )
     if not 0 < slot_hours <= 1e6:
         raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
-    policy = Policy.parse(missing_requests or ["error"])
-    rules = Rules(
+    policy = MissingRequests.parse(missing_requests or ["error"])
+    rules = MovingRules(
         policy,
         namespace or (),
         ("kube-system",) if pin_namespace is None else pin_namespace,
         _choice("--empty-dir", empty_dir, "pin", "move"),
     )
     time, times = execution_times(execution)
-    options = Options(
+    options = ImportOptions(
         name=name or (output.stem if output else "cluster"),
         rules=rules,
         missing_prices=missing_prices,
@@ -232,7 +245,7 @@ def import_kubernetes(
 def _import(
     files: list[str],
     to: str,
-    options: Options,
+    options: ImportOptions,
     more: dict[str, Any],
     overlays: list[str],
     output: Path | None,
@@ -294,8 +307,7 @@ def import_prices(
     from placeopt.kubernetes.price_files import read_prices
     from placeopt.kubernetes.prices import overlay as read_overlay
 
-    require_folder(output)
-    require_folder(report)
+    require_outputs(output, report, inputs=files)
     notes = Notes()
     book = read_prices(files, notes, [read_overlay(text) for text in overlay or []], system=system)
     wanted = (location or ["*"], size or ["*"])

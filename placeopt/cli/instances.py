@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli import importing
-from placeopt.cli.screen import deliver, emit, pairs, require_folder, say, show
-from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.cli.screen import deliver, emit, pairs, say, show
+from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
 
-#: How hard `check` looks for a feasible plan.
-_LOOK_EVALUATIONS = 2000
+#: How hard `check` looks for a feasible plan: evaluations and seconds.
+_LOOK_EVALUATIONS, _LOOK_SECONDS = 2000, 1.0
 
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
@@ -27,10 +28,14 @@ def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
     app.command(epilog="Example: placeopt check instances/temporal/toy.json")(check)
     app.command(
-        epilog="Example: placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 -o mine.json"
+        epilog="Example: placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 "
+        "-o mine.json"
     )(generate)
     imports = typer.Typer(no_args_is_help=True, help="Turn other formats into instances.")
-    example = "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv --latency AWS_EC2_Latency.csv -o paper.json"
+    example = (
+        "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv "
+        "--latency AWS_EC2_Latency.csv -o paper.json"
+    )
     imports.command("cnsm-csv", epilog=f"Example: {example}")(import_cnsm_csv)
     mubench = "placeopt import mubench workmodel.json --replicas 3 -o mine.json"
     imports.command("mubench", epilog=f"Example: {mubench}")(import_mubench)
@@ -38,7 +43,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(imports, name="import", epilog=f"Example: {example}")
 
 
-# -- check -------------------------------------------------------------------------------------------------------------
+# -- check -----------------------------------------------------------------------------------------
 
 
 def check(
@@ -47,7 +52,8 @@ def check(
 ) -> None:
     """Say whether an instance is valid and feasible; if it is not, why, request by request.
 
-    Exit code 2: not valid. 3: no plan can exist. 0: valid, and feasible or not known to be infeasible.
+    Exit code 2: not valid. 3: no plan can exist. 0: valid, and feasible or not known to be
+    infeasible.
     """
     from placeopt import registry
 
@@ -77,12 +83,20 @@ def _verdict(problem: Problem) -> dict[str, Any]:
 
 
 def _look_for_a_plan(problem: Problem) -> tuple[bool | None, tuple[str, ...]]:
-    """Return True where a quick method finds a feasible plan; else None and what its best plan breaks."""
+    """Return whether a quick method finds a feasible plan, and clues why not.
+
+    None: it found none, and one may exist.
+    """
     from placeopt import api, registry
 
-    method = "greedy" if problem.problem in registry.method("greedy").problems else "auto"
-    front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS)
-    return (True, ()) if front.points else (None, front.reasons)
+    method = registry.quick(problem)
+    try:
+        front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS, seconds=_LOOK_SECONDS)
+    except UnsupportedError as error:
+        return None, (f"no search was made: {error}",)
+    if front.points:
+        return True, ()
+    return None, ("a quick search found no plan; its best plan breaks:", *front.reasons)
 
 
 def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
@@ -103,9 +117,7 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
     if verdict["feasible"]:
         emit("feasible: yes, a plan was found")
     elif verdict["feasible"] is None:
-        emit(
-            "feasible: not known; nothing rules it out, but a quick search found no plan. Its best plan breaks:"
-        )
+        emit("feasible: not known; nothing rules it out:")
     else:
         emit("feasible: no, and no plan can exist:")
     for sentence in (*verdict["reasons"], *verdict["clues"]):
@@ -114,7 +126,7 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
         emit(f"warning: {warning}")
 
 
-# -- generate ----------------------------------------------------------------------------------------------------------
+# -- generate --------------------------------------------------------------------------------------
 
 
 def generate(
@@ -138,7 +150,7 @@ def generate(
     if seed < 0:
         raise UsageError(f"--seed is {seed}; give a whole number of at least 0")
     sizes = _sizes(pairs(size or [], "--size"), kind.sizes())
-    require_folder(output)
+    require_outputs(output)
     document = kind.generate(seed, **sizes).to_document()
     if name is not None:
         document = from_document(document | {"name": name}).to_document()
@@ -150,19 +162,21 @@ def _sizes(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     for key, value in given.items():
         if key not in defaults:
             raise UsageError(
-                f"unknown size {key!r}; {did_you_mean(key, defaults)} (defaults: {', '.join(legal)})"
+                f"unknown size {key!r}; {did_you_mean(key, defaults)} "
+                f"(defaults: {', '.join(legal)})"
             )
         wanted = type(defaults[key])
         fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
         if defaults[key] is not None and not fits and not (wanted is float and type(value) is int):
             kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
             raise UsageError(
-                f"size {key} is {value!r}; give {kinds.get(wanted, 'a value like the default')}, such as {key}={defaults[key]}"
+                f"size {key} is {value!r}; give {kinds.get(wanted, 'a value like the default')}, "
+                f"such as {key}={defaults[key]}"
             )
     return given
 
 
-# -- import ------------------------------------------------------------------------------------------------------------
+# -- import ----------------------------------------------------------------------------------------
 
 
 def import_cnsm_csv(
@@ -170,7 +184,8 @@ def import_cnsm_csv(
     prices: Annotated[
         Path,
         typer.Option(
-            help="CSV: DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, InterruptFrequency (per cent)."
+            help="CSV: DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, "
+            "InterruptFrequency (per cent)."
         ),
     ],
     latency: Annotated[
@@ -186,7 +201,7 @@ def import_cnsm_csv(
     from placeopt.registry import from_document
     from placeopt.temporal.cnsm_csv import read
 
-    require_folder(output)
+    require_outputs(output, inputs=(requests, prices, latency))
     document = read(
         requests, prices, latency, name=name, horizon_slots=horizon, slot_hours=slot_hours
     )
@@ -219,7 +234,7 @@ def import_mubench(
     from placeopt.registry import from_document
     from placeopt.rescheduling.mubench import read
 
-    require_folder(output)
+    require_outputs(output, inputs=(workmodel,))
     try:
         document = read(
             workmodel,

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import console, emit, make_table, pairs, require_folder, say, show
+from placeopt.cli.screen import console, emit, keep, make_table, pairs, say, show
 from placeopt.core.errors import MissingExtraError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
-    from placeopt.rl.policy import Policy
+    from placeopt.rl.policy import TrainedPolicy
 
 Target = Annotated[
     str,
@@ -47,7 +48,7 @@ PAUSE = 5.0
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
     app.command(
-        epilog="Example: placeopt train multi-cluster --rate 5 --conditioned --steps 400000 -o policy.npz"
+        epilog="Example: placeopt train multi-cluster --rate 5 --steps 400000 -o policy.npz"
     )(train)
     app.command(
         "evaluate-policy",
@@ -68,8 +69,8 @@ def train(
             "--conditioned", help="One policy for every preference; the default without --weights."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="The same seed and steps give the same policy.")] = 1,
-    steps: Annotated[int | None, typer.Option(help="Steps of all environments together.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed and steps give the same policy.")] = 1,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of all environments together.")] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Train no longer than this.")
     ] = None,
@@ -103,25 +104,28 @@ def train(
         raise MissingExtraError("training", "rl")
     from placeopt.cli.solving import cancelled_by_signals
     from placeopt.core.budget import Budget
-    from placeopt.rl import batches, policy_file, settings
+    from placeopt.core.problem import Problem
+    from placeopt.rl import policy_file, settings
+    from placeopt.rl.batches import compiled_episodes, make_batch
     from placeopt.rl.play import INSTANCE
     from placeopt.rl.training import drawn_or
     from placeopt.rl.training import train as learn
 
-    require_folder(output)
-    require_folder(checkpoint)
+    require_outputs(output, checkpoint, inputs=(target,))
+    require_outputs(output, inputs=(resume,))  # to go on in the same checkpoint is legal
     options = _options(semantics, clusters, rate, env)
-    problem = _instance(target)
-    own = getattr(batches.row_module(target if problem is None else problem.problem), "QUICK", {})
+    problem = _problem(target)
+    own = compiled_episodes(problem)
     given = (
         pairs(param or [], "--param") | {"seed": seed} | ({} if steps is None else {"steps": steps})
     )
-    wanted = (own.get(algorithm) or settings.defaults(algorithm)).with_options(given)
-    batch = batches.make(target if problem is None else problem, wanted.num_envs, seed, **options)
+    wanted = own.settings.get(algorithm) if own is not None else None
+    wanted = (wanted or settings.defaults(algorithm)).with_options(given)
+    batch = make_batch(problem, wanted.num_envs, seed, **options)
     wanted = replace(
         wanted, weights=drawn_or(weights, conditioned or weights is None, len(batch.rewards))
     )
-    environment = options | ({} if problem is None else {INSTANCE: problem.name})
+    environment = options | ({INSTANCE: problem.name} if isinstance(problem, Problem) else {})
     budget = Budget(seconds=time_limit) if time_limit is not None else Budget(evaluations=1)
     with cancelled_by_signals(budget):
         printed = [-PAUSE]
@@ -143,10 +147,9 @@ def train(
                 )
             return budget.cancelled
 
-        kind = target if problem is None else problem.problem
         policy = learn(
             batch,
-            kind,
+            problem.spec.kind,
             wanted,
             environment=environment,
             time_limit=time_limit,
@@ -154,8 +157,7 @@ def train(
             resume=resume,
             on_round=on_round,
         )
-    policy_file.write(policy, output)
-    say(f"wrote {output}")
+    keep(output, lambda path: policy_file.write(policy, path))
 
 
 def evaluate_policy(
@@ -163,24 +165,23 @@ def evaluate_policy(
     instance: Annotated[
         Path | None, typer.Argument(help="Instance to play on, instead of generated episodes.")
     ] = None,
-    episodes: Annotated[int, typer.Option(help="Episodes for each row of weights.")] = 200,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes for each row of weights.")] = 200,
     weights: WeightsOption = None,
-    seed: Annotated[int, typer.Option(help="Of the first episode.")] = 1_000_000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first episode.")] = 1_000_000,
     semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
     env: Env = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print what a policy comes to: mean reward, acceptance and the other facts of episodes, beside the one-step greedy choice."""
+    """Print the mean reward and other facts of a policy's episodes, beside the greedy choice."""
     from placeopt.rl import policy_file
     from placeopt.rl.evaluation import evaluate, greedy, summary
     from placeopt.rl.play import episodes_for
 
     known = policy_file.read(policy)
-    batch = episodes_for(
-        known, _read(instance), min(episodes, 250), **_options(semantics, clusters, rate, env)
-    )
+    options = _options(semantics, clusters, rate, env)
+    batch = episodes_for(known, _played_on(known, instance), min(episodes, 250), **options)
     found = {}
     for name, row in _preferences(known, weights).items():
         found[name] = summary(evaluate(batch, known.act, episodes, row, seed))
@@ -189,15 +190,11 @@ def evaluate_policy(
                 evaluate(batch, greedy(known.shape.score), episodes, row, seed)
             )
     if as_json:
-        emit(
-            json.dumps(
-                {
-                    name: {key: {"mean": m, "half_width": h} for key, (m, h) in facts.items()}
-                    for name, facts in found.items()
-                },
-                indent=1,
-            )
-        )
+        document = {
+            name: {key: {"mean": m, "half_width": h} for key, (m, h) in facts.items()}
+            for name, facts in found.items()
+        }
+        emit(json.dumps(document, indent=1))
         return
     columns = [key for key in next(iter(found.values())) if key not in ("steps", "episode_length")]
     rows = [(name, *(_shown(key, *facts[key]) for key in columns)) for name, facts in found.items()]
@@ -210,7 +207,7 @@ def rollout(
         Path | None, typer.Argument(help="Instance to play on, instead of a generated episode.")
     ] = None,
     weights: WeightsOption = None,
-    seed: Annotated[int, typer.Option(help="Of the episode.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episode.")] = 1,
     semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
@@ -220,14 +217,13 @@ def rollout(
     import numpy as np
 
     from placeopt.rl import policy_file
+    from placeopt.rl.environment import BatchEnv
     from placeopt.rl.play import episodes_for
-    from placeopt.rl.vector import BatchEnv
 
     known = policy_file.read(policy)
     row = known.preferences(weights)
-    game = BatchEnv(
-        episodes_for(known, _read(instance), 1, **_options(semantics, clusters, rate, env)), row, ()
-    )
+    options = _options(semantics, clusters, rate, env)
+    game = BatchEnv(episodes_for(known, _played_on(known, instance), 1, **options), row, ())
     seen, info = game.reset(seed=seed)
     lines: list[tuple[str, ...]] = []
     over = False
@@ -248,7 +244,9 @@ def rollout(
         make_table(("step", "action", "legal", "reward", *known.rewards), lines)
     )
     facts = {"reward": info["episode_return"]} | {
-        key: value for key, value in info.items() if isinstance(value, (int, float))
+        key: value
+        for key, value in info.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
     }
     say(
         ", ".join(
@@ -262,7 +260,7 @@ def rollout(
 def policies(
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole cards as JSON.")] = False,
 ) -> None:
-    """List the trained policies that come with placeopt; `--method policy --policy NAME` uses one."""
+    """List the policies that come with placeopt; `--method policy --policy NAME` uses one."""
     from placeopt.rl import policy_file
 
     found = {name: policy_file.read(path) for name, path in policy_file.bundled().items()}
@@ -298,27 +296,31 @@ def _options(
     )
 
 
-def _instance(target: str) -> Problem | None:
-    """Return the instance of a target; None where it is the name of a problem."""
-    from placeopt.registry import specs
-
-    return None if target in specs() else _read(Path(target))
-
-
-def _read(path: Path | None) -> Problem | None:
+def _problem(target: str) -> Problem | type[Problem]:
+    """Return the instance of a file, or the class of the problem of this name."""
     from placeopt import registry
 
-    return None if path is None else registry.read(path)
+    return registry.problem_class(target) if target in registry.specs() else registry.read(target)
 
 
-def _preferences(policy: Policy, weights: str | None) -> dict[str, Any]:
+def _played_on(policy: TrainedPolicy, instance: Path | None) -> Problem | type[Problem]:
+    """Return the given instance, or the problem that the policy serves."""
+    from placeopt import registry
+
+    return registry.problem_class(policy.problem) if instance is None else registry.read(instance)
+
+
+def _preferences(policy: TrainedPolicy, weights: str | None) -> dict[str, Any]:
     """Return the rows of weights to play with, by name."""
-    from placeopt.rl import batches
+    from placeopt.registry import problem_class
+    from placeopt.rl.batches import compiled_episodes
 
     if weights is not None or policy.weights is not None:
         row = policy.preferences(weights)
         return {",".join(show(float(w), 3) for w in row): row}
-    named = getattr(batches.row_module(policy.problem), "PREFERENCES", None)
+    own = compiled_episodes(problem_class(policy.problem))
+    if own is not None and own.preferences:
+        return dict(own.preferences)
     count = len(policy.rewards)
     corners = {name: [float(k == j) for j in range(count)] for k, name in enumerate(policy.rewards)}
-    return dict(named) if named else corners | ({"equal": [1 / count] * count} if count > 1 else {})
+    return corners | ({"equal": [1 / count] * count} if count > 1 else {})

@@ -1,15 +1,16 @@
-"""What the commands share: JSON to stdout or a file, messages and tables to stderr, ``key=value`` arguments."""
+"""What the commands share: results on stdout or in a file, messages on stderr, ``key=value``."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.errors import DocumentError, OutputError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,45 +23,70 @@ def say(message: str) -> None:
 
 
 def emit(text: str) -> None:
-    """Print a result on stdout, as UTF-8 whatever the terminal's own encoding."""
+    """Print a result on stdout, as UTF-8 whatever the terminal's own encoding.
+
+    Raises
+    ------
+    OutputError
+        Stdout cannot be written, such as a file on a full disk; a reader that left is no error.
+    """
     stream = getattr(sys.stdout, "buffer", None)
     if stream is None:
         print(text)
         return
-    sys.stdout.flush()
-    stream.write(text.encode("utf-8", "backslashreplace") + b"\n")
-    stream.flush()
+    try:
+        sys.stdout.flush()
+        stream.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is not tried again at exit
+        raise OutputError(f"<stdout>: cannot write: {error.strerror}") from None
 
 
 def deliver(text: str, output: Path | None) -> None:
-    """Write a result to a file, atomically, or to stdout."""
+    """Write a result to a file, atomically, or to stdout; if neither works, as `keep` does."""
     if output is None:
-        emit(text)
-        return
+        try:
+            emit(text)
+        except OutputError as error:
+            raise _kept_elsewhere(str(error), Path("stdout"), partial(_write_line, text)) from None
+    else:
+        keep(output, partial(_write_line, text))
+
+
+def _write_line(text: str, path: Path) -> None:
     from placeopt.core.documents import write_text
 
-    write_text(output, text + "\n")
-    say(f"wrote {output}")
+    write_text(path, text + "\n")
 
 
-def require_folder(path: Path | None) -> None:
-    """Raise unless `path` can be written: asked before the work begins.
+def keep(output: Path, write: Callable[[Path], None]) -> None:
+    """Call ``write(output)`` for a result that cost a run; where that fails, write it elsewhere.
 
     Raises
     ------
-    DocumentError
-        The folder does not exist or cannot be written, or `path` is a folder.
+    OutputError
+        Names the new file in the temporary folder.
     """
-    if path is None:
-        return
-    if path.is_dir():
-        raise DocumentError("is a folder", file=str(path), remedy="give the path of a file")
-    if not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise DocumentError(
-            "cannot write: no such folder, or not writable",
-            file=str(path),
-            remedy=f"create it first: mkdir -p '{path.parent}'",
-        )
+    try:
+        write(output)
+    except DocumentError as error:
+        raise _kept_elsewhere(f"{output}: {error.problem}", output, write) from None
+    say(f"wrote {output}")
+
+
+def _kept_elsewhere(problem: str, output: Path, write: Callable[[Path], None]) -> OutputError:
+    """Write a result into a new folder among the temporary ones; return what to raise."""
+    import tempfile
+
+    try:
+        other = Path(tempfile.mkdtemp(prefix="placeopt-")) / output.name
+        write(other)
+    except (OSError, DocumentError) as error:
+        return OutputError(f"{problem}; nor can it be kept elsewhere: {error}")
+    return OutputError(f"{problem}; the result is kept in {other}")
 
 
 def console(*, stderr: bool = True) -> Console:
@@ -106,7 +132,10 @@ def show(value: float | None, digits: int = 6) -> str:
 
 
 def pairs(arguments: Iterable[str], option: str) -> dict[str, Any]:
-    """Read ``key=value`` arguments; a value that is a JSON number or true/false becomes one, else it stays text."""
+    """Read ``key=value`` arguments.
+
+    A value that is a JSON number or true/false becomes one, any other stays text.
+    """
     found: dict[str, Any] = {}
     for argument in arguments:
         key, equals, text = argument.partition("=")

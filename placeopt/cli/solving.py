@@ -18,11 +18,11 @@ from placeopt.cli.screen import (
     make_table,
     names,
     pairs,
-    require_folder,
     say,
     show,
 )
 from placeopt.core.errors import UsageError
+from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.budget import Budget, Progress
@@ -34,12 +34,20 @@ POINTS = 500
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    example = "placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o front.json --plot front.html"
+    example = (
+        "placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o front.json "
+        "--plot front.html"
+    )
     app.command(epilog=f"Example: {example}")(solve)
 
 
 def solve(
-    instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
+    instance: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="INSTANCE", help="Instance: a file (JSON), or a shipped one by name."
+        ),
+    ] = None,
     method: Annotated[str, typer.Option(help="How to answer; see `placeopt methods`.")] = "auto",
     objectives: Annotated[
         str | None,
@@ -58,6 +66,10 @@ def solve(
         int, typer.Option(help="The same seed and evaluations give the same front.")
     ] = 1,
     jobs: Annotated[int, typer.Option(help="Processes, for methods made of several runs.")] = 1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead of --jobs."),
+    ] = None,
     points: Annotated[
         str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
     ] = str(POINTS),
@@ -98,44 +110,57 @@ def solve(
     from placeopt import api
     from placeopt.core.budget import Budget
     from placeopt.core.front import Front
+    from placeopt.core.task import require_fitting
+    from placeopt.plot import plot_front
+    from placeopt.plot import require as require_plot
 
+    if instance is None:
+        raise UsageError(
+            "give an instance: a file, a name that `placeopt instances` lists, "
+            "or draw one: placeopt generate temporal -o mine.json"
+        )
     keep = _points_to_keep(points)
     own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "policy": policy}
     parameters = _method_parameters(param or []) | {
         key: value for key, value in own.items() if value is not None
     }
-    require_folder(output)
-    _require_plot(plot)
+    require_outputs(output, plot, inputs=(instance, start, policy))
+    if plot is not None:
+        require_plot(plot)
     problem = api.load(instance)
     chosen = problem.select(names(objectives))
-    begin = None if start is None else Front.read(start)
+    begin = None
+    if start is not None:
+        begin = Front.read(start)
+        require_fitting(problem, begin, str(start))
     for warning in problem.warnings():
         say(f"warning: {warning}")
+    if (jobs > 1 or scheduler) and method != "ensemble":
+        say(f"note: {method} is one run; --jobs and --scheduler serve the ensemble and sweeps")
     _announce_compilation()
-    with _progress(chosen) as on_progress:
-        budget = Budget(evaluations, time_limit, on_progress)
-        with cancelled_by_signals(budget):
+    budget = Budget(evaluations, time_limit)
+    with cancelled_by_signals(budget):
+        with _progress(chosen) as budget.on_progress:
             front = api.solve(
                 problem,
                 method,
                 objectives=[o.name for o in chosen],
                 seed=seed,
                 jobs=jobs,
+                scheduler=scheduler,
                 budget=budget,
                 start=begin,
                 certify=certify,
                 **parameters,
             )
-    kept = front if keep is None else front.subset(keep)
-    deliver(kept.to_json(), output)
+        kept = front if keep is None else front.subset(keep)
+        deliver(kept.to_json(), output)
     _summarise(
         front,
-        len(kept),
+        kept,
         "you stopped the run" if budget.cancelled else "the time limit ended the run",
     )
     if plot is not None and kept.points:
-        from placeopt.plot import plot_front
-
         plot_front(kept, plot, problem=problem)
         say(f"wrote {plot}")
     if not front.points:
@@ -165,26 +190,18 @@ def _method_parameters(arguments: list[str]) -> dict[str, Any]:
 
 
 def _announce_compilation() -> None:
-    """Say why the first run of an installation takes longer: the kernels are compiled, and kept beside their sources."""
+    """Say why the first run of an installation takes longer: the kernels are compiled."""
     here = Path(__file__).parents[1]
     if os.access(here, os.W_OK) and next(here.rglob("*.nbi"), None) is None:
         say("compiling: the first run takes up to a minute longer than the next ones")
 
 
-def _require_plot(path: Path | None) -> None:
-    if path is not None:
-        from placeopt.plot import require
-
-        require_folder(path)
-        require(path)
-
-
-# -- while it runs -----------------------------------------------------------------------------------------------------
+# -- while it runs ---------------------------------------------------------------------------------
 
 
 @contextmanager
 def cancelled_by_signals(budget: Budget) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the budget, so that what was found is written; the second one kills."""
+    """Let Ctrl-C and SIGTERM end the budget, so that the front is written; a second one kills."""
 
     def cancel(number: int, _frame: object) -> None:
         budget.cancel()
@@ -243,14 +260,17 @@ def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:
     )
 
 
-# -- when it is done ---------------------------------------------------------------------------------------------------
+# -- when it is done -------------------------------------------------------------------------------
 
 
-def _summarise(front: Front, written: int, ended: str) -> None:
-    """Print the summary table, or why there is no feasible plan."""
+def _summarise(front: Front, kept: Front, ended: str) -> None:
+    """Print the summary table, or why there is no feasible plan; `kept` is what was written."""
+    from placeopt.core.gap import gap_in_words
+
     if not front.points:
         say(
-            f"no feasible plan of {front.instance.name!r} was found; the least-violating one is kept in the front as `rejected`"
+            f"no feasible plan of {front.instance.name!r} was found; "
+            "the least-violating one is kept in the front as `rejected`"
         )
         for reason in front.reasons:
             say(f"  {reason}")
@@ -268,18 +288,20 @@ def _summarise(front: Front, written: int, ended: str) -> None:
             ("objective", "unit", "best", "knee", "worst"), rows, title=_headline(front), left=2
         )
     )
-    share, gap = front.hypervolume(front.reference().tolist(), plain=True), front.gap()
+    share = front.hypervolume(front.reference().tolist(), plain=True)
     statuses = ", ".join(
         f"{n} {status}" for status, n in Counter(p.status for p in front.points).items()
     )
-    kept = f" ({written} written)" if written < len(front) else ""
-    say(f"{len(front)} points{kept}: {statuses}")
-    say(
-        f"hypervolume {share:.4f} of the box up to 1.1 x worst"
-        + ("" if gap is None else f"; at most {gap:.2%} of what can exist is missing")
-    )
-    if not all(run.completed for run in front.runs):
-        say(f"{ended}; the front is what was found by then")
+    written = f" ({len(kept)} written)" if len(kept) < len(front) else ""
+    say(f"{len(front)} points{written}: {statuses}")
+    say(f"hypervolume {share:.4f} of the box up to 1.1 x worst")
+    if front.bounds:
+        say(f"the front: {gap_in_words(front)}")
+    if front.bounds and len(kept) < len(front):
+        say(f"the points written: {gap_in_words(kept)}")
+    notes = [run.parameters.get("note") for run in front.runs if not run.completed]
+    for note in dict.fromkeys(notes):
+        say(note or f"{ended}; the front is what was found by then")
 
 
 def _headline(front: Front) -> str:

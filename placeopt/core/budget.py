@@ -1,4 +1,4 @@
-"""How long one run may take: evaluations and seconds for the whole of it, progress, cancellation."""
+"""The limit of one whole run: evaluations and seconds, progress, cancellation."""
 
 from __future__ import annotations
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.files import read_bytes, write_parts
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read one JSON document, refusing what JSON leaves to the reader.
 
-    Duplicate keys, ``NaN``, infinities, nesting too deep to hold and text that is not UTF-8 are errors.
+    Duplicate keys, ``NaN``, infinities, nesting too deep to hold and text that is not UTF-8 are
+    errors.
 
     Raises
     ------
@@ -27,7 +26,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     """
     file = str(path)
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_bytes(path).decode("utf-8-sig")
     except OSError as error:
         raise DocumentError(
             error.strerror or str(error), file=file, remedy="give the path of a readable JSON file"
@@ -76,8 +75,7 @@ def parse_json(text: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            twice = _first_repeated(key for key, _ in pairs)
             odd.append(
                 (
                     found,
@@ -124,8 +122,20 @@ def parse_json(text: str) -> Any:
         ) from None
 
 
+def _first_repeated(keys: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    raise AssertionError("no key is repeated")
+
+
 def _halves(document: Any) -> list[tuple[Any, DocumentError]]:
-    """Return the texts that hold half of a surrogate pair: JSON can escape it, but no UTF-8 file can hold it."""
+    """Return the texts that hold half of a surrogate pair.
+
+    JSON can escape it, but no UTF-8 file can hold it.
+    """
     texts = [
         text
         for _, value in _walk(document, "")
@@ -164,7 +174,9 @@ def write_json(path: str | os.PathLike[str], document: Any) -> None:
 
 
 def layout(value: Any, indent: str = "", key: str = "") -> str:
-    """Return JSON text for people: a record of plain values is one line, and so is what fits 120 characters; the rest is broken.
+    """Return JSON text for people.
+
+    A record of plain values is one line, and so is what fits 120 characters; the rest is broken.
 
     Examples
     --------
@@ -191,55 +203,8 @@ def layout(value: Any, indent: str = "", key: str = "") -> str:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text` aside and rename, so that a reader sees the old file or the new one, never a part."""
+    """Write `text` aside and rename: a reader sees the old file or the new one, never a part."""
     write_parts(path, (text.encode("utf-8"),))
-
-
-def write_parts(path: str | os.PathLike[str], parts: Iterable[bytes]) -> None:
-    """Write `parts` one after another, aside, then rename.
-
-    Raises
-    ------
-    DocumentError
-        The folder does not exist or cannot be written.
-    """
-    target = Path(path)
-    try:
-        handle, aside = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
-        )
-    except OSError as error:
-        raise DocumentError(
-            f"cannot write: {error.strerror}",
-            file=str(path),
-            remedy="give a path in a folder that exists and is writable",
-        ) from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.writelines(parts)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, target)
-    except OSError as error:
-        _forget(aside)
-        raise DocumentError(
-            f"cannot write: {error.strerror}", file=str(path), remedy="give another path"
-        ) from None
-    except BaseException:
-        _forget(aside)
-        raise
-
-
-def _forget(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def sha256(document: Any) -> str:

@@ -1,8 +1,8 @@
-"""What vectors of minimised values say of each other: which are beaten, how much they cover, what bounds prove together."""
+"""Sets of vectors of minimised values: dominance, hypervolume, joined bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -34,7 +34,11 @@ def nondominated(values: np.ndarray) -> np.ndarray:
 
 
 def farthest(values: np.ndarray, size: int) -> list[int]:
-    """Return at most `size` row numbers: the least of each column, then always the row farthest from those chosen, scaled."""
+    """Return at most `size` row numbers, spread over the rows.
+
+    They are the least of each column, then always the row farthest from those chosen; columns are
+    scaled to the same range.
+    """
     spread = values.max(axis=0) - values.min(axis=0)
     scaled = (values - values.min(axis=0)) / np.where(spread > 0, spread, 1.0)
     chosen = list(dict.fromkeys(int(k) for k in scaled.argmin(axis=0)))[:size]
@@ -49,7 +53,10 @@ def farthest(values: np.ndarray, size: int) -> list[int]:
 
 
 def hypervolume(values: np.ndarray, reference: Sequence[float], plain: bool = False) -> float:
-    """Return the volume between the rows and a reference point; `plain` divides it by that of the box from the origin."""
+    """Return the volume between the rows and a reference point.
+
+    `plain` divides it by the volume of the box from the origin to the reference point.
+    """
     import moocore
 
     ref = np.asarray(reference, dtype=float)
@@ -57,7 +64,8 @@ def hypervolume(values: np.ndarray, reference: Sequence[float], plain: bool = Fa
         return 0.0
     if ref.shape != (values.shape[1],):
         raise UsageError(
-            f"the reference point has {ref.size} values; this front has {values.shape[1]} objectives"
+            f"the reference point has {ref.size} values; "
+            f"this front has {values.shape[1]} objectives"
         )
     if len(ref) == 1:
         volume = max(0.0, float(ref[0] - values.min()))
@@ -67,7 +75,9 @@ def hypervolume(values: np.ndarray, reference: Sequence[float], plain: bool = Fa
 
 
 def contributions(values: np.ndarray) -> np.ndarray:
-    """Return the hypervolume that would be lost without each row, the reference a tenth of the range beyond the worst.
+    """Return the hypervolume that would be lost without each row, shape (rows,).
+
+    The reference point lies a tenth of the range beyond the worst values.
 
     Quick for two and three columns; for four, thousands of rows take a minute.
     """
@@ -81,8 +91,16 @@ def contributions(values: np.ndarray) -> np.ndarray:
 
 
 def join_bounds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the tightest lower-bound set that two sets prove together: all componentwise maxima, the minimal ones."""
+    """Return the tightest lower-bound set that two sets prove together.
+
+    It holds the minimal ones of all componentwise maxima.
+    """
     if len(one) == 0 or len(other) == 0:
         return other if len(one) == 0 else one
     both = np.maximum(one[:, None, :], other[None, :, :]).reshape(-1, one.shape[1])
     return minimal(both)
+
+
+def worst(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
+    """Return the greatest value of each column; rows without values say nothing."""
+    return tuple(map(max, zip(*(row for row in rows if len(row)), strict=True)))

@@ -9,7 +9,8 @@
     ├── UnsupportedError              2   the method cannot do what was asked of it
     │   └── MissingExtraError         2   an optional package is not installed
     ├── InfeasibleInstanceError       3   no plan can satisfy the instance; carries the reasons
-    └── SolverError                   1   a solver failed, and failed again when retried
+    ├── SolverError                   1   a solver failed, and failed again when retried
+    └── OutputError                   1   a result could not be written where it was wanted
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class MissingExtraError(UnsupportedError):
 
     def __init__(self, what: str, extra: str):
         super().__init__(
-            f"{what} needs the optional packages of placeopt[{extra}]: pip install 'placeopt[{extra}]'"
+            f"{what} needs the optional packages of placeopt[{extra}]: "
+            f"pip install 'placeopt[{extra}]'"
         )
 
 
@@ -106,6 +108,10 @@ class InfeasibleInstanceError(PlaceoptError):
 
 class SolverError(PlaceoptError):
     """A solver failed, and failed again when retried with other settings."""
+
+
+class OutputError(PlaceoptError):
+    """A result could not be written where it was wanted; the message says where it is instead."""
 
 
 def did_you_mean(word: str, legal: Iterable[str]) -> str:

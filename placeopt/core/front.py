@@ -1,4 +1,4 @@
-"""Fronts: the answers that no other answer beats, with where each came from and what is proven of it."""
+"""Fronts: the plans that no other plan beats, with their origin and what is proven of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placeopt.core.dominance import farthest, hypervolume, join_bounds, minimal, nondominated
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.dominance import farthest, hypervolume, join_bounds, minimal, nondominated, worst
+from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from placeopt.core.front_file import FrontDocument
 
 __all__ = [
     "STATUSES",
@@ -43,7 +46,8 @@ class Objective:
     ----------
     name, unit : str
     step : float or None
-        The smallest difference that two values can have on this instance; None where values are real.
+        The smallest difference that two values can have on this instance; None where values are
+        real.
     """
 
     name: str
@@ -72,7 +76,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What the referee says of a plan: one value per objective of the problem, and what the plan breaks."""
+    """The referee's word: one value per objective of the problem, and what the plan breaks."""
 
     values: tuple[float, ...]
     violations: tuple[Violation, ...] = ()
@@ -139,12 +143,15 @@ class Front:
     points : tuple of Point
         Whatever is given: dominated points and repeated values are dropped.
     bounds : tuple of tuple of float
-        A proven lower-bound set: every feasible vector is weakly dominated by one of these vectors. Empty: nothing is proven.
+        A proven lower-bound set: every feasible vector is weakly dominated by one of these
+        vectors. Empty: nothing is proven.
     runs : tuple of Run
     rejected : Rejected, optional
         The least-violating plan; only where there is no point.
     reasons : tuple of str
         Why there is no point.
+    box : tuple of float
+        Worst values of the larger front that this one is a subset of; empty: none is known.
     """
 
     instance: InstanceName
@@ -154,13 +161,30 @@ class Front:
     runs: tuple[Run, ...] = ()
     rejected: Rejected | None = None
     reasons: tuple[str, ...] = ()
+    box: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _best_points(self.points))
-        object.__setattr__(self, "bounds", tuple(map(tuple, minimal(self.bounds).tolist())))
+        # A vector with an infinite value lies below no feasible vector: the others prove as much.
+        finite = [bound for bound in self.bounds if math.inf not in bound]
+        object.__setattr__(self, "bounds", tuple(map(tuple, minimal(finite).tolist())))
         if self.points:
             object.__setattr__(self, "rejected", None)
             object.__setattr__(self, "reasons", ())
+
+    def require(self, instance: InstanceName, file: str | None = None) -> None:
+        """Raise unless this front answers `instance`; `file` is where the front stands.
+
+        Raises
+        ------
+        DocumentError
+            It answers another instance, or another version of it.
+        """
+        if self.instance.sha256 != instance.sha256 or self.instance.problem != instance.problem:
+            mine = f"the {self.instance.problem} instance {self.instance.name!r}"
+            text = f"this front answers {mine}, or another version of it, not {instance.name!r}"
+            remedy = "give the instance that the front was made for"
+            raise DocumentError(text, file=file, path="instance", remedy=remedy)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -189,11 +213,15 @@ class Front:
             )
         return self.values
 
-    # -- measures ----------------------------------------------------------------------------------------------
+    # -- measures ----------------------------------------------------------------------------------
 
-    def reference(self, factor: float = 1.1) -> np.ndarray:
-        """Return the usual reference point: `factor` times the nadir (1 where the nadir is 0)."""
-        nadir = self.nadir * factor
+    def reference(self, factor: float = 1.1, *, bounds: bool = False) -> np.ndarray:
+        """Return the usual reference point: `factor` times the nadir (1 where the nadir is 0).
+
+        With `bounds`, the nadir of points, bounds and `box` together: points alone would shrink it.
+        """
+        rows = [self.nadir.tolist(), *((*self.bounds, self.box) if bounds else ())]
+        nadir = np.array(worst(rows)) * factor
         return np.where(nadir > 0, nadir, 1.0)
 
     def hypervolume(self, reference: Sequence[float], *, plain: bool = False) -> float:
@@ -209,25 +237,38 @@ class Front:
         return hypervolume(self.values, reference, plain)
 
     def gap(self, reference: Sequence[float] | None = None) -> float | None:
-        """Return the share of the proven attainable hypervolume that the points do not reach, None without bounds."""
+        """Return the share of the hypervolume within the bounds that no point reaches, if known.
+
+        The points miss at most this share of what any plans could reach. Volume beyond
+        `reference`, by default ``reference(bounds=True)``, counts nothing. None without bounds.
+        """
         if not self.bounds or not self.points:
             return None
-        within = self.reference().tolist() if reference is None else reference
+        within = self.reference(bounds=True).tolist() if reference is None else reference
         most = hypervolume(np.array(self.bounds), within, False)
-        return 0.0 if most <= 0 else max(0.0, 1.0 - self.hypervolume(within) / most)
+        if self.complete or most <= 0:
+            return 0.0
+        return max(0.0, 1.0 - self.hypervolume(within) / most)
+
+    @property
+    def complete(self) -> bool:
+        """Whether a point reaches every bound, so that nothing any plan could reach is missing."""
+        return bool(self.bounds) and all(
+            bool((self.values <= bound).all(axis=1).any()) for bound in self.bounds
+        )
 
     def sparsity(self) -> float:
-        """Return the sparsity of the front, equation (19) of Di Cicco et al., CNSM 2024; 0 for a single point."""
+        """Return the sparsity, equation (19) of Di Cicco et al., CNSM 2024; 0 for one point."""
         if len(self.points) < 2:
             return 0.0
         return float(
             (np.diff(np.sort(self.values, axis=0), axis=0) ** 2).sum() / (len(self.points) - 1)
         )
 
-    # -- choosing ----------------------------------------------------------------------------------------------
+    # -- choosing ----------------------------------------------------------------------------------
 
     def normalised(self) -> np.ndarray:
-        """Return the values scaled to [0, 1] between ideal and nadir, shape (points, objectives)."""
+        """Return the values scaled to [0, 1] from ideal to nadir, shape (points, objectives)."""
         spread = self.nadir - self.ideal
         return (self.values - self.ideal) / np.where(spread > 0, spread, 1.0)
 
@@ -249,7 +290,7 @@ class Front:
         Raises
         ------
         UsageError
-            Unknown objective, or no point within the budget (the message says the least value there is).
+            Unknown objective, or no point within the budget; the message says the least value.
         """
         self._some_values()
         if lexicographic:
@@ -260,12 +301,14 @@ class Front:
             column = self.values[:, self._column(name)]
             if column.min() > most:
                 raise UsageError(
-                    f"no point has {name} <= {most:g}; the least on this front is {column.min():.6g}"
+                    f"no point has {name} <= {most:g}; "
+                    f"the least on this front is {column.min():.6g}"
                 )
             within &= column <= most
         if not within.any():
             raise UsageError("no point keeps all of these budgets at once; relax one of them")
-        # The knee as the point nearest to the ideal, scaled: unlike the least sum it stays off the ends of a concave front.
+        # The knee is the point nearest to the ideal, scaled. Unlike the point of least sum, it is
+        # never an end of a concave front.
         score = np.where(within, (self.normalised() ** 2).sum(axis=1), np.inf)
         return self.points[int(score.argmin())]
 
@@ -276,13 +319,17 @@ class Front:
         return names.index(name)
 
     def subset(self, size: int) -> Front:
-        """Return a front of at most `size` points: the extremes, then always the point farthest from those chosen."""
+        """Return at most `size` points: the extremes, then the point farthest from those chosen.
+
+        Bounds and worst values stay, so that the gap counts what is left out.
+        """
         if len(self.points) <= size:
             return self
-        return replace(self, points=tuple(self.points[k] for k in farthest(self.values, size)))
+        chosen = tuple(self.points[k] for k in farthest(self.values, size))
+        return replace(self, points=chosen, box=worst([self.nadir.tolist(), self.box]))
 
     def to_pandas(self) -> Any:
-        """Return a pandas DataFrame: one row a point, one column an objective, then status, gap, method, seed."""
+        """Return a pandas DataFrame: a row a point; objectives, status, gap, method, seed."""
         import pandas
 
         names = [o.name for o in self.objectives]
@@ -298,7 +345,7 @@ class Front:
         ]
         return pandas.DataFrame(rows)
 
-    # -- files -------------------------------------------------------------------------------------------------
+    # -- files -------------------------------------------------------------------------------------
 
     def to_document(self) -> dict[str, Any]:
         """Return the front as a JSON document, format ``placeopt/front@1``."""
@@ -314,6 +361,8 @@ class Front:
             document["rejected"] = asdict(self.rejected)
         if self.reasons:
             document["reasons"] = list(self.reasons)
+        if self.box:
+            document["box"] = list(self.box)
         return document
 
     def to_json(self) -> str:
@@ -344,14 +393,48 @@ class Front:
         """
         from placeopt.core.front_file import read
 
-        return read(path)
+        return cls._of(read(path))
+
+    @classmethod
+    def from_document(cls, document: Any, path: str | os.PathLike[str] = "front") -> Front:
+        """Return the front that a JSON document describes; `path` is where it was read.
+
+        Raises
+        ------
+        DocumentError
+            As of `read`.
+        """
+        from placeopt.core.front_file import checked
+
+        return cls._of(checked(document, path))
+
+    @classmethod
+    def _of(cls, document: FrontDocument) -> Front:
+        """Return the front of a validated document."""
+        rejected = document.rejected
+        return cls(
+            instance=InstanceName(**document.instance.model_dump()),
+            objectives=tuple(Objective(**o.model_dump()) for o in document.objectives),
+            points=tuple(Point(**vars(p) | {"values": tuple(p.values)}) for p in document.points),
+            bounds=tuple(map(tuple, document.bounds)),
+            runs=tuple(Run(**r.model_dump()) for r in document.runs),
+            rejected=None
+            if rejected is None
+            else Rejected(
+                rejected.plan,
+                tuple(rejected.values),
+                tuple(Violation(**v.model_dump()) for v in rejected.violations),
+            ),
+            reasons=tuple(document.reasons),
+            box=tuple(document.box or ()),
+        )
 
 
 def merge(fronts: Iterable[Front]) -> Front:
     """Merge fronts of one instance into one; every point keeps its method, seed and status.
 
-    Merging is idempotent and does not depend on the order of `fronts`. Bound sets are combined to the tightest set that all of
-    them prove.
+    Merging is idempotent and does not depend on the order of `fronts`. Bound sets are combined to
+    the tightest set that all of them prove.
 
     Raises
     ------
@@ -367,11 +450,13 @@ def merge(fronts: Iterable[Front]) -> Front:
         if other.instance.sha256 != first.instance.sha256:
             names_of = f"{first.instance.name!r} and {other.instance.name!r}"
             raise UsageError(
-                f"these fronts answer different instances ({names_of}); merge fronts of one instance"
+                f"these fronts answer different instances ({names_of}); "
+                "merge fronts of one instance"
             )
         if [o.name for o in other.objectives] != names:
             raise UsageError(
-                f"these fronts have different objectives ({', '.join(names)} and {', '.join(o.name for o in other.objectives)})"
+                f"these fronts have different objectives ({', '.join(names)} and "
+                f"{', '.join(o.name for o in other.objectives)})"
             )
     bounds: np.ndarray = np.empty((0, len(names)))
     for front in fronts:
@@ -386,6 +471,7 @@ def merge(fronts: Iterable[Front]) -> Front:
         tuple(runs[key] for key in sorted(runs)),
         min(rejected, key=lambda r: (severity(r.violations), r.values), default=None),
         tuple(dict.fromkeys(reason for f in fronts for reason in f.reasons)),
+        worst([f.box for f in fronts]),
     )
 
 
@@ -395,7 +481,7 @@ def severity(violations: Iterable[Violation]) -> float:
 
 
 def _best_points(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Keep the non-dominated points; of equal values the one proven best, then by method, seed and plan."""
+    """Return the non-dominated points; of equal values the one proven best."""
     if not points:
         return ()
     ordered = sorted(

@@ -1,15 +1,15 @@
-"""The schema of front files, format ``placeopt/front@1``; `placeopt.core.front.Front.read` uses it."""
+"""The schema of front files, format ``placeopt/front@1``."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core.documents import read_json, validate, what_is
 from placeopt.core.errors import DocumentError
-from placeopt.core.front import Front, InstanceName, Objective, Point, Rejected, Run, Violation
 
 
 class _Strict(BaseModel):
@@ -71,55 +71,47 @@ class FrontDocument(_Strict):
     runs: list[_Run] = []
     rejected: _Rejected | None = None
     reasons: list[str] = []
+    box: list[float] | None = None
 
 
-def read(path: str | os.PathLike[str]) -> Front:
+def read(path: str | os.PathLike[str]) -> FrontDocument:
     """Read and validate a front file."""
-    given = read_json(path)
+    return checked(read_json(path), path)
+
+
+def checked(given: Any, path: str | os.PathLike[str]) -> FrontDocument:
+    """Validate the document of a front file; `path` is where it was read.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the JSON path, the value and what is legal.
+    """
+    file = str(path)
     what = what_is(given)
     if what not in (None, "a front"):
-        raise DocumentError(
-            f"this is {what}, not a front",
-            file=str(path),
-            remedy="fronts are what `placeopt solve -o` writes",
-        )
-    document = validate(FrontDocument, given, file=str(path))
-    width = len(document.objectives)
+        remedy = "fronts are what `placeopt solve -o` writes"
+        raise DocumentError(f"this is {what}, not a front", file=file, remedy=remedy)
+    document: FrontDocument = validate(FrontDocument, given, file=file)
     names = [o.name for o in document.objectives]
     for name in names:
         if names.count(name) > 1:
+            remedy = "name each objective once"
             raise DocumentError(
-                f"{name!r} stands twice",
-                file=str(path),
-                path="objectives",
-                remedy="name each objective once",
+                f"{name!r} stands twice", file=file, path="objectives", remedy=remedy
             )
-    vectors = [(f"points[{k}].values", p.values) for k, p in enumerate(document.points)]
-    vectors += [(f"bounds[{k}]", bound) for k, bound in enumerate(document.bounds)]
-    vectors += [("rejected.values", document.rejected.values)] if document.rejected else []
-    for where, vector in vectors:
-        if len(vector) != width:
-            raise DocumentError(
-                f"{len(vector)} values",
-                file=str(path),
-                path=where,
-                remedy=f"give one per objective: {width}",
-            )
-    rejected = document.rejected
-    return Front(
-        InstanceName(**document.instance.model_dump()),
-        tuple(Objective(o.name, o.unit, o.step) for o in document.objectives),
-        tuple(
-            Point(tuple(p.values), p.plan, p.status, p.gap, p.method, p.seed)
-            for p in document.points
-        ),
-        tuple(map(tuple, document.bounds)),
-        tuple(Run(**r.model_dump()) for r in document.runs),
-        rejected
-        and Rejected(
-            rejected.plan,
-            tuple(rejected.values),
-            tuple(Violation(**v.model_dump()) for v in rejected.violations),
-        ),
-        tuple(document.reasons),
-    )
+    for where, vector in _vectors(document):
+        if len(vector) != len(names):
+            remedy = f"give one per objective: {len(names)}"
+            raise DocumentError(f"{len(vector)} values", file=file, path=where, remedy=remedy)
+    return document
+
+
+def _vectors(document: FrontDocument) -> Iterator[tuple[str, list[float]]]:
+    """Yield every vector of a front file with its JSON path."""
+    yield from ((f"points[{k}].values", p.values) for k, p in enumerate(document.points))
+    yield from ((f"bounds[{k}]", bound) for k, bound in enumerate(document.bounds))
+    if document.rejected:
+        yield "rejected.values", document.rejected.values
+    if document.box is not None:
+        yield "box", document.box

@@ -1,17 +1,20 @@
 """What methods may ask of a problem package: encoders, sequences, batches of episodes, models.
 
-Every member that a method uses is declared here. A member that a problem may leave out has a default.
+Every member that a method uses is declared here. A member that a problem may leave out has a
+default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from placeopt.core.front import Front, Objective
-from placeopt.core.problem import Problem
+from placeopt.core.parameters import require_known
+from placeopt.core.problem import Problem, keyword_defaults
 
 
 class Parts(NamedTuple):
@@ -92,7 +95,7 @@ class Encoder:
         return np.where(rng.random(X.shape) < 1 / self.num_genes, drawn, X)
 
     def parts(self, X: np.ndarray) -> Parts | None:
-        """Return the parts of vectors that were evaluated before; None where plans have no parts."""
+        """Return the parts of vectors that were evaluated before; None where there are none."""
         return None
 
 
@@ -172,9 +175,12 @@ class DecisionSequence:
     def features(self, state: Any) -> np.ndarray:
         """Return the features of every action, float32 of shape (num_actions, num_features).
 
-        They are scaled to about [-1, 1]; rows of illegal actions are 0.
+        They are scaled to about [-1, 1]; rows of illegal actions are 0. By default they are the
+        costs c of the action as c / (1 + |c|), so that `num_features` is the number of objectives.
         """
-        raise NotImplementedError
+        costs = self.costs(state)
+        costs[~np.isfinite(costs)] = 0
+        return (costs / (1 + np.abs(costs))).astype(np.float32)
 
     def costs(self, state: Any) -> np.ndarray:
         """Return the cost vector of every action, shape (num_actions, objectives); inf if illegal.
@@ -204,8 +210,8 @@ class Batch:
     """N episodes of one problem that step together.
 
     An environment's random numbers come from a state of its own, so that an episode depends on its
-    seed alone. `observations` and `masks` are refreshed in place by `reset` and `step`; copy them to
-    keep them.
+    seed alone. `reset` and `step` refresh `observations` and `masks` in place; copy them to keep
+    them.
 
     Attributes
     ----------
@@ -227,6 +233,8 @@ class Batch:
         then those that count as they are. Empty where no columns say so.
     compiled : bool
         Whether many environments at once are quicker than one after another.
+    problem : Problem or None
+        The instance that all episodes are of, to judge their plans; None where they are generated.
     """
 
     num_envs: int
@@ -237,6 +245,7 @@ class Batch:
     masks: np.ndarray
     score: tuple[int, ...] = ()
     compiled: bool = True
+    problem: Problem | None = None
 
     def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
         """Begin new episodes.
@@ -279,6 +288,27 @@ class Batch:
     def prefixes(self, plan: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the plans worth judging that an episode's plan begins with, itself among them."""
         return [plan]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledEpisodes:
+    """The compiled episodes of a problem: what `ProblemSpec.episodes` names.
+
+    Attributes
+    ----------
+    batch : callable
+        ``batch(problem or None, num_envs, seed, **options) -> Batch``: episodes of an instance, or
+        generated ones. The options are its keyword-only arguments.
+    preferences : dict
+        Name -> weights of the reward's parts: what is shown of a policy that serves all weights.
+    settings : dict
+        Algorithm -> the `placeopt.rl.settings.TrainingSettings` to train with; those of the
+        algorithm by default.
+    """
+
+    batch: Callable[..., Batch]
+    preferences: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Run(Protocol):
@@ -329,6 +359,9 @@ def build_sequence(
     ------
     UnsupportedError
         The problem has no sequence.
+    UsageError
+        The sequence does not have an option.
     """
     build: Callable[..., DecisionSequence] = problem.spec.load("sequence")
+    require_known(options, keyword_defaults(build), f"the decisions of {problem.spec.kind}")
     return build(problem, tuple(objectives or problem.objectives), **options)

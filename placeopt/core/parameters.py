@@ -14,9 +14,11 @@ A method declares each as a keyword-only argument with a type, legal values and 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin, get_type_hints
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from placeopt.core.errors import UsageError, did_you_mean
 
@@ -32,7 +34,7 @@ class Parameter:
     ----------
     name : str
     type : str
-        Such as ``int`` or ``float | None``.
+        Such as ``int`` or ``float | none``.
     default : Any
     legal : str
         The legal values; empty where the type says it all.
@@ -64,7 +66,7 @@ def parameters(run: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def checked(run: Callable[..., Any], method: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given parameters, converted to their declared types.
+    """Return the given parameters, converted to their declared types; the text "none" is None.
 
     A method that takes ``**options`` hands the rest on; it checks them itself.
 
@@ -95,9 +97,25 @@ def _unknown(method: str, name: str, legal: list[str]) -> str:
     return f"method {method!r} has no parameter {name!r}; {near}"
 
 
+def require_known(given: Iterable[str], legal: Collection[str], what: str) -> None:
+    """Raise unless the names of all given options are legal.
+
+    Raises
+    ------
+    UsageError
+        Names the first that `what` does not have, and those that it has.
+    """
+    for name in given:
+        if name not in legal:
+            near = did_you_mean(name, legal) if legal else "there are none"
+            raise UsageError(f"unknown option {name!r} of {what}; {near}")
+
+
 def _converted(method: str, parameter: Parameter, hint: Any, value: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+    if value == "none" and "none" in parameter.type.split(" | "):
+        return None
     try:
         config = ConfigDict(arbitrary_types_allowed=True)
         return TypeAdapter(hint, config=config).validate_python(value)
@@ -120,13 +138,15 @@ def _parts(hint: Any) -> tuple[Any, list[Any]]:
 
 
 def _type_words(hint: Any) -> str:
-    from typing import Literal
-
     bare, _ = _parts(hint)
-    if get_origin(bare) is Literal:
+    if get_origin(bare) in (Union, UnionType):
+        return " | ".join(dict.fromkeys(_type_words(one) for one in get_args(bare)))
+    if get_origin(bare) is Literal or bare in (str, Path):
         return "text"
-    if bare is str:
-        return "text"
+    if bare is NoneType:
+        return "none"
+    if get_args(bare):
+        return str(bare).replace("collections.abc.", "").replace("typing.", "")
     return bare.__name__ if isinstance(bare, type) else str(bare).replace("typing.", "")
 
 
@@ -136,8 +156,6 @@ def _help(hint: Any) -> str:
 
 def _legal(hint: Any) -> str:
     """Return the legal values of a hint in words."""
-    from typing import Literal
-
     bare, fields = _parts(hint)
     if get_origin(bare) is Literal:
         return ", ".join(map(str, get_args(bare)))

@@ -54,8 +54,8 @@ class Record(BaseModel):
 class Problem(Record):
     """An instance of one problem.
 
-    A subclass declares its fields, its `spec`, `objectives`, `evaluate`, and where they say something `warnings`,
-    `infeasibility` and `describe`.
+    A subclass declares its fields, its `spec`, `objectives`, `evaluate`, and where they say
+    something `warnings`, `infeasibility` and `describe`.
     """
 
     #: What the problem's package declares.
@@ -87,7 +87,7 @@ class Problem(Record):
 
     @classmethod
     def sizes(cls) -> dict[str, Any]:
-        """Return the keyword arguments that `generate` takes besides the seed, with their defaults."""
+        """Return the keyword arguments of `generate` besides the seed, with their defaults."""
         return keyword_defaults(cls._generator())
 
     @classmethod
@@ -173,7 +173,10 @@ def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def require_unique(items: Iterable[Any], what: str, path: str | None = None) -> None:
-    """Raise unless `items` are all different; `path` is the list they stand in, ``nodes`` for the `what` "node" if not given."""
+    """Raise unless `items` are all different.
+
+    `path` is the list they stand in: for the `what` "node" it is ``nodes`` if not given.
+    """
     where = f"{what}s" if path is None and what.isidentifier() else path
     seen = set()
     for k, item in enumerate(items):
@@ -190,7 +193,9 @@ def require_unique(items: Iterable[Any], what: str, path: str | None = None) -> 
 def latency_rows(
     names: Sequence[str], given: Mapping[str, Mapping[str, float]]
 ) -> list[list[float]]:
-    """Return the latency in ms from every place to every other; one direction stands for both where the other is not given, 0 to itself.
+    """Return the latency in ms from every place to every other, shape (places, places).
+
+    One direction stands for both where the other is not given; a place is 0 ms from itself.
 
     Raises
     ------
@@ -228,6 +233,23 @@ def decimals(values: Iterable[float]) -> int:
         (max(0, -int(Decimal(repr(float(v))).normalize().as_tuple().exponent)) for v in values),
         default=0,
     )
+
+
+def unit_digits(values: Sequence[float], copies: int = 1) -> int:
+    """Return the decimals to keep of `values`: all, but at most `MOST_DECIMALS`.
+
+    They are fewer where the sum of `copies` of the greatest value would not fit 62 bits.
+
+    Examples
+    --------
+    >>> unit_digits([0.25, 0.1 + 0.2]), unit_digits([1e9, 0.25]), unit_digits([1e9, 0.25], 10**9)
+    (9, 2, 0)
+    """
+    digits = min(MOST_DECIMALS, decimals(values))
+    largest = int(max(values, default=0)) + 1
+    while digits and largest * copies * 10**digits >= 2**62:
+        digits -= 1
+    return digits
 
 
 def scaled_up(values: Sequence[float], digits: int) -> np.ndarray:

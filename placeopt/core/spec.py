@@ -78,7 +78,7 @@ class ProblemSpec:
     sequence : str or None
         ``function(problem, objectives, **options) -> Sequence``: serves rollout and learning.
     episodes : str or None
-        The module of compiled episodes: see `placeopt.core.interfaces.EpisodesModule`.
+        A `placeopt.core.interfaces.CompiledEpisodes`.
     model : str or None
         The module of the Pyomo model: see `placeopt.core.interfaces.ModelModule`.
     drawing, summary : str or None
@@ -86,7 +86,9 @@ class ProblemSpec:
     certify : str or None
         ``function(problem, front, budget) -> Front``: adds a lower-bound set.
     auto : str or None
-        The method that ``auto`` runs; or ``"module:function"``, with ``function(problem)`` its name.
+        The method that ``auto`` runs, or ``"module:function"``: ``function(problem)`` is its name.
+    quick : str
+        The method that finds a plan soonest.
     methods : tuple of Method
         Methods of this problem alone.
     """
@@ -104,6 +106,7 @@ class ProblemSpec:
     summary: str | None = None
     certify: str | None = None
     auto: str | None = None
+    quick: str = "greedy"
     methods: tuple[Method, ...] = ()
 
     def has(self, member: str) -> bool:

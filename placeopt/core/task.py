@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Generic, TypeVar
 
 from placeopt.core.budget import Budget
+from placeopt.core.errors import DocumentError
 from placeopt.core.front import Front, Objective, Point, Rejected, Run, severity
 from placeopt.core.problem import Problem
 
@@ -125,6 +126,22 @@ class Task(Generic[P]):
             ):
                 rejected = Rejected(candidate.plan, values, verdict.violations)
         return points, rejected
+
+
+def require_fitting(problem: Problem, front: Front, file: str | None = None) -> None:
+    """Raise unless `front` answers `problem` and the referee can read its plans.
+
+    Raises
+    ------
+    DocumentError
+        Names `file`, where the front stands, and the first plan that cannot be read.
+    """
+    front.require(problem.instance_name, file)
+    for k, point in enumerate(front.points):
+        try:
+            problem.evaluate(point.plan)
+        except DocumentError as error:
+            raise error.in_file(f"{file + ': ' if file else ''}points[{k}].plan") from None
 
 
 @contextmanager

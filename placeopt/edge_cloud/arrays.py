@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.core.problem import MOST_DECIMALS, decimals, scaled_down, scaled_up
+from placeopt.core.problem import scaled_down, scaled_up, unit_digits
 from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 
 #: Orders in which applications may be placed.
@@ -50,8 +50,8 @@ def build_arrays(
     services = [m for a in applications for m in a.microservices]
     cores, gib = [n.cpu_cores for n in nodes], [n.memory_gib for n in nodes]
     needed_cores, needed_gib = [m.cpu_cores for m in services], [m.memory_gib for m in services]
-    cpu = min(MOST_DECIMALS, decimals(cores + needed_cores))
-    memory = min(MOST_DECIMALS, decimals(gib + needed_gib))
+    copies = len(nodes) + len(services)
+    cpu, memory = unit_digits(cores + needed_cores, copies), unit_digits(gib + needed_gib, copies)
     operating = np.array([n.operating_cost for n in nodes])
     network = np.array([n.network_cost for n in nodes])
     data = np.array([m.data for m in services])

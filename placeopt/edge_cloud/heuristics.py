@@ -210,7 +210,8 @@ def by_weights(
         parameters={
             **parameters,
             "weights": [p.weight for p in proofs],
-            "weighted_bounds": [p.bound for p in proofs],
+            # Where nothing is feasible a bound is infinite, which JSON cannot hold.
+            "weighted_bounds": [p.bound if np.isfinite(p.bound) else None for p in proofs],
         },
     )
 

@@ -190,6 +190,8 @@ class EdgeCloudSequence(DecisionSequence):
         return int(kernels.play_rollout(self.instance, self.order, state, *settings))
 
 
-def build(problem: EdgeCloud, objectives: Sequence[Objective], **options: Any) -> EdgeCloudSequence:
+def build(
+    problem: EdgeCloud, objectives: Sequence[Objective], *, order: str = "small-first"
+) -> EdgeCloudSequence:
     """Return the edge-cloud problem as a sequence of decisions."""
-    return EdgeCloudSequence(problem, objectives, **options)
+    return EdgeCloudSequence(problem, objectives, order)

@@ -13,6 +13,14 @@ from placeopt.report.markup import Bar, Cell, table
 if TYPE_CHECKING:
     from placeopt.edge_cloud.instance import EdgeCloud
 
+#: What the problem asks, in a sentence.
+QUESTION = "Which near-edge, far-edge or cloud node hosts each microservice?"
+#: What each objective measures.
+MEANINGS = {
+    "cost": "operating and network cost of all microservices",
+    "latency_ms": "sum over the applications of the largest delay from the source",
+}
+
 
 def instance(problem: EdgeCloud) -> list[tuple[str, str]]:
     """Return facts about the instance."""

@@ -1,4 +1,7 @@
-"""The external archive: every non-dominated feasible vector that a search has met, and the least-violating one besides."""
+"""The external archive of a search: its non-dominated feasible vectors.
+
+Until a vector is feasible it keeps the least-violating one.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,22 @@ import numpy as np
 
 from placeopt.core.front import farthest, nondominated
 
-#: Memory that vectors may take; beyond it the archive is thinned to its farthest points.
-MOST_BYTES = 2**28
+#: Memory that vectors may take; a larger archive is thinned to its farthest points.
+MAX_BYTES = 2**28
 
 
-class Archive:
-    """Keeps non-dominated vectors; new ones wait in a buffer, as filtering many at once is far cheaper than one by one.
+class VectorArchive:
+    """Keeps non-dominated vectors.
 
-    A vector is copied once, into a row of a store; rows of vectors that are dominated later are used again.
+    New ones wait in a buffer, as one filter of many is far cheaper than many filters of one. A
+    vector is copied once, into a row of a store. Rows of vectors that are dominated later are used
+    again.
 
     Parameters
     ----------
     num_genes, num_objectives : int
     buffer : int
-        Vectors that may wait before the archive is filtered; it also grows with the archive.
+        Vectors that wait before the archive is filtered; at least as many as the archive has.
 
     Attributes
     ----------
@@ -32,9 +37,9 @@ class Archive:
         self._store = np.empty((0, num_genes), dtype=np.int64)
         self._rows = self._unused = np.empty(0, dtype=np.int64)
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
-        self._most = max(100, MOST_BYTES // (8 * num_genes))
-        self._count, self._buffer = 0, min(buffer, self._most)
-        self._least = np.inf
+        self._max_size = max(100, MAX_BYTES // (8 * num_genes))
+        self._count, self._buffer = 0, min(buffer, self._max_size)
+        self._lowest_excess = np.inf
         self._rejected = np.empty((0, num_genes), dtype=np.int64)
 
     def __len__(self) -> int:
@@ -47,8 +52,8 @@ class Archive:
             feasible = excess <= 0
             if not feasible.all() and len(self) == 0:
                 k = int(excess.argmin())
-                if 0 < excess[k] < self._least:
-                    self._least, self._rejected = float(excess[k]), X[k : k + 1].copy()
+                if 0 < excess[k] < self._lowest_excess:
+                    self._lowest_excess, self._rejected = float(excess[k]), X[k : k + 1].copy()
             X, F = X[feasible], F[feasible]
         if len(X):
             self._waiting.append((X, F))
@@ -57,15 +62,15 @@ class Archive:
             self.settle()
 
     def settle(self) -> None:
-        """Filter what waits into the archive."""
+        """Filter the waiting vectors into the archive."""
         if not self._waiting:
             return
         F = np.concatenate([self.F, *(f for _, f in self._waiting)])
         keep = nondominated(F)
-        if keep.sum() > self._most:
+        if keep.sum() > self._max_size:
             chosen = np.flatnonzero(keep)
             keep = np.zeros_like(keep)
-            keep[chosen[farthest(F[chosen], self._most)]] = True
+            keep[chosen[farthest(F[chosen], self._max_size)]] = True
         old, new = keep[: len(self)], keep[len(self) :]
         self._unused = np.concatenate((self._unused, self._rows[~old]))
         self._rows = np.concatenate((self._rows[old], self._copied(new)))
@@ -73,15 +78,13 @@ class Archive:
         self._waiting, self._count = [], 0
 
     def _copied(self, new: np.ndarray) -> np.ndarray:
-        """Copy those that wait and are marked into the store; return their rows."""
+        """Copy the waiting vectors that are marked into the store; return their rows."""
         if (lacking := int(new.sum()) - len(self._unused)) > 0:
             size = len(self._store)
             grown = np.empty((size + max(lacking, size), self._store.shape[1]), dtype=np.int64)
             grown[:size] = self._store
-            self._store, self._unused = (
-                grown,
-                np.concatenate((self._unused, np.arange(size, len(grown)))),
-            )
+            self._store = grown
+            self._unused = np.concatenate((self._unused, np.arange(size, len(grown))))
         rows, self._unused = np.split(self._unused, [int(new.sum())])
         done = begin = 0
         for X, _ in self._waiting:
@@ -92,10 +95,13 @@ class Archive:
 
     @property
     def best(self) -> tuple[float, ...]:
-        """Least value of each objective among the settled vectors."""
+        """Lowest value of each objective among the settled vectors."""
         return tuple(self.F.min(axis=0).tolist()) if len(self.F) else ()
 
     def result(self) -> np.ndarray:
-        """Return the non-dominated vectors, shape (k, num_genes); the least-violating one where none is feasible."""
+        """Return the non-dominated vectors, shape (k, num_genes).
+
+        Where none is feasible it is the least-violating one.
+        """
         self.settle()
         return self._store[self._rows] if len(self) else self._rejected

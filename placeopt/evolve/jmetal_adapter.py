@@ -1,8 +1,8 @@
 """Any encoder as a jMetalPy problem, with batch evaluation: bring your own jMetalPy algorithm.
 
->>> from jmetal.algorithm.multiobjective.nsgaii import NSGAII                            # doctest: +SKIP
->>> problem = EncodedIntegerProblem(encoders.build(instance))                             # doctest: +SKIP
->>> NSGAII(problem, population_evaluator=BatchEvaluator(), ...).run()                     # doctest: +SKIP
+>>> from jmetal.algorithm.multiobjective.nsgaii import NSGAII                # doctest: +SKIP
+>>> problem = EncodedIntegerProblem(build_encoder(instance))                 # doctest: +SKIP
+>>> NSGAII(problem, population_evaluator=BatchEvaluator(), ...).run()        # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from placeopt.core.interfaces import Encoder  # noqa: E402
 class EncodedIntegerProblem(IntegerProblem):
     """An encoder as a jMetalPy problem.
 
-    jMetalPy counts a constraint as violated where it is negative, so violations are handed over with the sign turned.
+    jMetalPy counts a constraint as violated where it is negative, so that it gets minus G.
     """
 
     def __init__(self, encoder: Encoder, seed: int = 1):

@@ -1,19 +1,23 @@
 """The multi-swarm particle swarm optimisation of the CNSM 2024 paper, array-based, over any encoder.
 
-N. Di Cicco et al., CNSM 2024, section IV-B, after Z.-H. Zhan et al., "Multiple populations for multiple objectives", IEEE
-Transactions on Cybernetics 43(2), 2013. Supports every problem with an encoder. One swarm per objective; a particle is drawn
-to its own best, to its swarm's best and to a member of a shared archive of 100; every member of that archive is mutated in
-each iteration (elitist learning). Every evaluation counts, those of the elitist learning too.
+N. Di Cicco et al., CNSM 2024, section IV-B, after Z.-H. Zhan et al., "Multiple populations for
+multiple objectives", IEEE Transactions on Cybernetics 43(2), 2013. There is one swarm for each
+objective. A particle is pulled to its own best, to its swarm's best and to a member of a shared
+archive of 100. Every member of that archive is mutated in each iteration (elitist learning). Every
+evaluation counts, those of the elitist learning too.
 """
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
+from pydantic import Field
 
 from placeopt.core.front import Front, nondominated
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
-from placeopt.evolve.search import Search
+from placeopt.evolve.search import VectorSearch
 
 INERTIA = (0.1, 0.3)
 ACCELERATION = 4.0 / 3.0
@@ -22,7 +26,7 @@ PULLS = (1.0, 1.0, 0.1)
 
 
 class _Leaders:
-    """The shared archive: non-dominated vectors, of which the most crowded give way."""
+    """The shared archive: non-dominated vectors, without the most crowded beyond its size."""
 
     def __init__(self, size: int):
         self.size = size
@@ -30,15 +34,12 @@ class _Leaders:
         self.excess = np.empty(0)
 
     def add(self, X: np.ndarray, F: np.ndarray, excess: np.ndarray) -> None:
-        """Offer vectors; infeasible ones only count while nothing feasible is known."""
+        """Offer vectors; infeasible ones are kept only until one is feasible."""
         if len(self.X):
-            X, F, excess = (
-                np.concatenate((self.X, X)),
-                np.concatenate((self.F, F)),
-                np.concatenate((self.excess, excess)),
-            )
-        least = excess <= max(0.0, excess.min())
-        X, F, excess = X[least], F[least], excess[least]
+            X, F = np.concatenate((self.X, X)), np.concatenate((self.F, F))
+            excess = np.concatenate((self.excess, excess))
+        best = excess <= max(0.0, excess.min())
+        X, F, excess = X[best], F[best], excess[best]
         keep = np.flatnonzero(nondominated(F))
         if len(keep) > self.size:
             keep = keep[np.sort(np.argsort(-crowding(F[keep]), kind="stable")[: self.size])]
@@ -60,7 +61,7 @@ def crowding(F: np.ndarray) -> np.ndarray:
 class _Swarms:
     """Positions, velocities and memories of all swarms, shape (objectives, particles, ...)."""
 
-    def __init__(self, search: Search, particles: int, leaders: _Leaders):
+    def __init__(self, search: VectorSearch, particles: int, leaders: _Leaders):
         self.search, self.leaders = search, leaders
         swarms = len(search.objectives)
         first = search.first(swarms * particles)
@@ -73,23 +74,29 @@ class _Swarms:
 
     @staticmethod
     def _initial(F: np.ndarray, excess: np.ndarray, swarms: int, particles: int) -> np.ndarray:
-        """Return which vectors each swarm starts from: spread over the ranking by its own objective."""
+        """Return the vectors that each swarm starts from, shape (swarms, particles).
+
+        They are spread over the ranking by the swarm's own objective.
+        """
         ranks = [np.lexsort((F[:, m], excess)) for m in range(swarms)]
         return np.stack([r[np.linspace(0, len(r) - 1, particles).astype(int)] for r in ranks])
 
     @staticmethod
     def _key(F: np.ndarray, G: np.ndarray) -> np.ndarray:
-        """Return each particle's value of its own swarm's objective, infeasible ones far behind; shape (swarms, particles)."""
+        """Return the value of each particle in its swarm's objective, shape (swarms, particles).
+
+        Infeasible ones have a large penalty.
+        """
         own = np.take_along_axis(F, np.arange(len(F))[:, None, None], axis=2)[:, :, 0]
         return own + 1e12 * G.sum(axis=2)
 
     def fly(self) -> None:
-        """Move every particle once and let it remember."""
+        """Move every particle once and update the memories."""
         rng, encoder = self.search.rng, self.search.encoder
         swarms, particles, genes = self.X.shape
         inertia = rng.uniform(*INERTIA, size=(swarms, particles, 1))
         factors = [
-            ACCELERATION * rng.uniform(0, most, size=(swarms, particles, 1)) for most in PULLS
+            ACCELERATION * rng.uniform(0, pull, size=(swarms, particles, 1)) for pull in PULLS
         ]
         swarm_best = np.take_along_axis(
             self.best, self.best_F.argmin(axis=1)[:, None, None], axis=1
@@ -114,19 +121,15 @@ class _Swarms:
 def run(
     task: Task[Problem],
     *,
-    particles: int = 10,
-    leaders: int = 100,
+    particles: Annotated[
+        int, Field(ge=1, le=1000, description="Particles of a swarm; each objective has one.")
+    ] = 10,
+    leaders: Annotated[
+        int, Field(ge=1, le=10_000, description="Size of the shared archive.")
+    ] = 100,
 ) -> Front:
-    """Run the multi-swarm PSO.
-
-    Parameters
-    ----------
-    particles : int
-        Per swarm, that is per objective.
-    leaders : int
-        Size of the shared archive.
-    """
-    search = Search(task)
+    """Run the multi-swarm PSO."""
+    search = VectorSearch(task)
     archive = _Leaders(leaders)
     swarms = _Swarms(search, particles, archive)
     while not search.finished:

@@ -1,10 +1,13 @@
-"""Any encoder as a pymoo problem, with its variation as one mating step: bring your own pymoo algorithm.
+"""Any encoder as a pymoo problem, with its variation as one mating step.
+
+Bring your own pymoo algorithm:
 
 >>> from pymoo.algorithms.moo.nsga2 import NSGA2                              # doctest: +SKIP
->>> from pymoo.optimize import minimize                                        # doctest: +SKIP
->>> encoded = EncodedProblem(encoders.build(problem))                          # doctest: +SKIP
->>> algorithm = NSGA2(sampling=Sample(), mating=Variation(), eliminate_duplicates=False)   # doctest: +SKIP
->>> minimize(encoded, algorithm, ("n_eval", 50_000), seed=1)                   # doctest: +SKIP
+>>> from pymoo.optimize import minimize                                       # doctest: +SKIP
+>>> encoded = EncodedProblem(build_encoder(problem))                          # doctest: +SKIP
+>>> operators = {"sampling": Sample(), "mating": Variation()}                 # doctest: +SKIP
+>>> algorithm = NSGA2(**operators, eliminate_duplicates=False)                # doctest: +SKIP
+>>> minimize(encoded, algorithm, ("n_eval", 50_000), seed=1)                  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ class EncodedProblem(Problem):
 
     Notes
     -----
-    F is divided by the range of the first population, as pymoo's NSGA-III takes differences below 1e-3 for nothing.
+    F is divided by the range of the first population: pymoo's NSGA-III ignores differences below
+    1e-3.
     """
 
     def __init__(
@@ -80,10 +84,11 @@ class Sample(Sampling):
 
 
 class Variation(InfillCriterion):
-    """Binary tournaments by feasibility, then rank and crowding where the survival gave them, and the encoder's own variation.
+    """Binary tournaments, then the encoder's own variation.
 
-    Ties are broken by the run's own generator; pymoo 0.6.2 breaks those of NSGA-III by the global one, so that its runs do not
-    repeat.
+    Tournaments go by feasibility, then by rank and crowding where the survival gave them. The run's
+    own generator breaks ties. pymoo 0.6.2 breaks those of NSGA-III by the global one, so that its
+    runs do not repeat.
     """
 
     def __init__(self) -> None:
@@ -114,10 +119,11 @@ class Variation(InfillCriterion):
 
 
 class ScreenedVariation(Variation):
-    """Evaluates the children and hands on only those that can survive.
+    """Evaluates the children and returns only those that can survive.
 
-    Once no member of a population dominates another, a child that some member dominates comes last in the non-dominated sorting
-    of both NSGAs and is cut. Leaving it out spares pymoo an object; that is most of the time of a run.
+    Once no member of a population dominates another, a child that a member dominates comes last in
+    the non-dominated sorting of both NSGAs and is cut. pymoo makes no object for a child that is
+    left out; these objects are most of the time of a run.
     """
 
     def _do(
@@ -148,19 +154,8 @@ class ScreenedVariation(Variation):
         return children
 
 
-def lean(algorithm: Any, encoder: Encoder) -> Any:
-    """Return a pymoo algorithm without the bookkeeping that an archive of our own makes idle.
-
-    Its optimum is not updated after each generation, and feasibility is not looked up where no vector can be infeasible.
-    """
-    algorithm._set_optimum = lambda: None
-    if encoder.num_constraints == 0:
-        algorithm.survival.filter_infeasible = False
-    return algorithm
-
-
 def _standing(problem: EncodedProblem, pop: Population, random_state: Any) -> np.ndarray:
-    """Return for every individual its place when sorted from best to worst, ties in random order."""
+    """Return every individual's place from best to worst, ties in random order, shape (n,)."""
     keys = [random_state.random(len(pop))]
     crowding, rank = pop.get("crowding"), pop.get("rank")
     if rank[0] is not None and crowding[0] is not None:

@@ -1,9 +1,10 @@
-"""New vectors from the independent parts of those that a search has met.
+"""New vectors from the independent parts of known ones.
 
-Where plans fall into parts that share nothing (`placeopt.encoders.Parts`), any two parts that serve the same can stand in for
-each other, and what that does to the goals is a difference of known sums. So the fronts of all plans that the known parts make up
-are Minkowski sums of small fronts, one for each way to divide what is to be served: they are looked through without decoding
-anything, and the few that add most hypervolume are handed back, to be evaluated.
+Plans may fall into parts that share nothing (`placeopt.core.interfaces.Parts`). Then any two parts
+that serve the same can stand in for each other, and the goals change by a difference of known sums.
+So the fronts of all plans that the known parts make up are Minkowski sums of small fronts, one for
+each way to divide what is served. They are searched without decoding anything. The few vectors that
+add most hypervolume are returned, to be evaluated.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from placeopt.core.dominance import contributions, nondominated
 from placeopt.core.interfaces import Parts
 from placeopt.core.kernels.compile import kernel
 
-#: Cells on each side of the grid that tells quickly what is dominated; their square for two goals.
+#: Cells on each side of the grid that finds dominated sums quickly; their square for two goals.
 CELLS = 256
-#: Sums that are looked at in all; at most so many of one division, and so many that the grid does not rule out.
-MOST_SUMS = 10_000_000
-MOST_OF_ONE = 2_000
-MOST_KEPT = 400_000
-#: Goals are compared to so many decimals: sums in another order differ in the last bits.
+#: Largest number of sums computed: of all divisions, of one division, and kept for the filter.
+MAX_SUMS = 10_000_000
+MAX_OF_ONE = 2_000
+MAX_KEPT = 400_000
+#: Decimals to which goals are compared: sums in another order differ in the last bits.
 DECIMALS = 9
 NEAR = 10.0**-DECIMALS
 
@@ -32,7 +33,10 @@ def _no_worse(one, other):
 
 @kernel
 def _insert(part, kept, begin, end, values):
-    """Put a part among those kept from `begin` to `end`, without those that it beats, unless one is no worse; return the new end."""
+    """Add a part to those kept from `begin` to `end`, in place, and return the new end.
+
+    Kept parts that it dominates are removed. It is not added if a kept one is no worse.
+    """
     for at in range(begin, end):
         if _no_worse(values[kept[at]], values[part]):
             return end
@@ -46,9 +50,19 @@ def _insert(part, kept, begin, end, values):
 
 @kernel
 def _interchangeable(order, key, values):
-    """Return the group of each part, the non-dominated parts of all groups, and where in them each group begins.
+    """Return the groups of interchangeable parts: parts of one key.
 
-    Parts of one key are a group; `order` sorts the parts by key.
+    Parameters
+    ----------
+    order : (present,) the parts, sorted by key
+    key : (n,) of every part
+    values : (n, 3) goals of every part
+
+    Returns
+    -------
+    group : (n,) the group of each part, -1 for none
+    kept : (k,) the non-dominated parts of each group, group after group
+    first : (groups + 1,) where each group begins in `kept`
     """
     group = np.full(len(key), -1)
     kept, first = np.empty(len(order), dtype=np.int64), np.zeros(len(order) + 1, dtype=np.int64)
@@ -66,7 +80,7 @@ def _interchangeable(order, key, values):
 
 @kernel
 def _lower(grid, a, b, value):
-    """Note in the grid that cell (a, b) and all beyond have a point of this value."""
+    """Lower cell (a, b) of the grid and all cells beyond to a value, in place."""
     for i in range(a, grid.shape[0]):
         if grid[i, b] <= value:
             return
@@ -78,7 +92,10 @@ def _lower(grid, a, b, value):
 
 @kernel
 def _choices(row, group, first, chosen):
-    """Write the groups of a vector's parts, those of fewest alternatives first; return how many there are, and the sums to look at."""
+    """Write the groups of a vector's parts into `chosen`, those of fewest alternatives first.
+
+    Returns their number, and the number of sums of one alternative of each.
+    """
     count, sums = 0, 1.0
     for g in group[row]:
         if g >= 0:
@@ -94,34 +111,38 @@ def _choices(row, group, first, chosen):
 
 
 @kernel
-def _sums(rows, group, first, kept, values, grid, low, scale, most):
-    """Return the sums of alternatives of the parts of some vectors that the grid does not rule out, (k, 3), and the parts, (k, parts).
+def _sums(rows, group, first, kept, values, grid, low, scale, limit):
+    """Return sums of alternatives of the parts of some vectors, (k, 3), and their parts, (k, parts).
 
-    Depth first, a part after the other, at most `most` sums a vector. A sum is ruled out where a point known is no worse in the second
-    goal, nor in the first and third as far as cells tell; what is found goes into the grid.
+    The search is depth first, part after part, over at most `limit` sums of a vector. A sum is left
+    out if a known point is no worse in the second goal and, by the cells of `grid`, in the first and
+    third. Sums that are found change the grid.
+
+    Parameters
+    ----------
+    rows : (r,) vectors
+    group : (vectors, parts) as of `_interchangeable`; so are `first` and `kept`
+    values : (n, 3)
+    grid : (cells, cells) lowest second goal up to each cell of the first and third
+    low, scale : (3,) lowest goals, and cells to a unit of each
     """
     parts, last = group.shape[1], (grid.shape[0] - 1, grid.shape[1] - 1)
-    F, made_of, found = np.empty((MOST_KEPT, 3)), np.empty((MOST_KEPT, parts), dtype=np.int64), 0
-    chosen, at, partial = (
-        np.zeros(parts, dtype=np.int64),
-        np.zeros(parts, dtype=np.int64),
-        np.zeros((parts + 1, 3)),
-    )
+    F, made_of, found = np.empty((MAX_KEPT, 3)), np.empty((MAX_KEPT, parts), dtype=np.int64), 0
+    chosen, at = np.zeros(parts, dtype=np.int64), np.zeros(parts, dtype=np.int64)
+    partial = np.zeros((parts + 1, 3))
     for row in rows:
         count, sums = _choices(row, group, first, chosen)
         depth, tried, at[0] = 0 if sums > 1 else -1, 0, first[chosen[0]]
-        while depth >= 0 and tried < most and found < MOST_KEPT:
+        while depth >= 0 and tried < limit and found < MAX_KEPT:
             if at[depth] == first[chosen[depth] + 1]:
                 depth -= 1
                 if depth >= 0:
                     at[depth] += 1
                 continue
             part = kept[at[depth]]
-            x, y, z = (
-                partial[depth, 0] + values[part, 0],
-                partial[depth, 1] + values[part, 1],
-                partial[depth, 2] + values[part, 2],
-            )
+            x = partial[depth, 0] + values[part, 0]
+            y = partial[depth, 1] + values[part, 1]
+            z = partial[depth, 2] + values[part, 2]
             if depth + 1 < count:
                 depth += 1
                 at[depth] = first[chosen[depth]]
@@ -129,10 +150,8 @@ def _sums(rows, group, first, kept, values, grid, low, scale, most):
                 continue
             tried += 1
             at[depth] += 1
-            a, b = (
-                min(last[0], int((x - low[0]) * scale[0])),
-                min(last[1], int((z - low[2]) * scale[2])),
-            )
+            a = min(last[0], int((x - low[0]) * scale[0]))
+            b = min(last[1], int((z - low[2]) * scale[2]))
             if grid[a, b] <= y:
                 continue
             F[found, 0], F[found, 1], F[found, 2] = x, y, z
@@ -145,7 +164,14 @@ def _sums(rows, group, first, kept, values, grid, low, scale, most):
 
 @kernel
 def _assemble(children, made_of, X, label):
-    """Write into each child the genes of its parts."""
+    """Write the genes of its parts into each child.
+
+    Parameters
+    ----------
+    children : (k, num_genes), changed in place
+    made_of : (k, parts) parts, -1 for none
+    X, label : (vectors, num_genes) genes, and the part that each belongs to
+    """
     parts = made_of.shape[1]
     for k in range(len(children)):
         for part in made_of[k]:
@@ -157,15 +183,15 @@ def _assemble(children, made_of, X, label):
 
 
 def _one_of_each_division(key: np.ndarray) -> np.ndarray:
-    """Return a row of each different set of keys."""
+    """Return one row of each different set of keys, shape (divisions,)."""
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return np.unique((mixed ^ (mixed >> np.uint64(32))).sum(axis=1), return_index=True)[1]
 
 
 def _grid(F: np.ndarray, low: np.ndarray, flat: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least second goal of all rows up to each cell of the first and third goal, and how many cells there are to a unit."""
+    """Return the grid of `_sums` for known goals F, (k, 3), and the cells to a unit of each goal."""
     shape = (CELLS**2, 1) if flat else (CELLS, CELLS)
-    width = 1.25 * (F.max(axis=0) - low)  # some sums are beyond
+    width = 1.25 * (F.max(axis=0) - low)  # some sums are larger than all of F
     scale = np.array([shape[0] - 1, 0, shape[1] - 1]) / np.where(width > 0, width, 1.0)
     cells = ((F - low) * scale).astype(np.int64)
     grid = np.full(shape, np.inf)
@@ -173,21 +199,23 @@ def _grid(F: np.ndarray, low: np.ndarray, flat: bool) -> tuple[np.ndarray, np.nd
     return np.minimum.accumulate(np.minimum.accumulate(grid, axis=0), axis=1), scale
 
 
-def _least(
+def _lowest(
     group: np.ndarray, first: np.ndarray, kept: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """Return what no sum can be below, in each goal."""
-    least = np.minimum.reduceat(values[kept], first[:-1])
-    return np.where(group[:, :, None] >= 0, least[group], 0.0).sum(axis=1).min(axis=0) - NEAR
+    """Return a lower bound of all sums, shape (3,)."""
+    lowest = np.minimum.reduceat(values[kept], first[:-1])
+    return np.where(group[:, :, None] >= 0, lowest[group], 0.0).sum(axis=1).min(axis=0) - NEAR
 
 
 def _padded(values: np.ndarray) -> np.ndarray:
-    """Return goals as three columns."""
+    """Return goals with columns of 0 up to three, shape (..., 3)."""
     return np.concatenate((values, np.zeros((*values.shape[:-1], 3 - values.shape[-1]))), axis=-1)
 
 
-def recombine(parts: Parts, X: np.ndarray, F: np.ndarray, most: int) -> np.ndarray:
-    """Return at most `most` new vectors that are made up of parts of X, those that by their sums add most hypervolume.
+def recombine(parts: Parts, X: np.ndarray, F: np.ndarray, limit: int) -> np.ndarray:
+    """Return new vectors made up of parts of X, shape (at most `limit`, num_genes).
+
+    They are those that add most hypervolume by the sums of their parts.
 
     Parameters
     ----------
@@ -195,25 +223,25 @@ def recombine(parts: Parts, X: np.ndarray, F: np.ndarray, most: int) -> np.ndarr
         Of the rows of X.
     X, F : ndarray
         Vectors that do not dominate each other, shape (k, num_genes), and their two or three objectives.
-    most : int
+    limit : int
     """
     key, values = parts.key.ravel(), _padded(parts.values).reshape(-1, 3)
     present = np.flatnonzero(key)
     order = present[np.argsort(key[present], kind="stable")]
     group, kept, first = _interchangeable(order, key, values)
     group = group.reshape(parts.key.shape)
-    rows, low = _one_of_each_division(parts.key), _least(group, first, kept, values)
+    rows, low = _one_of_each_division(parts.key), _lowest(group, first, kept, values)
     grid, scale = _grid(_padded(F), low, flat=F.shape[1] < 3)
     sums, made_of = _sums(
-        rows, group, first, kept, values, grid, low, scale, min(MOST_OF_ONE, MOST_SUMS // len(rows))
+        rows, group, first, kept, values, grid, low, scale, min(MAX_OF_ONE, MAX_SUMS // len(rows))
     )
     every = np.round(np.concatenate((F, sums[:, : F.shape[1]])), DECIMALS)
     front = np.flatnonzero(nondominated(every))
     new = front >= len(F)
-    if new.sum() > most:
+    if new.sum() > limit:
         gain = np.where(new, contributions(every[front]), -1.0)
-        new[np.argsort(-gain, kind="stable")[most:]] = False
+        new[np.argsort(-gain, kind="stable")[limit:]] = False
     chosen = made_of[front[new] - len(F)]
-    children = X[chosen[:, 0] // parts.key.shape[1]]  # genes of no part are as good as any
+    children = X[chosen[:, 0] // parts.key.shape[1]]  # genes of no part may have any value
     _assemble(children, chosen, X, parts.label)
     return children

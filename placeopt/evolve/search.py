@@ -1,4 +1,4 @@
-"""What every search over vectors shares: counting, the archive, first vectors, and the front at the end."""
+"""What every search over vectors shares: budget, archive, first vectors, and the final front."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from placeopt.core.dominance import contributions
 from placeopt.core.front import Front, farthest
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
-from placeopt.evolve.archive import Archive
+from placeopt.evolve.archive import VectorArchive
 from placeopt.evolve.recombination import recombine
 
-#: Genes of all points of a front together: plans of large instances take a second and megabytes each.
-MOST_GENES = 5_000_000
-#: Distances that may be looked at to choose points when time is short.
-MOST_DISTANCES = 2_000_000
-#: What it takes to make a front of plans that are judged, as a part of what it took to judge them.
+#: Genes of all points of a front together: plans of large instances take a second and megabytes.
+MAX_GENES = 5_000_000
+#: Distances that may be computed to choose points when time is short.
+MAX_DISTANCES = 2_000_000
+#: Time to make a front of judged plans, as a share of the time to judge them.
 SORTING = 0.06
-#: Points that are judged however late it is.
-LEAST_JUDGED = 50
-#: Points of a front whose run was cancelled.
-MOST_AFTER_CANCELLING = 1000
-#: Points of an archive that is recombined at most, for each evaluation of the whole run: it takes about one evaluation's time a point.
-MOST_RECOMBINED = 0.2
+#: Points that are judged even when the time is over.
+MIN_JUDGED = 50
+#: Largest front of a cancelled run: whoever pressed Ctrl-C does not wait for thousands of plans.
+MAX_CANCELLED = 1000
+#: Largest archive that is recombined, in points for each evaluation of the run: a point takes about
+#: the time of one evaluation.
+MAX_RECOMBINED = 0.2
 
 
-class Search:
+class VectorSearch:
     """One run over the vectors of one problem.
 
     Parameters
@@ -43,7 +44,7 @@ class Search:
     encoder : Encoder
     rng : numpy.random.Generator
         The only source of randomness of the run.
-    archive : Archive
+    archive : VectorArchive
         Every non-dominated vector that was evaluated.
     """
 
@@ -52,17 +53,17 @@ class Search:
         self.problem, self.objectives, self.budget = task.problem, task.objectives, task.budget
         self.encoder = interfaces.build_encoder(task.problem, task.objectives)
         self.rng = np.random.default_rng(task.seed)
-        self.archive = Archive(self.encoder.num_genes, len(task.objectives))
+        self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))
 
         self._judging = self._seconds_to_judge()
 
     def _seconds_to_judge(self) -> float:
-        """Return how long decoding and judging one plan takes here, as a time limit has to leave room for it."""
+        """Return the seconds to decode and judge one plan; 0 without a time limit."""
         if self.budget.seconds_limit is None:
             return 0.0
         genes = self.encoder.sample(self.rng, 1)[0]
         taken = []
-        for _ in range(4):  # the first call fills caches, another may wait for the machine
+        for _ in range(4):  # the first call fills caches, others may be interrupted
             began = time.perf_counter()
             self.problem.evaluate(self.encoder.decode(genes))
             taken.append(time.perf_counter() - began)
@@ -70,12 +71,12 @@ class Search:
 
     @property
     def finished(self) -> bool:
-        """Whether the search must stop, with time left to judge what it found."""
+        """Whether the search must stop, so that time is left to judge its archive."""
         return self.budget.exhausted or self._seconds_left <= 0
 
     @property
     def _seconds_left(self) -> float:
-        """Seconds that remain for the search: to judge is left what it takes, or half of the time."""
+        """Seconds that remain for the search; judging gets what it needs, at most half of all."""
         if self.budget.seconds_limit is None:
             return math.inf
         return self.budget.seconds_left - min(
@@ -84,26 +85,26 @@ class Search:
 
     @property
     def progress(self) -> float:
-        """The part of the search that is over, 0 to 1; time that judging will take is no part of it."""
+        """The share of the search that is over, 0 to 1, without the time of judging."""
         evaluations = self.budget.evaluations / (self.budget.evaluations_limit or math.inf)
         return max(
             evaluations, self.budget.seconds / (self.budget.seconds + max(0.0, self._seconds_left))
         )
 
     def first(self, size: int) -> np.ndarray:
-        """Return the plans to start from, the seeds of heuristics/, and random vectors up to `size` of them all."""
+        """Return vectors to start from, at least `size`, shape (k, num_genes).
+
+        They are those of the start front, the problem's seeds, and random ones.
+        """
         start = self.task.start
-        given = [] if start is None else [self.encoder.encode(p.plan) for p in start.points]
-        given = [genes for genes in given if genes is not None]
+        encoded = [] if start is None else [self.encoder.encode(p.plan) for p in start.points]
+        known = [genes for genes in encoded if genes is not None]
         seeds = interfaces.seeds(self.encoder, self.rng)
-        X = np.concatenate(
-            (np.array(given, dtype=np.int64).reshape(-1, self.encoder.num_genes), seeds)
-        )
-        return (
-            X
-            if len(X) >= size
-            else np.concatenate((X, self.encoder.sample(self.rng, size - len(X))))
-        )
+        given = np.array(known, dtype=np.int64).reshape(-1, self.encoder.num_genes)
+        X = np.concatenate((given, seeds))
+        if len(X) >= size:
+            return X
+        return np.concatenate((X, self.encoder.sample(self.rng, size - len(X))))
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Evaluate as many of the rows as the budget allows.
@@ -114,6 +115,9 @@ class Search:
             The rows that were evaluated, their objectives and violations.
         """
         X = X[: self.budget.allow(len(X))]
+        if len(X) == 0:  # an encoder never sees an empty population
+            constraints = self.encoder.num_constraints
+            return X, np.empty((0, len(self.objectives))), np.empty((0, constraints))
         F, G = self.encoder.evaluate(X)
         self.budget.spend(len(X))
         self.archive.add(X, F, G)
@@ -122,7 +126,9 @@ class Search:
         return X, F, G
 
     def recombine(self, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Spend a share of the evaluations on the best recombinations of parts of the archive, where the encoder knows parts.
+        """Spend a share of the evaluations on the best recombinations of parts of the archive.
+
+        Encoders that know no parts get none.
 
         Returns
         -------
@@ -134,7 +140,7 @@ class Search:
         if len(self.objectives) in (2, 3):
             self.archive.settle()
             known = self.archive.result()
-            few = 2 <= len(known) <= MOST_RECOMBINED * planned
+            few = 2 <= len(known) <= MAX_RECOMBINED * planned
             parts = self.encoder.parts(known) if few else None
             if parts is not None:
                 X = recombine(parts, known, self.archive.F, int(share * planned))
@@ -147,21 +153,17 @@ class Search:
         libraries: Sequence[str] = ("numpy", "numba", "moocore"),
         points: int | None = None,
     ) -> Front:
-        """Return the judged front of the archive, of at most `points` of it, or of as many as a time limit leaves room to judge."""
+        """Return the judged front of at most `points` of the archive, or as many as time allows."""
         completed = not self.budget.cancelled and (
             self.budget.seconds_limit is None or self.budget.evaluations_left == 0
         )
         vectors = self.archive.result()
-        most = min(
-            len(vectors), points or len(vectors), max(50, MOST_GENES // self.encoder.num_genes)
-        )
-        if (
-            self.budget.cancelled
-        ):  # whoever pressed Ctrl-C does not wait for thousands of plans to be judged
-            most = min(most, MOST_AFTER_CANCELLING)
+        limit = min(points or len(vectors), max(50, MAX_GENES // self.encoder.num_genes))
+        if self.budget.cancelled:
+            limit = min(limit, MAX_CANCELLED)
         F = self.archive.F
-        if most < len(vectors):
-            chosen = farthest(F, most)
+        if limit < len(vectors):
+            chosen = farthest(F, limit)
             vectors, F = vectors[chosen], F[chosen]
         candidates = (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors, F))
         return self.task.front(
@@ -173,31 +175,26 @@ class Search:
         )
 
     def _until_time(self, vectors: np.ndarray, F: np.ndarray) -> Iterator[np.ndarray]:
-        """Hand on vectors until the time limit; some in any case."""
-        order = (
-            self._by_worth(F)
-            if self._judging and len(vectors) > LEAST_JUDGED
-            else range(len(vectors))
-        )
+        """Yield vectors until the time limit, at least `MIN_JUDGED` of them."""
+        timed = self._judging and len(vectors) > MIN_JUDGED
+        order = self._by_gain(F) if timed else range(len(vectors))
         began = self.budget.seconds
         for position, k in enumerate(order):
-            if position >= LEAST_JUDGED and self.budget.seconds_left <= SORTING * (
-                self.budget.seconds - began
-            ):
+            sorting = SORTING * (self.budget.seconds - began)
+            if position >= MIN_JUDGED and self.budget.seconds_left <= sorting:
                 return
             yield vectors[k]
 
-    def _by_worth(self, F: np.ndarray) -> list[int]:
-        """Return the numbers of the extremes, of what lies far apart if few can be judged, then of what adds most hypervolume."""
-        room = max(LEAST_JUDGED, int(self.budget.seconds_left / self._judging))
-        few = 10 * room <= len(F) and room * len(F) <= MOST_DISTANCES
-        others = (
-            np.argsort(-contributions(F), kind="stable")
-            if F.shape[1] in (2, 3)
-            else self.rng.permutation(len(F))
-        )
-        return list(
-            dict.fromkeys(
-                [*F.argmin(axis=0).tolist(), *(farthest(F, room) if few else []), *others.tolist()]
-            )
-        )
+    def _by_gain(self, F: np.ndarray) -> list[int]:
+        """Return all rows of F: the extremes, distant points if few can be judged, then by gain.
+
+        The gain of a point is the hypervolume that it adds.
+        """
+        room = max(MIN_JUDGED, int(self.budget.seconds_left / self._judging))
+        few = 10 * room <= len(F) and room * len(F) <= MAX_DISTANCES
+        if F.shape[1] in (2, 3):
+            others = np.argsort(-contributions(F), kind="stable")
+        else:
+            others = self.rng.permutation(len(F))
+        apart = farthest(F, room) if few else []
+        return list(dict.fromkeys([*F.argmin(axis=0).tolist(), *apart, *others.tolist()]))

@@ -12,7 +12,7 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from placeopt.core.front import Front, Objective
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.exact.engines import ENGINES
-from placeopt.exact.enumeration import TOLERANCE, Answer, Found, enumerate_front
+from placeopt.exact.enumeration import TOLERANCE, Answer, Enumeration, Found, enumerate_front
 from placeopt.exact.fronts import front_of, in_units, with_fallback
 from placeopt.exact.solvers import Outcome, solve
 
@@ -49,6 +49,8 @@ class Hooks:
     assign, validate, cuts : callable, optional
     lossless : bool
         Whether the model sees all plans that matter, so that its proofs hold for the problem.
+    omitted : str
+        In words, the plans that a model which is not lossless leaves out.
     """
 
     extract: Callable[[Any], dict[str, Any]]
@@ -56,6 +58,7 @@ class Hooks:
     validate: Callable[[Problem, dict[str, Any]], bool] | None = None
     cuts: Callable[[Any, Problem, dict[str, Any]], Sequence[Cut]] | None = None
     lossless: bool = True
+    omitted: str = "some plans"
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +182,11 @@ def solve_model(
     main: str | None = None,
     parameters: dict[str, Any] | None = None,
 ) -> Front:
-    """Return the front of a Pyomo model that has an Expression for every objective; arguments as of `run`."""
+    """Return the front of a Pyomo model that has an Expression for every objective.
+
+    All plans are solutions of the model, whatever constraints were added to it, or come from
+    `start`. Where it has no solution the front is empty and says so; arguments as of `run`.
+    """
     from placeopt.exact.compiled_model import CompiledModel
 
     compiled = CompiledModel(model, task.objectives)
@@ -194,17 +201,28 @@ def solve_model(
         grid=grid,
         known=known,
     )
+    facts = {**(parameters or {}), "solver": solver, "main": names[search.main]}
+    if not hooks.lossless:
+        facts["note"] = f"the model leaves out {hooks.omitted}: these were not searched"
     front = front_of(
         task,
-        search,
+        replace(search, complete=search.complete and hooks.lossless),
         lambda solution: solution.plan,
         method=method,
         proven=lambda solution: solution.valid,
         bounded=hooks.lossless,
-        parameters={**(parameters or {}), "solver": solver, "main": names[search.main]},
+        parameters=facts,
         libraries=(_LIBRARY[solver], "pyomo"),
     )
-    return with_fallback(front, task)
+    return front if front.points else replace(front, reasons=_why_empty(front, search, hooks))
+
+
+def _why_empty(front: Front, search: Enumeration, hooks: Hooks) -> tuple[str, ...]:
+    """Say why a search in a model came back without a plan."""
+    reason = "the model has no solution" if search.complete else "no plan was found in time"
+    if not hooks.lossless:
+        reason += f"; it leaves out {hooks.omitted}, so a plan may exist"
+    return (*front.reasons, reason)
 
 
 def run(
@@ -219,7 +237,8 @@ def run(
 
     Exact and complete where every limited objective has a step and time suffices; with real-valued ones, points on a grid of
     limits, each with its gap. ``front.bounds`` is valid whenever the search ends. Evaluations are not counted: the search stops
-    by seconds, or at the end. An instance whose model would be too large is answered by the greedy heuristic.
+    by seconds, or at the end. Where the model leaves plans out, as that of rolling-update does,
+    the run is not completed, and its note says what was not searched. An instance whose model would be too large is answered by the greedy heuristic.
 
     Parameters
     ----------
@@ -242,10 +261,11 @@ def run(
     hooks = Hooks(
         face.extract,
         lossless=lossless,
+        omitted="" if lossless else face.OMITTED,
         **{name: getattr(face, name, None) for name in ("assign", "validate", "cuts")},
     )
     model = face.build(task.problem, **options)
-    return solve_model(
+    front = solve_model(
         task,
         model,
         hooks,
@@ -254,6 +274,7 @@ def run(
         main=main,
         parameters=parameters,
     )
+    return with_fallback(front, task)
 
 
 def _check(

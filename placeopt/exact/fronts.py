@@ -16,6 +16,9 @@ from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.exact.enumeration import Enumeration, Found
 
+#: Evaluations of the quick method that stands in where a search finds nothing.
+_QUICK_EVALUATIONS = 200
+
 
 def in_units(values: Sequence[float], objectives: Sequence[Objective]) -> tuple[float, ...]:
     """Return the referee's values as multiples of the objectives' steps, whole numbers; as they are where there is no step."""
@@ -92,18 +95,18 @@ def _proof(
 def with_fallback(front: Front, task: Task[Problem]) -> Front:
     """Return a front that is not empty-handed.
 
-    Where it has no points, it gets those of the plans to start from or of the greedy heuristic.
+    Where it has no points, it gets those of the plans to start from or of the problem's quick method.
     Where these have none either, the front carries their least-violating plan.
     """
     if front.points:
         return replace(merge([front]), runs=front.runs)
     others = []
-    start, greedy = task.start, task.problem.spec.method("greedy")
+    start, quick = task.start, task.problem.spec.method(task.problem.spec.quick)
     names = [o.name for o in task.objectives]
     if start is not None and start.points and [o.name for o in start.objectives] == names:
         others.append(start)
-    elif greedy is not None:
-        quick = replace(task, budget=Budget(evaluations=10_000), start=None)
+    elif quick is not None:
+        small = replace(task, budget=Budget(evaluations=_QUICK_EVALUATIONS), start=None)
         with contextlib.suppress(PlaceoptError):  # no plan can satisfy the instance
-            others.append(greedy.load()(quick))
+            others.append(quick.load()(small))
     return replace(merge([front, *others]), runs=front.runs)

@@ -1,7 +1,8 @@
 """Who calls whom: environment variables that name a Service, or the dependencies of an AppGroup.
 
-An edge leads from one workload to another. A variable is read as an address where its name says so (``*_ADDR``, ``*_URL``, ...) or where
-its value has a port or a scheme; only what names a Service of the files becomes an edge, the rest is noted.
+An edge leads from one workload to another. A variable is read as an address where its name says
+so (``*_ADDR``, ``*_URL``, ...) or where its value has a port or a scheme. What names a Service of
+the files becomes an edge; the rest is noted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from placeopt.kubernetes.manifests import Cluster
+from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import PodSpec, quantity
 from placeopt.kubernetes.quantities import whole_bytes
@@ -31,7 +32,16 @@ _MOST_VALUE = 2000
 
 @dataclass
 class Edge:
-    """A call from one workload to another, how it is known, and the limit of an AppGroup (network cost), if any."""
+    """A call from one workload to another.
+
+    Attributes
+    ----------
+    source, target : Key
+    known_by : str
+        How the call is known.
+    limit : float or None
+        The network cost that an AppGroup allows.
+    """
 
     source: Key
     target: Key
@@ -40,7 +50,7 @@ class Edge:
 
 
 @dataclass
-class Graph:
+class CallGraph:
     """The calls between the workloads of a cluster."""
 
     edges: dict[tuple[Key, Key], Edge] = field(default_factory=dict)
@@ -62,9 +72,9 @@ class Graph:
         return found
 
 
-def graph(cluster: Cluster, workloads: Workloads, notes: Notes) -> Graph:
+def graph(cluster: ClusterObjects, workloads: Workloads, notes: Notes) -> CallGraph:
     """Return who calls whom among `workloads` (key -> labels and spec of a pod)."""
-    found = Graph()
+    found = CallGraph()
     targets = _service_targets(cluster, workloads, notes)
     for key, (_, spec) in workloads.items():
         for container in (*spec.inits, *spec.containers):
@@ -76,7 +86,7 @@ def graph(cluster: Cluster, workloads: Workloads, notes: Notes) -> Graph:
 
 
 def _service_targets(
-    cluster: Cluster, workloads: Workloads, notes: Notes
+    cluster: ClusterObjects, workloads: Workloads, notes: Notes
 ) -> dict[tuple[str, str], list[Key]]:
     """Return (namespace, service) -> the workloads behind it."""
     behind: dict[str, list[tuple[Key, dict[str, str]]]] = defaultdict(list)
@@ -99,7 +109,7 @@ def _service_targets(
 
 
 def _follow(
-    found: Graph,
+    found: CallGraph,
     key: Key,
     name: str,
     value: str,
@@ -144,7 +154,11 @@ def _host(text: str) -> str | None:
 def _service(
     host: str, space: str, targets: dict[tuple[str, str], list[Key]]
 ) -> tuple[str, str] | None:
-    """Return the service that a host names: ``name``, ``name.namespace``, ``name.namespace.svc...``, ``pod.name.namespace.svc...``."""
+    """Return the service that a host names.
+
+    Legal hosts: ``name``, ``name.namespace``, ``name.namespace.svc...``, and
+    ``pod.name.namespace.svc...``.
+    """
     parts = host.split(".")
     for candidate in (
         (space, parts[0]) if len(parts) == 1 else None,
@@ -156,7 +170,7 @@ def _service(
     return None
 
 
-def _dependencies(found: Graph, view: View, workloads: Workloads, notes: Notes) -> None:
+def _dependencies(found: CallGraph, view: View, workloads: Workloads, notes: Notes) -> None:
     """Add the edges of an AppGroup; its workloads are found by name, then by the selector."""
     group = view["metadata"]["name"].text("?")[:253]
     for entry in view["spec"]["workloads"].items():

@@ -1,4 +1,4 @@
-"""What the files and the options of an import come to, before a problem is made of it; and the instance that is."""
+"""What the files and the options of an import hold together, and the instance made of it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placeopt.core.errors import UsageError
-from placeopt.kubernetes.edges import Graph, Key
+from placeopt.kubernetes.edges import CallGraph, Key
 from placeopt.kubernetes.latency import Latencies
-from placeopt.kubernetes.manifests import Cluster
+from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.origin import Container, Item, NodeOrigin, Replica
-from placeopt.kubernetes.prices import Book
+from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, OriginReplica
+from placeopt.kubernetes.prices import PriceBook
 from placeopt.kubernetes.quantities import MIB
 from placeopt.kubernetes.sites import Site
-from placeopt.kubernetes.sizes import Size
-from placeopt.kubernetes.units import Rules, Unit
+from placeopt.kubernetes.sizes import PodSize
+from placeopt.kubernetes.units import MovingRules, Unit
 
 
 @dataclass
-class Options:
+class ImportOptions:
     """What the user says where the files do not.
 
     Parameters
     ----------
     name : str
         Of the instance.
-    rules : Rules
+    rules : MovingRules
         What may move, and what is assumed of missing requests.
     missing_prices : str
         ``error``, or ``default=USD``.
@@ -45,20 +45,21 @@ class Options:
     network_cost, data : float
         Of edge-cloud: per unit of data, and the data of a microservice.
     execution_ms : float
-        Of rescheduling: time of a service on any machine, unless `execution` says otherwise: (service, kind) -> ms.
+        Of rescheduling: time of a service on any machine, unless `execution` says otherwise:
+        (service, kind) -> ms.
     user_latency_ms : float, optional
     parallel_calls : bool
     horizon, slot_hours, duration : temporal
     """
 
     name: str = "cluster"
-    rules: Rules = field(default_factory=Rules)
+    rules: MovingRules = field(default_factory=MovingRules)
     missing_prices: str = "error"
     region: str | None = None
     drain: tuple[str, ...] = ()
     drain_cordoned: bool = False
     max_latency_ms: float | None = None
-    new_sizes: dict[Key, Size] = field(default_factory=dict)
+    new_sizes: dict[Key, PodSize] = field(default_factory=dict)
     source: str | None = None
     gateway: str | None = None
     origin: str | None = None
@@ -77,22 +78,22 @@ class Options:
 class Gathered:
     """A cluster, read: the replicas, who calls whom, the nodes, prices and latencies."""
 
-    cluster: Cluster
+    cluster: ClusterObjects
     units: list[Unit]
-    graph: Graph
+    graph: CallGraph
     site: Site
-    book: Book | None
+    book: PriceBook | None
     latencies: Latencies
-    options: Options
+    options: ImportOptions
     notes: Notes
 
 
 @dataclass
-class Instance:
+class ImportedInstance:
     """An instance document, and what its names are in the cluster."""
 
     document: dict[str, Any]
-    items: dict[str, Item] = field(default_factory=dict)
+    items: dict[str, OriginItem] = field(default_factory=dict)
     nodes: dict[str, NodeOrigin] = field(default_factory=dict)
 
 
@@ -110,7 +111,7 @@ def node_prices(g: Gathered) -> dict[str, float]:
         return {n.name: 1.0 for n in nodes}
     found = {}
     for node in nodes:
-        price = (g.book or Book()).price(node, g.options.region, g.notes)
+        price = (g.book or PriceBook()).price(node, g.options.region, g.notes)
         if price is None:
             price = _missing_price(
                 g, node.name, node.instance_type, node.region or g.options.region
@@ -144,15 +145,15 @@ def _missing_price(g: Gathered, name: str, kind: str | None, region: str | None)
     return price
 
 
-def item(unit: Unit, replicas: Iterable[Unit] = ()) -> Item:
+def item(unit: Unit, replicas: Iterable[Unit] = ()) -> OriginItem:
     """Return what a replica is in the cluster; with `replicas`, what their workload is."""
-    listed = tuple(Replica(pod=u.pod, node=u.node if u.pod else None) for u in replicas)
+    listed = tuple(OriginReplica(pod=u.pod, node=u.node if u.pod else None) for u in replicas)
     containers = tuple(
-        Container(name=c.name, cpu_millicores=c.requests[0], memory_bytes=c.requests[1])
+        OriginContainer(name=c.name, cpu_millicores=c.requests[0], memory_bytes=c.requests[1])
         for c in (*unit.spec.containers, *(i for i in unit.spec.inits if i.sidecar))
     )
     own = {} if listed else {"pod": unit.pod, "node": unit.node if unit.pod else None}
-    return Item(
+    return OriginItem(
         namespace=unit.namespace,
         kind=unit.kind,
         name=unit.workload,
@@ -177,7 +178,10 @@ def by_workload(units: Iterable[Unit]) -> dict[Key, list[Unit]]:
 
 
 def short_names(keys: Iterable[Key]) -> dict[Key, str]:
-    """Return a unique name for every workload: its own, with the namespace before it where two share it."""
+    """Return a unique name for every workload.
+
+    It is the workload's own name; where two workloads share it, the namespace stands before it.
+    """
     listed = list(keys)
     count = Counter(name for _, name in listed)
     return {
@@ -186,7 +190,9 @@ def short_names(keys: Iterable[Key]) -> dict[Key, str]:
 
 
 def gib(amount: int, *, capacity: bool = False) -> float:
-    """Return bytes as GiB with nine decimals: a request is rounded up, a capacity down, by about a byte at most.
+    """Return bytes as GiB with nine decimals.
+
+    A request is rounded up, a capacity down, by about a byte at most.
 
     Examples
     --------
@@ -196,7 +202,7 @@ def gib(amount: int, *, capacity: bool = False) -> float:
     return (amount * 10**9 // 2**30 if capacity else -(-amount * 10**9 // 2**30)) / 10**9
 
 
-def capacity(size: Size) -> tuple[int, int]:
+def capacity(size: PodSize) -> tuple[int, int]:
     """Return room as (milli-CPU, MiB), rounded down."""
     return size.cpu, size.memory // MIB
 

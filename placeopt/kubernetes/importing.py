@@ -14,12 +14,12 @@ from typing import Any
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import edges, manifests
-from placeopt.kubernetes.gathered import Gathered, Instance, Options, require_nodes
+from placeopt.kubernetes.gathered import Gathered, ImportedInstance, ImportOptions, require_nodes
 from placeopt.kubernetes.latency import latencies
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.origin import FORMAT, InstanceRef, Origin
 from placeopt.kubernetes.price_files import read_prices
-from placeopt.kubernetes.prices import Overlay
+from placeopt.kubernetes.prices import PriceOverlay
 from placeopt.kubernetes.sites import Site, read_nodes, site
 from placeopt.kubernetes.units import units
 from placeopt.registry import from_document
@@ -32,7 +32,8 @@ TARGETS = {
     "temporal": "to_temporal",
 }
 _NEEDS_NODES = {"rolling-update", "edge-cloud", "rescheduling"}
-#: These place everything anew: nothing stays but what runs and must not move, and that only where there are nodes.
+#: Problems that place every workload anew: only pods that run and must not move stay, and only
+#: where there are nodes.
 _ANEW = {"edge-cloud", "temporal"}
 
 FilePath = str | os.PathLike[str]
@@ -51,11 +52,11 @@ class Imported:
 def import_files(
     files: Sequence[FilePath],
     target: str,
-    options: Options,
+    options: ImportOptions,
     *,
     nodes: FilePath | None = None,
     prices: Sequence[FilePath] = (),
-    overlays: Sequence[Overlay] = (),
+    overlays: Sequence[PriceOverlay] = (),
     latency: FilePath | None = None,
 ) -> Imported:
     """Return the instance that files describe.
@@ -66,7 +67,7 @@ def import_files(
         Lists of kubectl, manifests; ``-`` for stdin.
     target : str
         A problem of `TARGETS`.
-    options : Options
+    options : ImportOptions
     nodes, latency : path, optional
         CSV of nodes, of latencies.
     prices : sequence of path
@@ -83,7 +84,8 @@ def import_files(
     """
     if target not in TARGETS:
         raise UsageError(f"--to {target!r}; {did_you_mean(target, TARGETS)}")
-    with _no_collection():  # millions of values are made and none is garbage: to look for some again and again doubles the time
+    # Millions of values are made and none is garbage: looking for garbage doubles the time.
+    with _no_collection():
         try:
             return _import(files, target, options, nodes, prices, overlays, latency)
         except RecursionError:
@@ -109,19 +111,19 @@ def _no_collection() -> Iterator[None]:
 def _import(
     files: Sequence[FilePath],
     target: str,
-    options: Options,
+    options: ImportOptions,
     nodes: FilePath | None,
     prices: Sequence[FilePath],
-    overlays: Sequence[Overlay],
+    overlays: Sequence[PriceOverlay],
     latency: FilePath | None,
 ) -> Imported:
     names, notes = [str(f) for f in files], Notes()
     gathered = _gather(files, target, options, notes, nodes, prices, overlays, latency)
     if target in _NEEDS_NODES:
         require_nodes(gathered, names)
-    instance: Instance = importlib.import_module(f"placeopt.kubernetes.{TARGETS[target]}").build(
-        gathered
-    )
+    instance: ImportedInstance = importlib.import_module(
+        f"placeopt.kubernetes.{TARGETS[target]}"
+    ).build(gathered)
     try:
         problem = from_document(instance.document)
     except DocumentError as error:
@@ -144,11 +146,11 @@ def _import(
 def _gather(
     files: Sequence[FilePath],
     target: str,
-    options: Options,
+    options: ImportOptions,
     notes: Notes,
     nodes: FilePath | None,
     prices: Sequence[FilePath],
-    overlays: Sequence[Overlay],
+    overlays: Sequence[PriceOverlay],
     latency: FilePath | None,
 ) -> Gathered:
     cluster = manifests.load(files, notes, options.rules.namespaces)
@@ -192,7 +194,7 @@ def _gather(
     return Gathered(cluster, found, graph, here, book, delays, options, notes)
 
 
-def _add_nodes(cluster: manifests.Cluster, path: FilePath) -> None:
+def _add_nodes(cluster: manifests.ClusterObjects, path: FilePath) -> None:
     for node in read_nodes(path):
         if node.name in cluster.nodes:
             raise DocumentError(

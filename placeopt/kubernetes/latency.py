@@ -1,4 +1,4 @@
-"""Latencies between places: a CSV table of nodes, zones or regions, or the costs of a NetworkTopology, taken as milliseconds."""
+"""Latencies between places in ms: from a CSV table, or the costs of a NetworkTopology."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import Node
+from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.reading import LABEL, NAME, View
 from placeopt.kubernetes.tables import rows
 
@@ -29,8 +29,11 @@ class Latencies:
         forth, back = self.table.get(one, {}).get(other), self.table.get(other, {}).get(one)
         return forth if back is None else back if forth is None else max(forth, back)
 
-    def between(self, one: Node, other: Node) -> float | None:
-        """Return the latency between two nodes: by their names, else by their zones, else by their regions; 0 inside a zone."""
+    def between(self, one: KubernetesNode, other: KubernetesNode) -> float | None:
+        """Return the latency between two nodes in ms, None where none is given.
+
+        It is known by their names, else by their zones, else by their regions; 0 inside a zone.
+        """
         if one.name == other.name:
             return 0.0
         for a, b in ((one.name, other.name), (one.zone, other.zone), (one.region, other.region)):
@@ -47,7 +50,7 @@ class Latencies:
 def latencies(
     path: str | os.PathLike[str] | None, topologies: Iterable[View], notes: Notes
 ) -> Latencies:
-    """Read a table of latencies, and the costs of NetworkTopology objects where the table does not know better.
+    """Read a table of latencies; costs of NetworkTopology objects fill in what it does not have.
 
     Raises
     ------

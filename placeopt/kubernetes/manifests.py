@@ -1,6 +1,7 @@
-"""The objects of a set of files: lists of `kubectl get -o json`, multi-document manifests, Karmada, AppGroup and NetworkTopology.
+"""The objects of a set of files: lists of `kubectl get -o json` and multi-document manifests.
 
-What is of no use to placement (ConfigMaps, accounts, resources of others) is passed over and named by kind.
+Objects of Karmada, AppGroup and NetworkTopology are read, too. Kinds of no use to placement
+(ConfigMaps, accounts, resources of others) are passed over and named.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from typing import Any
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes import objects
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import Budget, Meta, Node, Pod, Service, Workload
+from placeopt.kubernetes.objects import (
+    KubernetesNode,
+    KubernetesService,
+    ObjectMeta,
+    Pod,
+    PodDisruptionBudget,
+    Workload,
+)
 from placeopt.kubernetes.reading import View, read
 
 #: Kinds that make pods.
@@ -54,14 +62,14 @@ _MOST_NESTED_LISTS = 5
 
 
 @dataclass
-class Cluster:
+class ClusterObjects:
     """What the files hold, in their order."""
 
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, KubernetesNode] = field(default_factory=dict)
     pods: list[Pod] = field(default_factory=list)
     workloads: dict[tuple[str, str, str], Workload] = field(default_factory=dict)
-    services: list[Service] = field(default_factory=list)
-    budgets: list[Budget] = field(default_factory=list)
+    services: list[KubernetesService] = field(default_factory=list)
+    budgets: list[PodDisruptionBudget] = field(default_factory=list)
     claims: dict[tuple[str, str], tuple[str, ...]] = field(
         default_factory=dict
     )  # (namespace, name) -> access modes
@@ -76,7 +84,10 @@ class Cluster:
     documents: list[View] = field(default_factory=list)
 
     def owner(self, pod: Pod) -> tuple[str, str]:
-        """Return (kind, name) of the workload at the top of a pod's chain of controllers; the pod itself where nothing owns it."""
+        """Return (kind, name) of the workload at the top of a pod's chain of controllers.
+
+        It is the pod itself where nothing owns it.
+        """
         found = pod.meta.owner
         if found is None:
             return "Pod", pod.meta.name
@@ -93,8 +104,11 @@ class Cluster:
         return self.documents[0] if self.documents else None
 
 
-def _named_after(pod: Meta, kind: str, name: str) -> tuple[str, str]:
-    """Return the Deployment of a ReplicaSet that is not in the files: its name is that of the set without the hash of the template."""
+def _named_after(pod: ObjectMeta, kind: str, name: str) -> tuple[str, str]:
+    """Return the Deployment of a ReplicaSet that is not in the files.
+
+    Its name is that of the ReplicaSet without the hash of the template.
+    """
     digest = pod.labels.get("pod-template-hash")
     if (
         kind == "ReplicaSet"
@@ -108,7 +122,7 @@ def _named_after(pod: Meta, kind: str, name: str) -> tuple[str, str]:
 
 def load(
     paths: Iterable[str | os.PathLike[str]], notes: Notes, namespaces: Sequence[str] = ()
-) -> Cluster:
+) -> ClusterObjects:
     """Read files into one cluster.
 
     Parameters
@@ -125,7 +139,7 @@ def load(
     DocumentError
         Names the file, the line and what is wrong.
     """
-    cluster, seen = Cluster(), set[tuple[str, ...]]()
+    cluster, seen = ClusterObjects(), set[tuple[str, ...]]()
     for path in paths:
         kinds: Counter[str] = Counter()
         documents = read(path)
@@ -138,7 +152,10 @@ def load(
 
 
 def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
-    """Yield the objects of a document, the members of lists one by one; those of a PodList need not say that they are pods."""
+    """Yield the objects of a document, the members of lists one by one.
+
+    Members of a PodList need not say that they are pods.
+    """
     if not isinstance(view.value, dict):
         raise view.fault(
             "not an object of Kubernetes", "give objects with apiVersion, kind and metadata"
@@ -163,7 +180,7 @@ def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
 
 
 def _take(
-    cluster: Cluster,
+    cluster: ClusterObjects,
     view: View,
     seen: set[tuple[str, ...]],
     notes: Notes,
@@ -203,7 +220,7 @@ def _take(
     return kind
 
 
-def _keep_view(cluster: Cluster, kind: str, view: View, notes: Notes) -> None:
+def _keep_view(cluster: ClusterObjects, kind: str, view: View, notes: Notes) -> None:
     if kind == "AppGroup":
         cluster.app_groups.append(view)
     elif kind == "NetworkTopology":
@@ -219,21 +236,21 @@ def _keep_view(cluster: Cluster, kind: str, view: View, notes: Notes) -> None:
         cluster.policies.append(view)
 
 
-def _node(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
+def _node(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
     found = (
         objects.node(view, about) if view["kind"].value == "Node" else objects.member(view, about)
     )
     cluster.nodes[found.name] = found
 
 
-def _pod(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
+def _pod(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
     if view["status"] or view["spec"]["nodeName"]:
         cluster.pods.append(objects.pod(view, about))
     else:
         _workload(cluster, view, notes, about)
 
 
-def _workload(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
+def _workload(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
     kind = view["kind"].text()
     if about.owner is not None:
         cluster.owners[about.namespace, kind, about.name] = about.owner
@@ -242,13 +259,13 @@ def _workload(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
     cluster.workloads[found.key] = found
 
 
-def _claim(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
+def _claim(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
     cluster.claims[about.namespace, about.name] = tuple(
         mode.text() for mode in view["spec"]["accessModes"].items()
     )
 
 
-def _ingress(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
+def _ingress(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
     space, spec = about.namespace, view["spec"]
     backends = [spec["defaultBackend"]]
     backends += [
@@ -258,7 +275,7 @@ def _ingress(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
     cluster.entries.update((space, name) for name in names if name)
 
 
-def _autoscaler(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None:
+def _autoscaler(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
     target = view["spec"]["scaleTargetRef"]
     text = "HorizontalPodAutoscaler: the number of replicas is taken as it is now"
     notes.add(
@@ -268,7 +285,7 @@ def _autoscaler(cluster: Cluster, view: View, notes: Notes, about: Meta) -> None
     )
 
 
-_READERS: dict[str, Callable[[Cluster, View, Notes, Meta], Any]] = {
+_READERS: dict[str, Callable[[ClusterObjects, View, Notes, ObjectMeta], Any]] = {
     **dict.fromkeys(WORKLOADS, _workload),
     "Node": _node,
     "Cluster": _node,
@@ -285,7 +302,7 @@ _READERS: dict[str, Callable[[Cluster, View, Notes, Meta], Any]] = {
 }
 
 
-def nothing(cluster: Cluster, files: Sequence[str], what: str, remedy: str) -> DocumentError:
+def nothing(cluster: ClusterObjects, files: Sequence[str], what: str, remedy: str) -> DocumentError:
     """Return the error for files that lack something: it names the first document and its line."""
     view = cluster.documents[0] if cluster.documents else None
     if view is None:

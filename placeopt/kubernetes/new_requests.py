@@ -1,7 +1,8 @@
 """What workloads shall ask for, and how long services take: the two tables that no cluster knows.
 
-New requests come as manifests of the same workloads, as VerticalPodAutoscalers (their target per container), or as CSV with the columns
-``workload, cpu, memory`` and, if wanted, ``namespace``: the request of a whole pod.
+New requests come as manifests of the same workloads, as VerticalPodAutoscalers (their target per
+container), or as CSV: the request of a whole pod, in the columns ``workload, cpu, memory`` and, if
+wanted, ``namespace``.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import amounts
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import View
-from placeopt.kubernetes.sizes import Policy, Size, effective
+from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
 from placeopt.kubernetes.tables import decimal, rows
 
 
-def new_sizes(path: str | os.PathLike[str], policy: Policy) -> dict[Key, Size]:
+def new_sizes(path: str | os.PathLike[str], policy: MissingRequests) -> dict[Key, PodSize]:
     """Return workload -> the size of its pods after the update.
 
     Raises
@@ -49,7 +50,7 @@ def new_sizes(path: str | os.PathLike[str], policy: Policy) -> dict[Key, Size]:
     return found
 
 
-def _recommended(view: View) -> Size:
+def _recommended(view: View) -> PodSize:
     containers = list(view["status"]["recommendation"]["containerRecommendations"].items())
     if not containers:
         raise view.fault(
@@ -64,24 +65,26 @@ def _recommended(view: View) -> Size:
                 "a recommendation without cpu and memory", "give target.cpu and target.memory"
             )
         cpu, memory = cpu + one, memory + other
-    return Size(cpu, memory)
+    return PodSize(cpu, memory)
 
 
-def _from_csv(path: str | os.PathLike[str]) -> dict[Key, Size]:
+def _from_csv(path: str | os.PathLike[str]) -> dict[Key, PodSize]:
     found = {}
     for row in rows(path, ("workload", "cpu", "memory"), ("namespace",)):
         key = row.word("namespace", "default"), row.word("workload")
         if key in found:
             raise row.fault(f"{key[0]}/{key[1]} stands twice", "keep one of the two")
         try:
-            found[key] = Size(millicores(row.cells["cpu"]), whole_bytes(row.cells["memory"]))
+            found[key] = PodSize(millicores(row.cells["cpu"]), whole_bytes(row.cells["memory"]))
         except DocumentError as error:
             raise row.fault(error.problem, error.remedy or "") from None
     return found
 
 
 def execution_times(text: str) -> tuple[float, dict[tuple[str, str], float]]:
-    """Return (ms of every service, (service, kind) -> ms) from a number or the path of a CSV: ``service, kind, ms``; kind may be empty.
+    """Return (ms of every service, (service, kind) -> ms).
+
+    `text` is a number or the path of a CSV: ``service, kind, ms``; kind may be empty.
 
     Raises
     ------

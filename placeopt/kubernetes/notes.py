@@ -1,9 +1,11 @@
-"""The import report: what was read, what was assumed, what stays where it is, what was left out, what the model cannot say.
+"""The import report: what was read, assumed, pinned, left out, and what the model cannot say.
 
 As JSON::
 
-    {"format": "placeopt/import@1", "problem": "rolling-update", "files": [...], "counts": {"nodes": 3, ...},
-     "notes": [{"topic": "assumption", "text": "...", "count": 2, "subjects": ["shop/cart", "shop/db"]}]}
+    {"format": "placeopt/import@1", "problem": "rolling-update",
+     "files": [...], "counts": {"nodes": 3, ...},
+     "notes": [{"topic": "assumption", "text": "...", "count": 2,
+                "subjects": ["shop/cart", "shop/db"]}]}
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class Notes:
         }
 
     def markdown(self, problem: str) -> str:
-        """Return the report as markdown; what the files say is set as code, so that it cannot become markup."""
+        """Return the report as markdown; texts of the files are set as code, so never as markup."""
         lines = [f"# Import to {problem}", ""]
         for entry in self.files:
             lines.append(

@@ -1,4 +1,4 @@
-"""The objects of a cluster as far as placement needs them: what a container asks for, what a pod insists on, what a node offers.
+"""The objects of a cluster as far as placement needs them: containers, pods, workloads, nodes.
 
 Quantities are whole milli-CPU and bytes, requests rounded up, capacities down.
 """
@@ -18,7 +18,7 @@ Amounts = tuple[int | None, int | None]
 
 
 @dataclass(slots=True)
-class Container:
+class ContainerSpec:
     """A container: requests and limits, the environment that is given as text, host ports."""
 
     view: View
@@ -36,8 +36,8 @@ class PodSpec:
     """What a pod runs and where it may run."""
 
     view: View
-    containers: list[Container]
-    inits: list[Container]
+    containers: list[ContainerSpec]
+    inits: list[ContainerSpec]
     own_requests: Amounts
     overhead: Amounts
     node: str
@@ -51,7 +51,7 @@ class PodSpec:
 
 
 @dataclass(slots=True)
-class Meta:
+class ObjectMeta:
     """Name and labels of an object; `owner` is (kind, name) of its controller."""
 
     view: View
@@ -71,7 +71,7 @@ class Meta:
 class Pod:
     """A pod of a cluster."""
 
-    meta: Meta
+    meta: ObjectMeta
     spec: PodSpec
     phase: str
     leaving: bool
@@ -79,10 +79,10 @@ class Pod:
 
 @dataclass(slots=True)
 class Workload:
-    """A Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, or a Pod that a manifest asks for."""
+    """What makes pods: a Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, or a Pod."""
 
     kind: str
-    meta: Meta
+    meta: ObjectMeta
     spec: PodSpec
     replicas: int
     labels: dict[str, str]
@@ -97,11 +97,11 @@ class Workload:
 
 
 @dataclass(slots=True)
-class Node:
+class KubernetesNode:
     """A machine, or a member cluster of Karmada taken as one place."""
 
     kind: str
-    meta: Meta
+    meta: ObjectMeta
     cpu: int
     memory: int
     pods: int | None
@@ -140,26 +140,26 @@ class Node:
 
 
 @dataclass(slots=True)
-class Service:
+class KubernetesService:
     """A name under which pods are called."""
 
-    meta: Meta
+    meta: ObjectMeta
     selector: dict[str, str]
     type: str
     cluster_ip: str
 
 
 @dataclass(slots=True)
-class Budget:
-    """A PodDisruptionBudget: which pods, and how many may be missing; None where the limit does not fix it."""
+class PodDisruptionBudget:
+    """Which pods may be missing, and how many; None where the budget does not say."""
 
-    meta: Meta
+    meta: ObjectMeta
     selector: View
     min_available: Any
     max_unavailable: Any
 
 
-# -- readers -----------------------------------------------------------------------------------------------------------
+# -- readers ---------------------------------------------------------------------------------------
 
 
 def quantity(view: View, convert: Callable[..., int], *, capacity: bool = False) -> int | None:
@@ -187,7 +187,7 @@ def amounts(view: View, *, capacity: bool = False) -> Amounts:
     )
 
 
-def meta(view: View, *, namespaced: bool = True) -> Meta:
+def meta(view: View, *, namespaced: bool = True) -> ObjectMeta:
     """Read the metadata of an object.
 
     Raises
@@ -209,7 +209,7 @@ def meta(view: View, *, namespaced: bool = True) -> Meta:
         if o["controller"].flag() or o["kind"].value == "Node"
     ]
     namespace = (about["namespace"].name() or "default") if namespaced else ""
-    return Meta(
+    return ObjectMeta(
         view,
         namespace,
         name,
@@ -219,7 +219,7 @@ def meta(view: View, *, namespaced: bool = True) -> Meta:
     )
 
 
-def container(view: View) -> Container:
+def container(view: View) -> ContainerSpec:
     """Read a container."""
     resources = view["resources"]
     requests = resources["requests"]
@@ -236,7 +236,7 @@ def container(view: View) -> Container:
         sorted(key for key in asked if LABEL_KEY.fullmatch(key) and key not in _ORDINARY)
     )
     name, sidecar = view["name"].text("?"), view["restartPolicy"].value == "Always"
-    return Container(
+    return ContainerSpec(
         view,
         name,
         amounts(requests),
@@ -280,7 +280,7 @@ def _volume(view: View) -> tuple[str, str, str]:
     return view["name"].text("?"), kind, claim
 
 
-def pod(view: View, about: Meta) -> Pod:
+def pod(view: View, about: ObjectMeta) -> Pod:
     """Read a pod."""
     phase = view["status"]["phase"].text("Running" if view["spec"]["nodeName"] else "Pending")
     return Pod(
@@ -288,7 +288,7 @@ def pod(view: View, about: Meta) -> Pod:
     )
 
 
-def workload(view: View, about: Meta) -> Workload:
+def workload(view: View, about: ObjectMeta) -> Workload:
     """Read an object that makes pods."""
     kind, spec = view["kind"].text(), view["spec"]
     deadline = None
@@ -314,7 +314,7 @@ def workload(view: View, about: Meta) -> Workload:
     )
 
 
-def node(view: View, about: Meta) -> Node:
+def node(view: View, about: ObjectMeta) -> KubernetesNode:
     """Read a node; what it can give to pods is its allocatable."""
     status, spec = view["status"], view["spec"]
     cpu, memory = amounts(status["allocatable"], capacity=True)
@@ -332,15 +332,17 @@ def node(view: View, about: Meta) -> Node:
         (t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()
     ]
     pods = quantity(status["allocatable"]["pods"], _count)
-    return Node("Node", about, cpu, memory, pods, ready, spec["unschedulable"].flag(), taints)
+    return KubernetesNode(
+        "Node", about, cpu, memory, pods, ready, spec["unschedulable"].flag(), taints
+    )
 
 
 def _count(value: Any, *, capacity: bool) -> int:
     return millicores(value, capacity=capacity) // 1000
 
 
-def member(view: View, about: Meta) -> Node:
-    """Read a member cluster of Karmada as one place: what it can allocate less what is allocated there."""
+def member(view: View, about: ObjectMeta) -> KubernetesNode:
+    """Read a member cluster of Karmada as one node: what it can allocate less what is allocated."""
     summary, spec = view["status"]["resourceSummary"], view["spec"]
     cpu, memory = amounts(summary["allocatable"], capacity=True)
     if cpu is None or memory is None:
@@ -363,7 +365,7 @@ def member(view: View, about: Meta) -> Node:
     taints = [
         (t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()
     ]
-    return Node(
+    return KubernetesNode(
         "Cluster",
         about,
         max(0, cpu - (used[0] or 0)),
@@ -375,22 +377,27 @@ def member(view: View, about: Meta) -> Node:
     )
 
 
-def service(view: View, about: Meta) -> Service:
+def service(view: View, about: ObjectMeta) -> KubernetesService:
     """Read a service."""
     spec = view["spec"]
-    return Service(
+    return KubernetesService(
         about, spec["selector"].labels(), spec["type"].text("ClusterIP"), spec["clusterIP"].text()
     )
 
 
-def budget(view: View, about: Meta) -> Budget:
+def budget(view: View, about: ObjectMeta) -> PodDisruptionBudget:
     """Read a PodDisruptionBudget."""
     spec = view["spec"]
-    return Budget(about, spec["selector"], spec["minAvailable"].value, spec["maxUnavailable"].value)
+    return PodDisruptionBudget(
+        about, spec["selector"], spec["minAvailable"].value, spec["maxUnavailable"].value
+    )
 
 
 def selects(selector: View, labels: dict[str, str]) -> bool:
-    """Return whether a selector of labels (matchLabels, matchExpressions) holds for `labels`; one that is absent holds for none."""
+    """Return whether a selector (matchLabels, matchExpressions) holds for `labels`.
+
+    An absent selector holds for none.
+    """
     if selector.value is None:
         return False
     if any(labels.get(key) != value for key, value in selector["matchLabels"].mapping().items()):

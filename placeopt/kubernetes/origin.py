@@ -1,26 +1,34 @@
-"""Where the names of an imported instance come from: the file that lets a plan become `kubectl` commands again.
+"""The origin file: what the names of an imported instance are in the cluster.
 
-An instance document allows no field that its problem does not know, so what the cluster said of a name stands beside it:
-``shop.json`` has ``shop.origin.json``::
+It lets a plan become `kubectl` commands.
+
+An instance document allows no field that its problem does not know, so the names of the cluster
+stand in a file beside it: ``shop.json`` has ``shop.origin.json``::
 
     {"format": "placeopt/origin@1",
      "instance": {"problem": "rolling-update", "name": "shop", "sha256": "..."},
-     "items": {"shop/cart-7d9f-x2v": {"namespace": "shop", "kind": "Deployment", "name": "cart", "pod": "cart-7d9f-x2v", "node": "n1",
-                                      "containers": [{"name": "server", "cpu_millicores": 200, "memory_bytes": 67108864}],
+     "items": {"shop/cart-7d9f-x2v": {"namespace": "shop", "kind": "Deployment", "name": "cart",
+                                      "pod": "cart-7d9f-x2v", "node": "n1",
+                                      "containers": [{"name": "server", "cpu_millicores": 200,
+                                                      "memory_bytes": 67108864}],
                                       "labels": {"app": "cart"}, "replicas": []}},
-     "nodes": {"n1": {"kind": "Node", "labels": {"topology.kubernetes.io/zone": "z1"}, "virtual": false}}}
+     "nodes": {"n1": {"kind": "Node", "labels": {"topology.kubernetes.io/zone": "z1"},
+                      "virtual": false}}}
 
 Keys of ``items`` by problem:
 
-================  ===========================================================================================
-rolling-update    ``application/microservice``: one running pod each, ``pod`` and ``node`` are its own
-edge-cloud        ``application/microservice``: one replica each; ``pod`` and ``node`` null where it is not running yet
-rescheduling      ``service``: a workload; ``replicas`` lists its pods as ``{"pod": ..., "node": ...}``, in the order of the instance
+================  ================================================================================
+rolling-update    ``application/microservice``: one running pod; ``pod`` and ``node`` are its own
+edge-cloud        ``application/microservice``: one replica; ``pod`` and ``node`` are null
+                  where it is not running yet
+rescheduling      ``service``: a workload; ``replicas`` lists its pods as
+                  ``{"pod": ..., "node": ...}``, in the order of the instance
 temporal          ``request``: a workload; ``pod`` and ``node`` are null
-================  ===========================================================================================
+================  ================================================================================
 
-``name`` and ``kind`` are those of the workload that owns the pods (a Deployment, not its ReplicaSet; the pod itself where nothing owns it);
-``labels`` are those of the pods. A node is ``virtual`` where the importer made it up: nothing can run there.
+``name`` and ``kind`` are those of the workload that owns the pods: a Deployment, not its
+ReplicaSet; the pod itself where nothing owns it. ``labels`` are those of the pods. A node is
+``virtual`` where the importer made it up: nothing can run there.
 """
 
 from __future__ import annotations
@@ -38,22 +46,22 @@ from placeopt.core.problem import Problem, Record
 FORMAT: Literal["placeopt/origin@1"] = "placeopt/origin@1"
 
 
-class Container(Record):
-    """A container of a pod and what it asks for now; None where it asks for nothing and a policy filled in for the pod."""
+class OriginContainer(Record):
+    """A container of a pod and its requests now; None where it has none of its own."""
 
     name: str
     cpu_millicores: int | None = None
     memory_bytes: int | None = None
 
 
-class Replica(Record):
+class OriginReplica(Record):
     """One pod of a workload; None where it is not running yet."""
 
     pod: str | None = None
     node: str | None = None
 
 
-class Item(Record):
+class OriginItem(Record):
     """What a microservice, service or request of the instance is in the cluster."""
 
     namespace: str
@@ -61,13 +69,16 @@ class Item(Record):
     name: str
     pod: str | None = None
     node: str | None = None
-    containers: tuple[Container, ...] = ()
+    containers: tuple[OriginContainer, ...] = ()
     labels: dict[str, str] = Field(default_factory=dict)
-    replicas: tuple[Replica, ...] = ()
+    replicas: tuple[OriginReplica, ...] = ()
 
 
 class NodeOrigin(Record):
-    """What a node of the instance is: a machine (Node), a member cluster of Karmada (Cluster), or made up by the importer (virtual)."""
+    """What a node of the instance is: a machine (Node), a member cluster of Karmada (Cluster).
+
+    `virtual`: the importer made it up.
+    """
 
     kind: str = "Node"
     labels: dict[str, str] = Field(default_factory=dict)
@@ -87,18 +98,19 @@ class Origin(Record):
 
     Examples
     --------
-    >>> item = Item(namespace="shop", kind="Deployment", name="cart", pod="cart-1", node="n1")
-    >>> origin = Origin(format=FORMAT, instance=InstanceRef(problem="rolling-update", name="x", sha256=""), items={"shop/cart-1": item})
+    >>> item = OriginItem(namespace="shop", kind="Deployment", name="cart", pod="cart-1", node="n1")
+    >>> known = InstanceRef(problem="rolling-update", name="x", sha256="")
+    >>> origin = Origin(format=FORMAT, instance=known, items={"shop/cart-1": item})
     >>> origin.item("cart-1", "shop").name
     'cart'
     """
 
     format: Literal["placeopt/origin@1"] = FORMAT
     instance: InstanceRef
-    items: dict[str, Item] = Field(default_factory=dict)
+    items: dict[str, OriginItem] = Field(default_factory=dict)
     nodes: dict[str, NodeOrigin] = Field(default_factory=dict)
 
-    def item(self, name: str, application: str | None = None) -> Item:
+    def item(self, name: str, application: str | None = None) -> OriginItem:
         """Return what a microservice of `application`, or a service or request, is in the cluster.
 
         Raises
@@ -125,7 +137,8 @@ class Origin(Record):
         """
         mine = problem.instance_name
         if mine.sha256 != self.instance.sha256:
-            text = f"this origin belongs to {self.instance.name!r} ({self.instance.sha256[:12]}), not to {mine.name!r} ({mine.sha256[:12]})"
+            one, other = (f"{name.name!r} ({name.sha256[:12]})" for name in (self.instance, mine))
+            text = f"this origin belongs to {one}, not to {other}"
             raise DocumentError(
                 text,
                 file=file,

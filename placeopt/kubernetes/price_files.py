@@ -1,15 +1,16 @@
-"""Files of prices: an on-demand table, the spot advisor of AWS, the CSV prices of OpenCost, a plain table, NodeOverlays of Karpenter.
+"""Files of prices, of six kinds.
 
-===================  =================================================================================================
+===================  =============================================================================
 file                 how it is known
-===================  =================================================================================================
+===================  =============================================================================
 on-demand table      JSON with ``usd_per_hour``: location -> size -> USD per hour
-spot advisor         JSON with ``spot_advisor``: savings over on-demand, classes of interruption, sizes of the machines
+spot advisor         of AWS; JSON with ``spot_advisor``: savings over on-demand, classes of
+                     interruption, sizes of the machines
 OpenCost             CSV with ``MarketPriceHourly``
 plain                CSV with ``location, size`` and any of the numbers of an offer
 own                  JSON of the format ``placeopt/prices@1``
 NodeOverlay          objects of Karpenter: the one of the largest weight counts
-===================  =================================================================================================
+===================  =============================================================================
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from decimal import Decimal
 
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.prices import NUMBERS, PRICES, Book, Overlay, amount, apply
+from placeopt.kubernetes.prices import NUMBERS, PRICES, PriceBook, PriceOverlay, amount, apply
 from placeopt.kubernetes.reading import LABEL, STDIN, View, read, read_text
-from placeopt.kubernetes.tables import Row, decimal, rows
+from placeopt.kubernetes.tables import TableRow, decimal, rows
 
 _OPENCOST = ("InstanceID", "AssetClass", "MarketPriceHourly")
 _OPENCOST_MORE = (
@@ -35,16 +36,19 @@ _OPENCOST_MORE = (
 )
 _TYPE_KEYS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _MOST_OFFERS = 200_000
-_REMEDY = "legal: an on-demand table, the spot advisor of AWS, CSV of OpenCost or with location,size, or NodeOverlays"
+_REMEDY = (
+    "legal: an on-demand table, the spot advisor of AWS, CSV of OpenCost or with location,size, "
+    "or NodeOverlays"
+)
 
 
 def read_prices(
     paths: Iterable[str | os.PathLike[str]],
     notes: Notes,
-    overlays: Sequence[Overlay] = (),
+    overlays: Sequence[PriceOverlay] = (),
     *,
     system: str = "Linux",
-) -> Book:
+) -> PriceBook:
     """Return the book that files describe together, after their overlays and `overlays`.
 
     Raises
@@ -52,7 +56,7 @@ def read_prices(
     DocumentError
         Names the file, the line and what is wrong.
     """
-    book, theirs = Book(), list[tuple[float, str, Overlay]]()
+    book, theirs = PriceBook(), list[tuple[float, str, PriceOverlay]]()
     for path in paths:
         if str(path) != STDIN and _is_table(path):
             _read_csv(path, book, notes)
@@ -70,7 +74,7 @@ def read_prices(
 
 
 def _is_table(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is CSV: by its name, else by a first line with commas that begins like no JSON or YAML."""
+    """Return whether a file is CSV: by its name, else by the look of its first line."""
     if str(path).lower().endswith((".json", ".yaml", ".yml")):
         return False
     first = read_text(path)[1].lstrip().split("\n", 1)[0]
@@ -78,7 +82,11 @@ def _is_table(path: str | os.PathLike[str]) -> bool:
 
 
 def _read_object(
-    view: View, book: Book, overlays: list[tuple[float, str, Overlay]], notes: Notes, system: str
+    view: View,
+    book: PriceBook,
+    overlays: list[tuple[float, str, PriceOverlay]],
+    notes: Notes,
+    system: str,
 ) -> None:
     found = view.value if isinstance(view.value, dict) else {}
     if "usd_per_hour" in found:
@@ -114,7 +122,7 @@ def _number(view: View, most: float = 1e6) -> Decimal:
     return Decimal(repr(view.number(0.0, most=most)))
 
 
-def _read_own(view: View, book: Book, notes: Notes) -> None:
+def _read_own(view: View, book: PriceBook, notes: Notes) -> None:
     for offer in view["offers"].items():
         location, size = (offer[key].text() for key in ("location", "size"))
         for key, name in (("location", location), ("size", size)):
@@ -127,7 +135,7 @@ def _read_own(view: View, book: Book, notes: Notes) -> None:
         book.nodes[name] = _number(price)
 
 
-def _read_advisor(view: View, book: Book, notes: Notes, system: str) -> None:
+def _read_advisor(view: View, book: PriceBook, notes: Notes, system: str) -> None:
     shares = _shares(view, notes)
     sizes = {
         size: {"cpu_cores": _number(entry["cores"]), "memory_gib": _number(entry["ram_gb"])}
@@ -147,12 +155,16 @@ def _read_advisor(view: View, book: Book, notes: Notes, system: str) -> None:
             book.savings[location, size] = _number(entry["s"], most=100)
     notes.add(
         "assumption",
-        f"spot prices: on demand less the savings of the advisor ({system}); interruption: the upper end of its class",
+        f"spot prices: on demand less the savings of the advisor ({system}); interruption: "
+        "the upper end of its class",
     )
 
 
 def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
-    """Return class -> share of interruptions: ``5-10%`` is 0.10; the open class at the end is its start and 5 per cent more."""
+    """Return class -> share of interruptions: ``5-10%`` is 0.10.
+
+    The open class at the end is its start and 5 per cent more.
+    """
     found = {}
     for entry in view["ranges"].items():
         label, index = entry["label"].text(), entry["index"].whole(0, most=100)
@@ -171,7 +183,7 @@ def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
     return found
 
 
-def _read_csv(path: str | os.PathLike[str], book: Book, notes: Notes) -> None:
+def _read_csv(path: str | os.PathLike[str], book: PriceBook, notes: Notes) -> None:
     header = read_text(path)[1].split("\n", 1)[0]
     if "MarketPriceHourly" in header:
         for row in rows(path, _OPENCOST, _OPENCOST_MORE):
@@ -192,7 +204,7 @@ def _read_csv(path: str | os.PathLike[str], book: Book, notes: Notes) -> None:
         book.put(row.word("location"), row.word("size"), numbers, notes)
 
 
-def _opencost(row: Row, book: Book, notes: Notes) -> None:
+def _opencost(row: TableRow, book: PriceBook, notes: Notes) -> None:
     price, asset, by = (
         row.number("MarketPriceHourly", most="1e6"),
         row.cells["AssetClass"].lower(),
@@ -209,7 +221,7 @@ def _opencost(row: Row, book: Book, notes: Notes) -> None:
     if by == "metadata.name":
         book.nodes[row.cells["InstanceID"]] = price
     elif kind:
-        place = Row(
+        place = TableRow(
             row.file, row.line, {"Region": row.cells.get("Region", ""), "InstanceType": kind}
         )
         book.put(
@@ -223,7 +235,7 @@ def _opencost(row: Row, book: Book, notes: Notes) -> None:
         )
 
 
-# -- overlays of Karpenter ---------------------------------------------------------------------------------------------
+# -- overlays of Karpenter -------------------------------------------------------------------------
 
 _FIELDS: dict[str, Callable[[str, str, str], str]] = {
     "node.kubernetes.io/instance-type": lambda location, size, pricing: size,
@@ -234,7 +246,7 @@ _FIELDS: dict[str, Callable[[str, str, str], str]] = {
 }
 
 
-def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, Overlay]]:
+def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, PriceOverlay]]:
     spec, name = view["spec"], view["metadata"]["name"].name("?")
     tests: list[tuple[Callable[[str, str, str], str], str, set[str]]] = []
     for term in spec["requirements"].items():
@@ -262,11 +274,14 @@ def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, Overlay]]:
             for get, operator, values in tests
         )
 
-    return [(spec["weight"].number(0.0, most=10_000), name, Overlay(matches, *found))]
+    return [(spec["weight"].number(0.0, most=10_000), name, PriceOverlay(matches, *found))]
 
 
-def _winning(overlays: list[tuple[float, str, Overlay]]) -> list[Overlay]:
-    """Return overlays of which at most one matches anything: that of the largest weight, then the first by name."""
+def _winning(overlays: list[tuple[float, str, PriceOverlay]]) -> list[PriceOverlay]:
+    """Return overlays of which at most one matches an offer.
+
+    It is that of the largest weight, then the first by name.
+    """
     ranked = [o for _, _, o in sorted(overlays, key=lambda entry: (-entry[0], entry[1]))]
 
     def only(k: int) -> Callable[[str, str, str], bool]:
@@ -274,4 +289,4 @@ def _winning(overlays: list[tuple[float, str, Overlay]]) -> list[Overlay]:
             ranked[k].matches(*place) and not any(o.matches(*place) for o in ranked[:k])
         )
 
-    return [Overlay(only(k), o.kind, o.amount) for k, o in enumerate(ranked)]
+    return [PriceOverlay(only(k), o.kind, o.amount) for k, o in enumerate(ranked)]

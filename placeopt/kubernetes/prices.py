@@ -1,13 +1,17 @@
-"""Prices of machines: a book of offers, adjusted by overlays as those of Karpenter: percentages first, then fixed amounts.
+"""Prices of machines: a book of offers, adjusted by overlays as those of Karpenter.
+
+Percentages come first, then fixed amounts.
 
 A book as JSON::
 
     {"format": "placeopt/prices@1",
      "offers": [{"location": "us-east-1", "size": "m5.large", "cpu_cores": 2, "memory_gib": 8,
-                 "on_demand_usd_per_hour": 0.096, "spot_usd_per_hour": 0.0384, "spot_interruption": 0.05}],
+                 "on_demand_usd_per_hour": 0.096, "spot_usd_per_hour": 0.0384,
+                 "spot_interruption": 0.05}],
      "nodes": {"rack-7": 0.21}}
 
-Every field of an offer but ``location`` and ``size`` may be absent; ``nodes`` are prices of single machines by name.
+Every field of an offer but ``location`` and ``size`` may be absent; ``nodes`` are prices of single
+machines by name.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from typing import Any
 
 from placeopt.core.errors import UsageError
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import Node
+from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.tables import decimal
 
 FORMAT = "placeopt/prices@1"
@@ -38,8 +42,18 @@ Offer = dict[str, Decimal]
 
 
 @dataclass
-class Book:
-    """Offers by (location, size), each a mapping of `NUMBERS`; prices of single nodes; savings of spot still without a price."""
+class PriceBook:
+    """What machines cost.
+
+    Attributes
+    ----------
+    offers : dict
+        (location, size) -> a mapping of `NUMBERS`.
+    nodes : dict
+        Name of a node -> USD per hour.
+    savings : dict
+        (location, size) -> saving of spot in per cent, still without a price.
+    """
 
     offers: dict[tuple[str, str], Offer] = field(default_factory=dict)
     nodes: dict[str, Decimal] = field(default_factory=dict)
@@ -90,8 +104,11 @@ class Book:
             else {}
         )
 
-    def price(self, node: Node, region: str | None, notes: Notes) -> float | None:
-        """Return what a node costs in USD per hour: its own price, else that of its machine type in its region; None where unknown."""
+    def price(self, node: KubernetesNode, region: str | None, notes: Notes) -> float | None:
+        """Return what a node costs in USD per hour, None where unknown.
+
+        Its own price counts first, then that of its machine type in its region.
+        """
         if node.price is not None:
             return node.price
         if node.name in self.nodes:
@@ -118,12 +135,12 @@ class Book:
         return float(offer[wanted]) if wanted in offer else None
 
 
-# -- overlays ----------------------------------------------------------------------------------------------------------
+# -- overlays --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Overlay:
-    """A change of prices: ``set``, ``percent`` or ``fixed``, for the (location, size, pricing) that it matches."""
+class PriceOverlay:
+    """A change of prices (``set``, ``percent``, ``fixed``) and the offers that it matches."""
 
     matches: Callable[[str, str, str], bool]
     kind: str
@@ -148,8 +165,10 @@ def amount(text: str) -> tuple[str, Decimal] | None:
     return ("percent" if form[3] else "fixed" if form[1] else "set"), value
 
 
-def overlay(text: str) -> Overlay:
-    """Read ``SIZE=CHANGE``, ``LOCATION/SIZE=CHANGE`` or ``SIZE:PRICING=CHANGE``; ``*`` and ``?`` stand for any characters.
+def overlay(text: str) -> PriceOverlay:
+    """Read ``SIZE=CHANGE``, ``LOCATION/SIZE=CHANGE`` or ``SIZE:PRICING=CHANGE``.
+
+    ``*`` and ``?`` stand for any characters.
 
     Raises
     ------
@@ -168,18 +187,22 @@ def overlay(text: str) -> Overlay:
     found = amount(change.strip())
     if not size or found is None or (colon and pricing not in PRICES):
         raise UsageError(
-            f"--overlay {text!r}; legal: SIZE=CHANGE, LOCATION/SIZE=CHANGE, SIZE:spot=CHANGE with CHANGE such as -20%, +0.05 or 0.2"
+            f"--overlay {text!r}; legal: SIZE=CHANGE, LOCATION/SIZE=CHANGE, SIZE:spot=CHANGE "
+            "with CHANGE such as -20%, +0.05 or 0.2"
         )
     where = location if slash else "*"
 
     def matches(a: str, b: str, p: str) -> bool:
         return fnmatchcase(a, where) and fnmatchcase(b, size) and (not colon or p == pricing)
 
-    return Overlay(matches, *found)
+    return PriceOverlay(matches, *found)
 
 
-def apply(book: Book, overlays: Sequence[Overlay], notes: Notes) -> None:
-    """Adjust the prices of a book: a price that is set, then all percentages, then all fixed amounts; never below 0."""
+def apply(book: PriceBook, overlays: Sequence[PriceOverlay], notes: Notes) -> None:
+    """Adjust the prices of a book: prices that are set, then percentages, then fixed amounts.
+
+    No price falls below 0.
+    """
     for (location, size), offer in book.offers.items():
         for pricing, key in PRICES.items():
             mine = [o for o in overlays if o.matches(location, size, pricing)]

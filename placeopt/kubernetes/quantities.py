@@ -1,7 +1,8 @@
 """Kubernetes quantities, exactly: ``500Mi``, ``100m``, ``1.5Gi``, ``129e6``, ``644245094400m``.
 
-A quantity is a decimal number with an optional exponent, or with one suffix: n u m k M G T P E (powers of 1000) or Ki Mi Gi Ti Pi Ei
-(powers of 1024). ``K``, which the API refuses, is read as ``k``, as the Python client of Kubernetes does.
+A quantity is a decimal number with an optional exponent, or with one suffix: n u m k M G T P E
+(powers of 1000) or Ki Mi Gi Ti Pi Ei (powers of 1024). ``K``, which the API refuses, is read as
+``k``, as the Python client of Kubernetes does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Files that other programs wrote, read within limits: JSON or YAML, from a path or stdin, every value with the line it stands on.
+"""Files of other programs, JSON or YAML, read within limits; every value with its line.
 
-A `View` is a value and where it stands; asking it for what is not there gives an empty view, asking for the wrong kind of value a
-`DocumentError` that names the file, the line and the path. Lines are looked up only when something is wrong.
+A `View` is a value and where it stands. Asking it for what is not there gives an empty view; asking
+for the wrong kind of value raises a `DocumentError` that names the file, the line and the path.
+Lines are looked up only when something is wrong.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from typing import Any
 
 from placeopt.core.documents import parse_json
 from placeopt.core.errors import DocumentError
+from placeopt.core.files import open_bytes
 from placeopt.kubernetes import yaml_reading
 
 #: Files may be so large.
 MOST_JSON_BYTES, MOST_YAML_BYTES = 512 * 2**20, 128 * 2**20
-#: Values of a JSON file, counted before any is made: a list of nothing takes three bytes in the file and sixty in memory.
+#: Values of a JSON file, counted before any is made: ``[],`` takes three bytes in the file and
+#: sixty in memory.
 MOST_JSON_VALUES = 20_000_000
 STDIN = "-"
 
@@ -255,7 +258,7 @@ def _text(path: str) -> tuple[str, str, int]:
         if path == STDIN:
             raw = sys.stdin.buffer.read(MOST_JSON_BYTES + 1)
         else:
-            with open(path, "rb") as stream:
+            with open_bytes(path) as stream:
                 raw = stream.read(MOST_JSON_BYTES + 1)
     except (OSError, ValueError) as error:
         raise DocumentError(
@@ -303,7 +306,11 @@ def _json(text: str, file: str) -> Any:
 
 
 def _line_of_fault(text: str, file: str, problem: str) -> int:
-    """Return the line of a key that stands twice, a number that is none, or nesting too deep: JSON is YAML, which knows its lines."""
+    """Return the line of a fault that the JSON parser found but did not place.
+
+    That is a key that stands twice, a number that is none, or nesting too deep. JSON is YAML, whose
+    reader knows its lines.
+    """
     if problem.endswith("is not a finite number"):
         return text.count("\n", 0, max(0, text.find(problem.split()[0]))) + 1
     try:
@@ -336,7 +343,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def _json_line(text: str, steps: tuple[Any, ...]) -> int:
-    """Return the line of a value of a JSON text that is known to parse; of the last step that is there."""
+    """Return the line of a value of a JSON text that parses; of the last step that is there."""
     at = _blank(text, 0)
     for step in steps:
         inside = _member(text, at, step)

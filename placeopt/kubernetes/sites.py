@@ -1,4 +1,4 @@
-"""The nodes to place on: which take part, what room is left beside what comes with them, and which pods may go where."""
+"""The nodes to place on: which take part, what room they have left, which pods may go where."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError, did_you_mean
-from placeopt.kubernetes.manifests import Cluster
+from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import Meta, Node, holds
+from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, holds
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, NAME, Source, View
-from placeopt.kubernetes.sizes import Size
-from placeopt.kubernetes.tables import Row, rows
+from placeopt.kubernetes.sizes import PodSize
+from placeopt.kubernetes.tables import TableRow, rows
 from placeopt.kubernetes.units import Unit
 
 _COLUMNS = (
@@ -56,14 +56,14 @@ class Site:
         Without those that come with their node.
     """
 
-    nodes: dict[str, Node]
-    room: dict[str, Size]
+    nodes: dict[str, KubernetesNode]
+    room: dict[str, PodSize]
     drain: set[str] = field(default_factory=set)
     units: list[Unit] = field(default_factory=list)
 
 
 def site(
-    cluster: Cluster,
+    cluster: ClusterObjects,
     found: Sequence[Unit],
     notes: Notes,
     *,
@@ -86,7 +86,7 @@ def site(
     result.drain = {n for n in drain if n in result.nodes} | {
         n.name for n in result.nodes.values() if n.cordoned
     }
-    result.room = {n.name: Size(n.cpu, n.memory) for n in result.nodes.values()}
+    result.room = {n.name: PodSize(n.cpu, n.memory) for n in result.nodes.values()}
     for unit in found:
         if unit.bound:
             _take_room(result, unit, notes)
@@ -105,7 +105,9 @@ def site(
     return result
 
 
-def _taking_part(nodes: dict[str, Node], notes: Notes, drain_cordoned: bool) -> dict[str, Node]:
+def _taking_part(
+    nodes: dict[str, KubernetesNode], notes: Notes, drain_cordoned: bool
+) -> dict[str, KubernetesNode]:
     taken = {}
     for node in nodes.values():
         if not node.ready:
@@ -128,7 +130,10 @@ def _taking_part(nodes: dict[str, Node], notes: Notes, drain_cordoned: bool) -> 
 
 
 def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
-    """Take what comes with a node off its room; without pods, a DaemonSet of a manifest is on every node that it may be on."""
+    """Take what comes with a node off its room.
+
+    Without pods, a DaemonSet of a manifest is on every node that it may be on.
+    """
     everywhere = (
         [n for n, ok in zip(result.nodes, eligible(unit, result.nodes.values()), strict=True) if ok]
         if unit.node is None
@@ -137,7 +142,7 @@ def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
     for name in everywhere if unit.node is None else [unit.node]:
         if name in result.room:
             room = result.room[name]
-            result.room[name] = Size(
+            result.room[name] = PodSize(
                 max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
             )
             notes.add("capacity", unit.bound, f"{unit.label} on {name}")
@@ -153,16 +158,20 @@ def _pin_overdone(result: Site, notes: Notes) -> None:
         if used[0] > result.room[name].cpu or used[1] > result.room[name].memory:
             notes.add(
                 "assumption",
-                "nodes whose pods ask for more than they can allocate: legal, the plan must mend it",
+                "nodes whose pods ask for more than they can allocate: legal, "
+                "the plan must mend it",
                 name,
             )
 
 
-# -- who may go where --------------------------------------------------------------------------------------------------
+# -- who may go where ------------------------------------------------------------------------------
 
 
-def eligible(unit: Unit, nodes: Iterable[Node]) -> list[bool]:
-    """Return, node by node, whether its taints, the node selector and the required node affinity let a pod run there."""
+def eligible(unit: Unit, nodes: Iterable[KubernetesNode]) -> list[bool]:
+    """Return for each node whether a pod may run there.
+
+    Taints, the node selector and the required node affinity decide.
+    """
     spec = unit.spec
     terms = list(
         spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
@@ -190,7 +199,7 @@ def rules_of(unit: Unit) -> str:
     )
 
 
-def _term_holds(term: View, node: Node) -> bool:
+def _term_holds(term: View, node: KubernetesNode) -> bool:
     expressions, fields = list(term["matchExpressions"].items()), list(term["matchFields"].items())
     if not expressions and not fields:
         return False
@@ -213,7 +222,7 @@ def _tolerated(
     )
 
 
-def allowed(found: Sequence[Unit], nodes: dict[str, Node]) -> list[frozenset[str]]:
+def allowed(found: Sequence[Unit], nodes: dict[str, KubernetesNode]) -> list[frozenset[str]]:
     """Return for every replica the nodes that it may run on by its own rules."""
     known: dict[str, frozenset[str]] = {}
     result = []
@@ -228,7 +237,9 @@ def allowed(found: Sequence[Unit], nodes: dict[str, Node]) -> list[frozenset[str
 
 
 def place(result: Site, notes: Notes) -> None:
-    """Give replicas that do not run yet a node, as the default scheduler would: where cpu and memory are least in use after it.
+    """Give replicas that do not run yet a node, as the default scheduler would.
+
+    That is the node where cpu and memory are least in use afterwards.
 
     Raises
     ------
@@ -262,24 +273,31 @@ def place(result: Site, notes: Notes) -> None:
         unit.node = best
         free[best][0] -= unit.size.cpu
         free[best][1] -= unit.size.memory
-    text = "replicas of manifests run where the default scheduler would start them: on the node least in use"
+    text = (
+        "replicas of manifests run where the default scheduler would start them: "
+        "on the node least in use"
+    )
     notes.add("assumption", text, f"{len(waiting)} replicas")
 
 
-# -- nodes from CSV ----------------------------------------------------------------------------------------------------
+# -- nodes from CSV --------------------------------------------------------------------------------
 
 
-def read_nodes(path: str | os.PathLike[str]) -> list[Node]:
-    """Read nodes from CSV: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price, user_latency_ms, count, labels``.
+def read_nodes(path: str | os.PathLike[str]) -> list[KubernetesNode]:
+    """Read nodes from CSV.
 
-    ``count`` makes several of a line; ``labels`` are written ``key=value;key=value``. The operating system is linux unless they say otherwise.
+    Columns: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price,
+    user_latency_ms, count, labels``.
+
+    ``count`` makes several of a line; ``labels`` are written ``key=value;key=value``. The operating
+    system is linux unless they say otherwise.
 
     Raises
     ------
     DocumentError
         Names the file, the line and what is legal.
     """
-    found: list[Node] = []
+    found: list[KubernetesNode] = []
     for row in rows(path, _COLUMNS[:3], _COLUMNS[3:]):
         found += _csv_nodes(row)
         if len(found) > _MOST_NODES:
@@ -287,7 +305,7 @@ def read_nodes(path: str | os.PathLike[str]) -> list[Node]:
     return found
 
 
-def _csv_nodes(row: Row) -> list[Node]:
+def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
     name = row.cells["name"]
     if not NAME.fullmatch(name):
         raise row.fault(
@@ -314,9 +332,9 @@ def _csv_nodes(row: Row) -> list[Node]:
     empty = View({}, Source(row.file, "", is_json=True))
     extra = (None if price is None else float(price), layer, None if user is None else float(user))
     return [
-        Node(
+        KubernetesNode(
             "Node",
-            Meta(empty, "", n, {"kubernetes.io/hostname": n, **labels}, {}, None),
+            ObjectMeta(empty, "", n, {"kubernetes.io/hostname": n, **labels}, {}, None),
             cpu,
             memory,
             None,
@@ -329,7 +347,7 @@ def _csv_nodes(row: Row) -> list[Node]:
     ]
 
 
-def _labels(row: Row) -> dict[str, str]:
+def _labels(row: TableRow) -> dict[str, str]:
     found = {}
     for part in filter(None, (p.strip() for p in row.cells.get("labels", "").split(";"))):
         key, _, value = part.partition("=")

@@ -1,7 +1,8 @@
-"""What a pod asks for, as the scheduler of Kubernetes counts it, and the policy for containers that do not say.
+"""Requests of pods, as the scheduler counts them, and the policy for containers without any.
 
-The effective request of a pod, per resource: the larger of (a) its containers and sidecars together and (b) each init container together
-with the sidecars that start before it; then the overhead of its runtime class. A request of the pod itself stands for its containers'.
+The effective request of a pod, per resource: the larger of (a) its containers and sidecars together
+and (b) each init container together with the sidecars that start before it; then the overhead of
+its runtime class. A request of the pod itself replaces those of its containers.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import NamedTuple
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import Amounts, Container, PodSpec
+from placeopt.kubernetes.objects import Amounts, ContainerSpec, PodSpec
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 
 _WHAT = ("cpu", "memory")
 
 
-class Size(NamedTuple):
+class PodSize(NamedTuple):
     """Milli-CPU and bytes of a pod."""
 
     cpu: int
@@ -26,7 +27,7 @@ class Size(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Policy:
+class MissingRequests:
     """What a container is taken to ask for where it does not say: the first of `steps` that knows.
 
     Parameters
@@ -38,8 +39,8 @@ class Policy:
     steps: tuple[tuple[str, Amounts], ...] = ()
 
     @classmethod
-    def parse(cls, texts: Sequence[str]) -> Policy:
-        """Read ``error``, ``limits`` and ``default=100m,128Mi``, in the order in which they are asked.
+    def parse(cls, texts: Sequence[str]) -> MissingRequests:
+        """Read ``error``, ``limits`` and ``default=100m,128Mi``, in the order in which they count.
 
         Raises
         ------
@@ -58,7 +59,8 @@ def _step(text: str) -> tuple[str, Amounts] | None:
     parts = given.split(",")
     if word != "default" or len(parts) != 2:
         raise UsageError(
-            f"--missing-requests {text!r}; legal: error, limits, default=CPU,MEMORY such as default=100m,128Mi"
+            f"--missing-requests {text!r}; legal: error, limits, default=CPU,MEMORY "
+            "such as default=100m,128Mi"
         )
     try:
         return "default", (millicores(parts[0].strip()), whole_bytes(parts[1].strip()))
@@ -66,7 +68,7 @@ def _step(text: str) -> tuple[str, Amounts] | None:
         raise UsageError(f"--missing-requests {text!r}: {error}") from None
 
 
-def effective(spec: PodSpec, policy: Policy, notes: Notes, label: str) -> Size:
+def effective(spec: PodSpec, policy: MissingRequests, notes: Notes, label: str) -> PodSize:
     """Return the effective request of a pod.
 
     Raises
@@ -74,12 +76,12 @@ def effective(spec: PodSpec, policy: Policy, notes: Notes, label: str) -> Size:
     DocumentError
         A container says nothing of a resource, and the policy neither.
     """
-    return Size(
+    return PodSize(
         _effective(spec, 0, policy, notes, label), _effective(spec, 1, policy, notes, label)
     )
 
 
-def _effective(spec: PodSpec, r: int, policy: Policy, notes: Notes, label: str) -> int:
+def _effective(spec: PodSpec, r: int, policy: MissingRequests, notes: Notes, label: str) -> int:
     own, overhead = spec.own_requests[r], spec.overhead[r] or 0
     if own is not None:
         return own + overhead
@@ -94,20 +96,21 @@ def _effective(spec: PodSpec, r: int, policy: Policy, notes: Notes, label: str) 
     return max(running + started, most) + overhead
 
 
-def _init_request(init: Container, r: int, notes: Notes, label: str) -> int:
-    """Return the request of an init container that ends before the pod serves: without one it adds nothing to the pod."""
+def _init_request(init: ContainerSpec, r: int, notes: Notes, label: str) -> int:
+    """Return the request of an init container; 0 without one: it ends before the pod serves."""
     asked = init.requests[r]
     if asked is None:
         notes.add(
             "assumption",
-            f"init containers without a {_WHAT[r]} request add none: they end before the pod serves",
+            f"init containers without a {_WHAT[r]} request add none: "
+            "they end before the pod serves",
             f"{label} {init.name[:63]}",
         )
         return 0
     return asked
 
 
-def _request(c: Container, r: int, policy: Policy, notes: Notes, label: str) -> int:
+def _request(c: ContainerSpec, r: int, policy: MissingRequests, notes: Notes, label: str) -> int:
     asked = c.requests[r]
     if asked is not None:
         return asked

@@ -15,7 +15,7 @@ MOST_ROWS = 200_000
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One line of a table, by column."""
 
     file: str
@@ -67,7 +67,7 @@ def decimal(text: str) -> Decimal | None:
 
 def rows(
     path: str | os.PathLike[str], required: Sequence[str], optional: Sequence[str] | None = None
-) -> list[Row]:
+) -> list[TableRow]:
     """Return the lines below the header; `optional` None lets the table have any other columns.
 
     Raises
@@ -101,7 +101,7 @@ def rows(
             raise DocumentError(
                 problem, file=file, path="line 1", remedy=did_you_mean(column[:60], legal)
             )
-    found: list[Row] = []
+    found: list[TableRow] = []
     for number, cells in enumerate(lines[1:], start=2):
         if not any(cell.strip() for cell in cells):
             continue
@@ -120,6 +120,6 @@ def rows(
                 remedy="give a shorter table",
             )
         found.append(
-            Row(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
+            TableRow(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
         )
     return found

@@ -1,4 +1,6 @@
-"""Workloads on nodes of several layers as an edge-cloud instance; member clusters of Karmada are nodes like any other.
+"""Workloads on nodes of several layers as an edge-cloud instance.
+
+Member clusters of Karmada are nodes like any other.
 
 Replicas that run and must stay take of the capacity of their node; all others are placed anew.
 """
@@ -8,11 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.kubernetes.gathered import Gathered, Instance, gib, item, node_origins, node_prices
-from placeopt.kubernetes.objects import Node
-from placeopt.kubernetes.origin import Item, key
+from placeopt.kubernetes.gathered import (
+    Gathered,
+    ImportedInstance,
+    gib,
+    item,
+    node_origins,
+    node_prices,
+)
+from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.origin import OriginItem, key
 from placeopt.kubernetes.sites import allowed
-from placeopt.kubernetes.sizes import Size
+from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import Unit
 
 #: A node says its layer by this label, or in the column `layer` of a table of nodes.
@@ -20,7 +29,7 @@ LAYER = "placeopt/layer"
 MOST_NODES, MOST_FLOWS = 3000, 200_000
 
 
-def build(g: Gathered) -> Instance:
+def build(g: Gathered) -> ImportedInstance:
     """Return the instance.
 
     Raises
@@ -32,14 +41,18 @@ def build(g: Gathered) -> Instance:
     """
     if len(g.site.nodes) > MOST_NODES:
         raise UsageError(
-            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for edge-cloud, whose delays are between all pairs"
+            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for edge-cloud, "
+            "whose delays are between all pairs"
         )
     units = _free(g)
     prices = node_prices(g)
     g.notes.add(
         "assumption", "operating_cost of a node is its price, for each replica that it hosts"
     )
-    costs = f"network_cost is {g.options.network_cost:g} for every node (--network-cost), data {g.options.data:g} for every replica"
+    costs = (
+        f"network_cost is {g.options.network_cost:g} for every node (--network-cost), "
+        f"data {g.options.data:g} for every replica"
+    )
     g.notes.add("assumption", costs)
     applications, items = _applications(g, units)
     document = {
@@ -49,10 +62,10 @@ def build(g: Gathered) -> Instance:
         "delay_ms": _delays(g),
         "applications": applications,
     }
-    return Instance(document, items, node_origins(g.site))
+    return ImportedInstance(document, items, node_origins(g.site))
 
 
-def layer(node: Node) -> str:
+def layer(node: KubernetesNode) -> str:
     """Return the layer of a node: what it says, its zone, its region."""
     if node.layer or node.label(LAYER):
         return node.layer or node.label(LAYER) or ""
@@ -67,7 +80,7 @@ def _free(g: Gathered) -> list[Unit]:
     for unit, where in zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True):
         if unit.stays and unit.node is not None:
             room = g.site.room[unit.node]
-            g.site.room[unit.node] = Size(
+            g.site.room[unit.node] = PodSize(
                 max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
             )
             continue
@@ -77,11 +90,11 @@ def _free(g: Gathered) -> list[Unit]:
             )
         found.append(unit)
     for name in sorted(g.site.drain):
-        g.site.room[name] = Size(0, 0)
+        g.site.room[name] = PodSize(0, 0)
     return found
 
 
-def _node(g: Gathered, node: Node, price: float) -> dict[str, Any]:
+def _node(g: Gathered, node: KubernetesNode, price: float) -> dict[str, Any]:
     room = g.site.room[node.name]
     return {
         "name": node.name,
@@ -117,7 +130,9 @@ def _delays(g: Gathered) -> dict[str, dict[str, float]]:
     return found
 
 
-def _applications(g: Gathered, units: list[Unit]) -> tuple[list[dict[str, Any]], dict[str, Item]]:
+def _applications(
+    g: Gathered, units: list[Unit]
+) -> tuple[list[dict[str, Any]], dict[str, OriginItem]]:
     grouped: dict[str, list[Unit]] = {}
     for unit in units:
         grouped.setdefault(g.graph.groups.get(unit.key, unit.namespace), []).append(unit)
@@ -129,7 +144,7 @@ def _applications(g: Gathered, units: list[Unit]) -> tuple[list[dict[str, Any]],
     if g.options.source is None:
         g.notes.add("assumption", f"data come from the first node, {source} (--source)")
     applications: list[dict[str, Any]] = []
-    items: dict[str, Item] = {}
+    items: dict[str, OriginItem] = {}
     for name, mine in grouped.items():
         services = [
             {
@@ -157,7 +172,10 @@ def _unique(units: list[Unit], group: str) -> list[Unit]:
 
 
 def _flows(g: Gathered, units: list[Unit]) -> list[dict[str, Any]]:
-    """Return a flow for every pair of replicas that talk under a limit, and for calls without one between single replicas."""
+    """Return a flow for every pair of replicas that talk under a limit.
+
+    Calls without a limit become a flow between single replicas only.
+    """
     names: dict[tuple[str, str], list[str]] = {}
     for unit in units:
         names.setdefault(unit.key, []).append(unit.name)

@@ -1,7 +1,8 @@
-"""A running call graph as a rescheduling instance: services with their replicas, calls, and who may run where.
+"""A running call graph as a rescheduling instance: services, their replicas and their calls.
 
-The problem has no pods that stay and no node selectors. Both are kept by execution times: on nodes where a service must not run it takes
-`FORBIDDEN_MS`, so that no plan that is better than none puts it there. Nodes that accept the same services are of one kind.
+The problem has no pods that stay and no node selectors. Both are kept by execution times: on nodes
+where a service must not run it takes `FORBIDDEN_MS`, so that no plan on the front puts it there.
+Nodes that accept the same services are of one kind.
 """
 
 from __future__ import annotations
@@ -12,23 +13,23 @@ from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.gathered import (
     Gathered,
-    Instance,
+    ImportedInstance,
     by_workload,
     gib,
     item,
     node_origins,
     short_names,
 )
-from placeopt.kubernetes.objects import Node
+from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.sites import allowed, place
-from placeopt.kubernetes.sizes import Size
+from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import Unit
 
 FORBIDDEN_MS = 1e6
 MOST_NODES = 3000
 
 
-def build(g: Gathered) -> Instance:
+def build(g: Gathered) -> ImportedInstance:
     """Return the instance.
 
     Raises
@@ -42,7 +43,8 @@ def build(g: Gathered) -> Instance:
     """
     if len(g.site.nodes) > MOST_NODES:
         raise UsageError(
-            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for rescheduling, whose latencies are between all pairs"
+            f"{len(g.site.nodes)} nodes; legal: up to {MOST_NODES} for rescheduling, "
+            "whose latencies are between all pairs"
         )
     place(g.site, g.notes)
     workloads = _services(g)
@@ -64,7 +66,7 @@ def build(g: Gathered) -> Instance:
         "gateway": names[gateway],
     }
     items = {names[key]: item(units[0], units) for key, units in workloads.items()}
-    return Instance(document, items, node_origins(g.site))
+    return ImportedInstance(document, items, node_origins(g.site))
 
 
 def _services(g: Gathered) -> dict[Key, list[Unit]]:
@@ -78,7 +80,7 @@ def _services(g: Gathered) -> dict[Key, list[Unit]]:
         for unit in units:
             assert unit.node is not None
             room = g.site.room[unit.node]
-            g.site.room[unit.node] = Size(
+            g.site.room[unit.node] = PodSize(
                 max(0, room.cpu - unit.size.cpu), max(0, room.memory - unit.size.memory)
             )
             g.notes.add("capacity", "pods that stay and are in no call", unit.label)
@@ -90,7 +92,10 @@ def _services(g: Gathered) -> dict[Key, list[Unit]]:
 
 
 def _where(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset[str]]:
-    """Return the nodes on which a service may run: where it is, if it stays; else where its rules let it."""
+    """Return for each service the nodes on which it may run.
+
+    A service that stays may run where it is; another where its rules let it.
+    """
     everywhere = frozenset(g.site.nodes) - g.site.drain
     found = {}
     for key, units in workloads.items():
@@ -107,7 +112,8 @@ def _where(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset
         if mine != everywhere:
             g.notes.add(
                 "kept",
-                f"taints, node selectors and required node affinity: {FORBIDDEN_MS:,.0f} ms elsewhere",
+                "taints, node selectors and required node affinity: "
+                f"{FORBIDDEN_MS:,.0f} ms elsewhere",
                 f"{key[0]}/{key[1]}",
             )
         found[key] = mine | now if not mine >= everywhere else everywhere
@@ -121,7 +127,7 @@ def _where(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset
 
 
 def _kinds(g: Gathered, sets: list[frozenset[str]]) -> dict[str, str]:
-    """Return the kind of every node: its machine type, split where services tell its nodes apart."""
+    """Return the kind of every node: its machine type, split where services need it."""
     different = list(dict.fromkeys(sets))
     signatures: dict[tuple[str, tuple[bool, ...]], str] = {}
     count: dict[str, int] = {}
@@ -136,7 +142,7 @@ def _kinds(g: Gathered, sets: list[frozenset[str]]) -> dict[str, str]:
     return found
 
 
-def _node(g: Gathered, node: Node, kind: str) -> dict[str, Any]:
+def _node(g: Gathered, node: KubernetesNode, kind: str) -> dict[str, Any]:
     user, room = node.user_latency_ms, g.site.room[node.name]
     if user is None:
         user = g.options.user_latency_ms
@@ -144,7 +150,8 @@ def _node(g: Gathered, node: Node, kind: str) -> dict[str, Any]:
         user = 0.0
         g.notes.add(
             "assumption",
-            "users are equally far from every node: 0 ms (--user-latency-ms, or a column of --nodes)",
+            "users are equally far from every node: 0 ms "
+            "(--user-latency-ms, or a column of --nodes)",
         )
     return {
         "name": node.name,
@@ -179,7 +186,7 @@ def _service(
     where: frozenset[str],
     calls: list[Key],
 ) -> dict[str, Any]:
-    size = Size(max(u.size.cpu for u in units), max(u.size.memory for u in units))
+    size = PodSize(max(u.size.cpu for u in units), max(u.size.memory for u in units))
     if any(u.size != size for u in units):
         g.notes.add(
             "assumption", "replicas of different sizes: all are as large as the largest", names[key]
@@ -212,7 +219,8 @@ def _time(g: Gathered, name: str, workload: str, kind: str) -> float:
             return given[candidate]
     g.notes.add(
         "assumption",
-        f"services without a measured time take {g.options.execution_ms:g} ms on any machine (--execution)",
+        f"services without a measured time take {g.options.execution_ms:g} ms on any machine "
+        "(--execution)",
         name,
     )
     return g.options.execution_ms
@@ -264,12 +272,17 @@ def _gateway(
     names: dict[Key, str],
     calls: dict[Key, list[Key]],
 ) -> Key:
-    """Return the service that users call: as given, or behind an Ingress or a LoadBalancer, or the one that reaches most."""
+    """Return the service that users call.
+
+    It is the given one, else one behind an Ingress or a LoadBalancer, else the one that reaches
+    most others.
+    """
     by_name = {name: key for key, name in names.items()}
     if g.options.gateway is not None:
         if g.options.gateway not in by_name:
             raise UsageError(
-                f"--gateway {g.options.gateway!r}: no such service; {did_you_mean(g.options.gateway, by_name)}"
+                f"--gateway {g.options.gateway!r}: no such service; "
+                + did_you_mean(g.options.gateway, by_name)
             )
         return by_name[g.options.gateway]
     open_to_users = []

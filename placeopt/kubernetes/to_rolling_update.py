@@ -1,8 +1,9 @@
-"""A running cluster as a rolling-update instance: every pod is a microservice, a namespace an application.
+"""A running cluster as a rolling-update instance: pods are microservices, namespaces applications.
 
-What a pod's rules say about nodes (selector, required affinity, taints) is kept exactly, by means that the problem has: nodes that accept
-the same pods form a cluster, and a pod that may not go everywhere has a flow of 0 ms to an anchor, a microservice of no size pinned to a
-node of no capacity and no price, whose cluster is at 0 ms from the nodes that the pod may use and unreachable from all others.
+What a pod's rules say about nodes (selector, required affinity, taints) is kept exactly. Nodes that
+accept the same pods form a cluster. A pod that may not go everywhere has a flow of 0 ms to an
+anchor: a microservice of no size, pinned to a node of no capacity and no price. The cluster of that
+node is at 0 ms from the nodes that the pod may use, and cannot be reached from all others.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Any
 from placeopt.kubernetes.edges import Edge
 from placeopt.kubernetes.gathered import (
     Gathered,
-    Instance,
+    ImportedInstance,
     capacity,
     item,
     node_origins,
     node_prices,
 )
-from placeopt.kubernetes.objects import Node
-from placeopt.kubernetes.origin import Item, NodeOrigin, key
+from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.origin import NodeOrigin, OriginItem, key
 from placeopt.kubernetes.quantities import MIB, mebibytes
 from placeopt.kubernetes.sites import allowed, place
 from placeopt.kubernetes.units import Unit
@@ -30,7 +31,7 @@ MOST_CLASSES = 24
 MOST_FLOWS = 200_000
 
 
-def build(g: Gathered) -> Instance:
+def build(g: Gathered) -> ImportedInstance:
     """Return the instance of a cluster.
 
     Raises
@@ -70,14 +71,14 @@ def build(g: Gathered) -> Instance:
     if not document["cluster_latency_ms"]:
         del document["cluster_latency_ms"]
     _note_rounding(g)
-    return Instance(document, items, origins)
+    return ImportedInstance(document, items, origins)
 
 
 def _anchor(number: int) -> str:
     return f"only-{number + 1}.placeopt"
 
 
-def _node(g: Gathered, node: Node, cluster: str, price: float) -> dict[str, Any]:
+def _node(g: Gathered, node: KubernetesNode, cluster: str, price: float) -> dict[str, Any]:
     cpu, memory = capacity(g.site.room[node.name])
     found = {
         "name": node.name,
@@ -90,7 +91,10 @@ def _node(g: Gathered, node: Node, cluster: str, price: float) -> dict[str, Any]
 
 
 def _classes(g: Gathered) -> tuple[list[frozenset[str]], dict[int, int]]:
-    """Return the sets of nodes to which pods are restricted, and the set of every restricted pod by its position."""
+    """Return the sets of nodes to which pods are restricted.
+
+    The second value is the number of the set of every restricted pod, by the pod's position.
+    """
     everywhere = frozenset(g.site.nodes) - g.site.drain
     classes: dict[frozenset[str], int] = {}
     member: dict[int, int] = {}
@@ -107,7 +111,8 @@ def _classes(g: Gathered) -> tuple[list[frozenset[str]], dict[int, int]]:
             member[k] = classes.setdefault(where, len(classes))
             g.notes.add(
                 "kept",
-                "taints, node selectors and required node affinity, by flows to anchors (nodes named only-N.placeopt)",
+                "taints, node selectors and required node affinity, "
+                "by flows to anchors (nodes named only-N.placeopt)",
                 unit.label,
             )
     return list(classes), member
@@ -119,7 +124,10 @@ def _stay(g: Gathered, unit: Unit, why: str) -> None:
 
 
 def _clusters(g: Gathered, classes: list[frozenset[str]]) -> dict[str, str]:
-    """Return the cluster of every node: its zone or region, split (by a # that labels cannot have) where restricted pods tell nodes apart."""
+    """Return the cluster of every node: its zone or region.
+
+    It is split where restricted pods tell nodes apart, by a # that labels cannot have.
+    """
     signatures: dict[tuple[bool, ...], int] = {}
     found = {}
     for node in g.site.nodes.values():
@@ -132,7 +140,7 @@ def _clusters(g: Gathered, classes: list[frozenset[str]]) -> dict[str, str]:
 def _latencies(
     g: Gathered, clusters: dict[str, str], classes: list[frozenset[str]]
 ) -> dict[str, dict[str, float]]:
-    first: dict[str, Node] = {}
+    first: dict[str, KubernetesNode] = {}
     for node in g.site.nodes.values():
         first.setdefault(clusters[node.name], node)
     found: dict[str, dict[str, float]] = {}
@@ -150,7 +158,7 @@ def _latencies(
 
 def _applications(
     g: Gathered, member: dict[int, int]
-) -> tuple[list[dict[str, Any]], dict[str, Item]]:
+) -> tuple[list[dict[str, Any]], dict[str, OriginItem]]:
     """Return the applications and what their microservices are in the cluster."""
     limits = _limits(g)
     talking = {end for edge in limits for end in (edge.source, edge.target)}
@@ -158,7 +166,10 @@ def _applications(
     for k, unit in enumerate(g.site.units):
         fixed = bool(unit.stays) and unit.key not in talking
         if unit.stays and not fixed:
-            text = "pods that stay and whose calls have limits: they never move, but a plan may restart them in place"
+            text = (
+                "pods that stay and whose calls have limits: they never move, "
+                "but a plan may restart them in place"
+            )
             g.notes.add("not-expressed", text, unit.label)
         grouped.setdefault(f"{unit.namespace} (stays)" if fixed else unit.namespace, []).append(
             (k, unit)
@@ -181,7 +192,7 @@ def _applications(
                 "pinned": True,
             }
             services.append(anchor)
-            items[key(f"anchor-{number + 1}", name)] = Item(
+            items[key(f"anchor-{number + 1}", name)] = OriginItem(
                 namespace="", kind="Virtual", name=_anchor(number)
             )
         items |= {key(u.name, name): item(u) for _, u in mine}

@@ -1,4 +1,4 @@
-"""Workloads and prices as a temporal instance: every workload is a request, every machine type with a price an offer."""
+"""Workloads and prices as a temporal instance: workloads are requests, machine types offers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from decimal import Decimal
 from typing import Any
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
-from placeopt.kubernetes.gathered import Gathered, Instance, by_workload, gib, item, short_names
+from placeopt.kubernetes.gathered import (
+    Gathered,
+    ImportedInstance,
+    by_workload,
+    gib,
+    item,
+    short_names,
+)
 from placeopt.kubernetes.prices import PRICES, Offer
-from placeopt.kubernetes.sizes import Size
+from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import Unit
 
 
-def build(g: Gathered) -> Instance:
+def build(g: Gathered) -> ImportedInstance:
     """Return the instance: which machines to lease, and where, for the workloads of the files.
 
     Raises
@@ -39,23 +46,27 @@ def build(g: Gathered) -> Instance:
     g.notes.add(
         "assumption", "machines offer all of their capacity; nothing is kept for the system"
     )
-    return Instance(document, {names[key]: item(units[0]) for key, units in workloads.items()})
+    return ImportedInstance(
+        document, {names[key]: item(units[0]) for key, units in workloads.items()}
+    )
 
 
-def _daemons(g: Gathered) -> Size:
+def _daemons(g: Gathered) -> PodSize:
     """Return what the DaemonSets of the files take of every machine."""
     kinds = {u.key: u for u in g.units if u.bound}
     for unit in kinds.values():
         g.notes.add(
             "capacity", f"{unit.bound}: on every machine", f"{unit.namespace}/{unit.workload}"
         )
-    return Size(sum(u.size.cpu for u in kinds.values()), sum(u.size.memory for u in kinds.values()))
+    return PodSize(
+        sum(u.size.cpu for u in kinds.values()), sum(u.size.memory for u in kinds.values())
+    )
 
 
 def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str, Any]:
     unit, size = units[0], g.options.new_sizes.get(units[0].key)
     if size is None:
-        size = Size(max(u.size.cpu for u in units), max(u.size.memory for u in units))
+        size = PodSize(max(u.size.cpu for u in units), max(u.size.memory for u in units))
     if size.cpu == 0 or size.memory == 0:
         raise unit.spec.view.fault(
             f"{unit.label} asks for nothing",
@@ -86,7 +97,7 @@ def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str
     }
 
 
-def _offers(g: Gathered, daemons: Size) -> list[dict[str, Any]]:
+def _offers(g: Gathered, daemons: PodSize) -> list[dict[str, Any]]:
     if g.book is None:
         raise DocumentError(
             "no prices",
@@ -123,7 +134,10 @@ def _offers(g: Gathered, daemons: Size) -> list[dict[str, Any]]:
                 }
             )
     if not found:
-        remedy = "give their sizes: the spot advisor of AWS, or CSV with location,size,cpu_cores,memory_gib"
+        remedy = (
+            "give their sizes: the spot advisor of AWS, or CSV with "
+            "location,size,cpu_cores,memory_gib"
+        )
         raise DocumentError("no machine type with a price and a size", path="offers", remedy=remedy)
     return found
 
@@ -143,13 +157,15 @@ def _origin(g: Gathered, places: list[str]) -> str:
     if given is None:
         if len(places) > 1:
             raise UsageError(
-                f"the prices are of {len(places)} places; say where requests come from: --origin {places[0]}"
+                f"the prices are of {len(places)} places; say where requests come from: "
+                f"--origin {places[0]}"
             )
         g.notes.add("assumption", f"requests come from {places[0]}, the only place with prices")
         return places[0]
     if given not in places and given not in g.latencies.table:
         raise UsageError(
-            f"--origin {given!r}: neither prices nor latencies name it; {did_you_mean(given, places)}"
+            f"--origin {given!r}: neither prices nor latencies name it; "
+            + did_you_mean(given, places)
         )
     return given
 

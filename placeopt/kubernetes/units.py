@@ -1,7 +1,7 @@
-"""The replicas to place: running pods, or those that manifests ask for; and which of them must stay where they are.
+"""The replicas to place, running or asked for by manifests, and which of them must stay.
 
-Pods of a DaemonSet and static pods come with their node: they take of its capacity and do not keep it in use. Other pods that must not
-move (`stays`) do keep it in use.
+Pods of a DaemonSet and static pods come with their node: they take of its capacity and do not keep
+it in use. Other pods that must not move (`stays`) do keep it in use.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.kubernetes.edges import Key
-from placeopt.kubernetes.manifests import Cluster
+from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import Meta, PodSpec, selects
+from placeopt.kubernetes.objects import ObjectMeta, PodSpec, selects
 from placeopt.kubernetes.quantities import parse
-from placeopt.kubernetes.sizes import Policy, Size, effective
+from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
 
 _SAFE, _LOCAL = (
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
@@ -30,7 +30,10 @@ _SHARED = {"ReadWriteMany", "ReadOnlyMany"}
 
 @dataclass
 class Unit:
-    """One replica: `node` None where it does not run yet; `stays` says why it must not move, empty where it may."""
+    """One replica.
+
+    `node` is None where it does not run yet; `stays` says why it must not move, empty where it may.
+    """
 
     namespace: str
     kind: str
@@ -41,7 +44,7 @@ class Unit:
     labels: dict[str, str]
     annotations: dict[str, str]
     spec: PodSpec
-    size: Size
+    size: PodSize
     bound: str = ""
     stays: str = ""
 
@@ -57,12 +60,12 @@ class Unit:
 
 
 @dataclass
-class Rules:
+class MovingRules:
     """What the user said on which pods may move.
 
     Parameters
     ----------
-    policy : Policy
+    policy : MissingRequests
         For missing requests.
     namespaces : sequence of str
         Only these are planned; all where it is empty.
@@ -72,16 +75,19 @@ class Rules:
         Whether the contents of an emptyDir may be lost.
     """
 
-    policy: Policy = field(default_factory=Policy)
+    policy: MissingRequests = field(default_factory=MissingRequests)
     namespaces: Sequence[str] = ()
     fixed_namespaces: Sequence[str] = ("kube-system",)
     move_empty_dir: bool = False
 
 
-def units(cluster: Cluster, rules: Rules, notes: Notes, *, pin: bool = True) -> list[Unit]:
+def units(
+    cluster: ClusterObjects, rules: MovingRules, notes: Notes, *, pin: bool = True
+) -> list[Unit]:
     """Return the replicas of a cluster, those of DaemonSets and static pods among them.
 
-    Where the files have pods, these are what runs; else the replicas that the manifests ask for. `pin` False leaves out why some must stay.
+    Where the files have pods, these are what runs; else the replicas that the manifests ask for.
+    `pin` False leaves out why some must stay.
 
     Raises
     ------
@@ -107,7 +113,7 @@ def units(cluster: Cluster, rules: Rules, notes: Notes, *, pin: bool = True) -> 
     return found
 
 
-def _running(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
+def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[Unit]:
     found = []
     for pod in cluster.pods:
         meta, label, owner = pod.meta, pod.meta.label, cluster.owner(pod)
@@ -139,7 +145,7 @@ def _running(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
     return found
 
 
-def _bound(kind: str, meta: Meta) -> str:
+def _bound(kind: str, meta: ObjectMeta) -> str:
     if kind == "DaemonSet":
         return "pods of a DaemonSet"
     if kind == "Node" or _MIRROR in meta.annotations:
@@ -147,7 +153,7 @@ def _bound(kind: str, meta: Meta) -> str:
     return ""
 
 
-def _wanted(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
+def _wanted(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[Unit]:
     found: list[Unit] = []
     for (space, kind, name), workload in cluster.workloads.items():
         label = f"{space}/{name}"
@@ -184,7 +190,7 @@ def _wanted(cluster: Cluster, rules: Rules, notes: Notes) -> list[Unit]:
     return found
 
 
-def _why(unit: Unit, cluster: Cluster, rules: Rules) -> str:
+def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
     """Return why a pod must stay, as far as it says so itself."""
     if rules.namespaces and unit.namespace not in rules.namespaces:
         return "pods of other namespaces"
@@ -208,7 +214,7 @@ def _why(unit: Unit, cluster: Cluster, rules: Rules) -> str:
     return _why_volumes(unit, cluster, rules) or _why_ports(unit)
 
 
-def _why_volumes(unit: Unit, cluster: Cluster, rules: Rules) -> str:
+def _why_volumes(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
     safe = unit.annotations.get(_SAFE) == "true"
     spared = (
         {part.strip() for part in unit.annotations.get(_LOCAL, "").split(",")}
@@ -227,7 +233,10 @@ def _why_volumes(unit: Unit, cluster: Cluster, rules: Rules) -> str:
         if kind == "persistentVolumeClaim" and not _SHARED & set(
             cluster.claims.get((unit.namespace, claim), ())
         ):
-            return "pods with a volume claim that is not known to be shared between nodes (ReadWriteMany)"
+            return (
+                "pods with a volume claim that is not known to be shared between nodes "
+                "(ReadWriteMany)"
+            )
     return ""
 
 
@@ -244,8 +253,11 @@ def _why_ports(unit: Unit) -> str:
     return "pods with a port of their node (hostPort, hostNetwork)" if ports else ""
 
 
-def _budgets(cluster: Cluster, found: Sequence[Unit], notes: Notes) -> None:
-    """Pin the pods of budgets that allow no disruption; the others hold in every plan without disruptions."""
+def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes) -> None:
+    """Pin the pods of budgets that allow no disruption.
+
+    The other budgets hold in every plan without disruptions.
+    """
     spaces = _by_namespace(found)
     for budget in cluster.budgets:
         mine = [
@@ -257,7 +269,10 @@ def _budgets(cluster: Cluster, found: Sequence[Unit], notes: Notes) -> None:
             for unit in mine:
                 unit.stays = unit.stays or "pods whose PodDisruptionBudget allows no disruption"
         else:
-            text = "PodDisruptionBudgets: points with 0 disruptions keep them, as every new copy runs before the old one ends"
+            text = (
+                "PodDisruptionBudgets: points with 0 disruptions keep them, "
+                "as every new copy runs before the old one ends"
+            )
             notes.add("kept", text, budget.meta.label)
 
 
@@ -276,7 +291,7 @@ def _allowed(least: object, most: object, count: int) -> int:
 
 
 def _share(value: object, count: int) -> int:
-    """Return a number of pods, or of a percentage rounded up; what cannot be read allows nothing."""
+    """Return a number of pods, a percentage rounded up; 0 for what cannot be read."""
     if isinstance(value, int) and not isinstance(value, bool):
         return max(0, min(value, 10**6))
     text = str(value)[:20]
@@ -299,7 +314,10 @@ def _preferences(found: Sequence[Unit], notes: Notes) -> None:
 
 
 def _apart(found: Sequence[Unit]) -> None:
-    """Pin the pods with required rules towards other pods, and the pods that required anti-affinity keeps away from them."""
+    """Pin the pods with required rules towards other pods.
+
+    Pods that required anti-affinity keeps away from them are pinned, too.
+    """
     hard = "requiredDuringSchedulingIgnoredDuringExecution"
     repelled: dict[str, tuple[str, object]] = {}
     terms = []

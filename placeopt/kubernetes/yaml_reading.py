@@ -1,6 +1,9 @@
-"""YAML without surprises: plain values built from the events of libyaml, within limits on depth, size and aliases.
+"""YAML without surprises: plain values built from the events of libyaml, within limits.
 
-Only strings, numbers, booleans, nulls, lists and mappings come out, whatever tags a file has; a tag that asks for anything else is
+The limits are on depth, size and aliases.
+
+Only strings, numbers, booleans, nulls, lists and mappings come out, whatever tags a file has; a tag
+that asks for anything else is
 refused. Aliases are followed as long as what they would expand to stays small.
 """
 
@@ -102,7 +105,10 @@ def events(text: str, file: str) -> Iterator[Any]:
 
 
 def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> DocumentError:
-    """Return what is wrong where; where a value runs on into the next line by mistake, that is the line where it begins."""
+    """Return what is wrong, and on which line.
+
+    Where a value runs on into the next line by mistake, that is the line where it begins.
+    """
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 1
     said = " ".join(part for part in (error.context, error.problem) if part)
@@ -110,7 +116,8 @@ def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> DocumentError:
         before, here = text.split("\n", line)[line - 2 : line]
         indents = [len(part) - len(part.lstrip(" ")) for part in (before, here)]
         if indents[0] < indents[1] and re.search(r":\s+[^\s#]", before):
-            said = f"the value that begins here goes on in line {line}, which looks like a mapping: {said}"
+            runs_on = f"goes on in line {line}, which looks like a mapping"
+            said = f"the value that begins here {runs_on}: {said}"
             line -= 1
     return fault(file, line, f"not YAML: {said}", "mend the file")
 
@@ -277,7 +284,7 @@ def _integer(text: str) -> int:
 
 
 def line_of(text: str, file: str, document: int, steps: tuple[Any, ...]) -> int:
-    """Return the line, from 1, of the value that `steps` lead to in a document; of the last step that is there.
+    """Return the line, from 1, of the value that `steps` lead to; of the last step that is there.
 
     Parameters
     ----------
@@ -296,7 +303,10 @@ def line_of(text: str, file: str, document: int, steps: tuple[Any, ...]) -> int:
 
 
 def _positions(text: str, file: str) -> Iterator[tuple[int, tuple[Any, ...], bool, int]]:
-    """Yield (document, steps to it, whether it is a key, line) of every key and value, documents that are empty not counted."""
+    """Yield (document, steps to it, whether it is a key, line) of every key and value.
+
+    Empty documents are not counted.
+    """
     number, line, fresh = -1, 1, True
     path: list[
         Any

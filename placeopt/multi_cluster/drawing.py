@@ -1,4 +1,4 @@
-"""Plans of the multi-cluster problem: what is in use on every cluster over time, what runs, and what was refused when."""
+"""Drawings of multi-cluster plans: the use of every cluster over time, and refused requests."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
     from placeopt.multi_cluster.instance import MultiCluster
 
-#: Clusters that are drawn at most, the busiest first.
-MOST_CLUSTERS = 16
+#: Only so many clusters are drawn, the busiest ones.
+MAX_CLUSTERS = 16
 _CPU, _MEMORY = PALETTE[0], PALETTE[1]
 
 
-class Course(NamedTuple):
-    """What happens over time.
+class UsageOverTime(NamedTuple):
+    """What is in use at every moment at which something changes.
 
     Attributes
     ----------
     times : float (E,)
-        Moments at which something changes; what follows holds until the next.
+        The moments; the values below hold until the next.
     shares : float (E, C, 2)
-        Cpu and memory in use, of capacity.
+        Cpu and memory in use, as shares of the capacity.
     replicas : int (E, C)
-        Running there.
+        Replicas that run on every cluster.
     refused : list of int
-        Requests.
+        Numbers of the refused requests.
     """
 
     times: np.ndarray
@@ -42,72 +42,61 @@ class Course(NamedTuple):
     refused: list[int]
 
 
-def course(problem: MultiCluster, plan: Mapping[str, Any]) -> Course:
-    """Return what a plan does over time; in the published semantics a placement is gone at the next arrival."""
-    t, decisions = problem.arrays, problem.decisions(plan)
-    arrivals, departures = t.arrival * t.unit[2], t.departure * t.unit[2]
+def usage_over_time(problem: MultiCluster, plan: Mapping[str, Any]) -> UsageOverTime:
+    """Return the usage by a plan; by the published rules a placement ends at the next arrival."""
+    arrays, decisions = problem.arrays, problem.decisions(plan)
+    arrivals, departures = arrays.arrival * arrays.unit[2], arrays.departure * arrays.unit[2]
     if problem.semantics == "published":
         departures = np.append(arrivals[1:], arrivals[-1] + 1 / max(len(arrivals), 1))
-    clusters = len(t.capacity)
+    clusters = len(arrays.capacity)
     placed = np.array([[decision.get(c, 0) for c in range(clusters)] for decision in decisions])
-    ends = np.concatenate((departures, arrivals))  # what ends at a moment ends before what begins
-    order = np.argsort(ends, kind="stable")
+    moments = np.concatenate((departures, arrivals))  # a departure comes before an arrival
+    order = np.argsort(moments, kind="stable")
+    times = moments[order]
+    last = np.append(np.diff(times) > 0, True)  # of the changes at one moment
     change = np.concatenate((-placed, placed))
-    need = change[:, :, None] * np.concatenate((t.demand, t.demand))[:, None, :]
-    used = t.used[None] + need[order].cumsum(axis=0)
-    times, keep = ends[order], np.append(np.diff(ends[order]) > 0, True)
+    need = change[:, :, None] * np.concatenate((arrays.demand, arrays.demand))[:, None, :]
+    used = arrays.used + need[order].cumsum(axis=0)[last]
+    nothing = np.zeros((1, clusters), int)
     refused = [
         k
         for k, decision in enumerate(decisions)
         if not decision or (problem.semantics == "fixed" and not any(decision.values()))
     ]
-    first = np.concatenate(([0.0], times[keep]))
-    shares = np.concatenate((t.used[None], used[keep])) / t.capacity
-    return Course(
-        first,
-        shares,
-        np.concatenate((np.zeros((1, clusters), int), change[order].cumsum(axis=0)[keep])),
-        refused,
+    return UsageOverTime(
+        times=np.concatenate(([0.0], times[last])),
+        shares=np.concatenate((arrays.used[None], used)) / arrays.capacity,
+        replicas=np.concatenate((nothing, change[order].cumsum(axis=0)[last])),
+        refused=refused,
     )
 
 
-def _drawn(problem: MultiCluster, told: Course) -> list[int]:
+def _drawn(usage: UsageOverTime) -> list[int]:
     """Return the clusters to draw, in their own order."""
-    busy = told.shares.max(axis=(0, 2)) + told.replicas.max(axis=0)
-    return sorted(np.argsort(-busy, kind="stable")[:MOST_CLUSTERS].tolist())
+    busy = usage.shares.max(axis=(0, 2)) + usage.replicas.max(axis=0)
+    return sorted(np.argsort(-busy, kind="stable")[:MAX_CLUSTERS].tolist())
 
 
 def _title(problem: MultiCluster, c: int) -> str:
     cluster = problem.clusters[c]
     kind = f" ({cluster.type})" if cluster.type else ""
-    return f"{cluster.name}{kind}: {cluster.cpu_cores:g} cores, {cluster.memory_gib:g} GiB, cost {cluster.cost:g}"
+    sizes = f"{cluster.cpu_cores:g} cores, {cluster.memory_gib:g} GiB, cost {cluster.cost:g}"
+    return f"{cluster.name}{kind}: {sizes}"
 
 
 def figure(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Figure:
-    """Return the drawing of a plan as a matplotlib figure: a panel per cluster, ticks where requests were refused."""
-    told = course(problem, plan)
-    drawn = _drawn(problem, told)
+    """Return a matplotlib figure of a plan: a panel per cluster, with ticks at refused requests."""
+    usage = usage_over_time(problem, plan)
+    drawn = _drawn(usage)
     drawing = new_figure(7.2, 1.0 + 1.05 * len(drawn))
     panels = np.atleast_1d(drawing.subplots(len(drawn), 1, sharex=True))
-    gone = [problem.requests[k].arrival for k in told.refused]
+    gone = [problem.requests[k].arrival for k in usage.refused]
     for axes, c in zip(panels, drawn, strict=True):
-        axes.fill_between(
-            told.times,
-            told.shares[:, c, 0],
-            step="post",
-            color=_CPU,
-            alpha=0.35,
-            linewidth=0,
-            label="cpu",
-        )
-        axes.step(
-            told.times,
-            told.shares[:, c, 1],
-            where="post",
-            color=_MEMORY,
-            linewidth=1.0,
-            label="memory",
-        )
+        cpu, memory = usage.shares[:, c].T
+        area = {"step": "post", "color": _CPU, "alpha": 0.35, "linewidth": 0, "label": "cpu"}
+        axes.fill_between(usage.times, cpu, **area)
+        line = {"where": "post", "color": _MEMORY, "linewidth": 1.0, "label": "memory"}
+        axes.step(usage.times, memory, **line)
         axes.vlines(gone, -0.08, 0.0, color=KNEE, linewidth=0.6, label="refused")
         axes.set_ylim(-0.08, 1.05)
         axes.set_yticks([0, 0.5, 1], ["0", "50%", "100%"], fontsize=6)
@@ -124,11 +113,11 @@ def figure(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Figure
 
 
 def interactive(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Any:
-    """Return the drawing of a plan as a plotly figure; hovering tells what runs; `title` heads the page."""
+    """Return a plotly figure of a plan; hovering shows what runs; `title` heads the page."""
     from plotly.subplots import make_subplots
 
-    told = course(problem, plan)
-    drawn = _drawn(problem, told)
+    usage = usage_over_time(problem, plan)
+    drawn = _drawn(usage)
     names = [escape(_title(problem, c)) for c in drawn]
     drawing = make_subplots(
         len(drawn),
@@ -137,35 +126,27 @@ def interactive(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> A
         subplot_titles=names,
         vertical_spacing=min(0.05, 0.3 / len(drawn)),
     )
-    gone = [problem.requests[k].arrival for k in told.refused]
+    gone = [problem.requests[k].arrival for k in usage.refused]
     texts = [
         f"{escape(problem.requests[k].deployment)} x {problem.requests[k].replicas} refused"
-        for k in told.refused
+        for k in usage.refused
     ]
     for row, c in enumerate(drawn, start=1):
-        hover = [f"{n} replicas" for n in told.replicas[:, c].tolist()]
-        line = {"shape": "hv", "color": _CPU}
+        hover = [f"{n} replicas" for n in usage.replicas[:, c].tolist()]
         shown = {"showlegend": row == 1, "row": row, "col": 1}
-        drawing.add_scatter(
-            x=told.times,
-            y=told.shares[:, c, 0],
-            text=hover,
-            name="cpu",
-            legendgroup="cpu",
-            line=line,
-            fill="tozeroy",
-            **shown,
-        )
-        memory = {"shape": "hv", "color": _MEMORY}
-        drawing.add_scatter(
-            x=told.times,
-            y=told.shares[:, c, 1],
-            text=hover,
-            name="memory",
-            legendgroup="memory",
-            line=memory,
-            **shown,
-        )
+        for r, (name, color, fill) in enumerate(
+            (("cpu", _CPU, "tozeroy"), ("memory", _MEMORY, None))
+        ):
+            drawing.add_scatter(
+                x=usage.times,
+                y=usage.shares[:, c, r],
+                text=hover,
+                name=name,
+                legendgroup=name,
+                line={"shape": "hv", "color": color},
+                fill=fill,
+                **shown,
+            )
         marker = {"symbol": "line-ns-open", "color": KNEE, "size": 7}
         ticks = {
             "x": gone,

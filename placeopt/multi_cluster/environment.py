@@ -1,4 +1,4 @@
-"""Multi-cluster episodes to learn from: generated ones, single or many at once, and those of an instance."""
+"""Multi-cluster episodes to learn from: generated ones, or those of an instance."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from placeopt.core.errors import UsageError
+from placeopt.core.interfaces import CompiledEpisodes
 from placeopt.core.problem import keyword_defaults
-from placeopt.multi_cluster import batch as multi_cluster_batch
+from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.rl.vector import BatchEnv, BatchVectorEnv, Weights
 
-#: Columns with the parts of an action's one-step reward, and with the reward of an action that does not place the request.
+#: Columns with the one-step reward parts of an action, and with its reward if it places nothing.
 SCORE = (5, 6, 7, 8)
 #: The reward strategies of the paper, by name.
 PREFERENCES = STRATEGIES
 
 
-class Episodes(multi_cluster_batch.MultiCluster):
-    """Says where the one-step rewards stand, and what the plan of an instance's episode is."""
+class MultiClusterEpisodes(MultiClusterBatch):
+    """A batch that knows its score columns and the plan of an instance's episode."""
 
     score = SCORE
     problem: MultiCluster | None = None
@@ -34,8 +34,7 @@ class Episodes(multi_cluster_batch.MultiCluster):
         """
         if self.problem is None:
             raise UsageError("generated episodes have no plan; give an instance")
-        placed = self.placements(env)
-        return self.problem.plan([*placed, *({} for _ in range(self.steps - len(placed)))])
+        return self.problem.plan(self.placements(env))
 
 
 def batch(
@@ -49,11 +48,11 @@ def batch(
     duration: float = 1.0,
     replicas: Sequence[int] = (1, 7),
     steps: int = 100,
-) -> Episodes:
+) -> MultiClusterEpisodes:
     """Return generated episodes, or those of an instance, which are all alike.
 
-    Options are those of `placeopt.multi_cluster.simulator.stream.Stream`, for generated episodes. Seeds are those of ``reset``; `seed` is
-    not used.
+    Options are those of `placeopt.multi_cluster.simulator.stream.Stream`, for generated episodes.
+    Seeds are those of ``reset``; `seed` is not used.
 
     Raises
     ------
@@ -69,45 +68,15 @@ def batch(
         "steps": steps,
     }
     if problem is None:
-        return Episodes(num_envs, **options | {"replicas": tuple(replicas)})
+        return MultiClusterEpisodes(num_envs, **options)
     for name, default in keyword_defaults(batch).items():
         if options[name] != default:
             raise UsageError(
                 f"{name} is an option of generated episodes; an instance says itself what they are"
             )
-    found = Episodes.of(problem, num_envs)
+    found = MultiClusterEpisodes.of(problem, num_envs)
     found.problem = problem
     return found
 
 
-def make_env(
-    weights: Weights = None,
-    problem: MultiCluster | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchEnv:
-    """Return the single environment of id ``placeopt/MultiCluster-v0``.
-
-    Parameters
-    ----------
-    weights
-        Of the parts of the reward: latency, cost, inequality; "drawn" for new ones in every episode.
-    problem : placeopt.multi_cluster.instance.MultiCluster, optional
-        An instance; episodes are generated without.
-    append : tuple of {"weights", "legal"}, optional
-        As of `placeopt.rl.vector.BatchEnv`.
-    **options
-        As of `batch`: clusters, semantics, rate, duration, replicas, steps.
-    """
-    return BatchEnv(batch(problem, 1, **options), weights, append)
-
-
-def make_vec_env(
-    num_envs: int = 1,
-    weights: Weights = None,
-    problem: MultiCluster | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchVectorEnv:
-    """Return `num_envs` environments that step together; parameters as of `make_env`."""
-    return BatchVectorEnv(batch(problem, num_envs, **options), weights, append)
+EPISODES = CompiledEpisodes(batch=batch, preferences=PREFERENCES)

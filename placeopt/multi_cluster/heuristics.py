@@ -1,10 +1,12 @@
-"""Quick plans for a trace of requests: the policies of the HephaestusForge paper's comparison, and look-ahead by weights."""
+"""Heuristic plans for a trace of requests: the policies that the paper compares, and look-ahead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.front import Front
@@ -16,140 +18,116 @@ from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.stream import Stream
 
-#: What `greedy` refuses requests below: rewards, -inf for none.
-LEAST = (-np.inf, 0.5, 0.6, 0.7, 0.8, 0.9)
-#: Parts of the lattice of weights.
+#: `greedy` refuses requests that would earn less than one of these rewards; -inf for none.
+MIN_REWARDS = (-np.inf, 0.5, 0.6, 0.7, 0.8, 0.9)
+#: Parts of the lattice of weights: 66 vectors.
 PARTS = 10
 
+WeightsText = Annotated[
+    str | Sequence[float] | None,
+    Field(description="Of latency, cost, inequality, such as 0.4,0.3,0.3; or a paper's strategy."),
+]
 
-def _candidates(problem: MultiCluster, batch: Stream) -> Iterable[Candidate]:
-    return (Candidate(problem.plan(batch.placements(k))) for k in range(batch.num_envs))
 
-
-def _played(problem: MultiCluster, policy: policies.Policy, seed: int, count: int = 1) -> Stream:
-    batch = Stream.of(problem, count)
+def _front(
+    method: str, task: Task[MultiCluster], policy: policies.Policy, count: int, **parameters: Any
+) -> Front:
+    """Return the front of the `count` plans of a policy."""
+    batch = Stream.of(task.problem, count)
     batch.reset()
-    policies.play(batch, policy, np.random.default_rng(seed))
-    return batch
-
-
-def _baseline(name: str, task: Task[MultiCluster]) -> Front:
-    batch = _played(task.problem, policies.BASELINES[name], task.seed)
-    task.budget.spend(1)
-    candidates = _candidates(task.problem, batch)
-    return task.front(candidates, method=name, libraries=("numpy", "numba"))
-
-
-def cpu_greedy(
-    task: Task[MultiCluster],
-) -> Front:
-    """All replicas of a request on the feasible cluster with the least share of cpu in use."""
-    return _baseline("cpu-greedy", task)
-
-
-def binpack(
-    task: Task[MultiCluster],
-) -> Front:
-    """All replicas of a request on the feasible cluster with the greatest share of cpu in use."""
-    return _baseline("binpack", task)
-
-
-def latency_greedy(
-    task: Task[MultiCluster],
-) -> Front:
-    """All replicas of a request on a random feasible cluster within its latency threshold, else refuse it."""
-    return _baseline("latency-greedy", task)
-
-
-def karmada_greedy(
-    task: Task[MultiCluster],
-) -> Front:
-    """All replicas of a request on the feasible cluster that could hold the most of them: Karmada's default."""
-    return _baseline("karmada-greedy", task)
-
-
-def _by_weights(
-    method: str, task: Task[MultiCluster], weights: np.ndarray, least: np.ndarray
-) -> Front:
-    """Return the front of one-step look-ahead, a plan for every row of weights, as many as the budget allows."""
-    count = max(1, task.budget.allow(len(weights)))
-    weights, least = weights[:count], least[:count]
-
-    def policy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
-        return policies.myopic(batch, rng, weights, least)
-
-    batch = _played(task.problem, policy, task.seed, count)
+    policies.play(batch, policy, np.random.default_rng(task.seed), task.budget)
     task.budget.spend(count)
     return task.front(
-        _candidates(task.problem, batch),
+        (Candidate(task.problem.plan(batch.placements(k))) for k in range(count)),
         method=method,
-        parameters={"plans": count},
+        completed=bool(batch.ended.all()),
+        parameters=parameters,
         libraries=("numpy", "numba"),
     )
 
 
+def cpu_greedy(task: Task[MultiCluster]) -> Front:
+    """All replicas of a request on the feasible cluster with the least share of cpu in use."""
+    return _front("cpu-greedy", task, policies.cpu_greedy, 1)
+
+
+def binpack(task: Task[MultiCluster]) -> Front:
+    """All replicas of a request on the feasible cluster with the greatest share of cpu in use."""
+    return _front("binpack", task, policies.binpack, 1)
+
+
+def latency_greedy(task: Task[MultiCluster]) -> Front:
+    """All replicas on a random feasible cluster within the latency threshold, else refuse."""
+    return _front("latency-greedy", task, policies.latency_greedy, 1)
+
+
+def karmada_greedy(task: Task[MultiCluster]) -> Front:
+    """All replicas on the feasible cluster where most of them fit: Karmada's default."""
+    return _front("karmada-greedy", task, policies.karmada_greedy, 1)
+
+
+def _look_ahead(
+    method: str, task: Task[MultiCluster], weights: np.ndarray, min_reward: np.ndarray
+) -> Front:
+    """Return one-step look-ahead by rows of weights (n, 3), as many as the budget allows."""
+    count = max(1, task.budget.allow(len(weights)))
+
+    def policy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+        return policies.myopic(batch, rng, weights[:count], min_reward[:count])
+
+    return _front(method, task, policy, count, plans=count)
+
+
 def read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
-    """Return rows of weights: those of the paper's strategies and a lattice, or the one that is named or given."""
+    """Return rows of weights, shape (n, 3), that sum to 1.
+
+    They are those of the paper's strategies and a lattice; or the one that is named or given.
+    """
     if weights is None:
         return np.concatenate((np.array(list(STRATEGIES.values())), simplex(PARTS, 3)))
     if isinstance(weights, str) and weights in STRATEGIES:
         return np.array([STRATEGIES[weights]])
+    hint = ""
+    if isinstance(weights, str):
+        hint = f" or a strategy: {did_you_mean(weights, STRATEGIES)}"
     try:
         row = np.array(weights.split(",") if isinstance(weights, str) else weights, dtype=float)
     except (TypeError, ValueError):
         row = np.empty(0)
     if row.shape != (3,) or not (np.isfinite(row).all() and (row >= 0).all() and row.any()):
-        hint = (
-            f" or a strategy: {did_you_mean(weights, STRATEGIES)}"
-            if isinstance(weights, str)
-            else ""
-        )
         raise UsageError(
             f"weights is {weights!r}; give three numbers of at least 0, such as 0.4,0.3,0.3{hint}"
         )
     return row[None] / row.sum()
 
 
-def myopic(
-    task: Task[MultiCluster],
-    *,
-    weights: str | Sequence[float] | None = None,
-) -> Front:
+def myopic(task: Task[MultiCluster], *, weights: WeightsText = None) -> Front:
     """Return plans that take the action of the highest reward, request after request.
 
-    Parameters
-    ----------
-    weights : str or sequence of float, optional
-        Of latency, cost and inequality, or the name of a strategy of the paper: a single plan, instead of a spread.
+    With `weights` it is a single plan.
     """
     rows = read_weights(weights)
-    return _by_weights(
-        "myopic",
-        task,
-        rows,
-        np.full(len(rows), -np.inf),
-    )
+    return _look_ahead("myopic", task, rows, np.full(len(rows), -np.inf))
 
 
 def _grid() -> tuple[np.ndarray, np.ndarray]:
+    """Return all pairs of weights (n, 3) and least rewards (n,)."""
     rows = read_weights(None)
-    return np.tile(rows, (len(LEAST), 1)), np.repeat(LEAST, len(rows))
+    return np.tile(rows, (len(MIN_REWARDS), 1)), np.repeat(MIN_REWARDS, len(rows))
 
 
-def greedy(
-    task: Task[MultiCluster],
-) -> Front:
-    """Return the plans of `myopic`, and of the same that refuses requests which would earn too little: milliseconds."""
-    return _by_weights("greedy", task, *_grid())
+def greedy(task: Task[MultiCluster]) -> Front:
+    """Return the plans of `myopic`, and those that refuse requests which would earn too little."""
+    return _look_ahead("greedy", task, *_grid())
 
 
 def seeds(encoder: Encoder, rng: np.random.Generator) -> np.ndarray:
-    """Return the vectors of greedy plans, without repetitions."""
-    weights, least = _grid()
-
-    def policy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
-        return policies.myopic(batch, rng, weights, least)
-
-    batch = _played(encoder.problem, policy, 0, len(weights))  # type: ignore[arg-type]
-    taken = batch.world.action
-    return np.unique(np.where(taken < 0, batch.num_actions - 1, taken), axis=0)
+    """Return the vectors of greedy plans, without repetitions, shape (k, num_genes)."""
+    assert isinstance(encoder.problem, MultiCluster)
+    weights, min_reward = _grid()
+    batch = Stream.of(encoder.problem, len(weights))
+    batch.reset()
+    while not batch.ended.all():
+        batch.step(policies.myopic(batch, rng, weights, min_reward))
+    actions = batch.state.action
+    return np.unique(np.where(actions < 0, batch.num_actions - 1, actions), axis=0)

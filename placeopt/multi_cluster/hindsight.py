@@ -1,35 +1,40 @@
-"""``hindsight``: what a trace of requests could have earned by one who knew it, so that the regret of a policy can be stated.
+"""``hindsight``: the reward that a trace allows to one who knows it, to state a policy's regret.
 
-Dynamic programming over the actions of the environment, request after request. What has gone leaves no mark in the fixed semantics: of
-two histories with the same running placements only the better can be part of an optimum. A history is dropped too when an optimistic
-reward for all that is still to come cannot lift it above a plan that is known. If more than a number of histories remain, the best are
-kept: the plan is then a heuristic one, and the largest optimistic reward of what was dropped is the proven bound.
+Dynamic programming over the actions of the environment, request after request. With the fixed
+rules, requests that have departed leave no mark: of two histories with the same running placements
+only the better one can be part of an optimum. A history is dropped, too, when an optimistic reward
+for all that is still to come cannot lift it above a plan that is known. If too many histories
+remain, the best are kept: the plan is then a heuristic one, and the largest optimistic reward of
+the dropped ones is the proven bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.errors import UsageError
 from placeopt.core.front import Front
 from placeopt.core.task import Candidate, Task
 from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.heuristics import read_weights
+from placeopt.multi_cluster.arrays import MultiClusterArrays
+from placeopt.multi_cluster.heuristics import WeightsText, read_weights
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
+from placeopt.multi_cluster.simulator.state import MAX_MS
 from placeopt.multi_cluster.simulator.stream import Stream
 
-#: Histories that are kept by default: so many over all requests together, and per request at least.
-WORK, LEAST_STATES = 100_000, 500
-#: Histories that a first search keeps.
-HASTY = 100
-#: Requests that are looked ahead with what runs now; continuations that are kept until they are, per history.
-AHEAD, WIDER = 12, 4
+#: Histories kept by default: over all requests together, and at least for each request.
+TOTAL_STATES, MIN_STATES = 100_000, 500
+#: Histories that a first, quick search keeps.
+QUICK_STATES = 100
+#: Requests that `_bounds_ahead` looks at, given what runs now.
+LOOK_AHEAD = 12
+#: Continuations that are kept until their bounds are known, per history.
+CONTINUATIONS = 4
 #: Rewards closer than this are the same.
 TOLERANCE = 1e-9
 
@@ -40,8 +45,10 @@ class Hindsight:
 
     Attributes
     ----------
-    reward, bound : float
-        Its reward, and what no sequence of actions can exceed.
+    reward : float
+        What the plan earns.
+    bound : float
+        What no sequence of actions can exceed.
     plan : dict
     """
 
@@ -55,117 +62,124 @@ class Hindsight:
         return self.bound <= self.reward + TOLERANCE
 
 
+def _earned(
+    arrays: MultiClusterArrays, weights: np.ndarray, latency: np.ndarray, more: np.ndarray
+) -> np.ndarray:
+    """Return the rewards of latency and cost on clusters of some latencies, shape (..., C).
+
+    `more` (..., 1) is the share by which a single replica raises the latency.
+    """
+    cheapest, dearest = arrays.scale
+    latency = np.minimum(MAX_MS, latency * (1 + more))
+    return weights[0] * (1 - (latency - 1) / 999) + weights[1] * (
+        1 - (arrays.price - cheapest) / (dearest - cheapest)
+    )
+
+
 def optimistic(problem: MultiCluster, weights: np.ndarray) -> np.ndarray:
     """Return for every request a reward that no decision exceeds, shape (T,).
 
-    Fixed semantics: the best cluster as if it were empty, with the increase of a single replica's share, and Gini coefficient 0.
-    Published: latency and cost 0, as for a spread that places nothing; 1 for refusals that earn it.
+    Fixed rules: the best cluster as if it were empty, with the increase of a single replica, and
+    Gini coefficient 0. Published rules: latency and cost 0, as for a spread that places nothing;
+    1 for refusals that earn it.
     """
-    t = problem.arrays
-    spread = t.scale[1] - t.scale[0]
+    arrays = problem.arrays
     if problem.semantics == "published":
-        most = weights @ np.array([1 + 1 / 999, 1 + t.scale[0] / spread, 1.0])
-        return np.full(len(t.replicas), max(most, 1.0))
-    latency = np.minimum(1000.0, t.base * (1 + (t.increase / t.replicas)[:, None]))
-    worth = (
-        weights[0] * (1 - (latency - 1) / 999)
-        + weights[1] * (1 - (t.price - t.scale[0]) / spread)
-        + weights[2]
-    )
-    hosts = (t.used + t.demand[:, None] <= t.capacity).all(axis=2)
-    return np.maximum(0.0, np.where(hosts, worth, -np.inf).max(axis=1))
+        cheapest, dearest = arrays.scale
+        best = np.array([1 + 1 / 999, 1 + cheapest / (dearest - cheapest), 1.0])
+        return np.full(len(arrays.replicas), max(weights @ best, 1.0))
+    share = (arrays.increase / arrays.replicas)[:, None]
+    reward = _earned(arrays, weights, arrays.base, share) + weights[2]
+    hosts = (arrays.used + arrays.demand[:, None] <= arrays.capacity).all(axis=2)
+    return np.maximum(0.0, np.where(hosts, reward, -np.inf).max(axis=1))
 
 
 def optimum(
     problem: MultiCluster, weights: np.ndarray, states: int, budget: Budget | None = None
 ) -> Hindsight:
-    """Return the plan of highest reward that keeping `states` histories per request finds.
+    """Return the plan of highest reward that a search with `states` histories per request finds.
 
-    A hasty search first: the better the plan that is known, the more histories cannot beat it.
+    A quick search comes first: the better the plan that is known, the more histories cannot beat
+    it. When the budget is out of time, one history is followed to the end.
     """
     stream = Stream.of(problem, 1)
     stream.reset()
-    if states > HASTY:
-        first = optimum(problem, weights, HASTY, budget)
-        if first.proven:
-            return first
-        reward, plan = first.reward, first.plan
+    if states > QUICK_STATES:
+        known = optimum(problem, weights, QUICK_STATES, budget)
+        if known.proven:
+            return known
     else:
-        known = stream.fork([0])
-        reward = float(
-            (
-                policies.play(known, policies.of("myopic", weights), np.random.default_rng(0))
-                @ weights
-            )[0]
-        )
-        plan = problem.plan(known.placements(0))
+        twin = stream.fork([0])
+        earned = policies.play(twin, policies.of("myopic", weights), np.random.default_rng(0))
+        reward = float((earned @ weights)[0])
+        known = Hindsight(reward, reward, problem.plan(twin.placements(0)))
     rest = np.concatenate((optimistic(problem, weights)[::-1].cumsum()[::-1], [0.0]))
-    value, bound = np.zeros(1), reward
+    value, bound = np.zeros(1), known.reward
     for t in range(stream.steps):
-        most = 1 if budget is not None and budget.out_of_time else states
+        limit = 1 if budget is not None and budget.out_of_time else states
         envs, actions = np.nonzero(stream.masks)
-        worth = value[envs] + stream.parts[envs, actions] @ weights
-        keep = np.flatnonzero(worth + rest[t + 1] > reward + TOLERANCE)
-        keep = keep[_best_of_equals(problem, stream, envs[keep], actions[keep], worth[keep], t)]
-        keep, bound = _best(worth[keep], rest[t + 1], keep, WIDER * most, bound)
+        earned = value[envs] + stream.parts[envs, actions] @ weights
+        keep = np.flatnonzero(earned + rest[t + 1] > known.reward + TOLERANCE)
+        keep = keep[_best_of_equals(problem, stream, envs[keep], actions[keep], earned[keep], t)]
+        keep, bound = _best(earned[keep], rest[t + 1], keep, CONTINUATIONS * limit, bound)
         if len(keep):
-            stream = stream.silent(envs[keep])
+            stream, value = stream.silent(envs[keep]), earned[keep]
             stream.step(actions[keep])
-            value = worth[keep]
-            ahead = _ahead(problem, stream, weights, rest, t + 1)
-            still = np.flatnonzero(value + ahead > reward + TOLERANCE)
-            still, bound = _best(value[still], ahead[still], still, most, bound)
-            if 0 < len(still) < len(value):
-                stream, value = stream.silent(still), value[still]
-        if len(keep) == 0 or len(still) == 0:  # nothing can beat the plan that is known
-            return Hindsight(reward, bound, plan)
+            ahead = _bounds_ahead(problem, stream, weights, rest, t + 1)
+            keep = np.flatnonzero(value + ahead > known.reward + TOLERANCE)
+            keep, bound = _best(value[keep], ahead[keep], keep, limit, bound)
+        if len(keep) == 0:  # nothing can beat the plan that is known
+            return Hindsight(known.reward, bound, known.plan)
+        if len(keep) < len(value):
+            stream, value = stream.silent(keep), value[keep]
     best = int(value.argmax())
-    return Hindsight(
-        float(value[best]), max(bound, float(value[best])), problem.plan(stream.placements(best))
-    )
+    reward = float(value[best])
+    return Hindsight(reward, max(bound, reward), problem.plan(stream.placements(best)))
 
 
 def _best(
-    worth: np.ndarray, ahead: np.ndarray | float, which: np.ndarray, most: int, bound: float
+    earned: np.ndarray, ahead: np.ndarray | float, which: np.ndarray, limit: int, bound: float
 ) -> tuple[np.ndarray, float]:
-    """Return the `most` of highest reward so far and ahead, and the bound that holds for the others too."""
-    if len(which) <= most:
+    """Return the `limit` histories of `which` with the highest bounds.
+
+    Also return the bound that holds for the dropped ones too.
+    """
+    if len(which) <= limit:
         return which, bound
-    total = worth + ahead
+    total = earned + ahead
     order = np.argsort(-total, kind="stable")
-    return which[order[:most]], max(bound, float(total[order[most]]))
+    return which[order[:limit]], max(bound, float(total[order[limit]]))
 
 
-def _ahead(
+def _bounds_ahead(
     problem: MultiCluster, stream: Stream, weights: np.ndarray, rest: np.ndarray, t: int
 ) -> np.ndarray:
-    """Return what no history can exceed from request t on, shape (N,): of what runs now, what still runs then takes its room.
+    """Return what no history can earn more than from request t on, shape (N,).
 
-    The next `AHEAD` requests are looked at with the latencies and the room that the running placements leave, their replicas on the
-    best clusters as far as these hold them; the others as in `optimistic`.
+    The next `LOOK_AHEAD` requests see the latencies and the room that the running placements leave;
+    their replicas go to the best clusters as far as these hold them. The others are as in
+    `optimistic`, whose sums from each request on are `rest` (T + 1,).
     """
-    last = min(t + AHEAD, stream.steps)
+    last = min(t + LOOK_AHEAD, stream.steps)
     total = np.full(stream.num_envs, rest[last])
     if problem.semantics == "published":
         return total + (rest[t] - rest[last])
-    a, spread = problem.arrays, problem.arrays.scale[1] - problem.arrays.scale[0]
+    arrays = problem.arrays
+    share = arrays.increase / arrays.replicas
     for k in range(t, last):
-        alive = np.flatnonzero(a.departure[:t] > a.arrival[k])
-        placed = stream.decisions[:, alive]
-        used = a.used + np.einsum("nkc,kr->ncr", placed, a.demand[alive])
-        room = ((a.capacity - used) // a.demand[k]).min(axis=2)
-        factor = np.prod(1 + placed * (a.increase[alive] / a.replicas[alive])[:, None], axis=1)
-        latency = np.minimum(1000.0, a.base * factor * (1 + a.increase[k] / a.replicas[k]))
-        worth = weights[0] * (1 - (latency - 1) / 999) + weights[1] * (
-            1 - (a.price - a.scale[0]) / spread
-        )
-        order = np.argsort(-worth, axis=1)
-        filled = np.minimum(np.take_along_axis(room, order, axis=1).cumsum(axis=1), a.replicas[k])
+        alive = np.flatnonzero(arrays.departure[:t] > arrays.arrival[k])
+        placed = stream.state.placed[:, alive]
+        used = arrays.used + np.einsum("nkc,kr->ncr", placed, arrays.demand[alive])
+        room = ((arrays.capacity - used) // arrays.demand[k]).min(axis=2)
+        factor = np.prod(1 + placed * share[alive][:, None], axis=1)
+        reward = _earned(arrays, weights, arrays.base * factor, share[k])
+        order = np.argsort(-reward, axis=1)
+        asked = arrays.replicas[k]
+        filled = np.minimum(np.take_along_axis(room, order, axis=1).cumsum(axis=1), asked)
         counts = np.diff(filled, axis=1, prepend=0)
-        mean = (np.take_along_axis(worth, order, axis=1) * counts).sum(axis=1) / a.replicas[
-            k
-        ] + weights[2]
-        total += np.where(filled[:, -1] == a.replicas[k], np.maximum(mean, 0.0), 0.0)
+        mean = (np.take_along_axis(reward, order, axis=1) * counts).sum(axis=1) / asked
+        whole = filled[:, -1] == asked
+        total += np.where(whole, np.maximum(mean + weights[2], 0.0), 0.0)
     return total
 
 
@@ -174,25 +188,28 @@ def _best_of_equals(
     stream: Stream,
     envs: np.ndarray,
     actions: np.ndarray,
-    worth: np.ndarray,
+    earned: np.ndarray,
     t: int,
 ) -> np.ndarray:
-    """Return which continuations to keep: of those with the same running placements at the next request, the one that earned most."""
+    """Return which continuations to keep, as positions in `envs`, `actions` and `earned`.
+
+    Of those with the same running placements at the next request it is the one that earned most.
+    """
     if problem.semantics == "published" or len(envs) == 0:
         return np.arange(len(envs))
     arrays = problem.arrays
     end = arrays.arrival[t + 1] if t + 1 < stream.steps else np.inf
     alive = np.flatnonzero(arrays.departure[:t] > end)
-    before = stream.decisions[:, alive].reshape(stream.num_envs, -1)
-    mark = np.zeros((len(envs), stream.clusters), dtype=np.int64)
+    before = stream.state.placed[:, alive].reshape(stream.num_envs, -1)
+    placed = np.zeros((len(envs), stream.clusters), dtype=np.int64)
     if arrays.departure[t] > end:
-        accepted, single = stream.world.accepts[envs, actions], actions < stream.clusters
-        rows = np.flatnonzero(accepted & single)
-        mark[rows, actions[rows]] = arrays.replicas[t]
-        rows = np.flatnonzero(accepted & ~single)
-        mark[rows] = stream.world.split[envs[rows], actions[rows] - stream.clusters]
-    _, same = np.unique(np.concatenate((before[envs], mark), axis=1), axis=0, return_inverse=True)
-    order = np.lexsort((-worth, same.ravel()))
+        accepted = stream.outcomes.accepts[envs, actions]
+        rows = np.flatnonzero(accepted & (actions < stream.clusters))
+        placed[rows, actions[rows]] = arrays.replicas[t]
+        rows = np.flatnonzero(accepted & (actions >= stream.clusters))
+        placed[rows] = stream.outcomes.split[envs[rows], actions[rows] - stream.clusters]
+    _, same = np.unique(np.concatenate((before[envs], placed), axis=1), axis=0, return_inverse=True)
+    order = np.lexsort((-earned, same.ravel()))
     first = np.concatenate(([True], np.diff(same.ravel()[order]) > 0))
     return np.sort(order[first])
 
@@ -200,33 +217,31 @@ def _best_of_equals(
 def hindsight(
     task: Task[MultiCluster],
     *,
-    states: int | None = None,
-    weights: str | Sequence[float] | None = None,
+    states: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=100_000,
+            description="Histories kept per request; by default more for short traces.",
+        ),
+    ] = None,
+    weights: WeightsText = None,
 ) -> Front:
-    """Return the plans of highest reward by the paper's strategies; reward, bound and proof stand in the parameters of the run.
+    """Return the plans of highest reward by the paper's strategies, or by `weights` alone.
 
-    The rewards are those of the environment; as points of a front the plans claim nothing.
-
-    Parameters
-    ----------
-    states : int, optional
-        Histories that are kept per request, by default more for short traces; with enough of them the rewards are proven the highest.
-    weights : str or sequence of float, optional
-        Of latency, cost and inequality, or the name of a strategy: that one only.
+    Reward, bound and proof stand in the parameters of the run. The rewards are those of the
+    environment; as points of a front the plans claim nothing. With enough `states` the rewards are
+    proven the highest.
     """
-    states = max(LEAST_STATES, WORK // len(task.problem.requests)) if states is None else states
-    if states < 1:
-        raise UsageError(f"states is {states}; give a whole number of at least 1")
+    states = states or max(MIN_STATES, TOTAL_STATES // len(task.problem.requests))
     named = STRATEGIES if weights is None else {"weights": tuple(read_weights(weights)[0].tolist())}
     found: dict[str, Hindsight] = {}
     for name, row in named.items():
         if found and task.budget.out_of_time:
             break
         found[name] = optimum(task.problem, np.array(row), states, task.budget)
-        task.budget.report(
-            points=len(found),
-            note=f"{name}: {found[name].reward:.4g} of at most {found[name].bound:.4g}",
-        )
+        note = f"{name}: {found[name].reward:.4g} of at most {found[name].bound:.4g}"
+        task.budget.report(points=len(found), note=note)
     facts = {
         name: {"reward": h.reward, "bound": h.bound, "proven": h.proven}
         for name, h in found.items()

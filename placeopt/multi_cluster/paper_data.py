@@ -1,25 +1,26 @@
-"""Cluster types, the Cloud2Edge deployments, and reward strategies of the multi-cluster problem.
+"""Cluster types, the Cloud2Edge deployments, and the reward strategies of the paper.
 
-Source: J. Santos, M. Zaccarini, F. Poltronieri et al., "HephaestusForge: Optimal microservice deployment across the Compute Continuum
-via Reinforcement Learning", Future Generation Computer Systems, 2025: Tables 4 and 6, Figure 4.
+Source: J. Santos, M. Zaccarini, F. Poltronieri et al., "HephaestusForge: Optimal microservice
+deployment across the Compute Continuum via Reinforcement Learning", Future Generation Computer
+Systems, 2025: Tables 4 and 6, Figure 4.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-#: Real departures; or the published environment with its faults, for its tables.
-SEMANTICS = ("fixed", "published")
+#: Requests depart when they are over; or the published environment with its faults.
+Semantics = Literal["fixed", "published"]
 #: Arrivals per unit of time that are drawn by default.
 RATES = {"fixed": 20.0, "published": 100.0}
-#: Cores and GiB of a cluster that are taken beforehand, at most.
+#: Highest number of cores, and of GiB, that is allocated on a cluster before the trace.
 BACKGROUND = 0.2
-#: A request raises the latency of its clusters by at most this share.
+#: Highest share by which a request raises the latency of its clusters.
 INCREASE = 0.15
 
 
 class ClusterType(NamedTuple):
-    """A row of Table 4; the cost is that of a replica."""
+    """A line of Table 4; the cost is that of a replica."""
 
     name: str
     cpu_cores: float
@@ -28,7 +29,7 @@ class ClusterType(NamedTuple):
 
 
 class Deployment(NamedTuple):
-    """What a replica of a Cloud2Edge microservice asks for."""
+    """What one replica of a Cloud2Edge microservice asks for."""
 
     name: str
     cpu_cores: float

@@ -1,4 +1,4 @@
-"""Multi-cluster decisions in tables: cluster by cluster, deployment by deployment, and what was refused."""
+"""Report tables of a multi-cluster plan: by cluster, and by deployment."""
 
 from __future__ import annotations
 
@@ -13,57 +13,64 @@ from placeopt.report.markup import Bar, Cell, paragraphs, table
 if TYPE_CHECKING:
     from placeopt.multi_cluster.instance import MultiCluster
 
+#: What the problem asks, in a sentence.
+QUESTION = "Which clusters take how many replicas of each request that arrives?"
+#: What each objective measures.
+MEANINGS = {
+    "latency_ms": "mean latency of the replicas of accepted requests",
+    "cost": "mean cost of the clusters that host accepted requests",
+    "inequality": "mean Gini coefficient of the clusters' loads after each placement",
+    "rejected": "share of requests that are turned away",
+}
+
 
 def instance(problem: MultiCluster) -> list[tuple[str, str]]:
-    """Return facts about the instance."""
+    """Return facts about the instance as pairs of label and text."""
     types = Counter(c.type or "no type" for c in problem.clusters)
-    deployments = {r.deployment for r in problem.requests}
+    clusters = ", ".join(f"{n} {name}" for name, n in types.most_common(8))
+    deployments = len({r.deployment for r in problem.requests})
+    replicas = int(problem.arrays.replicas.sum())
+    requests = f"{len(problem.requests):,} of {deployments:,} deployments, {replicas:,} replicas"
     return [
-        (
-            "clusters",
-            f"{len(problem.clusters):,}: "
-            + ", ".join(f"{n} {name}" for name, n in types.most_common(8)),
-        ),
-        (
-            "requests",
-            f"{len(problem.requests):,} of {len(deployments):,} deployments, {int(problem.arrays.replicas.sum()):,} replicas",
-        ),
+        ("clusters", f"{len(problem.clusters):,}: {clusters}"),
+        ("requests", requests),
         ("last arrival", f"{problem.requests[-1].arrival:.4g}"),
         ("semantics", problem.semantics),
     ]
 
 
 def plan(problem: MultiCluster, plan: Mapping[str, Any]) -> str:
-    """Return the tables of a plan."""
+    """Return the tables of a plan as HTML."""
     decisions = problem.decisions(plan)
     refused = sum(not any(d.values()) for d in decisions)
     spread = sum(sum(n > 0 for n in d.values()) > 1 for d in decisions)
     accepted = f"{len(decisions) - refused:,} of {len(decisions):,} requests are accepted"
-    told = f"{accepted}, {spread:,} of them spread over several clusters; {refused:,} are refused."
-    return paragraphs([told]) + _clusters(problem, decisions) + _deployments(problem, decisions)
+    text = f"{accepted}, {spread:,} of them spread over several clusters; {refused:,} are refused."
+    return paragraphs([text]) + _clusters(problem, decisions) + _deployments(problem, decisions)
 
 
 def peaks(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> np.ndarray:
-    """Return the greatest use of every cluster over the trace as shares of its capacity, shape (clusters, 2): cpu, memory.
+    """Return the peak use of cpu and memory of every cluster over the trace, shape (C, 2).
 
-    What arrives at the moment at which something else leaves finds it gone.
+    They are shares of its capacity. A departure at the time of an arrival comes first.
     """
-    a = problem.arrays
-    events = [(float(a.arrival[t]), 1, t) for t in range(len(decisions))] + [
-        (float(a.departure[t]), 0, t) for t in range(len(decisions))
+    arrays = problem.arrays
+    events = [
+        (time, sign, t)
+        for sign, times in ((1, arrays.arrival), (-1, arrays.departure))
+        for t, time in enumerate(times.tolist())
     ]
-    load, most = a.used.copy(), a.used.copy()
-    for _, arrives, t in sorted(events):
+    used, peak = arrays.used.copy(), arrays.used.copy()
+    for _, sign, t in sorted(events):
         for c, n in decisions[t].items():
-            load[c] += (1 if arrives else -1) * n * a.demand[t]
-        most = np.maximum(most, load)
-    return most / np.maximum(a.capacity, 1)
+            used[c] += sign * n * arrays.demand[t]
+        peak = np.maximum(peak, used)
+    return peak / np.maximum(arrays.capacity, 1)
 
 
 def _clusters(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> str:
-    share = (
-        peaks(problem, decisions) if problem.semantics == "fixed" else None
-    )  # the published environment forgets departures
+    # by the published rules every placement is gone before the next request
+    share = peaks(problem, decisions) if problem.semantics == "fixed" else None
     columns: tuple[str, ...] = ("cluster", "type", "cost of a replica", "requests", "replicas")
     columns += ("CPU at its peak", "memory at its peak") if share is not None else ()
     rows: list[list[Cell]] = []
@@ -85,8 +92,8 @@ def _deployments(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) 
         mine.update({problem.clusters[c].name: n for c, n in decision.items() if n})
     rows: list[list[Cell]] = []
     for name, n in asked.most_common():
-        mostly = ", ".join(f"{k} x {cluster}" for cluster, k in where[name].most_common(4))
-        rows.append([name, n, Bar(accepted[name] / n), mostly])
+        hosts = ", ".join(f"{k} x {cluster}" for cluster, k in where[name].most_common(4))
+        rows.append([name, n, Bar(accepted[name] / n), hosts])
     return table(
         "Every deployment",
         ("deployment", "requests", "accepted", "replicas mostly on"),

@@ -1,6 +1,8 @@
-"""Drawings of fronts and plans: ``.html`` (plotly, one file that needs no network), ``.png``, ``.pdf``, ``.svg`` (matplotlib).
+"""Drawings of fronts and plans: ``.html`` (plotly) and ``.png``, ``.pdf``, ``.svg`` (matplotlib).
 
-A problem whose plans can be drawn has a file of its row's name here, with ``figure(problem, plan, title)`` returning a matplotlib
+A problem whose plans can be drawn declares a module ``drawing`` in its `ProblemSpec`, with
+``figure(problem, plan, title)``, which returns a matplotlib figure, and
+``interactive(problem, plan, title)``, which returns a plotly one.
 figure and ``interactive(problem, plan, title)`` returning a plotly one.
 """
 
@@ -13,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from placeopt.core.errors import DocumentError, MissingExtraError, UnsupportedError, UsageError
+from placeopt.core.errors import MissingExtraError, PlaceoptError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front
@@ -26,25 +28,31 @@ PACKAGES = {".html": "plotly", ".png": "matplotlib", ".pdf": "matplotlib", ".svg
 _MOST_FILES, _MOST_BYTES = 200, 20_000_000
 
 
-def require(path: str | os.PathLike[str]) -> None:
+def require(path: str | os.PathLike[str], *, cdn: bool = False) -> None:
     """Raise unless a file of this name can be drawn.
 
     Raises
     ------
     UsageError
-        The name ends in something else.
+        The name ends in something else, or `cdn` is asked of a file that is no HTML.
     MissingExtraError
         The package that draws it is not installed.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in PACKAGES:
         raise UsageError(f"cannot draw {str(path)!r}; end the name in {', '.join(PACKAGES)}")
+    if cdn and suffix != ".html":
+        raise UsageError(f"--cdn is for .html files, and {str(path)!r} is none; leave it out")
     if importlib.util.find_spec(PACKAGES[suffix]) is None:
         raise MissingExtraError(f"drawing {suffix} files", "plot")
 
 
 def plot_front(
-    front: Front, path: str | os.PathLike[str], *, problem: Problem | None = None
+    front: Front,
+    path: str | os.PathLike[str],
+    *,
+    problem: Problem | None = None,
+    cdn: bool = False,
 ) -> None:
     """Draw a front.
 
@@ -55,6 +63,8 @@ def plot_front(
         Ends in one of `PACKAGES`.
     problem : Problem, optional
         Its summary of every plan is shown when hovering.
+    cdn : bool
+        HTML only: a browser loads plotly from the network, and the file is small.
 
     Raises
     ------
@@ -63,13 +73,13 @@ def plot_front(
     MissingExtraError
         The extra ``plot`` is not installed.
     """
-    require(path)
+    require(path, cdn=cdn)
     if not front.points:
         raise UsageError(f"the front of {front.instance.name!r} has no points to draw")
     if Path(path).suffix.lower() == ".html":
         from placeopt.plot.html import page
 
-        _write(path, page(front, problem))
+        _write(path, page(front, problem, cdn=cdn))
     else:
         from placeopt.plot.figures import front_figure
 
@@ -77,9 +87,14 @@ def plot_front(
 
 
 def plot_plan(
-    front: Front, index: int, path: str | os.PathLike[str], *, problem: Problem | None
+    front: Front,
+    index: int,
+    path: str | os.PathLike[str],
+    *,
+    problem: Problem | None,
+    cdn: bool = False,
 ) -> None:
-    """Draw the plan of ``front.points[index]``.
+    """Draw the plan of ``front.points[index]``; `cdn` as for `plot_front`.
 
     Raises
     ------
@@ -90,10 +105,11 @@ def plot_plan(
     MissingExtraError
         The extra ``plot`` is not installed.
     """
-    require(path)
+    require(path, cdn=cdn)
     if problem is None:
         raise UsageError(
-            f"drawing a plan needs the instance {front.instance.name!r}; name its file with --instance, or put it beside the front"
+            f"drawing a plan needs the instance {front.instance.name!r}; "
+            "name its file with --instance, or put it beside the front"
         )
     if problem.problem != front.instance.problem:
         raise UsageError(
@@ -111,7 +127,7 @@ def plot_plan(
     if Path(path).suffix.lower() == ".html":
         from placeopt.plot.html import single
 
-        _write(path, single(drawing.interactive(problem, point.plan, title), title))
+        _write(path, single(drawing.interactive(problem, point.plan, title), title, cdn=cdn))
     else:
         _write(path, drawing.figure(problem, point.plan, title))
 
@@ -126,14 +142,21 @@ def _drawing(problem: Problem) -> ModuleType:
 
 
 def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
-    """Return the instance of a front file if it lies in the same folder, else None; known by its SHA-256."""
+    """Return the instance of a front file if it lies in the same folder, else None.
+
+    It is known by its SHA-256.
+    """
     from placeopt import registry
+    from placeopt.core.documents import read_json
 
     for file in sorted(Path(path).parent.glob("*.json"))[:_MOST_FILES]:
         if file.is_file() and file.stat().st_size <= _MOST_BYTES:
             try:
-                problem = registry.read(file)
-            except (DocumentError, UsageError):
+                document = read_json(file)
+                if not isinstance(document, dict) or document.get("name") != front.instance.name:
+                    continue  # only what may be the instance is validated
+                problem = registry.from_document(document)
+            except PlaceoptError:
                 continue
             if problem.instance_name == front.instance:
                 return problem
@@ -142,7 +165,7 @@ def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
 
 def _write(path: str | os.PathLike[str], drawing: Any) -> None:
     """Write HTML text or a matplotlib figure, atomically."""
-    from placeopt.core.documents import write_parts
+    from placeopt.core.files import write_parts
 
     if isinstance(drawing, str):
         write_parts(path, (drawing.encode("utf-8"),))

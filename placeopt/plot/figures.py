@@ -27,7 +27,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def front_figure(front: Front) -> Figure:
-    """Return the figure of a front: projections on every pair of objectives, and with three or more a 3-D view."""
+    """Return the figure of a front: every pair of objectives, and with three or more a 3-D view."""
     count = len(front.objectives)
     if count <= 2:
         figure = new_figure(5.2, 3.9)
@@ -52,7 +52,10 @@ def front_figure(front: Front) -> Figure:
 
 
 def _series(front: Front) -> list[tuple[np.ndarray, dict[str, Any]]]:
-    """Return what is drawn, as values (points, objectives) and the marker's style: bounds, points by method and status, the knee."""
+    """Return what is drawn: bounds, points by method and status, the knee.
+
+    Each is its values (points, objectives) and the style of its markers.
+    """
     import numpy as np
 
     series: list[tuple[np.ndarray, dict[str, Any]]] = []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from placeopt.core.gap import gap_in_words
 from placeopt.plot.style import BOUND, KNEE, colours, label, methods, pairs
 
 if TYPE_CHECKING:
@@ -15,45 +18,61 @@ if TYPE_CHECKING:
 #: Markers by status.
 _SYMBOLS = {"optimal": "square", "bounded": "diamond", "heuristic": "circle"}
 
-#: Points up to which projections are drawn as SVG: sharp in print, and a browser has only a few WebGL canvases to give.
+#: Points up to which projections are drawn as SVG: sharp in print, and a browser has only a few
+#: WebGL canvases to give.
 _MOST_SVG = 3000
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
-<style>
- body {{ font: 15px/1.45 system-ui, sans-serif; color: #222; margin: 24px auto; max-width: 1480px; padding: 0 20px; }}
- h1 {{ font-size: 22px; margin: 0 0 4px; }} p {{ margin: 4px 0; color: #555; }}
- table {{ border-collapse: collapse; margin: 12px 0; }} td, th {{ padding: 3px 16px 3px 0; text-align: right; border-bottom: 1px solid #ddd; }}
- td:first-child, th:first-child {{ text-align: left; }}
- .grid {{ display: grid; grid-template-columns: repeat(6, 1fr); gap: 12px; }}
- .grid > div {{ border: 1px solid #e4e4e4; border-radius: 6px; min-width: 0; }}
- .half {{ grid-column: span 3; }} .third {{ grid-column: span 2; }} .whole {{ grid-column: span 6; }}
- @media (max-width: 1000px) {{ .half, .third {{ grid-column: span 6; }} }}
-</style></head><body>
-{body}
-</body></html>
-"""
+_CONFIG = {"responsive": True, "displaylogo": False}
 
 
-def page(front: Front, problem: Problem | None = None) -> str:
-    """Return the page of a front: values, 3-D scatter, projections, parallel coordinates."""
-    body = [_head(front), '<div class="grid">']
+def page(front: Front, problem: Problem | None = None, *, cdn: bool = False) -> str:
+    """Return the page of a front: values, 3-D scatter, projections, parallel coordinates.
+
+    With `cdn` a browser loads plotly from the network, and the page is small.
+    """
+    body = [plotly_script(cdn), _head(front), '<div class="grid">']
     for k, (place, figure) in enumerate(drawings(front, problem)):
         drawn = figure.to_html(
             full_html=False,
-            include_plotlyjs=(k == 0),
+            include_plotlyjs=False,
             div_id=f"drawing-{k}",
-            config={"responsive": True, "displaylogo": False},
+            config=_CONFIG,
         )
         body.append(f'<div class="{place}">{drawn}</div>')
-    return _PAGE.format(
-        title=escape(f"{front.instance.name}: {len(front)} points"),
-        body="\n".join([*body, "</div>"]),
+    return _page(f"{front.instance.name}: {len(front)} points", [*body, "</div>"])
+
+
+def single(figure: Any, title: str, *, cdn: bool = False) -> str:
+    """Return the page of one figure; `cdn` as for `page`."""
+    drawn = figure.to_html(
+        full_html=False, include_plotlyjs=False, div_id="drawing", config=_CONFIG
     )
+    return _page(title, [plotly_script(cdn), f"<h1>{escape(title)}</h1>", drawn])
+
+
+def _page(title: str, body: list[str]) -> str:
+    template, style = (
+        files(__package__).joinpath(name).read_text(encoding="utf-8")
+        for name in ("page.html", "page.css")
+    )
+    return template.format(title=escape(title), style=style, body="\n".join(body))
+
+
+def plotly_script(cdn: bool) -> str:
+    """Return plotly as a script of a page: whole, or the tag that loads it from the network."""
+    import plotly.graph_objects as go
+    from plotly.offline import get_plotlyjs
+
+    if not cdn:
+        return f"<script>{get_plotlyjs()}</script>"
+    drawn = go.Figure().to_html(full_html=False, include_plotlyjs="cdn")
+    (tag,) = re.findall(r"<script[^>]* src=[^>]*></script>", drawn)
+    return str(tag)
 
 
 def drawings(front: Front, problem: Problem | None = None) -> list[tuple[str, Any]]:
-    """Return the plotly figures of a front, each with how much of the page's width it wants: half, third or whole.
+    """Return the plotly figures of a front, each with the width that it wants.
+
+    A width is half, third or whole, of the page's.
 
     Hovering over a point shows its values, and the summary of its plan where `problem` is given.
     """
@@ -69,18 +88,7 @@ def drawings(front: Front, problem: Problem | None = None) -> list[tuple[str, An
     return cells
 
 
-def single(figure: Any, title: str) -> str:
-    """Return the page of one figure."""
-    drawn = figure.to_html(
-        full_html=False,
-        include_plotlyjs=True,
-        div_id="drawing",
-        config={"responsive": True, "displaylogo": False},
-    )
-    return _PAGE.format(title=escape(title), body=f"<h1>{escape(title)}</h1>\n{drawn}")
-
-
-# -- text --------------------------------------------------------------------------------------------------------------
+# -- text ------------------------------------------------------------------------------------------
 
 
 def _head(front: Front) -> str:
@@ -89,12 +97,8 @@ def _head(front: Front) -> str:
     runs = "; ".join(
         f"{r.method}{seed}: {r.seconds:.2f} s, {r.evaluations:,} evaluations" for r, seed in seeded
     )
-    gap = front.gap()
-    proven = (
-        ""
-        if gap is None
-        else f"<p>Grey crosses: proven lower bounds; at most {gap:.2%} of the hypervolume that can exist is missing.</p>"
-    )
+    gap = escape(gap_in_words(front))
+    proven = f"<p>Grey crosses: proven lower bounds. The front: {gap}.</p>" if gap else ""
     knee = front.pick().values
     rows = "".join(
         f"<tr><td>{escape(label(o))}</td><td>{low:.6g}</td><td>{middle:.6g}</td><td>{high:.6g}</td></tr>"
@@ -111,7 +115,7 @@ def _head(front: Front) -> str:
 
 
 def _hover(front: Front, index: int, point: Point, problem: Problem | None) -> str:
-    """Return what hovering over a point shows: values with units, status, method, the plan in a few words."""
+    """Return the text shown on hovering over a point: values, status, method, the plan in brief."""
     lines = [f"<b>point {index}</b>"]
     lines += [
         f"{escape(o.name)}: <b>{v:.6g}</b> {escape(o.unit)}"
@@ -126,7 +130,7 @@ def _hover(front: Front, index: int, point: Point, problem: Problem | None) -> s
 
 
 def _short(name: str, text: str) -> list[str]:
-    """Return the lines of one fact of a plan; a long list has one item a line, and at most eight."""
+    """Return the lines of one fact of a plan; a long list has one item a line, at most eight."""
     items = text.split(", ")
     if len(text) <= 50 or len(items) == 1:
         return textwrap.wrap(f"{name}: {text}", 60)
@@ -134,7 +138,7 @@ def _short(name: str, text: str) -> list[str]:
     return [f"{name}:", *(f"  {item[:60]}" for item in items[:8]), *more]
 
 
-# -- drawings ----------------------------------------------------------------------------------------------------------
+# -- drawings --------------------------------------------------------------------------------------
 
 
 def _space(front: Front, hover: list[str]) -> Any:

@@ -1,7 +1,9 @@
 """Reports: one self-contained HTML page about a front, for people who did not run it.
 
-A problem whose plans can be told in tables has a file of its row's name here, with ``instance(problem)`` returning facts about the
-instance and ``plan(problem, plan)`` returning HTML about a plan; the drawing of the plan is that of `placeopt.plot`.
+A problem whose plans can be told in tables declares a module ``summary`` in its `ProblemSpec`, with
+``instance(problem)``, which returns facts about the instance, and ``plan(problem, plan)``, which
+returns HTML about a plan. It may hold texts: ``QUESTION``, what the problem asks, and ``MEANINGS``,
+what each objective measures. The drawing of the plan is that of `placeopt.plot`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ def write(
     *,
     problem: Problem | None = None,
     index: int | None = None,
+    cdn: bool = False,
 ) -> None:
     """Write the report of a front as one HTML file, atomically.
 
@@ -35,6 +38,8 @@ def write(
         The front's instance: without it the report has no facts of the instance and no plan.
     index : int, optional
         The point whose plan is shown; the knee by default.
+    cdn : bool
+        A browser loads plotly from the network, and the file is small.
 
     Raises
     ------
@@ -43,12 +48,15 @@ def write(
     MissingExtraError
         The extra ``plot`` is not installed.
     """
-    from placeopt.core.documents import write_parts
+    from placeopt.core.files import write_parts
 
-    write_parts(path, (html(front, problem=problem, index=index).encode("utf-8"),))
+    text = html(front, problem=problem, index=index, cdn=cdn)
+    write_parts(path, (text.encode("utf-8"),))
 
 
-def html(front: Front, *, problem: Problem | None = None, index: int | None = None) -> str:
+def html(
+    front: Front, *, problem: Problem | None = None, index: int | None = None, cdn: bool = False
+) -> str:
     """Return the report of a front as HTML text; see `write`."""
     require()
     if problem is not None and problem.problem != front.instance.problem:
@@ -59,7 +67,7 @@ def html(front: Front, *, problem: Problem | None = None, index: int | None = No
         raise UsageError(f"there is no point {index}; the front has {len(front)}, from 0")
     from placeopt.report.page import page
 
-    return page(front, problem, index)
+    return page(front, problem, index, cdn=cdn)
 
 
 def require() -> None:

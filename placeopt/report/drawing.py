@@ -1,4 +1,4 @@
-"""Charts inside a report: those of `placeopt.plot`, plotly once, with words for who cannot see them."""
+"""Charts inside a report: those of `placeopt.plot`, with words for people who cannot see them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from placeopt.core.front import Front
     from placeopt.core.problem import Problem
 
-#: Parts of plans, over all points, up to which hovering tells the plan; beyond it tells values alone: the page stays small, and is soon made.
+#: Parts of plans, over all points, up to which hovering tells the plan; beyond, it tells values
+#: alone, so that the page stays small.
 _MOST_TOLD = 100_000
 #: Characters of an interactive drawing of a plan; beyond, it is drawn as an image.
 _MOST_DRAWN = 3_000_000
@@ -28,9 +29,12 @@ CHOSEN = "#6A3D9A"
 _WEBGL = {"scatter3d", "parcoords", "scattergl"}
 
 
-def charts(front: Front, problem: Problem | None, chosen: int) -> str:
-    """Return the figures of a front as HTML, with a ring around the point `chosen`; the first brings plotly."""
-    from placeopt.plot.html import drawings
+def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> str:
+    """Return the figures of a front as HTML, with a ring around the point `chosen`.
+
+    Plotly itself comes before them.
+    """
+    from placeopt.plot.html import drawings, plotly_script
 
     front = _varying(front)
     cells = drawings(
@@ -40,13 +44,14 @@ def charts(front: Front, problem: Problem | None, chosen: int) -> str:
     if front.points[chosen] is not front.pick():
         _ring(front, chosen, [figure for _, figure in cells])
     told = _captions(front, [kind for kind, _ in cells])
-    parts = [_script()]
+    parts = [plotly_script(cdn)]
     for k, ((place, figure), caption) in enumerate(zip(cells, told, strict=True)):
         webgl = ' data-webgl=""' if any(trace.type in _WEBGL for trace in figure.data) else ""
         drawn = figure.to_html(
             full_html=False, include_plotlyjs=False, div_id=f"front-{k}", config=_CONFIG
         )
-        inside = f'<div role="img" aria-label="{clean(caption)}">{drawn}</div><figcaption>{clean(caption)}</figcaption>'
+        text = clean(caption)
+        inside = f'<div role="img" aria-label="{text}">{drawn}</div><figcaption>{text}</figcaption>'
         parts.append(f'<figure class="chart {place}"{webgl}>{inside}</figure>')
     return '<div class="charts">' + "\n".join(parts) + "</div>"
 
@@ -81,7 +86,7 @@ def _ring(front: Front, chosen: int, figures: list[Any]) -> None:
 
 
 def _varying(front: Front) -> Front:
-    """Return the front without the objectives that are the same in every plan, and without bounds far outside: nothing to see of them."""
+    """Return the front without constant objectives, and without bounds far from its points."""
     kept = [k for k in range(len(front.objectives)) if front.ideal[k] < front.nadir[k]] or [0]
     points = tuple(replace(p, values=tuple(p.values[k] for k in kept)) for p in front.points)
     most = front.nadir + 0.1 * (
@@ -93,12 +98,6 @@ def _varying(front: Front) -> Front:
     return replace(
         front, objectives=tuple(front.objectives[k] for k in kept), points=points, bounds=bounds
     )
-
-
-def _script() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return f"<script>{get_plotlyjs()}</script>"
 
 
 def _captions(front: Front, places: list[str]) -> list[str]:
@@ -116,13 +115,17 @@ def _captions(front: Front, places: list[str]) -> list[str]:
 
 
 def plan_drawing(problem: Problem, plan: Mapping[str, Any], title: str) -> str:
-    """Return the drawing of a plan: interactive where that is small, else an image; nothing where the problem has none."""
+    """Return the drawing of a plan: interactive where that is small, else an image.
+
+    It is empty where the problem has none.
+    """
     if not problem.spec.has("drawing"):
         return ""
     module = problem.spec.load("drawing")
     text = f"Drawing of the plan. {title} The tables below say the same in numbers."
     inside = _interactive(module, problem, plan) or _image(module, problem, plan, text)
-    return f'<figure><div class="drawing" role="img" aria-label="{clean(text)}">{inside}</div></figure>'
+    drawn = f'<div class="drawing" role="img" aria-label="{clean(text)}">{inside}</div>'
+    return f"<figure>{drawn}</figure>"
 
 
 def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
@@ -180,4 +183,5 @@ def _image(module: Any, problem: Problem, plan: Mapping[str, Any], text: str) ->
     module.figure(problem, plan, "").savefig(
         buffer, format="png", dpi=110, metadata={"Software": None}
     )
-    return f'<img alt="{clean(text)}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode("ascii")}">'
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return f'<img alt="{clean(text)}" src="data:image/png;base64,{data}">'

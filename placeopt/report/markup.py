@@ -12,7 +12,7 @@ MOST_ROWS = 60
 
 @dataclass(frozen=True)
 class Bar:
-    """A share of a whole, drawn as a bar with its number; above 1 is drawn as full, in the colour of a warning."""
+    """A share of a whole, drawn as a bar with its number; above 1 in the colour of a warning."""
 
     share: float
 
@@ -29,7 +29,10 @@ Cell = str | float | int | Bar | Mark | None
 
 
 def clean(text: object) -> str:
-    """Return text escaped for HTML; control characters, and what turns the direction of the text around it, are shown as U+FFFD."""
+    """Return text escaped for HTML.
+
+    Control characters, and those that turn the direction of text, are shown as U+FFFD.
+    """
     shown = "".join("\ufffd" if _unprintable(c) else c for c in str(text))
     return escape(shown)
 
@@ -65,7 +68,10 @@ def table(
     most: int = MOST_ROWS,
     more: str = "rows",
 ) -> str:
-    """Return a table of at most `most` rows; the first column names the row, numbers are aligned to the right."""
+    """Return a table of at most `most` rows.
+
+    The first column names the row; numbers are aligned to the right.
+    """
     shown = rows[:most]
     numeric = [
         bool(shown) and all(isinstance(row[c], (int, float)) for row in shown)
@@ -81,8 +87,10 @@ def table(
         if len(rows) > most
         else ""
     )
-    whole = f"<table><caption>{clean(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{clean(caption)}">{whole}</div>{left}'
+    parts = f"<caption>{clean(caption)}</caption><thead><tr>{head}</tr></thead>"
+    whole = f"<table>{parts}<tbody>{body}</tbody></table>"
+    region = f'<div class="scroll" tabindex="0" role="region" aria-label="{clean(caption)}">'
+    return f"{region}{whole}</div>{left}"
 
 
 def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:
@@ -103,7 +111,8 @@ def _cell(cell: Cell) -> str:
         return '<span class="none">–</span>'
     if isinstance(cell, Bar):
         kind = "bar over" if cell.share > 1 else "bar"
-        return f'<span class="{kind}"><i style="width:{min(cell.share, 1):.1%}"></i><b>{cell.share:.0%}</b></span>'
+        width, shown = f"{min(cell.share, 1):.1%}", f"{cell.share:.0%}"
+        return f'<span class="{kind}"><i style="width:{width}"></i><b>{shown}</b></span>'
     if isinstance(cell, Mark):
         return f'<span class="mark {cell.tone}">{clean(cell.text)}</span>'
     return clean(number(cell) if isinstance(cell, (int, float)) else cell)
@@ -142,7 +151,8 @@ def _wide(text: str) -> str:
 def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
     """Return large figures side by side: (label, figure, what it means)."""
     items = "".join(
-        f'<div class="tile"><dt>{clean(a)}</dt><dd>{clean(b)}</dd><dd class="hint">{clean(c)}</dd></div>'
+        f'<div class="tile"><dt>{clean(a)}</dt><dd>{clean(b)}</dd>'
+        f'<dd class="hint">{clean(c)}</dd></div>'
         for a, b, c in entries
     )
     return f'<dl class="tiles">{items}</dl>'

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Protocol
 
 import placeopt
+from placeopt import registry
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.front import farthest
+from placeopt.core.gap import percent
 from placeopt.plot.style import bare_name, label
-from placeopt.report import markup, style, words
+from placeopt.report import markup, words
 from placeopt.report.drawing import charts, plan_drawing
 from placeopt.report.markup import Mark, bullets, clean, details, facts, paragraphs, table, tiles
 
@@ -22,15 +25,45 @@ _MOST_POINTS, _MOST_RUNS, _MOST_WARNINGS = 40, 30, 20
 _TONES = {"optimal": "good", "bounded": "plain", "heuristic": "plain"}
 
 
-def page(front: Front, problem: Problem | None, index: int | None) -> str:
+#: What the browser may load. Plotly compiles its WebGL shaders, hence unsafe-eval.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'{cdn}; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+_CDN = " https://cdn.plot.ly"
+
+
+class SummaryModule(Protocol):
+    """The module ``summary`` of a problem: how a report tells its instances and plans.
+
+    Attributes
+    ----------
+    QUESTION : str
+        What the problem asks, in a sentence.
+    MEANINGS : mapping
+        Name of an objective -> what it measures.
+    """
+
+    QUESTION: str
+    MEANINGS: Mapping[str, str]
+
+    def instance(self, problem: Any) -> list[tuple[str, str]]:
+        """Return facts about the instance: (name, text)."""
+
+    def plan(self, problem: Any, plan: Mapping[str, Any]) -> str:
+        """Return HTML about a plan."""
+
+
+def page(front: Front, problem: Problem | None, index: int | None, *, cdn: bool = False) -> str:
     """Return the report as HTML text."""
+    summary = _summary(front.instance.problem)
     sections = [("asked", "What was asked", _asked(front, problem))]
     if front.points:
         chosen = front.points.index(front.pick()) if index is None else index
         sections = [
             ("short", "In short", _short(front, chosen, index is None)),
             *sections,
-            ("front", "The front", _front(front, problem, chosen)),
+            ("front", "The front", _front(front, problem, chosen, cdn)),
             ("choices", "The knee and the extremes", _choices(front, chosen)),
             ("plan", "The chosen plan", _plan(front, problem, chosen, index is None)),
             ("proof", "How sure is it?", _proof(front)),
@@ -39,26 +72,37 @@ def page(front: Front, problem: Problem | None, index: int | None) -> str:
         sections.insert(0, ("short", "No feasible plan", _rejected(front)))
     sections.append(("runs", "How it was made", _runs(front)))
     body = "\n".join(_section(*section) for section in sections)
-    return style.PAGE.format(
+    return _asset("page.html").format(
         version=placeopt.__version__,
-        policy=style.POLICY,
+        policy=_POLICY.format(cdn=_CDN if cdn else ""),
         title=clean(f"{front.instance.name}: report"),
-        style=style.STYLE,
+        style=_asset("report.css"),
         problem=clean(front.instance.problem),
         heading=clean(front.instance.name),
-        question=clean(words.QUESTIONS.get(front.instance.problem, "")),
+        question=clean("" if summary is None else summary.QUESTION),
         links="".join(f'<a href="#{name}">{clean(head)}</a>' for name, head, _ in sections),
         body=body,
-        footer=_footer(front),
-        script=style.SCRIPT,
+        footer=_footer(front, cdn),
+        script=_asset("report.js"),
     )
 
 
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _summary(kind: str) -> SummaryModule | None:
+    """Return the summary module of a kind of problem; None where it has none, or is unknown."""
+    spec = registry.specs().get(kind)
+    return spec.load("summary") if spec is not None and spec.has("summary") else None
+
+
 def _section(name: str, head: str, inside: str) -> str:
-    return f'<section id="{name}" aria-labelledby="{name}-h"><h2 id="{name}-h">{clean(head)}</h2>{inside}</section>'
+    opening = f'<section id="{name}" aria-labelledby="{name}-h">'
+    return f'{opening}<h2 id="{name}-h">{clean(head)}</h2>{inside}</section>'
 
 
-# -- in short, what was asked --------------------------------------------------------------------------------------------
+# -- in short, what was asked ----------------------------------------------------------------------
 
 
 def _short(front: Front, chosen: int, knee: bool) -> str:
@@ -73,7 +117,7 @@ def _short(front: Front, chosen: int, knee: bool) -> str:
                 _range(front, k),
             )
         )
-    missing = "not known" if gap is None else "nothing" if gap <= 1e-12 else f"{gap:.2%}"
+    missing = "not known" if gap is None else "nothing" if front.complete else percent(gap)
     entries.append(("missing at most", missing, "of the attainable hypervolume"))
     return tiles(entries)
 
@@ -92,7 +136,8 @@ def _range(front: Front, column: int) -> str:
 
 
 def _asked(front: Front, problem: Problem | None) -> str:
-    meanings = words.MEANINGS.get(front.instance.problem, {})
+    summary = _summary(front.instance.problem)
+    meanings = {} if summary is None else summary.MEANINGS
     rows = [
         (
             bare_name(o),
@@ -117,7 +162,10 @@ def _asked(front: Front, problem: Problem | None) -> str:
         *_instance_facts(problem),
     ]
     changed = front.instance.sha256 != problem.instance_name.sha256
-    alarm = '<p><span class="mark bad">Caution</span> The front was made for another version of this instance, or for another instance.</p>'
+    alarm = (
+        '<p><span class="mark bad">Caution</span> The front was made for another version of this '
+        "instance, or for another instance.</p>"
+    )
     warnings = problem.warnings()
     told = (
         details(f"Warnings about the instance ({len(warnings)})", _capped(warnings, _MOST_WARNINGS))
@@ -128,10 +176,9 @@ def _asked(front: Front, problem: Problem | None) -> str:
 
 
 def _instance_facts(problem: Problem) -> list[tuple[str, str]]:
-    row = _row(problem)
-    if row is not None:
-        found: list[tuple[str, str]] = row.instance(problem)
-        return found
+    summary = _summary(problem.problem)
+    if summary is not None:
+        return summary.instance(problem)
     sizes = {field: getattr(problem, field) for field in type(problem).model_fields}
     return [
         (field.replace("_", " "), f"{len(value):,}")
@@ -140,22 +187,21 @@ def _instance_facts(problem: Problem) -> list[tuple[str, str]]:
     ]
 
 
-def _row(problem: Problem) -> Any:
-    return problem.spec.load("summary") if problem.spec.has("summary") else None
-
-
 def _capped(sentences: tuple[str, ...], most: int) -> str:
     more = (f"and {len(sentences) - most:,} more",) if len(sentences) > most else ()
     return bullets((*sentences[:most], *more))
 
 
-# -- the front -----------------------------------------------------------------------------------------------------------
+# -- the front -------------------------------------------------------------------------------------
 
 
-def _front(front: Front, problem: Problem | None, chosen: int) -> str:
+def _front(front: Front, problem: Problem | None, chosen: int, cdn: bool) -> str:
     others = "s, none of them at least as good as another in everything and better in something"
     count = f"{len(front):,} plan" + ("" if len(front) == 1 else others)
-    hint = "Every mark is a complete plan; hover over it, or tap it, for its values. The red ring is the knee"
+    hint = (
+        "Every mark is a complete plan; hover over it, or tap it, for its values. "
+        "The red ring is the knee"
+    )
     hint += "" if front.points[chosen] is front.pick() else ", the violet one the chosen plan"
     bounds = (
         "; grey crosses are proven lower bounds, below which no plan can be."
@@ -164,7 +210,7 @@ def _front(front: Front, problem: Problem | None, chosen: int) -> str:
     )
     return (
         paragraphs([f"{count}.", hint + bounds])
-        + charts(front, problem, chosen)
+        + charts(front, problem, chosen, cdn=cdn)
         + details("The points as a table", _points(front))
     )
 
@@ -207,7 +253,10 @@ def _choices(front: Front, chosen: int) -> str:
         name, *values, status, method = _point_row(front, k, what)
         rows.append((name, str(k), *values, status, method))
     columns = ("choice", "point", *(label(o) for o in front.objectives), "status", "method")
-    told = "The knee is the plan nearest to the best of everything at once, each objective scaled between its best and its worst value on the front."
+    told = (
+        "The knee is the plan nearest to the best of everything at once, each objective scaled "
+        "between its best and its worst value on the front."
+    )
     return (
         bullets(words.trade_offs(front))
         + table("The knee and the extremes", columns, rows)
@@ -215,12 +264,13 @@ def _choices(front: Front, chosen: int) -> str:
     )
 
 
-# -- the plan ------------------------------------------------------------------------------------------------------------
+# -- the plan --------------------------------------------------------------------------------------
 
 
 def _plan(front: Front, problem: Problem | None, chosen: int, knee: bool) -> str:
     point = front.points[chosen]
-    which = f"Point {chosen}, {'the knee' if knee else 'chosen with --point'}: {words.values(front, point)}."
+    what = "the knee" if knee else "chosen with --point"
+    which = f"Point {chosen}, {what}: {words.values(front, point)}."
     if problem is None:
         return paragraphs([which, "Its plan can be shown where the instance is known; see above."])
     try:
@@ -259,13 +309,17 @@ def _judged(front: Front, problem: Problem, point: Point) -> str:
         names = ", ".join(
             f"{bare_name(o)} {words.value(o, values[o.name])}" for o in wrong if o.name in values
         )
-        return f'<p><span class="mark bad">Not confirmed</span> the referee says {clean(names or "that an objective is unknown")}.</p>'
-    return '<p><span class="mark good">Confirmed</span> The referee, asked again for this report, gives the same values and finds no violation.</p>'
+        said = clean(names or "that an objective is unknown")
+        return f'<p><span class="mark bad">Not confirmed</span> the referee says {said}.</p>'
+    return (
+        '<p><span class="mark good">Confirmed</span> The referee, asked again for this report, '
+        "gives the same values and finds no violation.</p>"
+    )
 
 
 def _told(problem: Problem, point: Point, title: str) -> str:
-    row = _row(problem)
-    tables = "" if row is None else row.plan(problem, point.plan)
+    summary = _summary(problem.problem)
+    tables = "" if summary is None else summary.plan(problem, point.plan)
     return plan_drawing(problem, point.plan, title) + tables
 
 
@@ -281,7 +335,7 @@ def _rejected(front: Front) -> str:
     )
 
 
-# -- proof, runs ---------------------------------------------------------------------------------------------------------
+# -- proof, runs -----------------------------------------------------------------------------------
 
 
 def _proof(front: Front) -> str:
@@ -327,11 +381,16 @@ def _run_facts(run: Any) -> str:
     )
 
 
-def _footer(front: Front) -> str:
-    origin = f"Made by placeopt {placeopt.__version__} from a front of the {front.instance.problem} instance with SHA-256 {front.instance.sha256}."
+def _footer(front: Front, cdn: bool) -> str:
+    origin = (
+        f"Made by placeopt {placeopt.__version__} from a front of the {front.instance.problem} "
+        f"instance with SHA-256 {front.instance.sha256}."
+    )
+    loads = "plotly from cdn.plot.ly" if cdn else "nothing from a network"
     return paragraphs(
         [
             origin,
-            "This file loads nothing from a network; numbers are those of the front, judged by placeopt's referee.",
+            f"This file loads {loads}; numbers are those of the front, "
+            "judged by placeopt's referee.",
         ]
     )

@@ -5,49 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from placeopt.core.gap import gap_in_words
 from placeopt.plot.style import bare_name
 from placeopt.report.markup import number
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front, Objective, Point
 
-#: What each objective of each problem measures.
-MEANINGS = {
-    "temporal": {
-        "latency_ms": "mean over the requests of the largest latency from the origin to a replica",
-        "cost_usd": "what all leased machines cost over the horizon",
-        "interruption": "mean over the requests of the share of replicas that lose a spot machine",
-    },
-    "edge-cloud": {
-        "cost": "operating and network cost of all microservices",
-        "latency_ms": "sum over the applications of the largest delay from the source",
-    },
-    "rolling-update": {
-        "node_cost": "sum of the prices of the nodes that host something at the end",
-        "starts": "copies that are started on the way",
-        "disruptions": "times that a microservice is stopped before its new copy runs",
-    },
-    "multi-cluster": {
-        "latency_ms": "mean latency of the replicas of accepted requests",
-        "cost": "mean cost of the clusters that host accepted requests",
-        "inequality": "mean Gini coefficient of the clusters' loads after each placement",
-        "rejected": "share of requests that are turned away",
-    },
-    "rescheduling": {
-        "latency_ms": "end-to-end latency of a request along the critical path of calls",
-        "moves": "replicas that move to another node",
-    },
-}
-
-#: Problems in a sentence.
-QUESTIONS = {
-    "temporal": "When does each request start, and on which leased machines, reserved, on demand or spot, do its replicas run?",
-    "edge-cloud": "Which near-edge, far-edge or cloud node hosts each microservice?",
-    "rolling-update": "How does a running deployment move to fewer, cheaper nodes, step by step?",
-    "multi-cluster": "Which clusters take how many replicas of each request that arrives?",
-    "rescheduling": "Which replicas of a running call graph move, so that requests get faster?",
-}
-
+#: What the status of a point means.
 STATUSES = {
     "optimal": "proven: no feasible plan is better",
     "bounded": "proven to be no further from the best than its gap",
@@ -61,7 +26,7 @@ def value(objective: Objective, amount: float) -> str:
     Examples
     --------
     >>> from placeopt.core.front import Objective
-    >>> value(Objective("latency_ms", "ms"), 18.25), value(Objective("interruption", "share"), 0.011)
+    >>> value(Objective("latency_ms", "ms"), 18.25), value(Objective("lost", "share"), 0.011)
     ('18.25 ms', '1.1%')
     """
     if objective.unit == "share":
@@ -80,7 +45,10 @@ def values(front: Front, point: Point) -> str:
 
 
 def extremes(front: Front) -> list[tuple[str, int]]:
-    """Return (what it is, index of the point): the knee, and the least of every objective that varies, ties broken by the others."""
+    """Return (what it is, index of the point): the knee, and the least of every objective.
+
+    Objectives that do not vary are left out; the other objectives break ties.
+    """
     found = [("the knee", front.points.index(front.pick()))]
     names = [o.name for o in front.objectives]
     for k, objective in enumerate(front.objectives):
@@ -153,26 +121,25 @@ def certificate(front: Front) -> list[str]:
     gaps = [p.gap for p in front.points if p.status == "bounded" and p.gap is not None]
     if gaps:
         sentences.append(f"The gaps of the bounded plans are {min(gaps):.2%} to {max(gaps):.2%}.")
-    gap = front.gap()
-    if gap is None:
+    if front.gap() is None:
         if counts["optimal"] == len(front) > 0 and all(run.completed for run in front.runs):
             sentences.append(
-                "No bound on the whole front is on file; that there are no further plans between these is not stated by the file."
+                "No bound on the whole front is on file; that there are no further plans between "
+                "these is not stated by the file."
             )
         else:
-            unknown = "better plans than these may exist, and how much better is not known. Solve with --certify to know."
+            unknown = (
+                "better plans than these may exist, and how much better is not known. "
+                "Solve with --certify to know."
+            )
             sentences.append(f"No lower bounds are on file: {unknown}")
         return sentences
-    sentences.append(_gap_sentence(gap))
+    sentences.append(f"The front: {gap_in_words(front)}.")
+    if front.box:
+        sentences.append("It is a part of a larger front; what was left out counts as missing.")
     for column, objective in enumerate(front.objectives):
         sentences.append(_bound_sentence(front, column, objective))
     return sentences
-
-
-def _gap_sentence(gap: float) -> str:
-    if gap <= 1e-12:
-        return "The front is complete: nothing that any plan could reach is missing (hypervolume gap 0)."
-    return f"At most {gap:.2%} of what any set of plans could reach is missing from this front (hypervolume, up to 1.1 times the worst values)."
 
 
 def _bound_sentence(front: Front, column: int, objective: Objective) -> str:
@@ -183,7 +150,8 @@ def _bound_sentence(front: Front, column: int, objective: Objective) -> str:
             f"No plan can have less {name} than {value(objective, best)}, which is on this front."
         )
     above = f", {best / bound - 1:.1%} above" if bound > 0 else ""
-    return f"No plan can have less {name} than {value(objective, bound)}; the least found is {value(objective, best)}{above}."
+    least = f"the least found is {value(objective, best)}{above}"
+    return f"No plan can have less {name} than {value(objective, bound)}; {least}."
 
 
 def _plans(count: int) -> str:

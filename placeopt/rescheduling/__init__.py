@@ -8,12 +8,12 @@ from placeopt.core.spec import Method, ProblemSpec
 SPEC = ProblemSpec(
     kind="rescheduling",
     instance="placeopt.rescheduling.instance:Rescheduling",
-    plan="placeopt.rescheduling.instance:Plan",
+    plan="placeopt.rescheduling.instance:ReschedulingPlan",
     generator="placeopt.rescheduling.generator:generate",
     encoder="placeopt.rescheduling.encoder:build",
     seeds="placeopt.rescheduling.heuristics:seeds",
     sequence="placeopt.rescheduling.sequence:build",
-    episodes="placeopt.rescheduling.environment",
+    episodes="placeopt.rescheduling.environment:EPISODES",
     model="placeopt.rescheduling.model",
     drawing="placeopt.rescheduling.drawing",
     summary="placeopt.rescheduling.summary",
@@ -42,7 +42,7 @@ SPEC = ProblemSpec(
         Method(
             "latency-greedy",
             "placeopt.rescheduling.heuristics:latency_greedy",
-            "where latency is least, or allowed",
+            "every replica anew where users are nearest",
         ),
     ),
 )

@@ -1,14 +1,15 @@
-"""The REACH paper's decision process, many episodes at once: move one replica to a node, again and again, or stay idle, which ends.
+"""Episodes after the REACH paper's decision process, many at once.
 
-Contract: `placeopt.core.interfaces.Batch`. An action is ``slot * nodes + node``; the last action is idle. Every service has the same
-number of slots for replicas. A move is legal if the new copy fits beside all that runs. The reward is what the latency drops, in ms,
-less `penalty` per move (11); an illegal action costs 100 and ends the episode, as in the paper's Figure 4.
+A step moves one replica to a node, or is idle, which ends the episode. An action is
+``slot * nodes + node``, the last one idle; every service has the same number of slots for replicas.
+A move is legal if the new copy fits beside all that runs. The reward is what the latency drops, in
+ms, less `penalty` per move (11). An illegal action costs 100 and ends the episode, as in the
+paper's Figure 4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,18 @@ import numpy as np
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import Batch
 from placeopt.rescheduling import batch_kernels as kernels
-from placeopt.rescheduling.batch_state import Rules, State
+from placeopt.rescheduling.arrays import ReschedulingArrays
+from placeopt.rescheduling.batch_state import EpisodeRules, EpisodeScratch, EpisodeState
 from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.latency import latencies, latency_scratch
 
-#: Columns of an observation. The paper's three components, what nodes have left, what replicas ask for, where they run, as seen from
-#: a move of a replica from one node to another; with what the latency model makes of them. The row of idle has other contents in the
-#: first two columns: the latency in seconds, and the share of the steps that is left. "If the
-#: service went": all its replicas to that node, as if there were room, the reward shared among those that are far away from it; "if all
-#: went": the same of all services on the critical path.
+#: Columns of an observation: of a move of a replica from one node, "here", to another, "there".
+#: They hold what nodes have free, what the replica asks for, where replicas run, and what the
+#: latency model makes of the move. The action idle has the latency in seconds in column 0, and the
+#: share of the steps that is left in column 1.
+#: "If the service went": all its replicas to that node, as if there were room, the reward shared
+#: among those that are far away from it; "if all went": the same of all services on the critical
+#: path.
 FEATURES = (
     "free cpu there",
     "free memory there",
@@ -57,11 +62,13 @@ class ReschedulingBatch(Batch):
         Applications; all on the same number of nodes.
     num_envs : int
     replicas : (int, int), optional
-        Fewest and most replicas of a service, drawn anew for each service of an episode; those of the instance by default.
+        Least and largest number of replicas of a service, drawn anew for each service of an
+        episode; those of the instance by default.
     start : {"random", "given"}
         Whether episodes begin with replicas on random nodes with room, or as the instance has them.
     background : float
-        Others use up to this share of cpu and memory of a node, drawn for each; 0 to 1. Only with random starts.
+        Others use up to this share of cpu and memory of a node, drawn for each; 0 to 1. Only with
+        random starts.
     penalty : float
         What a move costs, in ms: 2 in the paper.
     invalid : float
@@ -71,7 +78,9 @@ class ReschedulingBatch(Batch):
 
     Attributes
     ----------
-    state : `placeopt.rescheduling.batch_state.State`
+    nodes, slots : int
+        Actions but idle are ``slots * nodes``.
+    state : `placeopt.rescheduling.batch_state.EpisodeState`
 
     Examples
     --------
@@ -101,24 +110,20 @@ class ReschedulingBatch(Batch):
         _check(self.problems, num_envs, replicas, start, background, steps)
         slots = max(int(p.arrays.replicas.max()) for p in self.problems)
         slots = max(slots, replicas[1]) if replicas else slots
-        services = max(len(p.services) for p in self.problems)
-        self.num_envs, self.nodes, self.slots = (
-            num_envs,
-            len(self.problems[0].nodes),
-            services * slots,
-        )
+        self.num_envs, self.nodes = num_envs, len(self.problems[0].nodes)
+        self.slots = max(len(p.services) for p in self.problems) * slots
         self.num_actions, self.num_features = self.slots * self.nodes + 1, len(FEATURES)
         self.rules = _rules(
             self.problems,
-            fewest=replicas[0] if replicas else 0,
+            min_replicas=replicas[0] if replicas else 0,
             slots=slots,
             background=float(background),
             given=start == "given",
-            steps=self.slots + 4 if steps is None else steps,
+            max_moves=self.slots + 4 if steps is None else steps,
             penalty=float(penalty),
             invalid=float(invalid),
         )
-        self.state = _state(self.rules, num_envs)
+        self.state, self._scratch = _state(self.rules, num_envs), _scratch(self.rules)
         self.observations = np.zeros(
             (num_envs, self.num_actions, self.num_features), dtype=np.float32
         )
@@ -131,7 +136,7 @@ class ReschedulingBatch(Batch):
         )
         if seeds is not None:
             self.state.random[which] = np.asarray(seeds, dtype=np.uint64)[which]
-        kernels.reset(self.rules, self.state, which, self.observations, self.masks)
+        kernels.reset(self.rules, self.state, self._scratch, which, self.observations, self.masks)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Take one action in every environment; see `placeopt.core.interfaces.Batch.step`."""
@@ -139,6 +144,7 @@ class ReschedulingBatch(Batch):
         kernels.step(
             self.rules,
             self.state,
+            self._scratch,
             np.asarray(actions, dtype=np.int64),
             self.observations,
             self.masks,
@@ -148,29 +154,34 @@ class ReschedulingBatch(Batch):
         return rewards, ended
 
     def info(self) -> dict[str, np.ndarray]:
-        """Return latency at the start and now in ms, moves made, the share of the latency saved, and the number of the application."""
-        s = self.state
-        first, now = s.latency[:, 0].copy(), s.latency[:, 1].copy()
-        saved = 1 - now / np.maximum(first, 1e-9)
+        """Return facts of the running episodes, arrays of shape (num_envs,).
+
+        Latency at the start and now in ms, the share of it that is saved, the number of moves, and
+        the number of the application.
+        """
+        start, now = self.state.latency.T.copy()
         return {
-            "start_ms": first,
+            "start_ms": start,
             "latency_ms": now,
-            "moves": s.taken.copy(),
-            "saved": saved,
-            "application": s.app.copy(),
+            "moves": self.state.num_moves.copy(),
+            "saved": 1 - now / np.maximum(start, 1e-9),
+            "application": self.state.application.copy(),
         }
 
     def moves(self, env: int) -> list[tuple[int, int, int]]:
-        """Return the moves of an episode so far as (service, from, to) by number: what `Rescheduling.plan` reads.
+        """Return the moves of an episode so far as (service, from, to) by number.
 
-        Every beginning of the list is a plan, too.
+        `Rescheduling.plan` reads them; every beginning of the list is a plan, too.
         """
-        made = self.state.made[env, : self.state.taken[env]]
+        made = self.state.moves[env, : self.state.num_moves[env]]
         return [(int(i), int(u), int(v)) for i, u, v in made]
 
     def plan(self, env: int) -> dict[str, Any]:
-        """Return the plan of an episode so far; it is one of the instance if episodes begin as given."""
-        return self.problems[int(self.state.app[env])].plan(self.moves(env))
+        """Return the plan of an episode so far.
+
+        It is one of the instance if episodes begin as given.
+        """
+        return self.problems[int(self.state.application[env])].plan(self.moves(env))
 
     @staticmethod
     def prefixes(plan: dict[str, Any]) -> list[dict[str, Any]]:
@@ -193,102 +204,76 @@ def _check(
     if start not in ("random", "given"):
         raise UsageError(f"start is {start!r}; legal: random, given")
     if replicas is not None and not (len(replicas) == 2 and 1 <= replicas[0] <= replicas[1]):
-        raise UsageError(f"replicas is {replicas!r}; give the fewest and the most, at least 1")
+        raise UsageError(
+            f"replicas is {replicas!r}; give the least and the largest number, at least 1"
+        )
     if not 0 <= background <= 1:
         raise UsageError(f"background is {background}; give a share from 0 to 1")
 
 
 def _stack(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Stack arrays of different sizes, padded with 0."""
-    shape = tuple(max(part.shape[d] for part in parts) for d in range(parts[0].ndim))
-    found = np.zeros((len(parts), *shape), dtype=parts[0].dtype)
-    for k, part in enumerate(parts):
-        where: Any = (k, *(slice(0, n) for n in part.shape))
-        found[where] = part
+    """Return arrays of different sizes as one, padded with 0."""
+    found = np.zeros((len(parts), *np.max([part.shape for part in parts], axis=0)), parts[0].dtype)
+    for padded, part in zip(found, parts, strict=True):
+        padded[tuple(map(slice, part.shape))] = part
     return found
 
 
-def _rules(problems: Sequence[Rescheduling], **options: Any) -> Rules:
-    tables = [p.arrays for p in problems]
-    owners = [
-        np.repeat(
-            np.repeat(np.arange(len(t.replicas)), np.diff(t.group_first)), np.diff(t.member_first)
-        ).astype(np.int64)
-        for t in tables
-    ]
-    sizes = [np.lexsort((-t.demand[:, 1], -t.demand[:, 0])).astype(np.int64) for t in tables]
-    names = (
-        "demand",
-        "capacity",
-        "home",
-        "execution",
-        "user",
-        "delay",
-        "order",
-        "group_first",
-        "member_first",
-        "member",
-    )
-    padded: dict[str, Any] = {name: _stack([getattr(t, name) for t in tables]) for name in names}
-    return Rules(
-        **padded,
-        services=np.array([len(t.replicas) for t in tables], dtype=np.int64),
-        reached=np.array([len(t.order) for t in tables], dtype=np.int64),
-        owner=_stack(owners),
-        calls=np.array([len(owner) for owner in owners], dtype=np.int64),
-        size=_stack(sizes),
-        most=np.array(
-            [[max(float(x.max()), 1e-9) for x in (t.execution, t.user, t.delay)] for t in tables]
-        ),
-        largest=np.array([np.maximum(t.demand.max(axis=0), 1) for t in tables], dtype=np.int64),
-        together=np.stack([_together(p) for p in problems]),
+def _rules(problems: Sequence[Rescheduling], **options: Any) -> EpisodeRules:
+    """Return the rules; `options` are their last seven fields."""
+    instances = [problem.arrays for problem in problems]
+    times = [(a.execution.max(), a.user.max(), a.delay.max()) for a in instances]
+    sizes = [(len(a.replicas), len(a.order), len(a.callee)) for a in instances]
+    return EpisodeRules(
+        applications=ReschedulingArrays(*map(_stack, zip(*instances, strict=True))),
+        sizes=np.array(sizes, dtype=np.int64),
+        by_size=_stack([np.lexsort((-a.demand[:, 1], -a.demand[:, 0])) for a in instances]),
+        max_times=np.maximum(times, 1e-9),
+        max_demand=np.array([np.maximum(a.demand.max(axis=0), 1) for a in instances]),
+        together=np.stack([_latencies_together(a) for a in instances]),
         **options,
     )
 
 
-def _together(problem: Rescheduling) -> np.ndarray:
-    """Return the latency of every node if all ran there, shape (N,)."""
-    t, graph = problem.arrays, problem.graph
-    took: dict[int, np.ndarray] = {}
-    for i in graph.order:
-        groups = [
-            sum((np.diag(t.delay) + took[j] for j in group), np.zeros(len(t.user)))
-            for group in graph.groups[i]
-        ]
-        took[i] = t.execution[i] + (np.max(groups, axis=0) if groups else 0.0)
-    latency: np.ndarray = t.user + took[graph.gateway]
-    return latency
+def _latencies_together(instance: ReschedulingArrays) -> np.ndarray:
+    """Return the latency in ms if all replicas ran on one node, for every node, shape (N,)."""
+    nodes = np.eye(len(instance.user), dtype=np.int64)
+    return latencies(instance, nodes[:, None, :] * instance.replicas[:, None])
 
 
-def _state(rules: Rules, num_envs: int) -> State:
-    _, services, nodes = rules.execution.shape
-    calls, zeros, whole = max(1, rules.member.shape[1]), np.zeros, partial(np.zeros, dtype=np.int64)
-    return State(
+def _state(rules: EpisodeRules, num_envs: int) -> EpisodeState:
+    _, services, nodes = rules.applications.home.shape
+    calls = rules.applications.callee.shape[1]
+    return EpisodeState(
         random=np.arange(num_envs, dtype=np.uint64),
-        app=whole(num_envs),
-        place=whole((num_envs, services * rules.slots)),
-        counts=whole((num_envs, services, nodes)),
+        application=np.zeros(num_envs, dtype=np.int64),
+        node_of=np.zeros((num_envs, services * rules.slots), dtype=np.int64),
         replicas=np.ones((num_envs, services), dtype=np.int64),
-        free=whole((num_envs, nodes, 2)),
-        latency=zeros((num_envs, 2)),
-        taken=whole(num_envs),
-        made=whole((num_envs, rules.steps, 3)),
+        counts=np.zeros((num_envs, services, nodes), dtype=np.int64),
+        free=np.zeros((num_envs, nodes, 2), dtype=np.int64),
+        own=np.zeros((num_envs, services)),
+        network=np.zeros((num_envs, calls)),
+        latency=np.zeros((num_envs, 2)),
+        num_moves=np.zeros(num_envs, dtype=np.int64),
+        moves=np.zeros((num_envs, rules.max_moves, 3), dtype=np.int64),
         ended=np.ones(num_envs, dtype=bool),
-        te=zeros((num_envs, services)),
-        ds=zeros((num_envs, calls)),
-        took=zeros(services),
-        weight=zeros(services),
-        crit=zeros(calls),
-        saved=zeros(calls),
-        ahead=zeros((calls, nodes)),
-        back=zeros((calls, nodes)),
-        reach=zeros((services, nodes)),
-        partners=whole(services),
-        room=zeros((services, nodes), dtype=bool),
-        share=zeros((nodes, 2)),
-        whole=zeros((services, nodes)),
-        every=zeros(nodes),
-        change=zeros((services, nodes, nodes)),
+    )
+
+
+def _scratch(rules: EpisodeRules) -> EpisodeScratch:
+    _, services, nodes = rules.applications.home.shape
+    calls = rules.applications.callee.shape[1]
+    return EpisodeScratch(
+        latency=latency_scratch(services, calls),
+        from_node=np.zeros((calls, nodes)),
+        to_node=np.zeros((calls, nodes)),
+        to_partners=np.zeros((services, nodes)),
+        partners=np.zeros(services, dtype=np.int64),
+        room=np.zeros((services, nodes), dtype=bool),
+        change=np.zeros((services, nodes, nodes)),
+        service_reward=np.zeros((services, nodes)),
+        path_reward=np.zeros(nodes),
+        share=np.zeros((nodes, 2)),
     )
 
 

@@ -1,430 +1,371 @@
-"""Compiled episodes of rescheduling: a move of one replica or idle, again and again, in many environments at once.
+"""Compiled episodes of rescheduling: a move of one replica or idle, in many environments at once.
 
-``r`` is `placeopt.rescheduling.batch_state.Rules`, ``s`` its `State`, ``e`` an environment, ``a`` its application throughout.
+Throughout, `rules` is an `EpisodeRules`, `state` an `EpisodeState`, `scratch` an `EpisodeScratch`,
+`env` the number of an environment; `instance` is its application as a `ReschedulingArrays` with
+the replicas of the episode, `deployment` its `Deployment`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import uniform
+from placeopt.rescheduling.arrays import ReschedulingArrays
+from placeopt.rescheduling.latency import (
+    Deployment,
+    critical_path,
+    fits,
+    latency,
+    latency_after,
+    refresh,
+    relocate,
+)
 
-#: Rewards are given in this many ms.
+#: Rewards are observed in this many ms.
 _SPAN_MS = 100.0
+#: Random starts that are tried: with what others use of the nodes, and without.
+_TRIES, _TRIES_WITH_OTHERS = 10, 5
 
 
 @kernel
-def _draw(s, e):
-    """Return the next 64 random bits of an environment (splitmix64)."""
-    s.random[e] += np.uint64(0x9E3779B97F4A7C15)
-    x = s.random[e]
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@kernel
-def _below(s, e, n):
-    return int((_draw(s, e) >> np.uint64(11)) * (1.0 / 9007199254740992.0) * n)
-
-
-# -- latency ---------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def _refresh(r, s, e, a, i):
-    """Bring execution and calls of a service up to date."""
-    nodes, gateway = r.user.shape[1], r.order[a, r.reached[a] - 1]
-    total = 0.0
-    for u in range(nodes):
-        if s.counts[e, i, u]:
-            total += s.counts[e, i, u] * (
-                r.execution[a, i, u] + (r.user[a, u] if i == gateway else 0.0)
-            )
-    s.te[e, i] = total / s.replicas[e, i]
-    for c in range(r.calls[a]):
-        p, q = r.owner[a, c], r.member[a, c]
-        if p == i or q == i:
-            total = 0.0
-            for u in range(nodes):
-                if s.counts[e, p, u]:
-                    for v in range(nodes):
-                        total += s.counts[e, p, u] * s.counts[e, q, v] * r.delay[a, u, v]
-            s.ds[e, c] = total / (s.replicas[e, p] * s.replicas[e, q])
-
-
-@kernel
-def _fold(order, group_first, member_first, member, te, ds, took):
-    """Return the latency from executions and calls, equations (5) to (9)."""
-    for k in range(order.size):
-        i = order[k]
-        longest = 0.0
-        for g in range(group_first[i], group_first[i + 1]):
-            group = 0.0
-            for c in range(member_first[g], member_first[g + 1]):
-                group += ds[c] + took[member[c]]
-            longest = max(longest, group)
-        took[i] = te[i] + longest
-    return took[order[order.size - 1]]
-
-
-@kernel
-def _total(r, s, e, a):
-    """Return the latency of an environment."""
-    return _fold(
-        r.order[a, : r.reached[a]],
-        r.group_first[a],
-        r.member_first[a],
-        r.member[a],
-        s.te[e],
-        s.ds[e],
-        s.took,
+def _instance(rules, state, env):
+    """Return the application of an environment, without the padding."""
+    padded, application = rules.applications, state.application[env]
+    services, reached, calls = rules.sizes[application]
+    return ReschedulingArrays(
+        demand=padded.demand[application, :services],
+        capacity=padded.capacity[application],
+        home=padded.home[application, :services],
+        replicas=state.replicas[env, :services],
+        execution=padded.execution[application, :services],
+        user=padded.user[application],
+        delay=padded.delay[application],
+        own=padded.own[application, :services],
+        order=padded.order[application, :reached],
+        group_first=padded.group_first[application, : services + 1],
+        call_first=padded.call_first[application],
+        caller=padded.caller[application, :calls],
+        callee=padded.callee[application, :calls],
+        touch_first=padded.touch_first[application, : services + 1],
+        touch=padded.touch[application, : 2 * calls],
     )
 
 
 @kernel
-def _critical(r, s, e, a):
-    """Write how often every service and call is on the critical path; `_total` comes before."""
-    s.weight[:] = 0.0
-    s.crit[:] = 0.0
-    s.weight[r.order[a, r.reached[a] - 1]] = 1.0
-    for k in range(r.reached[a] - 1, -1, -1):
-        i = r.order[a, k]
-        slowest, longest = -1, -1.0
-        for g in range(r.group_first[a, i], r.group_first[a, i + 1]):
-            group = 0.0
-            for c in range(r.member_first[a, g], r.member_first[a, g + 1]):
-                group += s.ds[e, c] + s.took[r.member[a, c]]
-            if group > longest:
-                slowest, longest = g, group
-        if slowest >= 0 and s.weight[i] > 0.0:
-            for c in range(r.member_first[a, slowest], r.member_first[a, slowest + 1]):
-                s.weight[r.member[a, c]] += s.weight[i]
-                s.crit[c] = s.weight[i]
+def _deployment(state, env):
+    """Return the deployment of an environment; it shares the state's memory."""
+    return Deployment(
+        counts=state.counts[env],
+        free=state.free[env],
+        own=state.own[env],
+        network=state.network[env],
+    )
+
+
+# -- what moves bring ------------------------------------------------------------------------------
 
 
 @kernel
-def _survey(r, s, e, a):
-    """Write the mean latency of every call from and to every node, and from each node to the partners of each service."""
-    nodes = r.user.shape[1]
-    s.reach[:] = 0.0
-    s.partners[:] = 0
-    for c in range(r.calls[a]):
-        p, q = r.owner[a, c], r.member[a, c]
-        s.partners[p] += 1
-        s.partners[q] += 1
-        s.ahead[c] = 0.0
-        s.back[c] = 0.0
-        for x in range(nodes):
-            there, here = s.counts[e, q, x] / s.replicas[e, q], s.counts[e, p, x] / s.replicas[e, p]
-            for u in range(nodes if there + here > 0.0 else 0):
-                s.ahead[c, u] += there * r.delay[a, u, x]
-                s.back[c, u] += here * r.delay[a, x, u]
-        s.reach[p] += s.ahead[c]
-        s.reach[q] += s.back[c]
+def _measure_calls(instance, deployment, scratch):
+    """Write the mean latency of every call from and to every node, and the sums by service."""
+    counts = deployment.counts
+    scratch.to_partners[:] = 0.0
+    scratch.partners[:] = 0
+    for call in range(instance.callee.size):
+        caller, callee = instance.caller[call], instance.callee[call]
+        scratch.partners[caller] += 1
+        scratch.partners[callee] += 1
+        scratch.from_node[call] = 0.0
+        scratch.to_node[call] = 0.0
+        for other in range(instance.user.size):
+            callers = counts[caller, other] / instance.replicas[caller]
+            callees = counts[callee, other] / instance.replicas[callee]
+            for node in range(instance.user.size if callers + callees > 0.0 else 0):
+                scratch.from_node[call, node] += callees * instance.delay[node, other]
+                scratch.to_node[call, node] += callers * instance.delay[other, node]
+        scratch.to_partners[caller] += scratch.from_node[call]
+        scratch.to_partners[callee] += scratch.to_node[call]
 
 
 @kernel
-def _changes(r, s, e, a, now):
-    """Write which nodes have room for each service, and what a move of a replica does to the latency; `_survey` comes before."""
-    services, nodes, calls = r.services[a], r.user.shape[1], r.calls[a]
-    order, group_first, member_first = (
-        r.order[a, : r.reached[a]],
-        r.group_first[a],
-        r.member_first[a],
-    )
-    member, owner, te, ds, took, saved = r.member[a], r.owner[a], s.te[e], s.ds[e], s.took, s.saved
-    counts, replicas, room, change, ahead, back = (
-        s.counts[e],
-        s.replicas[e],
-        s.room,
-        s.change,
-        s.ahead,
-        s.back,
-    )
-    execution, user, free, demand = r.execution[a], r.user[a], s.free[e], r.demand[a]
-    for i in range(services):
-        kept, few, gateway = te[i], replicas[i], i == order[order.size - 1]
-        for v in range(nodes):
-            room[i, v] = free[v, 0] >= demand[i, 0] and free[v, 1] >= demand[i, 1]
-        for u in range(nodes):
-            for v in range(nodes if counts[i, u] else 0):
-                if v == u or not room[i, v]:
-                    continue
-                te[i] = (
-                    kept
-                    + (execution[i, v] - execution[i, u] + (user[v] - user[u] if gateway else 0.0))
-                    / few
-                )
-                for c in range(calls):
-                    saved[c] = ds[c]
-                    if owner[c] == i:
-                        ds[c] += (ahead[c, v] - ahead[c, u]) / few
-                    elif member[c] == i:
-                        ds[c] += (back[c, v] - back[c, u]) / few
-                change[i, u, v] = (
-                    _fold(order, group_first, member_first, member, te, ds, took) - now
-                )
-                ds[:calls] = saved[:calls]
-        te[i] = kept
+def _measure_moves(instance, deployment, scratch, now):
+    """Write which nodes have room for each service, and how every legal move changes the latency.
+
+    `latency` comes before; it returned `now`.
+    """
+    for service in range(instance.replicas.size):
+        for node in range(instance.user.size):
+            scratch.room[service, node] = fits(instance, deployment.free, service, node)
+        for source in range(instance.user.size):
+            for target in range(instance.user.size if deployment.counts[service, source] else 0):
+                if target != source and scratch.room[service, target]:
+                    after = latency_after(
+                        instance, deployment, scratch.latency, service, source, target
+                    )
+                    scratch.change[service, source, target] = after - now
 
 
 @kernel
-def _blocks(r, s, e, a, now):
-    """Write what a move would bring if all of a service came to a node, or all on the critical path, shared among those far away."""
-    services, nodes, calls, te, ds, saved = (
-        r.services[a],
-        r.user.shape[1],
-        r.calls[a],
-        s.te[e],
-        s.ds[e],
-        s.saved,
-    )
-    order, gateway = r.order[a, : r.reached[a]], r.order[a, r.reached[a] - 1]
-    s.every[:] = 0.0
-    for i in range(services):
-        kept = te[i]
-        for v in range(nodes):
+def _measure_blocks(rules, application, instance, deployment, scratch, now):
+    """Write the rewards per move if all of a service, or of the critical path, came to a node.
+
+    The replicas that are far away share the reward: more than half the largest delay. Whether there
+    is room does not count. `critical_path` comes before; processing times are overwritten.
+    """
+    scratch.path_reward[:] = 0.0
+    for service in range(instance.replicas.size):
+        on_path = scratch.latency.service_weight[service] > 0.0
+        for node in range(instance.user.size):
             far = 0
-            for u in range(nodes):
-                far += s.counts[e, i, u] if 2 * r.delay[a, u, v] > r.most[a, 2] else 0
-            s.every[v] += far if s.weight[i] > 0.0 else 0
-            s.whole[i, v] = 0.0
+            for other in range(instance.user.size):
+                if 2 * instance.delay[other, node] > rules.max_times[application, 2]:
+                    far += deployment.counts[service, other]
+            scratch.path_reward[node] += far if on_path else 0
+            scratch.service_reward[service, node] = 0.0
             if far:
-                te[i] = r.execution[a, i, v] + (r.user[a, v] if i == gateway else 0.0)
-                for c in range(calls):
-                    saved[c] = ds[c]
-                    if r.owner[a, c] == i:
-                        ds[c] = s.ahead[c, v]
-                    elif r.member[a, c] == i:
-                        ds[c] = s.back[c, v]
-                after = _fold(
-                    order, r.group_first[a], r.member_first[a], r.member[a], te, ds, s.took
-                )
-                s.whole[i, v] = ((now - after) / far - r.penalty) / _SPAN_MS
-                ds[:calls] = saved[:calls]
-        te[i] = kept
-    for v in range(nodes):
-        if s.every[v] > 0.0:
-            s.every[v] = ((now - r.together[a, v]) / s.every[v] - r.penalty) / _SPAN_MS
-
-
-# -- what is seen ----------------------------------------------------------------------------------------------------
+                saved = now - _latency_gathered(instance, deployment, scratch, service, node)
+                scratch.service_reward[service, node] = _reward_per_move(rules, saved, far)
+    for node in range(instance.user.size):
+        if scratch.path_reward[node] > 0.0:
+            saved = now - rules.together[application, node]
+            scratch.path_reward[node] = _reward_per_move(rules, saved, scratch.path_reward[node])
 
 
 @kernel
-def _shares(r, s, e, a):
-    """Write the free shares of nodes."""
-    for u in range(r.user.shape[1]):
-        for k in range(2):
-            s.share[u, k] = s.free[e, u, k] / r.capacity[a, u, k] if r.capacity[a, u, k] else 0.0
+def _reward_per_move(rules, saved, num_moves):
+    """Return the observed reward per move of moves that save so many ms together."""
+    return (saved / num_moves - rules.penalty) / _SPAN_MS
 
 
 @kernel
-def _rows(r, s, e, a, observations, masks):
-    """Describe the moves of every replica that have room."""
-    nodes, place, room, share, change, reach = (
-        r.user.shape[1],
-        s.place[e],
-        s.room,
-        s.share,
-        s.change,
-        s.reach,
+def _latency_gathered(instance, deployment, scratch, service, node):
+    """Return the latency if all replicas of a service ran on a node; overwrites processing."""
+    own, network, kept = deployment.own, deployment.network, scratch.latency.kept_network
+    kept_own = own[service]
+    own[service] = instance.own[service, node]
+    first, last = instance.touch_first[service], instance.touch_first[service + 1]
+    for call in instance.touch[first:last]:
+        kept[call] = network[call]
+        called = instance.callee[call] == service
+        network[call] = scratch.to_node[call, node] if called else scratch.from_node[call, node]
+    found = latency(instance, deployment, scratch.latency)
+    for call in instance.touch[first:last]:
+        network[call] = kept[call]
+    own[service] = kept_own
+    return found
+
+
+# -- observations ----------------------------------------------------------------------------------
+
+
+@kernel
+def _clipped(value):
+    """Return the value within [-1, 1]."""
+    return min(1.0, max(-1.0, value))
+
+
+@kernel
+def _observe_replica(rules, instance, deployment, scratch, application, service, source, target):
+    """Return the first 19 `FEATURES` of the move of a replica from `source` to `target`."""
+    counts, replicas = deployment.counts[service], instance.replicas[service]
+    execution, user, share = instance.execution[service], instance.user, scratch.share
+    demand, max_demand = instance.demand[service], rules.max_demand[application]
+    max_execution, max_user, max_delay = rules.max_times[application]
+    to_partners = scratch.to_partners[service]
+    far = max(1, scratch.partners[service]) * max_delay
+    change = scratch.change[service, source, target]
+    return (
+        share[target, 0],
+        share[target, 1],
+        share[source, 0],
+        share[source, 1],
+        demand[0] / max_demand[0],
+        demand[1] / max_demand[1],
+        execution[source] / max_execution,
+        execution[target] / max_execution,
+        user[source] / max_user,
+        user[target] / max_user,
+        1.0 if service == instance.order[-1] else 0.0,
+        to_partners[source] / far,
+        to_partners[target] / far,
+        counts[source] / replicas,
+        counts[target] / replicas,
+        min(1.0, scratch.latency.service_weight[service]),
+        _clipped((-change - rules.penalty) / _SPAN_MS),
+        _clipped(scratch.service_reward[service, target]),
+        _clipped(scratch.path_reward[target]),
     )
-    counts, execution, user, most, demand = (
-        s.counts[e],
-        r.execution[a],
-        r.user[a],
-        r.most[a],
-        r.demand[a],
-    )
-    for k in range(place.size):
-        u, i = place[k], k // r.slots
-        if u < 0:
-            continue
-        gateway, few = 1.0 if i == r.order[a, r.reached[a] - 1] else 0.0, s.replicas[e, i]
-        cpu, memory, weight = (
-            demand[i, 0] / r.largest[a, 0],
-            demand[i, 1] / r.largest[a, 1],
-            min(1.0, s.weight[i]),
-        )
-        far = max(1, s.partners[i]) * most[2]
-        for v in range(nodes):
-            if v == u or not room[i, v]:
-                continue
-            x = k * nodes + v
-            masks[x] = True
-            observations[x, 0], observations[x, 1], observations[x, 2], observations[x, 3] = (
-                share[v, 0],
-                share[v, 1],
-                share[u, 0],
-                share[u, 1],
-            )
-            observations[x, 4], observations[x, 5] = cpu, memory
-            observations[x, 6], observations[x, 7] = (
-                execution[i, u] / most[0],
-                execution[i, v] / most[0],
-            )
-            observations[x, 8], observations[x, 9], observations[x, 10] = (
-                user[u] / most[1],
-                user[v] / most[1],
-                gateway,
-            )
-            observations[x, 11], observations[x, 12] = reach[i, u] / far, reach[i, v] / far
-            observations[x, 13], observations[x, 14], observations[x, 15] = (
-                counts[i, u] / few,
-                counts[i, v] / few,
-                weight,
-            )
-            observations[x, 16] = min(1.0, max(-1.0, (-change[i, u, v] - r.penalty) / _SPAN_MS))
-            observations[x, 17], observations[x, 18] = (
-                min(1.0, max(-1.0, s.whole[i, v])),
-                min(1.0, max(-1.0, s.every[v])),
-            )
 
 
 @kernel
-def _look(r, s, e, observations, masks):
-    """Write what is legal in an environment, and what is known of it."""
-    a = s.app[e]
+def _observe(rules, state, scratch, env, observations, masks):
+    """Write the observation (actions, features) and the mask (actions,) of an environment."""
+    instance, deployment = _instance(rules, state, env), _deployment(state, env)
+    application, nodes = state.application[env], instance.user.size
+    now = latency(instance, deployment, scratch.latency)
+    critical_path(instance, deployment, scratch.latency)
+    _measure_calls(instance, deployment, scratch)
+    _measure_moves(instance, deployment, scratch, now)
+    _measure_blocks(rules, application, instance, deployment, scratch, now)
+    for node in range(nodes):
+        for resource in range(2):
+            capacity = instance.capacity[node, resource]
+            free = deployment.free[node, resource]
+            scratch.share[node, resource] = free / capacity if capacity else 0.0
     observations[:] = 0.0
     masks[:] = False
-    now = _total(r, s, e, a)
-    _critical(r, s, e, a)
-    _survey(r, s, e, a)
-    _changes(r, s, e, a, now)
-    _blocks(r, s, e, a, now)
-    _shares(r, s, e, a)
-    _rows(r, s, e, a, observations, masks)
+    for slot in range(state.node_of.shape[1]):
+        source, service = state.node_of[env, slot], slot // rules.slots
+        for target in range(nodes if source >= 0 else 0):
+            if target != source and scratch.room[service, target]:
+                action = slot * nodes + target
+                masks[action] = True
+                features = _observe_replica(
+                    rules, instance, deployment, scratch, application, service, source, target
+                )
+                for k in range(len(features)):
+                    observations[action, k] = features[k]
     masks[-1] = True
     observations[-1, 0] = min(1.0, now / (10 * _SPAN_MS))
-    observations[-1, 1] = 1.0 - s.taken[e] / r.steps
+    observations[-1, 1] = 1.0 - state.num_moves[env] / rules.max_moves
     observations[-1, 19] = 1.0
 
 
-# -- episodes --------------------------------------------------------------------------------------------------------
+# -- starts ----------------------------------------------------------------------------------------
 
 
 @kernel
-def _empty(r, s, e, a, background):
-    """Free all nodes but for what others use."""
-    s.counts[e] = 0
-    s.place[e] = -1
-    for u in range(r.user.shape[1]):
-        for k in range(2):
-            used = (_draw(s, e) >> np.uint64(11)) * (1.0 / 9007199254740992.0) * background
-            s.free[e, u, k] = r.capacity[a, u, k] - int(used * r.capacity[a, u, k])
+def _below(state, env, bound):
+    """Return a random integer of [0, bound)."""
+    return int(uniform(state.random, env) * bound)
 
 
 @kernel
-def _fits(r, s, e, a, i, v):
-    return s.free[e, v, 0] >= r.demand[a, i, 0] and s.free[e, v, 1] >= r.demand[a, i, 1]
+def _empty(rules, state, env, background):
+    """Remove all replicas; others use up to a share `background` of every node."""
+    capacity = rules.applications.capacity[state.application[env]]
+    state.counts[env] = 0
+    state.node_of[env] = -1
+    for node in range(capacity.shape[0]):
+        for resource in range(2):
+            used = uniform(state.random, env) * background
+            state.free[env, node, resource] = capacity[node, resource] - int(
+                used * capacity[node, resource]
+            )
 
 
 @kernel
-def _put(r, s, e, a, i, k, v):
-    s.place[e, i * r.slots + k] = v
-    s.counts[e, i, v] += 1
-    for x in range(2):
-        s.free[e, v, x] -= r.demand[a, i, x]
+def _put(rules, instance, state, env, service, k, node):
+    """Start replica k of a service on a node."""
+    state.node_of[env, service * rules.slots + k] = node
+    state.counts[env, service, node] += 1
+    for resource in range(2):
+        state.free[env, node, resource] -= instance.demand[service, resource]
 
 
 @kernel
-def _scatter(r, s, e, a):
-    """Put replicas of every service on random nodes with room, large services first; return whether there was room."""
-    nodes = r.user.shape[1]
-    for i in range(r.services[a]):
-        s.replicas[e, i] = (
-            r.fewest + _below(s, e, r.slots - r.fewest + 1) if r.fewest else r.home[a, i].sum()
+def _scatter(rules, instance, state, env):
+    """Put replicas on random nodes with room, large services first; return whether all have one."""
+    services, nodes, free = instance.replicas.size, instance.user.size, state.free[env]
+    for service in range(services):
+        instance.replicas[service] = (
+            rules.min_replicas + _below(state, env, rules.slots - rules.min_replicas + 1)
+            if rules.min_replicas
+            else instance.home[service].sum()
         )
-    for z in range(r.services[a]):
-        i = r.size[a, z]
-        for k in range(s.replicas[e, i]):
+    for service in rules.by_size[state.application[env], :services]:
+        for k in range(instance.replicas[service]):
             room = 0
-            for v in range(nodes):
-                room += _fits(r, s, e, a, i, v)
+            for node in range(nodes):
+                room += fits(instance, free, service, node)
             if room == 0:
                 return False
-            chosen = _below(s, e, room)
-            for v in range(nodes):
-                if _fits(r, s, e, a, i, v):
+            chosen = _below(state, env, room)
+            for node in range(nodes):
+                if fits(instance, free, service, node):
                     if chosen == 0:
-                        _put(r, s, e, a, i, k, v)
+                        _put(rules, instance, state, env, service, k, node)
                         break
                     chosen -= 1
     return True
 
 
 @kernel
-def _at_home(r, s, e, a):
-    _empty(r, s, e, a, 0.0)
-    for i in range(r.services[a]):
-        s.replicas[e, i] = r.home[a, i].sum()
+def _stay_home(rules, instance, state, env):
+    """Put the replicas where the application has them."""
+    for service in range(instance.replicas.size):
         k = 0
-        for v in range(r.user.shape[1]):
-            for _ in range(r.home[a, i, v]):
-                _put(r, s, e, a, i, k, v)
+        for node in range(instance.user.size):
+            for _ in range(instance.home[service, node]):
+                _put(rules, instance, state, env, service, k, node)
                 k += 1
+        instance.replicas[service] = k
 
 
 @kernel
-def reset(r, s, which, observations, masks):
-    """Begin episodes; ten random starts that have no room give way to the application's own."""
-    for e in range(s.app.size):
-        if not which[e]:
+def reset(rules, state, scratch, which, observations, masks):
+    """Begin episodes where `which` (M,); write observations (M, A, F) and masks (M, A).
+
+    Where no random start has room, the application's own takes its place.
+    """
+    for env in range(state.application.size):
+        if not which[env]:
             continue
-        a = _below(s, e, r.services.size)
-        s.app[e] = a
+        state.application[env] = _below(state, env, rules.sizes.shape[0])
+        instance, deployment = _instance(rules, state, env), _deployment(state, env)
         found = False
-        for attempt in range(0 if r.given else 10):
-            _empty(r, s, e, a, r.background if attempt < 5 else 0.0)
-            if _scatter(r, s, e, a):
+        for attempt in range(0 if rules.given else _TRIES):
+            _empty(rules, state, env, rules.background if attempt < _TRIES_WITH_OTHERS else 0.0)
+            if _scatter(rules, instance, state, env):
                 found = True
                 break
         if not found:
-            _at_home(r, s, e, a)
-        for i in range(r.services[a]):
-            _refresh(r, s, e, a, i)
-        s.latency[e] = _total(r, s, e, a)
-        s.taken[e] = 0
-        s.ended[e] = False
-        _look(r, s, e, observations[e], masks[e])
+            _empty(rules, state, env, 0.0)
+            _stay_home(rules, instance, state, env)
+        for service in range(instance.replicas.size):
+            refresh(instance, deployment, service)
+        state.latency[env] = latency(instance, deployment, scratch.latency)
+        state.num_moves[env] = 0
+        state.ended[env] = False
+        _observe(rules, state, scratch, env, observations[env], masks[env])
+
+
+# -- steps -----------------------------------------------------------------------------------------
 
 
 @kernel
-def step(r, s, actions, observations, masks, rewards, ended):
-    """Take an action in every environment; those that are over stay as they are and are paid nothing."""
-    nodes = r.user.shape[1]
-    for e in range(s.app.size):
-        rewards[e, 0] = 0.0
-        action = actions[e]
-        if not s.ended[e]:
-            if action < 0 or action >= masks.shape[1] or not masks[e, action]:
-                rewards[e, 0] = r.invalid
-                s.ended[e] = True
-            elif action == masks.shape[1] - 1:
-                s.ended[e] = True
+def step(rules, state, scratch, actions, observations, masks, rewards, ended):
+    """Take an action in every environment; write all that follows `actions` (M,).
+
+    Environments that have ended stay as they are, with reward 0.
+    """
+    nodes, idle = rules.together.shape[1], masks.shape[1] - 1
+    for env in range(state.application.size):
+        rewards[env, 0] = 0.0
+        action = actions[env]
+        if not state.ended[env]:
+            if action < 0 or action > idle or not masks[env, action]:
+                rewards[env, 0] = rules.invalid
+                state.ended[env] = True
+            elif action == idle:
+                state.ended[env] = True
             else:
-                rewards[e, 0] = _move(r, s, e, s.app[e], action // nodes, action % nodes)
-                s.ended[e] = s.taken[e] == r.steps
-                _look(r, s, e, observations[e], masks[e])
-        ended[e] = s.ended[e]
+                rewards[env, 0] = _move(rules, state, scratch, env, action // nodes, action % nodes)
+                state.ended[env] = state.num_moves[env] == rules.max_moves
+                _observe(rules, state, scratch, env, observations[env], masks[env])
+        ended[env] = state.ended[env]
 
 
 @kernel
-def _move(r, s, e, a, k, v):
-    """Move a replica, the new copy first; return the drop of the latency less what a move costs."""
-    i, u = k // r.slots, s.place[e, k]
-    s.place[e, k] = v
-    s.counts[e, i, u] -= 1
-    s.counts[e, i, v] += 1
-    for x in range(2):
-        s.free[e, u, x] += r.demand[a, i, x]
-        s.free[e, v, x] -= r.demand[a, i, x]
-    n = s.taken[e]
-    s.made[e, n, 0], s.made[e, n, 1], s.made[e, n, 2] = i, u, v
-    s.taken[e] = n + 1
-    _refresh(r, s, e, a, i)
-    before = s.latency[e, 1]
-    s.latency[e, 1] = _total(r, s, e, a)
-    return before - s.latency[e, 1] - r.penalty
+def _move(rules, state, scratch, env, slot, target):
+    """Move a replica; return the drop of the latency less what a move costs."""
+    instance, deployment = _instance(rules, state, env), _deployment(state, env)
+    service, source = slot // rules.slots, state.node_of[env, slot]
+    relocate(instance, deployment, service, source, target)
+    refresh(instance, deployment, service)
+    state.node_of[env, slot] = target
+    made = state.moves[env, state.num_moves[env]]
+    made[0], made[1], made[2] = service, source, target
+    state.num_moves[env] += 1
+    before = state.latency[env, 1]
+    state.latency[env, 1] = latency(instance, deployment, scratch.latency)
+    return before - state.latency[env, 1] - rules.penalty

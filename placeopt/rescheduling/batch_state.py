@@ -1,4 +1,7 @@
-"""What the compiled rescheduling episodes are made of."""
+"""The records of compiled rescheduling episodes: rules, state, scratch.
+
+K applications, M environments, N nodes; S services, C calls and R replicas of a service at most.
+"""
 
 from __future__ import annotations
 
@@ -6,62 +9,55 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.rescheduling.arrays import ReschedulingArrays
+from placeopt.rescheduling.latency import LatencyScratch
 
-class Rules(NamedTuple):
-    """What does not change: K applications on N nodes, S services at most, padded with 0; arrays as in `rescheduling.Arrays`."""
 
-    demand: np.ndarray  # int64 (K, S, 2)
-    capacity: np.ndarray  # int64 (K, N, 2)
-    home: np.ndarray  # int64 (K, S, N)
-    execution: np.ndarray  # (K, S, N)
-    user: np.ndarray  # (K, N)
-    delay: np.ndarray  # (K, N, N)
-    services: np.ndarray  # int64 (K,)
-    reached: np.ndarray  # int64 (K,) how much of `order` counts
-    order: np.ndarray  # int64 (K, S) callees first
-    group_first: np.ndarray  # int64 (K, S + 1)
-    member_first: np.ndarray  # int64 (K, groups + 1)
-    member: np.ndarray  # int64 (K, calls)
-    owner: np.ndarray  # int64 (K, calls)
-    calls: np.ndarray  # int64 (K,)
-    size: np.ndarray  # int64 (K, S) services, the largest first
-    most: np.ndarray  # (K, 3) largest execution and user latency, and delay
-    largest: np.ndarray  # int64 (K, 2) largest demand
+class EpisodeRules(NamedTuple):
+    """What no step changes."""
+
+    applications: ReschedulingArrays  # every array with an axis (K,) before it, padded with 0
+    sizes: np.ndarray  # int64 (K, 3) services, those that the gateway reaches, calls
+    by_size: np.ndarray  # int64 (K, S) services, the largest first
+    max_times: np.ndarray  # (K, 3) largest execution, latency to users, and delay
+    max_demand: np.ndarray  # int64 (K, 2)
     together: np.ndarray  # (K, N) latency if every replica ran on one node
-    fewest: int  # replicas of a service; 0: as the application has it
-    slots: int  # replicas of a service that there is room for in an observation
-    background: float  # largest share of a node that others use
-    given: bool  # episodes begin at `home`
-    steps: int  # of an episode at most
+    min_replicas: int  # of a service; 0: as the application has it
+    slots: int  # R
+    background: float  # share of a node that others use, at most
+    given: bool  # episodes begin at home
+    max_moves: int  # of an episode
     penalty: float  # ms that a move costs
     invalid: float  # reward of an illegal action
 
 
-class State(NamedTuple):
-    """Where M environments are."""
+class EpisodeState(NamedTuple):
+    """Where the environments are."""
 
     random: np.ndarray  # uint64 (M,)
-    app: np.ndarray  # int64 (M,)
-    place: np.ndarray  # int64 (M, S * slots) node of a replica, -1: there is none
-    counts: np.ndarray  # int64 (M, S, N)
+    application: np.ndarray  # int64 (M,)
+    node_of: np.ndarray  # int64 (M, S * R) the node of a replica, -1 where there is none
     replicas: np.ndarray  # int64 (M, S)
+    counts: np.ndarray  # int64 (M, S, N), this and the next three as in `Deployment`
     free: np.ndarray  # int64 (M, N, 2)
-    latency: np.ndarray  # (M, 2) at the start, now
-    taken: np.ndarray  # int64 (M,) moves made
-    made: np.ndarray  # int64 (M, steps, 3) service, from, to
+    own: np.ndarray  # (M, S)
+    network: np.ndarray  # (M, C)
+    latency: np.ndarray  # (M, 2) ms at the start, now
+    num_moves: np.ndarray  # int64 (M,)
+    moves: np.ndarray  # int64 (M, max_moves, 3) service, from, to
     ended: np.ndarray  # bool (M,)
-    te: np.ndarray  # (M, S) mean execution, with the users' latency for the gateway
-    ds: np.ndarray  # (M, calls) mean latency of every call
-    took: np.ndarray  # (S,) scratch
-    weight: np.ndarray  # (S,) scratch: times on the critical path
-    crit: np.ndarray  # (calls,) scratch: the same of calls
-    saved: np.ndarray  # (calls,) scratch
-    ahead: np.ndarray  # (calls, N) scratch: mean latency of a call from a node
-    back: np.ndarray  # (calls, N) scratch: mean latency of a call to a node
-    reach: np.ndarray  # (S, N) scratch: the sum of both over a service's calls
-    partners: np.ndarray  # int64 (S,) scratch: those calls
-    room: np.ndarray  # bool (S, N) scratch: whether a node has room for a service
-    whole: np.ndarray  # (S, N) scratch: see `_blocks`
-    every: np.ndarray  # (N,) scratch
-    share: np.ndarray  # (N, 2) scratch: what nodes have free
-    change: np.ndarray  # (S, N, N) scratch: what a move does to the latency
+
+
+class EpisodeScratch(NamedTuple):
+    """What describes one environment while its observation is written."""
+
+    latency: LatencyScratch
+    from_node: np.ndarray  # (C, N) mean latency of a call from a node
+    to_node: np.ndarray  # (C, N) mean latency of a call to a node
+    to_partners: np.ndarray  # (S, N) the sum of both over the calls of a service
+    partners: np.ndarray  # int64 (S,) number of these calls
+    room: np.ndarray  # bool (S, N) whether a node has room for a service
+    change: np.ndarray  # (S, N, N) ms by which a move from node to node changes the latency
+    service_reward: np.ndarray  # (S, N) reward per move if all of a service went to a node
+    path_reward: np.ndarray  # (N,) the same for all services on the critical path
+    share: np.ndarray  # (N, 2) of a node that is free

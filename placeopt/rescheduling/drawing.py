@@ -1,4 +1,4 @@
-"""Plans of rescheduling: the call graph with the latency along its critical path, before and after, and the moves as a table."""
+"""Plans of rescheduling: the call graph and its critical path, before and after, and the moves."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from placeopt.rescheduling.instance import Rescheduling
 
-#: Services that are drawn at most, those on the critical path first; moves that the figure lists at most.
-MOST_SERVICES, MOST_MOVES = 40, 25
+#: Services that are drawn, at most: those on the critical path first.
+MAX_SERVICES = 40
+#: Moves that the figure lists, at most.
+MAX_MOVES = 25
 _CRITICAL, _OTHER = PALETTE[4], PALETTE[6]
 _COLUMNS = ("move", "service", "from", "to", "latency (ms)", "change (ms)")
 
@@ -49,9 +51,8 @@ def _view(problem: Rescheduling, counts: Sequence[Sequence[int]]) -> _View:
     labels = {}
     for i in graph.order:
         where = ", ".join(f"{problem.nodes[u].name} x {n}" for u, n in enumerate(counts[i]) if n)
-        labels[i] = (
-            f"{problem.services[i].name}\n{graph.mean_execution(counts, i) / graph.parts:.4g} ms\n{where}"
-        )
+        execution = graph.mean_execution(counts, i) / graph.parts
+        labels[i] = f"{problem.services[i].name}\n{execution:.4g} ms\n{where}"
     calls: dict[tuple[int, int], tuple[float, bool]] = {}
     for i in graph.order:
         for g, group in enumerate(graph.groups[i]):
@@ -61,7 +62,7 @@ def _view(problem: Rescheduling, counts: Sequence[Sequence[int]]) -> _View:
                     graph.mean_delay(counts, i, j) / graph.parts,
                     paid or calls.get((i, j), (0.0, False))[1],
                 )
-    return _View(graph.latency(counts) / graph.parts, labels, calls, critical)
+    return _View(graph.latency_ms(counts), labels, calls, critical)
 
 
 def _views(problem: Rescheduling, plan: Mapping[str, Any]) -> tuple[_View, _View]:
@@ -71,7 +72,10 @@ def _views(problem: Rescheduling, plan: Mapping[str, Any]) -> tuple[_View, _View
 
 
 def _layout(problem: Rescheduling, views: Sequence[_View]) -> dict[int, tuple[float, float]]:
-    """Return a place for every service that is drawn: x is the longest chain of calls to it, y its rank there."""
+    """Return x and y of every service that is drawn.
+
+    x is the length of the longest chain of calls to the service, y the rank among those of equal x.
+    """
     graph = problem.graph
     depth = dict.fromkeys(graph.order, 0)
     for i in reversed(graph.order):
@@ -79,7 +83,7 @@ def _layout(problem: Rescheduling, views: Sequence[_View]) -> dict[int, tuple[fl
             for j in group:
                 depth[j] = max(depth[j], depth[i] + 1)
     critical = set().union(*(view.critical for view in views))
-    drawn = sorted(graph.order, key=lambda i: (i not in critical, depth[i], i))[:MOST_SERVICES]
+    drawn = sorted(graph.order, key=lambda i: (i not in critical, depth[i], i))[:MAX_SERVICES]
     columns: dict[int, list[int]] = {}
     for i in drawn:
         columns.setdefault(depth[i], []).append(i)
@@ -105,13 +109,13 @@ def _rows(problem: Rescheduling, plan: Mapping[str, Any]) -> list[tuple[str, ...
 
 
 def figure(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> Figure:
-    """Return the drawing of a plan as a matplotlib figure: the graph before, the graph after, the moves."""
+    """Return a matplotlib figure of a plan: the graph before, the graph after, the moves."""
     views, rows = _views(problem, plan), _rows(problem, plan)
     places = _layout(problem, views)
     tall = max(
         2.0, 0.75 * (1 + max(y for _, y in places.values()) - min(y for _, y in places.values()))
     )
-    listed = 0.5 + 0.19 * min(max(len(rows), 1), MOST_MOVES + 1)
+    listed = 0.5 + 0.19 * min(max(len(rows), 1), MAX_MOVES + 1)
     drawing = new_figure(
         max(7.2, 1.9 * (1 + max(x for x, _ in places.values()))), 2 * tall + listed
     )
@@ -120,10 +124,8 @@ def figure(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> Figure
         _draw(axes, view, places)
         axes.set_title(f"{when}: {view.latency:.5g} ms", fontsize=8, loc="left")
     panels[2].axis("off")
-    shown = rows[:MOST_MOVES] + (
-        [("...", f"{len(rows) - MOST_MOVES} more", "", "", "", "")]
-        if len(rows) > MOST_MOVES
-        else []
+    shown = rows[:MAX_MOVES] + (
+        [("...", f"{len(rows) - MAX_MOVES} more", "", "", "", "")] if len(rows) > MAX_MOVES else []
     )
     cells = panels[2].table(
         cellText=shown or [("none", "", "", "", "", "")],
@@ -171,7 +173,10 @@ def _draw(axes: Any, view: _View, places: Mapping[int, tuple[float, float]]) -> 
 
 
 def interactive(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> Any:
-    """Return the drawing of a plan as a plotly figure; hovering says where replicas run; `title` heads the page."""
+    """Return a plotly figure of a plan; hovering says where replicas run.
+
+    `title` is not drawn: it heads the page.
+    """
     from plotly.subplots import make_subplots
 
     views, rows = _views(problem, plan), _rows(problem, plan)

@@ -1,4 +1,7 @@
-"""Rescheduling as integer vectors: the node of every replica; the order of the moves is found, not encoded."""
+"""Rescheduling as integer vectors: the node of every replica.
+
+The order of the moves is found, not encoded.
+"""
 
 from __future__ import annotations
 
@@ -11,130 +14,62 @@ from placeopt.core.front import Objective
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import kernel
 from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.latency import latencies
+from placeopt.rescheduling.move_order import MAX_HOPS, arrange
 
 
 @kernel
-def _move(now, target, i, u, v, move):
-    """Move a replica of service i to node v from the first node, u or after, that has one too many; return that node."""
-    while now[i, u] <= target[i, u]:
-        u += 1
-    move[0], move[1], move[2] = i, u, v
-    now[i, u] -= 1
-    now[i, v] += 1
-    return u
+def _count_moves(instance, targets, moves, found):
+    """Write the number of moves to each of `targets` (n, S, N), and how many find no room.
 
-
-@kernel
-def _order(home, target, demand, capacity, moves):
-    """Write moves from a deployment to another while there is room for one; return how many, and how many are left.
-
-    Of the moves that have room the first is made: service, then node. There are no hops.
+    Into `found` (n, 2); `moves` (k, 3) is overwritten.
     """
-    services, nodes = home.shape
-    now, free, count = home.copy(), capacity.copy(), 0
-    for i in range(services):
-        for u in range(nodes):
-            for r in range(2):
-                free[u, r] -= now[i, u] * demand[i, r]
-    going = True
-    while going:
-        going = False
-        for i in range(services):
-            for v in range(nodes):
-                u = 0
-                while (
-                    now[i, v] < target[i, v]
-                    and free[v, 0] >= demand[i, 0]
-                    and free[v, 1] >= demand[i, 1]
-                ):
-                    u = _move(now, target, i, u, v, moves[count])
-                    count += 1
-                    for r in range(2):
-                        free[u, r] += demand[i, r]
-                        free[v, r] -= demand[i, r]
-                    going = True
-    left = 0
-    for i in range(services):
-        for v in range(nodes):
-            left += max(0, target[i, v] - now[i, v])
-    for i in range(services):  # what has no room is written all the same, for the referee to name
-        u = 0
-        for v in range(nodes):
-            while now[i, v] < target[i, v]:
-                u = _move(now, target, i, u, v, moves[count])
-                count += 1
-    return count, left
-
-
-@kernel
-def _count_all(home, targets, demand, capacity, moves, answer):
-    """Write the number of moves, and how many of them find no room, of every target."""
     for k in range(len(targets)):
-        answer[k, 0], answer[k, 1] = _order(home, targets[k], demand, capacity, moves)
+        found[k, 0], found[k, 1] = arrange(instance, targets[k], moves)
 
 
 class ReschedulingEncoder(Encoder):
-    """A gene per replica, an index into the nodes that are large enough; see `placeopt.encoders.Encoder` for the contract."""
+    """A gene per replica: an index into the nodes that are large enough for it."""
 
     problem: Rescheduling
 
     def __init__(self, problem: Rescheduling, objectives: Sequence[Objective]):
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
-        t = problem.arrays
-        self._service = np.repeat(np.arange(len(t.replicas)), t.replicas)
-        self._fits = [np.flatnonzero((t.capacity >= d).all(axis=1)) for d in t.demand]
-        self.upper = np.array([len(self._fits[i]) - 1 for i in self._service], dtype=np.int64)
+        self._instance = instance = problem.arrays
+        self._service = np.repeat(np.arange(len(instance.replicas)), instance.replicas)
+        large = [
+            np.flatnonzero((instance.capacity >= size).all(axis=1)) for size in instance.demand
+        ]
+        self.upper = np.array([len(large[i]) - 1 for i in self._service], dtype=np.int64)
         self.lower = np.zeros_like(self.upper)
         self.num_genes, self.num_constraints = len(self.upper), 1
-        self._nodes = np.zeros((len(t.replicas), len(t.user)), dtype=np.int64)
-        for i, nodes in enumerate(self._fits):
+        self._large = large
+        self._nodes = np.zeros_like(instance.home)  # by service and gene
+        for i, nodes in enumerate(large):
             self._nodes[i, : len(nodes)] = nodes
-        self._moves = np.zeros((self.num_genes, 3), dtype=np.int64)
-        self.home = self.encode_counts(t.home)
+        self._moves = np.zeros((self.num_genes + MAX_HOPS, 3), dtype=np.int32)
+        self.home = self.encode_counts(instance.home)
 
     def counts(self, X: np.ndarray) -> np.ndarray:
         """Return the replicas per service and node, shape (n, S, N)."""
-        services, nodes = self._nodes.shape
-        X = np.asarray(X, dtype=np.int64)
-        cells = (
-            self._service * nodes
-            + self._nodes[self._service, X]
-            + services * nodes * np.arange(len(X))[:, None]
-        )
-        return np.bincount(cells.ravel(), minlength=len(X) * services * nodes).reshape(
-            len(X), services, nodes
-        )
+        found = np.zeros((len(X), *self._nodes.shape), dtype=np.int64)
+        nodes = self._nodes[self._service, np.asarray(X, dtype=np.int64)]
+        np.add.at(found, (np.arange(len(X))[:, None], self._service, nodes), 1)
+        return found
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1): moves that find no room."""
-        t, targets = self.problem.arrays, self.counts(X)
+        targets = self.counts(X)
         found = np.zeros((len(targets), 2), dtype=np.int64)
-        _count_all(t.home, targets, t.demand, t.capacity, self._moves, found)
-        every = np.stack((self._latency(targets), found[:, 0]), axis=1)
+        _count_moves(self._instance, targets, self._moves, found)
+        every = np.stack((latencies(self._instance, targets), found[:, 0]), axis=1)
         return every[:, self._columns], found[:, 1:].astype(float)
-
-    def _latency(self, targets: np.ndarray) -> np.ndarray:
-        """Return the end-to-end latency of deployments: (2) to (9) for all of them at once, shape (n,)."""
-        t, graph = self.problem.arrays, self.problem.graph
-        share = targets / t.replicas[:, None]
-        took: dict[int, np.ndarray] = {}
-        for i in graph.order:
-            reach = share[:, i] @ t.delay
-            groups = [
-                sum((reach * share[:, j]).sum(axis=1) + took[j] for j in group)
-                for group in graph.groups[i]
-            ]
-            took[i] = share[:, i] @ t.execution[i] + (np.max(groups, axis=0) if groups else 0.0)
-        gateway = graph.order[-1]
-        return share[:, gateway] @ t.user + took[gateway]
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; moves that find no room come last."""
-        t = self.problem.arrays
-        count, _ = _order(
-            t.home, self.counts(np.asarray(genes)[None])[0], t.demand, t.capacity, self._moves
-        )
+        target = self.counts(np.asarray(genes)[None])[0]
+        count, _ = arrange(self._instance, target, self._moves)
         return self.problem.plan(self._moves[:count].tolist())
 
     def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
@@ -142,16 +77,17 @@ class ReschedulingEncoder(Encoder):
         return self.encode_counts(self.problem.final_counts(plan))
 
     def encode_counts(self, counts: np.ndarray) -> np.ndarray:
-        """Return the vector of a deployment, shape (S, N), which fits."""
+        """Return the vector of a deployment (S, N) within capacity, shape (num_genes,)."""
+        nodes = np.arange(counts.shape[1])
         genes = [
-            np.searchsorted(self._fits[i], np.repeat(np.arange(counts.shape[1]), row))
-            for i, row in enumerate(counts)
+            np.searchsorted(large, np.repeat(nodes, row))
+            for large, row in zip(self._large, counts, strict=True)
         ]
         return np.concatenate(genes).astype(np.int64)
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return vectors, half of them uniform, half near the running deployment."""
-        X = rng.integers(0, self.upper + 1, size=(count, self.num_genes))
+        X = super().sample(rng, count)
         stay = (rng.random((count, 1)) < 0.5) & (rng.random(X.shape) < rng.random((count, 1)))
         return np.where(stay, self.home, X)
 
@@ -159,15 +95,13 @@ class ReschedulingEncoder(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return children that have whole services of either parent, and mutations."""
-        take = rng.random((len(mothers), len(self._nodes))) < 0.5
-        return self.mutate(rng, np.where(take[:, self._service], mothers, fathers))
+        from_mother = rng.random((len(mothers), len(self._nodes))) < 0.5
+        return self.mutate(rng, np.where(from_mother[:, self._service], mothers, fathers))
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X in which about one and a half replicas go elsewhere or home."""
-        X = np.array(X, dtype=np.int64)
-        drawn = np.where(
-            rng.random(X.shape) < 0.3, self.home, rng.integers(0, self.upper + 1, size=X.shape)
-        )
+        to_home = rng.random(X.shape) < 0.3
+        drawn = np.where(to_home, self.home, super().sample(rng, len(X)))
         return np.where(rng.random(X.shape) < 1.5 / self.num_genes, drawn, X)
 
 

@@ -1,23 +1,26 @@
-"""Rescheduling episodes to learn from: the REACH paper's testbed and applications, single or many at once, and those of an instance."""
+"""Rescheduling episodes to learn from.
+
+Starts are those of the REACH paper's testbed and applications, or of an instance.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.interfaces import CompiledEpisodes
 from placeopt.core.problem import Problem
 from placeopt.rescheduling.batch import ReschedulingBatch
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rl.settings import Settings
-from placeopt.rl.vector import BatchEnv, BatchVectorEnv, Weights
+from placeopt.rl.settings import TrainingSettings
 
-#: Hyper-parameters of the paper's Table V; what it does not print is as stable-baselines3 has it. Rewards are in 100 ms.
-SETTINGS: dict[str, Settings] = {
-    "ppo": Settings(
-        "ppo",
+#: Hyper-parameters of the paper's Table V; what it does not print is as stable-baselines3 has it.
+#: Rewards are in 100 ms.
+SETTINGS: dict[str, TrainingSettings] = {
+    "ppo": TrainingSettings(
+        algorithm="ppo",
         learning_rate=3e-4,
         final_learning_rate=1.0,
         gamma=0.99,
@@ -31,8 +34,8 @@ SETTINGS: dict[str, Settings] = {
         factor=0.0,
         reward_scale=0.01,
     ),
-    "dqn": Settings(
-        "dqn",
+    "dqn": TrainingSettings(
+        algorithm="dqn",
         learning_rate=3e-4,
         final_learning_rate=1.0,
         gamma=0.99,
@@ -47,9 +50,9 @@ SETTINGS: dict[str, Settings] = {
         reward_scale=0.01,
     ),
 }
-#: What trains within a minute: larger batches, fewer passes, actions liked by their reward at the beginning, and no discount: moves that
-#: pay only together are worth their sum.
-QUICK: dict[str, Settings] = {
+#: Settings that train within a minute: larger batches, fewer passes, an initial factor of the
+#: one-step reward. PPO does not discount: moves that pay only together are worth their sum.
+QUICK: dict[str, TrainingSettings] = {
     "ppo": replace(
         SETTINGS["ppo"],
         steps=40_000,
@@ -72,8 +75,8 @@ QUICK: dict[str, Settings] = {
         explore_share=0.3,
     ),
 }
-#: Episodes that `QUICK` is trained on, options of `batch`. A move costs a quarter of the paper's 2 ms, meant for
-#: starts where several moves have to be made before one pays.
+#: Options of `batch` for the episodes that `QUICK` is trained on. A move costs a quarter of the
+#: paper's 2 ms, for starts where several moves are needed before one pays.
 QUICK_EPISODES: dict[str, Any] = {"replicas": [3, 5], "penalty": 0.5}
 
 
@@ -99,12 +102,12 @@ def batch(
     Parameters
     ----------
     problem : Rescheduling, optional
-        Episodes begin with its replicas where they run, or, with `start` "random", anywhere; of the other options only `penalty` and
-        `steps` count.
+        Episodes begin with its replicas where they run, or, with `start` "random", anywhere; of the
+        other options only `penalty` and `steps` count.
     application : str
         One of the paper's three, or ``all``: drawn for every episode.
     replicas : (int, int)
-        Fewest and most of a service, drawn for every service and episode.
+        Least and largest number of a service, drawn for every service and episode.
     cloud_a, edge_a, edge_b : int
         Machines of each kind.
     background, penalty, steps
@@ -113,20 +116,22 @@ def batch(
     if problem is not None:
         if not isinstance(problem, Rescheduling):
             raise UsageError(f"these episodes are of rescheduling, not of {problem.problem}")
-        return ReschedulingBatch(problem, num_envs, start=start, penalty=penalty, steps=steps)
+        found = ReschedulingBatch(problem, num_envs, start=start, penalty=penalty, steps=steps)
+        found.problem = problem if start == "given" else None
+        return found
     legal = ("all", *APPLICATIONS)
     if application not in legal:
         raise UsageError(f"unknown application {application!r}; {did_you_mean(application, legal)}")
-    fewest, most = _read_pair(replicas)
+    low, high = _read_pair(replicas)
     chosen = [name for name in APPLICATIONS if application in ("all", name)]
     sizes = {"cloud_a": cloud_a, "edge_a": edge_a, "edge_b": edge_b}
     problems = [
-        Rescheduling.generate(0, application=name, replicas=most, **sizes) for name in chosen
+        Rescheduling.generate(0, application=name, replicas=high, **sizes) for name in chosen
     ]
     return ReschedulingBatch(
         problems,
         num_envs,
-        replicas=(fewest, most),
+        replicas=(low, high),
         background=background,
         penalty=penalty,
         steps=steps,
@@ -135,44 +140,12 @@ def batch(
 
 def _read_pair(given: Any) -> tuple[int, int]:
     try:
-        fewest, most = (
-            int(part) for part in (given.split(",") if isinstance(given, str) else given)
-        )
+        low, high = (int(part) for part in (given.split(",") if isinstance(given, str) else given))
     except (TypeError, ValueError):
         raise UsageError(
-            f"replicas is {given!r}; give the fewest and most of a service, such as 1,5"
+            f"replicas is {given!r}; give the least and the largest number, such as 1,5"
         ) from None
-    return fewest, most
+    return low, high
 
 
-def make_env(
-    weights: Weights = None,
-    problem: Rescheduling | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchEnv:
-    """Return the single environment of id ``placeopt/Rescheduling-v0``.
-
-    Parameters
-    ----------
-    weights
-        The reward has one part; there is nothing to weigh.
-    problem : Rescheduling, optional
-        An instance; starts are generated without.
-    append : tuple of {"weights", "legal"}, optional
-        As of `placeopt.rl.vector.BatchEnv`.
-    **options
-        As of `batch`.
-    """
-    return BatchEnv(batch(problem, 1, **options), weights, append)
-
-
-def make_vec_env(
-    num_envs: int = 1,
-    weights: Weights = None,
-    problem: Rescheduling | None = None,
-    append: Sequence[str] | None = None,
-    **options: Any,
-) -> BatchVectorEnv:
-    """Return `num_envs` environments that step together; parameters as of `make_env`."""
-    return BatchVectorEnv(batch(problem, num_envs, **options), weights, append)
+EPISODES = CompiledEpisodes(batch=batch, settings=QUICK)

@@ -1,8 +1,8 @@
-"""Rescheduling instances: the testbed of the REACH paper, random continua, and what happens to a running deployment.
+"""Rescheduling instances: the REACH paper's testbed, random continua, node failures and surges.
 
-The paper prints the machines (Table III), the speeds and the latencies of its testbed, but neither execution times nor pod sizes. Those
-below are ours: times on Cloud-A in the proportions of Table IV's work (digits of pi times iterations), sizes such that 20 pods fill half
-of the testbed.
+The paper prints the machines (Table III), the speeds and the latencies of its testbed, but neither
+execution times nor pod sizes. Those below are ours: times on Cloud-A in the proportions of Table
+IV's work (digits of pi times iterations), sizes such that 20 pods fill half of the testbed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_mean
 from placeopt.rescheduling.instance import Rescheduling
 
-#: kind -> (cores, GiB, execution time over that of Cloud-A, whether it is at the edge): Table III and its text.
+#: kind -> (cores, GiB, execution time over that of Cloud-A, whether it is at the edge): Table III
+#: and its text.
 KINDS: dict[str, tuple[float, float, float, bool]] = {
     "cloud-a": (8.0, 16.0, 1.0, False),
     "edge-a": (4.0, 8.0, 1.5, True),
@@ -49,7 +50,9 @@ def generate(
     edge_b: int = 2,
     jitter: float = 0.0,
 ) -> dict[str, Any]:
-    """Return the document of an application placed at random on a continuum; the defaults are the paper's testbed.
+    """Return the document of an application placed at random on a continuum.
+
+    The defaults are the paper's testbed.
 
     Parameters
     ----------
@@ -113,7 +116,8 @@ def _check(
         raise UsageError(f"replicas is {replicas} and services {services}; give at least 1 of both")
     if min(machines) < 0 or sum(machines) < 1:
         raise UsageError(
-            f"cloud_a, edge_a, edge_b are {', '.join(map(str, machines))}; give counts of at least 0, and at least one machine"
+            f"cloud_a, edge_a, edge_b are {', '.join(map(str, machines))}; "
+            "give counts of at least 0, and at least one machine"
         )
     if not 0 <= jitter <= 0.9:
         raise UsageError(f"jitter is {jitter}; give a share from 0 to 0.9")
@@ -154,7 +158,10 @@ def continuum(
 def _random_graph(
     rng: np.random.Generator, count: int
 ) -> tuple[dict[str, tuple[float, float, float]], dict[str, list[list[str]]]]:
-    """Return sizes and calls of a graph in which every service but the first has one caller, a tenth of them a second one."""
+    """Return sizes and calls of a random graph, by the name of the service.
+
+    Every service but the first has one caller, a tenth of them a second one.
+    """
     names = [f"s{k}" for k in range(count)]
     sizes = {
         name: (
@@ -193,20 +200,22 @@ def place(
             fits = np.flatnonzero((free >= size - 1e-9).all(axis=1))
             if not len(fits):
                 raise UsageError(
-                    "the machines are too few for these replicas; give more cloud_a, edge_a or edge_b, or fewer replicas"
+                    "the machines are too few for these replicas; "
+                    "give more cloud_a, edge_a or edge_b, or fewer replicas"
                 )
             n = int(rng.choice(fits))
             free[n] -= size
             service["replicas"].append(nodes[n]["name"])
 
 
-# -- what happens to a running deployment ----------------------------------------------------------------------------
+# -- events ----------------------------------------------------------------------------------------
 
 
 def fail(problem: Rescheduling, nodes: Iterable[str]) -> Rescheduling:
-    """Return the instance after nodes have failed and Kubernetes has started their replicas elsewhere.
+    """Return the instance after nodes have failed and Kubernetes has restarted their replicas.
 
-    A replica that is lost goes to the node with room whose cpu and memory are least in use, as the default scheduler has it.
+    A replica that is lost goes to the node with room whose cpu and memory are least in use, as the
+    default scheduler has it.
 
     Raises
     ------
@@ -232,7 +241,9 @@ def fail(problem: Rescheduling, nodes: Iterable[str]) -> Rescheduling:
 def surge(
     problem: Rescheduling, replicas: int, services: Iterable[str] | None = None
 ) -> Rescheduling:
-    """Return the instance after autoscaling to `replicas` of each of `services` (all if not given) where Kubernetes would start them.
+    """Return the instance after autoscaling to `replicas` of each of `services`, by default of all.
+
+    They start where Kubernetes would start them.
 
     Raises
     ------
@@ -262,21 +273,21 @@ def surge(
 
 def _restart(document: dict[str, Any], pods: Iterable[dict[str, Any]]) -> None:
     """Start replicas one by one on the node that is least in use."""
-    most = np.array([(n["cpu_cores"], n["memory_gib"]) for n in document["nodes"]]).reshape(-1, 2)
-    names = {n["name"]: k for k, n in enumerate(document["nodes"])}
-    used = np.zeros_like(most)
+    capacity = np.array([(n["cpu_cores"], n["memory_gib"]) for n in document["nodes"]])
+    capacity = capacity.reshape(-1, 2)
+    numbers = {n["name"]: k for k, n in enumerate(document["nodes"])}
+    used = np.zeros_like(capacity)
     for service in document["services"]:
         for name in service["replicas"]:
-            used[names[name]] += (service["cpu_cores"], service["memory_gib"])
+            used[numbers[name]] += (service["cpu_cores"], service["memory_gib"])
     for service in pods:
         after = used + np.array((service["cpu_cores"], service["memory_gib"]))
-        shares = np.where(
-            (after <= most + 1e-9).all(axis=1), (after / np.maximum(most, 1e-9)).sum(axis=1), np.inf
-        )
-        if not np.isfinite(shares).any():
+        room = (after <= capacity + 1e-9).all(axis=1)
+        if not room.any():
             raise InfeasibleInstanceError(
                 [f"no node has room for another replica of {service['name']!r}"]
             )
+        shares = np.where(room, (after / np.maximum(capacity, 1e-9)).sum(axis=1), np.inf)
         n = int(shares.argmin())
         used[n] = after[n]
         service["replicas"].append(document["nodes"][n]["name"])

@@ -1,14 +1,16 @@
 """Move few replicas of a running call graph so that requests get faster.
 
-Source: X. Bai, M. T. Islam, R. Buyya, A. N. Toosi, "REACH: Reinforcement Learning for Adaptive Microservice Rescheduling in the
-Cloud-Edge Continuum"; equation numbers are that paper's. The page is ``models/rescheduling/README.md``.
+Source: X. Bai, M. T. Islam, R. Buyya, A. N. Toosi, "REACH: Reinforcement Learning for Adaptive
+Microservice Rescheduling in the Cloud-Edge Continuum"; equation numbers are that paper's. The page
+is ``models/rescheduling/README.md``.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
@@ -22,21 +24,23 @@ from placeopt.core.problem import (
     Objective,
     Problem,
     Record,
-    Violation,
-    decimals,
     latency_rows,
     require_unique,
     scaled_down,
     scaled_up,
+    unit_digits,
 )
 from placeopt.core.spec import ProblemSpec
 from placeopt.rescheduling import SPEC
-from placeopt.rescheduling.latency import CallGraph, call_order, counts_of
+from placeopt.rescheduling.arrays import ReschedulingArrays, build
+from placeopt.rescheduling.call_graph import CallGraph
+from placeopt.rescheduling.referee import ReschedulingReferee
 
-RESOURCES = ("cpu", "memory")
+#: Fields of nodes and services with the two resources.
+RESOURCE_FIELDS: tuple[Literal["cpu_cores"], Literal["memory_gib"]] = ("cpu_cores", "memory_gib")
 
 
-class Node(Record):
+class ContinuumNode(Record):
     """A machine; its kind says how fast every service runs on it."""
 
     name: Name
@@ -46,8 +50,11 @@ class Node(Record):
     user_latency_ms: Amount
 
 
-class Service(Record):
-    """A service with its replicas, each by the node it runs on; groups of `calls` run in parallel, inside one in sequence."""
+class RunningService(Record):
+    """A service with its replicas, each by the node it runs on.
+
+    Groups of `calls` run in parallel, the calls of a group in sequence.
+    """
 
     name: Name
     cpu_cores: Amount
@@ -57,7 +64,7 @@ class Service(Record):
     calls: tuple[tuple[Name, ...], ...] = ()
 
 
-class Move(Record):
+class ReplicaMove(Record):
     """A new copy of a service starts on node `to`, then one on node `from` ends."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
@@ -67,46 +74,16 @@ class Move(Record):
     to: str
 
 
-class Plan(Record):
+class ReschedulingPlan(Record):
     """The moves, in the order in which they are made."""
 
-    moves: list[Move]
-
-
-class Arrays(NamedTuple):
-    """An instance as arrays for the faces: S services, N nodes, by number in document order.
-
-    Attributes
-    ----------
-    demand : int64 (S, 2); capacity, int64 (N, 2)
-        Cpu and memory in whole units.
-    home : int64 (S, N)
-        Replicas per service and node now.
-    replicas : int64 (S,)
-    execution : float (S, N); user, float (N,); delay, float (N, N)
-        ms.
-    order : int64 (reached,)
-        What the gateway reaches, callees first; the gateway is last.
-    group_first : int64 (S + 1,); member_first, int64 (groups + 1,); member, int64 (calls,)
-        The groups of service i are ``group_first[i]`` to ``group_first[i + 1]``; group g calls
-        ``member[member_first[g]:member_first[g + 1]]``.
-    """
-
-    demand: np.ndarray
-    capacity: np.ndarray
-    home: np.ndarray
-    replicas: np.ndarray
-    execution: np.ndarray
-    user: np.ndarray
-    delay: np.ndarray
-    order: np.ndarray
-    group_first: np.ndarray
-    member_first: np.ndarray
-    member: np.ndarray
+    moves: list[ReplicaMove]
 
 
 class Rescheduling(Problem):
-    """An instance of the rescheduling problem. Nothing is overloaded at the start, so that to move nothing is always a plan.
+    """An instance of the rescheduling problem.
+
+    Nothing is overloaded at the start, so that to move nothing is always a plan.
 
     Examples
     --------
@@ -117,9 +94,9 @@ class Rescheduling(Problem):
 
     problem: Literal["rescheduling"] = "rescheduling"
     spec: ClassVar[ProblemSpec] = SPEC
-    nodes: tuple[Node, ...] = Field(min_length=1)
+    nodes: tuple[ContinuumNode, ...] = Field(min_length=1)
     latency_ms: dict[str, dict[str, Amount]] = Field(default_factory=dict)
-    services: tuple[Service, ...] = Field(min_length=1)
+    services: tuple[RunningService, ...] = Field(min_length=1)
     gateway: Name
 
     @model_validator(mode="after")
@@ -127,112 +104,106 @@ class Rescheduling(Problem):
         require_unique((n.name for n in self.nodes), "node")
         require_unique((s.name for s in self.services), "service")
         self._check_names()
-        self.delays()
-        call_order(self.services, self.service_numbers, self.service_numbers[self.gateway])
         load = np.tensordot(self.arrays.home, self.arrays.demand, axes=(0, 0))
         for n, r in np.argwhere(load > self.arrays.capacity).tolist():
-            node, what = self.nodes[n], ("cpu_cores", "memory_gib")[r]
-            problem = f"the replicas on {node.name!r} ask for more than its {getattr(node, what):g}"
+            node, field = self.nodes[n], RESOURCE_FIELDS[r]
+            capacity = getattr(node, field)
             raise DocumentError(
-                problem,
-                path=f"nodes[{n}].{what}",
+                f"the replicas on {node.name!r} ask for more than its {capacity:g}",
+                path=f"nodes[{n}].{field}",
                 remedy="equation (1): what runs on a node fits into it",
             )
         return self
 
     def _check_names(self) -> None:
-        kinds, numbers = {n.kind for n in self.nodes}, self.service_numbers
+        kinds = sorted({node.kind for node in self.nodes})
         for s, service in enumerate(self.services):
             for k, name in enumerate(service.replicas):
-                if name not in self.node_numbers:
-                    remedy = did_you_mean(name, list(self.node_numbers)[:50])
+                _check_name(name, "node", self.node_numbers, f"services[{s}].replicas[{k}]")
+            for kind in kinds:
+                if kind not in service.execution_ms:
                     raise DocumentError(
-                        f"unknown node {name!r}", path=f"services[{s}].replicas[{k}]", remedy=remedy
+                        f"service {service.name!r} has no execution time on {kind!r}",
+                        path=f"services[{s}].execution_ms",
+                        remedy=f"nodes are of the kinds {', '.join(kinds)}: give a time for each",
                     )
-            for kind in sorted(kinds - service.execution_ms.keys()):
-                remedy = f"nodes are of the kinds {', '.join(sorted(kinds))}: give a time for each"
-                raise DocumentError(
-                    f"service {service.name!r} has no execution time on {kind!r}",
-                    path=f"services[{s}].execution_ms",
-                    remedy=remedy,
-                )
             for g, group in enumerate(service.calls):
                 for k, name in enumerate(group):
-                    if name not in numbers:
-                        text, where = (
-                            f"{service.name!r} calls the unknown service {name!r}",
-                            f"services[{s}].calls[{g}][{k}]",
-                        )
-                        raise DocumentError(
-                            text, path=where, remedy=did_you_mean(name, list(numbers)[:50])
-                        )
-        if self.gateway not in numbers:
-            raise DocumentError(
-                f"unknown service {self.gateway!r}",
-                path="gateway",
-                remedy=did_you_mean(self.gateway, list(numbers)[:50]),
-            )
+                    path = f"services[{s}].calls[{g}][{k}]"
+                    what = f"{service.name!r} calls the unknown service"
+                    _check_name(name, "service", self.service_numbers, path, what)
+        _check_name(self.gateway, "service", self.service_numbers, "gateway")
 
-    # -- numbers that the referee and the faces share ------------------------------------------------------------
+    # -- numbers that the referee and the methods share --------------------------------------------
 
     @cached_property
     def node_numbers(self) -> dict[str, int]:
         """Number of every node by its name."""
-        return {n.name: k for k, n in enumerate(self.nodes)}
+        return {node.name: k for k, node in enumerate(self.nodes)}
 
     @cached_property
     def service_numbers(self) -> dict[str, int]:
         """Number of every service by its name."""
-        return {s.name: k for k, s in enumerate(self.services)}
+        return {service.name: k for k, service in enumerate(self.services)}
 
-    def delays(self) -> list[list[float]]:
-        """Return the latency in ms from every node to every node."""
-        return latency_rows([n.name for n in self.nodes], self.latency_ms)
+    @cached_property
+    def _delay(self) -> list[list[float]]:
+        """Latency in ms from every node to every node."""
+        return latency_rows(list(self.node_numbers), self.latency_ms)
+
+    @cached_property
+    def _execution(self) -> list[list[float]]:
+        """Execution time in ms of every service on every node."""
+        return [[s.execution_ms[node.kind] for node in self.nodes] for s in self.services]
 
     @cached_property
     def graph(self) -> CallGraph:
-        """Equations (2) to (9)."""
-        return CallGraph(self)
+        """The call graph with its exact latency: equations (2) to (9)."""
+        numbers = self.service_numbers
+        return CallGraph(
+            names=list(numbers),
+            groups=[
+                [[numbers[name] for name in group] for group in s.calls] for s in self.services
+            ],
+            gateway=numbers[self.gateway],
+            replicas=[len(service.replicas) for service in self.services],
+            execution=self._execution,
+            user=[node.user_latency_ms for node in self.nodes],
+            delay=self._delay,
+        )
 
     @cached_property
-    def arrays(self) -> Arrays:
+    def arrays(self) -> ReschedulingArrays:
         """The instance as arrays."""
         resources = []
-        for what in ("cpu_cores", "memory_gib"):
-            need, have = (
-                [getattr(s, what) for s in self.services],
-                [getattr(n, what) for n in self.nodes],
-            )
-            digits = decimals([*need, *have])
-            resources.append((scaled_up(need, digits), scaled_down(have, digits)))
-        graph = self.graph
-        groups = [group for i in range(len(self.services)) for group in graph.groups[i]]
-        kinds = [n.kind for n in self.nodes]
-        return Arrays(
-            demand=np.stack([need for need, _ in resources], axis=1),
-            capacity=np.stack([have for _, have in resources], axis=1),
-            home=counts_of(
-                [[self.node_numbers[name] for name in s.replicas] for s in self.services],
-                len(self.nodes),
-            ),
-            replicas=np.array(graph.replicas, dtype=np.int64),
-            execution=np.array(
-                [[s.execution_ms[kind] for kind in kinds] for s in self.services], dtype=float
-            ),
-            user=np.array([n.user_latency_ms for n in self.nodes], dtype=float),
-            delay=np.array(self.delays(), dtype=float),
-            order=np.array(graph.order, dtype=np.int64),
-            group_first=np.cumsum([0, *(len(g) for g in graph.groups)], dtype=np.int64),
-            member_first=np.cumsum([0, *(len(g) for g in groups)], dtype=np.int64),
-            member=np.array([j for g in groups for j in g], dtype=np.int64),
+        for field in RESOURCE_FIELDS:
+            demand = [getattr(service, field) for service in self.services]
+            capacity = [getattr(node, field) for node in self.nodes]
+            copies = sum(len(s.replicas) for s in self.services) + len(self.nodes)
+            digits = unit_digits([*demand, *capacity], copies)
+            resources.append((scaled_up(demand, digits), scaled_down(capacity, digits)))
+        return build(
+            demand=np.stack([demand for demand, _ in resources], axis=1),
+            capacity=np.stack([capacity for _, capacity in resources], axis=1),
+            homes=[[self.node_numbers[name] for name in s.replicas] for s in self.services],
+            execution=self._execution,
+            user=[node.user_latency_ms for node in self.nodes],
+            delay=self._delay,
+            groups=self.graph.groups,
+            order=self.graph.order,
         )
+
+    @cached_property
+    def _referee(self) -> ReschedulingReferee:
+        services, nodes = list(self.service_numbers), list(self.node_numbers)
+        return ReschedulingReferee(self.arrays, self.graph, services, nodes)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """End-to-end latency (9), and moves."""
         return Objective("latency_ms", "ms", self.graph.step), Objective("moves", "moves", 1.0)
 
-    # -- the referee ---------------------------------------------------------------------------------------------
+    # -- plans -------------------------------------------------------------------------------------
 
     def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
         """Judge a plan by making its moves one after another.
@@ -240,7 +211,7 @@ class Rescheduling(Problem):
         Parameters
         ----------
         plan : mapping
-            As in `Plan`: ``{"moves": [{"service": ..., "from": node, "to": node}]}``.
+            As in `ReschedulingPlan`: ``{"moves": [{"service": ..., "from": node, "to": node}]}``.
 
         Returns
         -------
@@ -252,56 +223,11 @@ class Rescheduling(Problem):
         DocumentError
             The plan is not of this form, or names what the instance does not have.
         """
-        violations: list[Violation] = []
-        counts, load = self._start
-        counts, load = [list(row) for row in counts], [list(row) for row in load]
-        moves = self.moves(plan)
-        for position, (i, source, target) in enumerate(moves):
-            if counts[i][source] == 0:
-                text = f"moves[{position}]: no replica of {self.services[i].name!r} runs on {self.nodes[source].name!r}"
-                violations.append(Violation("not-there", 1.0, text))
-                continue
-            for r in range(
-                2
-            ):  # the new copy starts before the old one ends: equation (1) with both
-                load[target][r] += self._demand[i][r]
-                self._check_load(position, i, target, r, load[target][r], violations)
-                load[source][r] -= self._demand[i][r]
-            counts[i][target] += 1
-            counts[i][source] -= 1
-        return Evaluation(
-            (self.graph.latency(counts) / self.graph.parts, float(len(moves))), tuple(violations)
-        )
-
-    def _check_load(
-        self, position: int, i: int, n: int, r: int, amount: int, violations: list[Violation]
-    ) -> None:
-        most = self._capacity[n][r]
-        if amount > most:
-            text = f"moves[{position}] starts {self.services[i].name!r} on {self.nodes[n].name!r}, which has too little {RESOURCES[r]} free"
-            violations.append(
-                Violation(f"{RESOURCES[r]}-capacity", amount / most - 1 if most else 1.0, text)
-            )
-
-    @cached_property
-    def _start(self) -> tuple[list[list[int]], list[list[int]]]:
-        return self.arrays.home.tolist(), np.tensordot(
-            self.arrays.home, self.arrays.demand, axes=(0, 0)
-        ).tolist()
-
-    @cached_property
-    def _demand(self) -> list[list[int]]:
-        return self.arrays.demand.tolist()
-
-    @cached_property
-    def _capacity(self) -> list[list[int]]:
-        return self.arrays.capacity.tolist()
-
-    # -- plans ---------------------------------------------------------------------------------------------------
+        return self._referee.judge(self.moves(plan))
 
     def read_plan(self, document: Any) -> dict[str, Any]:
         """Validate a plan document and return it as plain JSON values."""
-        return validate(Plan, document).model_dump(mode="json", by_alias=True)
+        return validate(ReschedulingPlan, document).model_dump(mode="json", by_alias=True)
 
     def moves(self, plan: Mapping[str, Any]) -> list[tuple[int, int, int]]:
         """Return a plan's moves as (service, from, to) by number: the inverse of `plan`."""
@@ -314,17 +240,12 @@ class Rescheduling(Problem):
             ) from None
 
     def _move(self, move: Mapping[str, Any], position: int) -> tuple[int, int, int]:
-        found = []
-        places = (("from", "node", self.node_numbers), ("to", "node", self.node_numbers))
-        for field, what, numbers in (("service", "service", self.service_numbers), *places):
-            name = move[field]
-            if name not in numbers:
-                remedy = did_you_mean(str(name), list(numbers)[:50])
-                raise DocumentError(
-                    f"unknown {what} {name!r}", path=f"moves[{position}].{field}", remedy=remedy
-                )
-            found.append(numbers[name])
-        return found[0], found[1], found[2]
+        nodes, path = self.node_numbers, f"moves[{position}]"
+        return (
+            _check_name(move["service"], "service", self.service_numbers, f"{path}.service"),
+            _check_name(move["from"], "node", nodes, f"{path}.from"),
+            _check_name(move["to"], "node", nodes, f"{path}.to"),
+        )
 
     def plan(self, moves: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return the plan of moves given as (service, from, to) by number."""
@@ -348,57 +269,78 @@ class Rescheduling(Problem):
         return counts
 
     def table(self, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return a row for every move: number, service, nodes, latency after it in ms and its change."""
-        counts, rows = [list(row) for row in self._start[0]], []
-        before = self.graph.latency(counts)
-        for number, (i, u, v) in enumerate(self.moves(plan), start=1):
-            counts[i][u] -= 1
-            counts[i][v] += 1
-            after = self.graph.latency(counts)
-            parts, names = self.graph.parts, self.nodes
-            row = {
-                "move": number,
-                "service": self.services[i].name,
-                "from": names[u].name,
-                "to": names[v].name,
-            }
-            rows.append({**row, "latency_ms": after / parts, "change_ms": (after - before) / parts})
+        """Return a row for every move.
+
+        Number, service, nodes, latency after it in ms, and the change of the latency.
+        """
+        graph, rows = self.graph, []
+        counts = self.arrays.home.tolist()
+        before = graph.latency(counts)
+        for number, (i, source, target) in enumerate(self.moves(plan), start=1):
+            counts[i][source] -= 1
+            counts[i][target] += 1
+            after = graph.latency(counts)
+            rows.append(
+                {
+                    "move": number,
+                    "service": self.services[i].name,
+                    "from": self.nodes[source].name,
+                    "to": self.nodes[target].name,
+                    "latency_ms": after / graph.parts,
+                    "change_ms": (after - before) / graph.parts,
+                }
+            )
             before = after
         return rows
 
     @cached_property
     def initial_latency(self) -> float:
         """End-to-end latency in ms of the running deployment."""
-        return self.graph.latency(self._start[0]) / self.graph.parts
+        return self.graph.latency_ms(self.arrays.home.tolist())
 
-    # -- what is odd, what a plan is in words ----------------------------------------------------------------------
+    # -- what is odd, what a plan is in words ------------------------------------------------------
 
     def warnings(self) -> tuple[str, ...]:
         """Name services that no request reaches, and places of `latency_ms` that are no nodes."""
         reached = set(self.graph.order)
         found = [
-            f"service {s.name!r} is not reached from the gateway {self.gateway!r}"
-            for k, s in enumerate(self.services)
-            if k not in reached
+            f"service {service.name!r} is not reached from the gateway {self.gateway!r}"
+            for i, service in enumerate(self.services)
+            if i not in reached
         ]
-        named = set(self.latency_ms) | {name for row in self.latency_ms.values() for name in row}
-        if idle := sorted(named - set(self.node_numbers)):
-            found.append(f"latency_ms names places that are no nodes: {', '.join(idle)}")
+        named = {name for one, others in self.latency_ms.items() for name in (one, *others)}
+        if unknown := sorted(named - set(self.node_numbers)):
+            found.append(f"latency_ms names places that are no nodes: {', '.join(unknown)}")
         return tuple(found)
 
     def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
-        """Summarise a plan: latency before and after, moves by service, the critical path at the end."""
+        """Return a plan in words: latency before and after, moves, the critical path at the end."""
+        names = list(self.service_numbers)
         moves = self.moves(plan)
-        counts = self.final_counts(plan)
-        touched = {i: sum(1 for m in moves if m[0] == i) for i, _, _ in moves}
-        path = " > ".join(
-            self.services[hop.service].name for hop in self.graph.critical_path(counts.tolist())
-        )
-        replicas = int(self.arrays.replicas.sum())
+        moved = Counter(names[i] for i, _, _ in moves)
+        path = self.graph.critical_path(self.final_counts(plan).tolist())
         return {
             "latency": f"{self.initial_latency:.6g} -> {self.evaluate(plan).values[0]:.6g} ms",
-            "moves": f"{len(moves)} of {replicas} replicas",
-            "moved": ", ".join(f"{self.services[i].name} x {n}" for i, n in touched.items())
-            or "none",
-            "critical path": path,
+            "moves": f"{len(moves)} of {int(self.arrays.replicas.sum())} replicas",
+            "moved": ", ".join(f"{name} x {n}" for name, n in moved.items()) or "none",
+            "critical path": " > ".join(names[hop.service] for hop in path),
         }
+
+
+def _check_name(
+    name: Any, what: str, numbers: Mapping[str, int], path: str, message: str | None = None
+) -> int:
+    """Return the number of a name.
+
+    Raises
+    ------
+    DocumentError
+        There is no such name; `message`, or else "unknown" and `what`, goes before it.
+    """
+    if name not in numbers:
+        raise DocumentError(
+            f"{message or f'unknown {what}'} {name!r}",
+            path=path,
+            remedy=did_you_mean(str(name), list(numbers)[:50]),
+        )
+    return numbers[name]

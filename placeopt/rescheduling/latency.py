@@ -1,195 +1,214 @@
-"""How long a request takes: equations (2) to (9) in whole numbers, and the path that takes longest."""
+"""Latency of deployments in compiled code, for encoder, sequence, episodes and search alike.
+
+Equations (2) to (9) of the REACH paper in ms. The referee computes the same in whole numbers with
+code of its own. S services, N nodes; `instance` is a `ReschedulingArrays` throughout.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.errors import DocumentError
-from placeopt.core.problem import decimals, scaled_up
-
-if TYPE_CHECKING:
-    from placeopt.rescheduling.instance import Rescheduling, Service
-
-#: Up to so many parts of a millisecond the latency has a step.
-_FINEST = 10**7
+from placeopt.core.kernels.compile import kernel
+from placeopt.rescheduling.arrays import ReschedulingArrays
 
 
-@dataclass(frozen=True)
-class Hop:
-    """A service on the critical path, with what it adds to the latency.
+class Deployment(NamedTuple):
+    """Where replicas run, what nodes have free, and the mean times that follow, in ms."""
 
-    Attributes
-    ----------
-    service : int
-    depth : int
-        Calls between the gateway and the service.
-    network_ms, execution_ms : float
-        Getting there (4), (8), and the mean execution (2).
-    """
-
-    service: int
-    depth: int
-    network_ms: float
-    execution_ms: float
+    counts: np.ndarray  # int64 (S, N) replicas
+    free: np.ndarray  # int64 (N, 2)
+    own: np.ndarray  # (S,) mean execution, for the gateway with the latency to the users
+    network: np.ndarray  # (calls,) mean latency of a call
 
 
-def call_order(services: Sequence[Service], numbers: dict[str, int], gateway: int) -> list[int]:
-    """Return the services that the gateway reaches, every one after those that it calls.
+class LatencyScratch(NamedTuple):
+    """What the kernels write on the way to the latency of one deployment."""
 
-    Raises
-    ------
-    DocumentError
-        Services call each other in a circle, reached or not.
-    """
-    state = [0] * len(services)  # 0 unseen, 1 on the present path, 2 done
-    order: list[int] = []
-    reached = 0
-    for root in (gateway, *range(len(services))):
-        if state[root] == 0:
-            _visit(services, numbers, root, state, order)
-        reached = reached or len(order)  # what the gateway reaches is done first
-    return order[:reached]
+    processing: np.ndarray  # (S,) ms of a service with all that it calls
+    service_weight: np.ndarray  # (S,) how often a service is on the critical path
+    call_weight: np.ndarray  # (calls,) how often a call is on the critical path
+    kept_processing: np.ndarray  # (S,)
+    kept_network: np.ndarray  # (calls,)
+    changed: np.ndarray  # bool (S,) all False between two kernels
 
 
-def _visit(
-    services: Sequence[Service],
-    numbers: dict[str, int],
-    root: int,
-    state: list[int],
-    order: list[int],
-) -> None:
-    """Add what `root` reaches to the order, depth first, without recursion: graphs may be deep."""
-    path, todo = [root], [_called(services, numbers, root)]
-    state[root] = 1
-    while path:
-        if not todo[-1]:
-            state[path[-1]] = 2
-            order.append(path.pop())
-            todo.pop()
+def empty_deployment(instance: ReschedulingArrays) -> Deployment:
+    """Return a deployment without replicas."""
+    return Deployment(
+        counts=np.zeros_like(instance.home),
+        free=instance.capacity.copy(),
+        own=np.zeros(len(instance.replicas)),
+        network=np.zeros(len(instance.callee)),
+    )
+
+
+def latency_scratch(num_services: int, num_calls: int) -> LatencyScratch:
+    """Return scratch for instances of at most these sizes."""
+    return LatencyScratch(
+        processing=np.zeros(num_services),
+        service_weight=np.zeros(num_services),
+        call_weight=np.zeros(num_calls),
+        kept_processing=np.zeros(num_services),
+        kept_network=np.zeros(num_calls),
+        changed=np.zeros(num_services, dtype=bool),
+    )
+
+
+def latencies(instance: ReschedulingArrays, deployments: np.ndarray) -> np.ndarray:
+    """Return the end-to-end latency in ms of deployments of shape (n, S, N); shape (n,)."""
+    found = np.empty(len(deployments))
+    scratch = latency_scratch(len(instance.replicas), len(instance.callee))
+    _latencies(instance, deployments, empty_deployment(instance), scratch, found)
+    return found
+
+
+@kernel
+def _latencies(instance, deployments, deployment, scratch, found):
+    """Write the latency of each of `deployments` (n, S, N) into `found` (n,)."""
+    for k in range(deployments.shape[0]):
+        deployment.counts[:] = deployments[k]
+        for service in range(instance.replicas.size):
+            deployment.own[service] = mean_own(instance, deployment.counts, service)
+        for call in range(instance.callee.size):
+            deployment.network[call] = mean_network(instance, deployment.counts, call)
+        found[k] = latency(instance, deployment, scratch)
+
+
+@kernel
+def fits(instance, free, service, node):
+    """Return whether a node has room for a replica of a service; `free` is (N, 2)."""
+    demand = instance.demand
+    return free[node, 0] >= demand[service, 0] and free[node, 1] >= demand[service, 1]
+
+
+@kernel
+def relocate(instance, deployment, service, source, target):
+    """Move a replica in `counts` and `free`; `refresh` is left to the caller."""
+    deployment.counts[service, source] -= 1
+    deployment.counts[service, target] += 1
+    for resource in range(2):
+        deployment.free[source, resource] += instance.demand[service, resource]
+        deployment.free[target, resource] -= instance.demand[service, resource]
+
+
+@kernel
+def mean_own(instance, counts, service):
+    """Return the mean execution of a service, for the gateway with the latency to the users."""
+    total = 0.0
+    for node in range(counts.shape[1]):
+        if counts[service, node]:
+            total += counts[service, node] * instance.own[service, node]
+    return total / instance.replicas[service]
+
+
+@kernel
+def mean_network(instance, counts, call):
+    """Return the mean latency of a call over the pairs of replicas."""
+    caller, callee = instance.caller[call], instance.callee[call]
+    total = 0.0
+    for here in range(counts.shape[1]):
+        if counts[caller, here]:
+            for there in range(counts.shape[1]):
+                pairs = counts[caller, here] * counts[callee, there]
+                total += pairs * instance.delay[here, there]
+    return total / (instance.replicas[caller] * instance.replicas[callee])
+
+
+@kernel
+def refresh(instance, deployment, service):
+    """Bring `own` and `network` up to date with the counts of a service."""
+    deployment.own[service] = mean_own(instance, deployment.counts, service)
+    for k in range(instance.touch_first[service], instance.touch_first[service + 1]):
+        call = instance.touch[k]
+        deployment.network[call] = mean_network(instance, deployment.counts, call)
+
+
+@kernel
+def _slowest_group(instance, deployment, processing, service):
+    """Return the slowest group of a service, -1 if it calls nothing, and how long it takes."""
+    slowest, longest = -1, 0.0
+    for group in range(instance.group_first[service], instance.group_first[service + 1]):
+        total = 0.0
+        for call in range(instance.call_first[group], instance.call_first[group + 1]):
+            total += deployment.network[call] + processing[instance.callee[call]]
+        if slowest < 0 or total > longest:
+            slowest, longest = group, total
+    return slowest, longest
+
+
+@kernel
+def latency(instance, deployment, scratch):
+    """Return the latency from `own` and `network`, (5) to (9); writes ``scratch.processing``."""
+    processing = scratch.processing
+    for service in instance.order:
+        longest = _slowest_group(instance, deployment, processing, service)[1]
+        processing[service] = deployment.own[service] + longest
+    return processing[instance.order[-1]]
+
+
+@kernel
+def critical_path(instance, deployment, scratch):
+    """Write how often every service and call is on the critical path; `latency` comes before."""
+    scratch.service_weight[:] = 0.0
+    scratch.call_weight[:] = 0.0
+    scratch.service_weight[instance.order[-1]] = 1.0
+    for k in range(instance.order.size - 1, -1, -1):
+        service = instance.order[k]
+        weight = scratch.service_weight[service]
+        if weight == 0.0:
             continue
-        other = todo[-1].pop()
-        if state[other] == 1:
-            circle = [services[k].name for k in (*path[path.index(other) :], other)]
-            where = f"services[{path[-1]}].calls"
-            raise DocumentError(
-                f"services call each other in a circle: {' -> '.join(circle)}",
-                path=where,
-                remedy="leave one of these calls out",
-            )
-        if state[other] == 0:
-            state[other] = 1
-            path.append(other)
-            todo.append(_called(services, numbers, other))
+        group = _slowest_group(instance, deployment, scratch.processing, service)[0]
+        if group >= 0:
+            for call in range(instance.call_first[group], instance.call_first[group + 1]):
+                scratch.service_weight[instance.callee[call]] += weight
+                scratch.call_weight[call] = weight
 
 
-def _called(services: Sequence[Service], numbers: dict[str, int], service: int) -> list[int]:
-    return [
-        numbers[name] for group in reversed(services[service].calls) for name in reversed(group)
-    ]
+@kernel
+def latency_after(instance, deployment, scratch, service, source, target):
+    """Return the latency if a replica went from `source` to `target`; `latency` comes before.
 
-
-class CallGraph:
-    """The latency of a deployment, exactly: in whole parts of a millisecond.
-
-    Attributes
-    ----------
-    parts : int
-        Parts of a millisecond, so many that every mean over replicas and pairs of replicas is whole.
+    Nothing has changed afterwards.
     """
-
-    def __init__(self, problem: Rescheduling):
-        services, nodes = problem.services, problem.nodes
-        numbers = problem.service_numbers
-        self.gateway = numbers[problem.gateway]
-        self.order = call_order(services, numbers, self.gateway)
-        self.groups = [
-            [[numbers[name] for name in group] for group in service.calls] for service in services
-        ]
-        self.replicas = [len(service.replicas) for service in services]
-        delays, kinds = problem.delays(), [n.kind for n in nodes]
-        execution = [[s.execution_ms.get(kind, 0.0) for kind in kinds] for s in services]
-        user = [n.user_latency_ms for n in nodes]
-        digits = decimals(
-            [*user, *(x for row in delays for x in row), *(x for row in execution for x in row)]
-        )
-        self.delay = [scaled_up(row, digits).tolist() for row in delays]
-        self.execution = [scaled_up(row, digits).tolist() for row in execution]
-        self.user = scaled_up(user, digits).tolist()
-        pairs = [
-            self.replicas[i] * self.replicas[j]
-            for i in self.order
-            for group in self.groups[i]
-            for j in group
-        ]
-        self._common = math.lcm(*pairs, *(self.replicas[i] for i in self.order))
-        self.parts = 10**digits * self._common
-
-    @property
-    def step(self) -> float | None:
-        """The smallest difference of two latencies in ms; None where it is too fine to be of use."""
-        return 1 / self.parts if self.parts <= _FINEST else None
-
-    def mean_execution(self, counts: Sequence[Sequence[int]], i: int) -> int:
-        """Mean execution time of service `i` over its replicas: equation (2), in parts."""
-        return sum(n * self.execution[i][u] for u, n in enumerate(counts[i]) if n) * (
-            self._common // self.replicas[i]
-        )
-
-    def mean_delay(self, counts: Sequence[Sequence[int]], i: int, j: int) -> int:
-        """Mean latency between the replicas of two services: equations (3) and (4), in parts."""
-        there = [(v, n) for v, n in enumerate(counts[j]) if n]
-        total = sum(
-            n * m * self.delay[u][v] for u, n in enumerate(counts[i]) if n for v, m in there
-        )
-        return total * (self._common // (self.replicas[i] * self.replicas[j]))
-
-    def mean_user(self, counts: Sequence[Sequence[int]]) -> int:
-        """Mean latency between users and the replicas of the gateway: equation (8), in parts."""
-        g = self.gateway
-        return sum(n * self.user[u] for u, n in enumerate(counts[g]) if n) * (
-            self._common // self.replicas[g]
-        )
-
-    def processing(self, counts: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
-        """Return the processing time of every service, (5) to (7), in parts, and its slowest group (-1: it calls nothing)."""
-        took, slowest = [0] * len(self.groups), [-1] * len(self.groups)
-        for i in self.order:
-            groups = [
-                sum(self.mean_delay(counts, i, j) + took[j] for j in group)
-                for group in self.groups[i]
-            ]
-            if groups:
-                slowest[i] = max(range(len(groups)), key=groups.__getitem__)
-            took[i] = self.mean_execution(counts, i) + max(groups, default=0)
-        return took, slowest
-
-    def latency(self, counts: Sequence[Sequence[int]]) -> int:
-        """Return the end-to-end latency of replicas per (service, node): equation (9), in parts."""
-        return self.mean_user(counts) + self.processing(counts)[0][self.gateway]
-
-    def critical_path(self, counts: Sequence[Sequence[int]]) -> list[Hop]:
-        """Return the services on the critical path in the order of the calls; what they add sums to the latency."""
-        slowest = self.processing(counts)[1]
-        found: list[Hop] = []
-        todo = [(self.gateway, 0, self.mean_user(counts))]
-        while todo:
-            i, depth, network = todo.pop()
-            found.append(
-                Hop(i, depth, network / self.parts, self.mean_execution(counts, i) / self.parts)
-            )
-            if slowest[i] >= 0:
-                todo += [
-                    (j, depth + 1, self.mean_delay(counts, i, j))
-                    for j in reversed(self.groups[i][slowest[i]])
-                ]
-        return found
+    own, network, processing = deployment.own, deployment.network, scratch.processing
+    kept_own, changed = own[service], scratch.changed
+    step = instance.own[service, target] - instance.own[service, source]
+    own[service] += step / instance.replicas[service]
+    for k in range(instance.touch_first[service], instance.touch_first[service + 1]):
+        call = instance.touch[k]
+        scratch.kept_network[call] = network[call]
+        network[call] += _network_change(instance, deployment.counts, call, service, source, target)
+        changed[instance.caller[call]] = True
+    changed[service] = True
+    scratch.kept_processing[:] = processing
+    for other in instance.order:  # callees first: what changed is passed on to the callers
+        if changed[other]:
+            changed[other] = False
+            longest = _slowest_group(instance, deployment, processing, other)[1]
+            processing[other] = own[other] + longest
+            if processing[other] != scratch.kept_processing[other]:
+                for k in range(instance.touch_first[other], instance.touch_first[other + 1]):
+                    caller = instance.caller[instance.touch[k]]
+                    changed[caller] = caller != other
+    after = processing[instance.order[-1]]
+    processing[:] = scratch.kept_processing
+    own[service] = kept_own
+    for k in range(instance.touch_first[service], instance.touch_first[service + 1]):
+        network[instance.touch[k]] = scratch.kept_network[instance.touch[k]]
+    changed[:] = False
+    return after
 
 
-def counts_of(homes: Sequence[Sequence[int]], num_nodes: int) -> np.ndarray:
-    """Return the replicas per (service, node) of the nodes of every service's replicas."""
-    return np.array([np.bincount(nodes, minlength=num_nodes) for nodes in homes], dtype=np.int64)
+@kernel
+def _network_change(instance, counts, call, service, source, target):
+    """Return the change of a call's mean latency if a replica of its caller or callee moved."""
+    caller, callee, delay = instance.caller[call], instance.callee[call], instance.delay
+    change = 0.0
+    for node in range(counts.shape[1]):
+        if caller == service:
+            change += counts[callee, node] * (delay[target, node] - delay[source, node])
+        else:
+            change += counts[caller, node] * (delay[node, target] - delay[node, source])
+    return change / (instance.replicas[caller] * instance.replicas[callee])

@@ -1,29 +1,23 @@
-"""Rescheduling as a mixed-integer program, exact although the latency is bilinear in the numbers of replicas.
+"""Rescheduling as a mixed-integer program.
 
-Equation numbers are those of X. Bai et al., "REACH". ``models/rescheduling/README.md`` has the maths and says which component is which
-equation. Deployments know no order of moves: what cannot be reached in as many moves as the model counts is charged by `cuts`.
+It is exact although the latency is bilinear in the numbers of replicas. Equation numbers are those
+of X. Bai et al., "REACH". ``models/rescheduling/README.md`` has the maths and says which component
+is which equation. Deployments know no order of moves: `cuts` charge those that cannot be reached
+in as many moves as the model counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
+from placeopt.exact.compiled_model import Cut
 from placeopt.exact.objectives import declare
-from placeopt.rescheduling.call_order import shortest
 from placeopt.rescheduling.instance import Rescheduling
-
-
-@dataclass(frozen=True)
-class Row:
-    """A linear row over variables of a model: ``sum of coefficient * variable <= upper``."""
-
-    terms: Mapping[Any, float]
-    upper: float
+from placeopt.rescheduling.move_order import Moves, shortest
 
 
 def build(problem: Rescheduling) -> pyo.ConcreteModel:
@@ -44,9 +38,8 @@ def build(problem: Rescheduling) -> pyo.ConcreteModel:
     _add_pairs(model, problem)
     _add_latency(model, problem)
     g = int(t.order[-1])
-    user = sum(float(t.user[u]) * model.count[g, u] for u in model.NODES) / int(
-        t.replicas[g]
-    )  # (8)
+    total = sum(float(t.user[u]) * model.count[g, u] for u in model.NODES)
+    user = total / int(t.replicas[g])  # (8)
     moves = sum(model.arrives.values()) + model.hops
     declare(model, {"latency_ms": user + model.processing[g], "moves": moves})
     return model
@@ -69,7 +62,7 @@ def _pairs(problem: Rescheduling) -> list[tuple[int, int]]:
 
 
 def _add_counts(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
-    """Replicas per service and node in unary, within capacity (1)."""
+    """Add replicas per service and node in unary, within capacity (1)."""
     t = problem.arrays
     levels = [
         (i, u, k)
@@ -109,7 +102,7 @@ def _fits(model: pyo.ConcreteModel, problem: Rescheduling, u: int, r: int) -> An
 
 
 def _add_moves(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
-    """A replica that arrives is a move; hops are what an order of the moves needs besides."""
+    """Add moves: replicas that arrive, and the hops that an order of the moves needs besides."""
     home = problem.arrays.home
     model.arrives = pyo.Var(
         model.SERVICES,
@@ -126,7 +119,7 @@ def _add_moves(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
 
 
 def _add_pairs(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
-    """Products of counts: where b is 1, z is the callee's count; where it is 0, z is 0."""
+    """Add products of counts: where b is 1, z is the callee's count; where it is 0, z is 0."""
     t, pairs = problem.arrays, _pairs(problem)
     nodes = list(model.NODES)
     cells = [
@@ -159,7 +152,7 @@ def _add_pairs(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
 
 
 def _add_latency(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
-    """Processing times: equations (2) to (7), a row for every group."""
+    """Add processing times: equations (2) to (7), a constraint for every group."""
     t, graph = problem.arrays, problem.graph
     model.processing = pyo.Var(list(graph.order), domain=pyo.NonNegativeReals, doc="T_S, ms")
 
@@ -182,7 +175,7 @@ def _add_latency(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
         )
         return total / int(t.replicas[i] * t.replicas[j])
 
-    def rows() -> Iterator[tuple[int, int]]:
+    def groups() -> Iterator[tuple[int, int]]:
         for i in graph.order:
             yield from ((i, g) for g in range(max(1, len(graph.groups[i]))))
 
@@ -190,26 +183,30 @@ def _add_latency(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
         group = graph.groups[i][g] if graph.groups[i] else []
         return m.processing[i] >= own(i) + sum(delay(i, j) + m.processing[j] for j in group)
 
-    model.takes = pyo.Constraint(list(rows()), rule=rule, doc="(2)-(7)")
+    model.takes = pyo.Constraint(list(groups()), rule=rule, doc="(2)-(7)")
 
 
-# -- plans -----------------------------------------------------------------------------------------------------------
+# -- plans -----------------------------------------------------------------------------------------
 
 
 def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
-    """Return the shortest plan to the deployment of a solved model; where none is found, its moves in no order."""
+    """Return the shortest plan to the deployment of a solved model.
+
+    Where no order of moves is found, they are in any order.
+    """
     problem: Rescheduling = model.problem
     target = np.zeros_like(problem.arrays.home)
     for i, u, k in model.LEVELS:
         target[i, u] += round(model.hosts[i, u, k].value or 0.0)
-    moves, proven = shortest(problem, target)
+    moves, proven = shortest(problem.arrays, target)
     direct = _unordered(problem.arrays.home, target)
     model.order_found = (len(direct), None if moves is None else len(moves), proven)
     return problem.plan(direct if moves is None else moves)
 
 
-def _unordered(home: np.ndarray, target: np.ndarray) -> list[tuple[int, int, int]]:
-    moves = []
+def _unordered(home: np.ndarray, target: np.ndarray) -> Moves:
+    """Return the moves between two deployments (S, N), whether they have room or not."""
+    moves: Moves = []
     for i, change in enumerate(target - home):
         sources = np.repeat(np.arange(len(change)), np.maximum(-change, 0)).tolist()
         targets = np.repeat(np.arange(len(change)), np.maximum(change, 0)).tolist()
@@ -217,8 +214,11 @@ def _unordered(home: np.ndarray, target: np.ndarray) -> list[tuple[int, int, int
     return moves
 
 
-def cuts(model: pyo.ConcreteModel, problem: Rescheduling, plan: Mapping[str, Any]) -> Sequence[Row]:
-    """Return the row that charges the present deployment for its hops, or excludes it where no order of moves leads there."""
+def cuts(model: pyo.ConcreteModel, problem: Rescheduling, plan: Mapping[str, Any]) -> Sequence[Cut]:
+    """Return the cut that charges the present deployment for its hops.
+
+    Where no order of moves leads there, the cut excludes it.
+    """
     direct, needed, proven = model.order_found
     if not proven or (needed is not None and needed - direct <= (model.hops.value or 0.0) + 0.5):
         return ()
@@ -231,4 +231,4 @@ def cuts(model: pyo.ConcreteModel, problem: Rescheduling, plan: Mapping[str, Any
         terms[variable] = float(extra if chosen else -extra)
     if needed is not None:
         terms[model.hops] = -1.0
-    return (Row(terms, float(extra * ones - extra)),)
+    return (Cut(terms, float(extra * ones - extra)),)

@@ -1,9 +1,11 @@
-"""The workmodel.json files of muBench: a call graph of stress services -> a rescheduling document on the REACH paper's testbed.
+"""The workmodel.json files of muBench as rescheduling documents on the REACH paper's testbed.
 
-A. Detti, L. Funari, L. Petrucci, "muBench: An Open-Source Factory of Benchmark Microservice Applications", IEEE TPDS, 2023. The groups of
-``external_services`` run in parallel, the services of a group in sequence. What the file leaves open is settled here:
+A. Detti, L. Funari, L. Petrucci, "muBench: An Open-Source Factory of Benchmark Microservice
+Applications", IEEE TPDS, 2023. The groups of ``external_services`` run in parallel, the services of
+a group in sequence. What the file leaves open is settled here:
 
-* execution on Cloud-A: trials x complexity x `MS_PER_DIGIT`, plus ``sleep_time``; other kinds by their speed;
+* execution on Cloud-A: trials x complexity x `MS_PER_DIGIT`, plus ``sleep_time``; other kinds by
+  their speed;
 * size of a replica: ``cpu-requests`` and ``memory-requests`` where given, else `CORES` and `GIB`;
 * every service of a group is called, once: ``seq_len`` and ``probabilities`` are passed over.
 """

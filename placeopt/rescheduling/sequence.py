@@ -1,6 +1,7 @@
-"""Rescheduling one replica at a time: each decision is the node that a replica moves to, at once, or its own, where it stays.
+"""Rescheduling as a decision sequence: the node of one replica after another.
 
-A move is legal if the new copy fits beside all that runs, so that every episode is a plan that breaks nothing.
+A replica moves to its node at once, or stays. A move is legal if the new copy fits beside all that
+runs, so that every episode is a plan that breaks nothing.
 """
 
 from __future__ import annotations
@@ -14,23 +15,26 @@ from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.front import Objective
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.latency import latencies
 
 #: Orders of the services: the gateway first, along the calls; or as given.
 ORDERS = ("calls", "given")
 
 
-class State(NamedTuple):
-    """How far an episode is."""
+class ReschedulingSequenceState(NamedTuple):
+    """How far an episode is; S services, N nodes."""
 
-    now: np.ndarray  # (1,) decisions taken
-    choice: np.ndarray  # (pods,) nodes decided on, -1 not yet
-    counts: np.ndarray  # (S, N) what runs
+    taken: np.ndarray  # (1,) decisions taken
+    choices: np.ndarray  # (replicas,) nodes decided on, -1 for not yet
+    counts: np.ndarray  # (S, N) replicas that run
     free: np.ndarray  # (N, 2)
-    latency: np.ndarray  # (1,) of what runs
+    latency: np.ndarray  # (1,) ms of the replicas that run
 
 
 class ReschedulingSequence(DecisionSequence):
-    """Replica after replica; action n is node n. The first decision carries the latency of the running deployment.
+    """Replica after replica; action n is node n.
+
+    The cost of the first decision includes the latency of the running deployment.
 
     Parameters
     ----------
@@ -40,8 +44,9 @@ class ReschedulingSequence(DecisionSequence):
 
     problem: Rescheduling
 
-    #: Columns of `features`. Of the node: free shares of cpu and memory, execution time there, latency to users, whether it is home.
-    #: Change of the latency. Of the replica: cpu and memory. Of the episode: the share still to do.
+    #: Columns of `features`. Of the node: free shares of cpu and memory, execution time there,
+    #: latency to users, whether the replica runs there. Then the change of the latency; of the
+    #: replica cpu and memory; of the episode the share that is left.
     num_features = 9
 
     def __init__(
@@ -51,135 +56,119 @@ class ReschedulingSequence(DecisionSequence):
             raise UsageError(f"order is {order!r}; {did_you_mean(str(order), ORDERS)}")
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
-        self._arrays = t = problem.arrays
-        reached = problem.graph.order[::-1]
-        services = (
-            [*reached, *(i for i in range(len(t.replicas)) if i not in set(reached))]
-            if order == "calls"
-            else range(len(t.replicas))
-        )
-        self.pods = [
+        self._instance = instance = problem.arrays
+        services = list(range(len(instance.replicas)))
+        if order == "calls":
+            rank = {i: k for k, i in enumerate(reversed(problem.graph.order))}
+            services.sort(key=lambda i: rank.get(i, len(rank)))
+        self.replicas = [
             (i, problem.node_numbers[name])
             for i in services
             for name in problem.services[i].replicas
         ]
-        self.num_actions, self.decisions = len(t.user), len(self.pods)
+        self.num_actions, self.decisions = len(instance.user), len(self.replicas)
 
-    def reset(self, rng: np.random.Generator | None = None) -> State:
+    def reset(self, rng: np.random.Generator | None = None) -> ReschedulingSequenceState:
         """Return the state before the first decision; episodes are not random."""
-        t = self._arrays
-        free = t.capacity - np.tensordot(t.home, t.demand, axes=(0, 0))
-        return State(
-            np.zeros(1, dtype=np.int64),
-            np.full(self.decisions, -1),
-            t.home.copy(),
-            free,
-            np.array([self.problem.initial_latency]),
+        instance = self._instance
+        load = np.tensordot(instance.home, instance.demand, axes=(0, 0))
+        return ReschedulingSequenceState(
+            taken=np.zeros(1, dtype=np.int64),
+            choices=np.full(self.decisions, -1),
+            counts=instance.home.copy(),
+            free=instance.capacity - load,
+            latency=np.array([self.problem.initial_latency]),
         )
 
-    def copy(self, state: State) -> State:
+    def copy(self, state: ReschedulingSequenceState) -> ReschedulingSequenceState:
         """Return a state that steps on its own."""
-        return State(*(part.copy() for part in state))
+        return ReschedulingSequenceState(*(part.copy() for part in state))
 
-    def remaining(self, state: State) -> int:
+    def remaining(self, state: ReschedulingSequenceState) -> int:
         """Return how many replicas are still to be decided."""
-        return self.decisions - int(state.now[0])
+        return self.decisions - int(state.taken[0])
 
-    def mask(self, state: State) -> np.ndarray:
+    def mask(self, state: ReschedulingSequenceState) -> np.ndarray:
         """Return the nodes that have room for the next replica, and its own."""
         if self.remaining(state) == 0:
             return np.zeros(self.num_actions, dtype=bool)
-        i, home = self.pods[int(state.now[0])]
-        legal = (state.free >= self._arrays.demand[i]).all(axis=1)
+        service, home = self.replicas[int(state.taken[0])]
+        legal = (state.free >= self._instance.demand[service]).all(axis=1)
         legal[home] = True
         return legal
 
-    def _latency(self, counts: np.ndarray) -> float:
-        graph = self.problem.graph
-        return graph.latency(counts.tolist()) / graph.parts
-
-    def _after(self, state: State, i: int, home: int, targets: np.ndarray) -> np.ndarray:
-        """Return the latency for every node that the next replica may go to, shape (targets,): (2) to (9) for all of them at once."""
-        t, graph = self._arrays, self.problem.graph
+    def _latencies(self, state: ReschedulingSequenceState, targets: np.ndarray) -> np.ndarray:
+        """Return the latency in ms for each node that the next replica may go to."""
+        service, home = self.replicas[int(state.taken[0])]
         counts = np.repeat(state.counts[None], len(targets), axis=0)
-        counts[:, i, home] -= 1
-        counts[np.arange(len(targets)), i, targets] += 1
-        share = counts / t.replicas[:, None]
-        took: dict[int, np.ndarray] = {}
-        for k in graph.order:
-            reach = share[:, k] @ t.delay if graph.groups[k] else None
-            groups = [
-                sum((reach * share[:, j]).sum(axis=1) + took[j] for j in group)
-                for group in graph.groups[k]
-            ]
-            took[k] = share[:, k] @ t.execution[k] + (np.max(groups, axis=0) if groups else 0.0)
-        latency: np.ndarray = share[:, graph.gateway] @ t.user + took[graph.gateway]
-        return latency
+        counts[:, service, home] -= 1
+        counts[np.arange(len(targets)), service, targets] += 1
+        return latencies(self._instance, counts)
 
-    def step(self, state: State, action: int) -> np.ndarray:
-        """Move the next replica, or leave it; the cost is the change of the latency and 1 for a move."""
-        if not (
-            self.remaining(state) and 0 <= action < self.num_actions and self.mask(state)[action]
-        ):
+    def step(self, state: ReschedulingSequenceState, action: int) -> np.ndarray:
+        """Move the next replica, or leave it.
+
+        The cost is the change of the latency in ms, and 1 for a move.
+        """
+        legal = 0 <= action < self.num_actions and self.mask(state)[action]
+        if not legal:
             raise UsageError(f"action {action} is not legal here; ask mask(state)")
-        now, target = int(state.now[0]), int(action)
-        i, home = self.pods[now]
-        before = 0.0 if now == 0 else float(state.latency[0])
-        state.now[0] += 1
-        state.choice[now] = target
+        position, target = int(state.taken[0]), int(action)
+        service, home = self.replicas[position]
+        before = 0.0 if position == 0 else float(state.latency[0])
         if target != home:
-            demand = self._arrays.demand[i]
-            state.counts[i, home] -= 1
-            state.counts[i, target] += 1
+            demand = self._instance.demand[service]
+            state.latency[:] = self._latencies(state, np.array([target]))
+            state.counts[service, home] -= 1
+            state.counts[service, target] += 1
             state.free[home] += demand
             state.free[target] -= demand
-            state.latency[0] = self._latency(state.counts)
+        state.taken[0] += 1
+        state.choices[position] = target
         return np.array([state.latency[0] - before, float(target != home)])[self._columns]
 
-    def costs(self, state: State) -> np.ndarray:
-        """Return the cost vector that each node would have, shape (num_actions, objectives); inf where illegal."""
+    def costs(self, state: ReschedulingSequenceState) -> np.ndarray:
+        """Return the cost of every node, shape (num_actions, objectives); inf where illegal."""
         found = np.full((self.num_actions, 2), np.inf)
         legal = np.flatnonzero(self.mask(state))
         if len(legal):
-            now = int(state.now[0])
-            i, home = self.pods[now]
-            found[legal, 0] = self._after(state, i, home, legal) - (
-                0.0 if now == 0 else state.latency[0]
-            )
+            position = int(state.taken[0])
+            _, home = self.replicas[position]
+            before = 0.0 if position == 0 else state.latency[0]
+            found[legal, 0] = self._latencies(state, legal) - before
             found[legal, 1] = legal != home
-            found[home, 0] = state.latency[0] if now == 0 else 0.0
+            found[home, 0] = state.latency[0] - before
         return found[:, self._columns]
 
-    def plan(self, state: State) -> dict[str, Any]:
+    def plan(self, state: ReschedulingSequenceState) -> dict[str, Any]:
         """Return the moves so far, in the order of the decisions."""
-        decided = zip(self.pods, state.choice.tolist(), strict=True)
+        decided = zip(self.replicas, state.choices.tolist(), strict=True)
         return self.problem.plan(
-            [(i, home, target) for (i, home), target in decided if target >= 0 and target != home]
+            [(i, home, target) for (i, home), target in decided if target not in (-1, home)]
         )
 
-    def features(self, state: State) -> np.ndarray:
+    def features(self, state: ReschedulingSequenceState) -> np.ndarray:
         """Return what is known of every node; see `num_features`."""
         features = np.zeros((self.num_actions, self.num_features), dtype=np.float32)
         if self.remaining(state) == 0:
             return features
-        t, mask = self._arrays, self.mask(state)
-        i, home = self.pods[int(state.now[0])]
-        features[:, 0:2] = state.free / np.maximum(t.capacity, 1)
-        features[:, 2] = t.execution[i] / max(float(t.execution.max()), 1e-9)
-        features[:, 3] = t.user / max(float(t.user.max()), 1e-9)
-        features[home, 4] = 1
+        instance, mask = self._instance, self.mask(state)
+        service, home = self.replicas[int(state.taken[0])]
         legal = np.flatnonzero(mask)
-        features[legal, 5] = (self._after(state, i, home, legal) - state.latency[0]) / max(
-            self.problem.initial_latency, 1e-9
-        )
-        features[:, 6:8] = t.demand[i] / np.maximum(t.demand.max(axis=0), 1)
+        change = self._latencies(state, legal) - state.latency[0]
+        features[:, 0:2] = state.free / np.maximum(instance.capacity, 1)
+        features[:, 2] = instance.execution[service] / max(float(instance.execution.max()), 1e-9)
+        features[:, 3] = instance.user / max(float(instance.user.max()), 1e-9)
+        features[home, 4] = 1
+        features[legal, 5] = change / max(self.problem.initial_latency, 1e-9)
+        features[:, 6:8] = instance.demand[service] / np.maximum(instance.demand.max(axis=0), 1)
         features[:, 8] = self.remaining(state) / self.decisions
         features[~mask] = 0
         return np.clip(features, -1, 1)
 
 
 def build(
-    problem: Rescheduling, objectives: Sequence[Objective], **options: Any
+    problem: Rescheduling, objectives: Sequence[Objective], *, order: str = "calls"
 ) -> ReschedulingSequence:
     """Return the rescheduling problem as a sequence of decisions."""
-    return ReschedulingSequence(problem, objectives, **options)
+    return ReschedulingSequence(problem, objectives, order)

@@ -12,27 +12,34 @@ from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
 if TYPE_CHECKING:
     from placeopt.rescheduling.instance import Rescheduling
 
-_MOST_MOVES = 200
+#: What the problem asks, in a sentence.
+QUESTION = "Which replicas of a running call graph move, so that requests get faster?"
+#: What each objective measures.
+MEANINGS = {
+    "latency_ms": "end-to-end latency of a request along the critical path of calls",
+    "moves": "replicas that move to another node",
+}
+
+#: Moves that the table lists, at most.
+_MAX_MOVES = 200
 
 
 def instance(problem: Rescheduling) -> list[tuple[str, str]]:
     """Return facts about the instance."""
     kinds = sorted({n.kind for n in problem.nodes})
-    graph = problem.graph
-    now = graph.latency(problem.arrays.home.tolist()) / graph.parts
     return [
         ("nodes", f"{len(problem.nodes):,} of {len(kinds):,} kinds: {', '.join(kinds[:8])}"),
         ("services", f"{len(problem.services):,}, {int(problem.arrays.replicas.sum()):,} replicas"),
-        ("calls", f"{len(problem.arrays.member):,}"),
+        ("calls", f"{len(problem.arrays.callee):,}"),
         ("gateway", problem.gateway),
-        ("latency now", f"{now:.5g} ms"),
+        ("latency now", f"{problem.initial_latency:.5g} ms"),
     ]
 
 
 def plan(problem: Rescheduling, plan: Mapping[str, Any]) -> str:
     """Return the tables of a plan."""
-    graph, home, final = problem.graph, problem.arrays.home, problem.final_counts(plan)
-    before, after = (graph.latency(counts.tolist()) / graph.parts for counts in (home, final))
+    home, final = problem.arrays.home, problem.final_counts(plan)
+    before, after = problem.initial_latency, problem.graph.latency_ms(final.tolist())
     change = (
         f", {abs(after / before - 1):.1%} {'less' if after < before else 'more'}"
         if before and after != before
@@ -53,7 +60,7 @@ def plan(problem: Rescheduling, plan: Mapping[str, Any]) -> str:
     ]
     columns = ("move", "service", "from", "to", "latency after it (ms)", "change (ms)")
     moves = (
-        table("Moves, in order", columns, rows, most=_MOST_MOVES, more="moves")
+        table("Moves, in order", columns, rows, most=_MAX_MOVES, more="moves")
         if rows
         else paragraphs(["Nothing moves."])
     )

@@ -1,37 +1,117 @@
-"""Gymnasium environments over the sequential faces. Importing this registers one for every problem that has such a face.
+"""Environments to learn in, by the name of a problem or for an instance.
 
 >>> import gymnasium, placeopt.rl
->>> env = gymnasium.make("placeopt/EdgeCloud-v0", sizes={"applications": 5})
+>>> env = gymnasium.make("placeopt/EdgeCloud-v0", applications=5)
 >>> many = gymnasium.make_vec("placeopt/MultiCluster-v0", num_envs=64, clusters=8, rate=5.0)
+
+Importing this gives Gymnasium the ids; it loads neither Gymnasium nor a learning library.
 """
 
 from __future__ import annotations
 
-import gymnasium
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from placeopt.registry import specs
-from placeopt.rl.environment import SequentialEnv
+from placeopt.core.problem import Problem
+from placeopt.registry import problem_class, specs
 
-__all__ = ["ENVIRONMENTS", "SequentialEnv"]
+if TYPE_CHECKING:
+    from placeopt.rl.environment import BatchEnv, BatchVectorEnv
+    from placeopt.rl.preferences import Weights
 
-#: ``"problem"`` of a document -> the id of its environment.
+__all__ = ["ENVIRONMENTS", "make_env", "make_vec_env", "register"]
+
+#: Kind of a problem -> the Gymnasium id of its environment.
 ENVIRONMENTS = {
     kind: f"placeopt/{spec.instance.rpartition(':')[2]}-v0"
     for kind, spec in specs().items()
     if spec.has("sequence")
 }
 
-for _kind, _name in ENVIRONMENTS.items():
-    if _name in gymnasium.registry:
-        continue
-    _module = specs()[_kind].episodes
-    if _module is not None:
-        gymnasium.register(
-            id=_name,
-            entry_point=f"{_module}:make_env",
-            vector_entry_point=f"{_module}:make_vec_env",
-        )
-    else:
-        gymnasium.register(
-            id=_name, entry_point="placeopt.rl.environment:SequentialEnv", kwargs={"problem": _kind}
-        )
+
+def make_env(
+    problem: Problem | type[Problem] | str,
+    weights: Weights = None,
+    append: Sequence[str] | None = None,
+    **options: Any,
+) -> BatchEnv:
+    """Return one environment.
+
+    Parameters
+    ----------
+    problem : Problem, subclass of it, or str
+        An instance; or the class or the kind of a problem, for generated episodes.
+    weights : sequence of float, "drawn" or None
+        Of the parts of the reward; drawn for every episode; or equal ones.
+    append : tuple of {"weights", "legal"}, optional
+        Columns of an observation beside the features; by default the weights if they are drawn.
+    **options
+        As of `placeopt.rl.batches.make_batch`; `seed` too.
+    """
+    from placeopt.rl.batches import make_batch
+    from placeopt.rl.environment import BatchEnv
+
+    return BatchEnv(make_batch(_resolved(problem), 1, **options), weights, append)
+
+
+def make_vec_env(
+    problem: Problem | type[Problem] | str,
+    num_envs: int = 1,
+    weights: Weights = None,
+    append: Sequence[str] | None = None,
+    **options: Any,
+) -> BatchVectorEnv:
+    """Return `num_envs` environments that step together; parameters as of `make_env`."""
+    from placeopt.rl.batches import make_batch
+    from placeopt.rl.environment import BatchVectorEnv
+
+    return BatchVectorEnv(make_batch(_resolved(problem), num_envs, **options), weights, append)
+
+
+def _resolved(problem: Problem | type[Problem] | str) -> Problem | type[Problem]:
+    return problem_class(problem) if isinstance(problem, str) else problem
+
+
+def register() -> None:
+    """Give Gymnasium the ids of `ENVIRONMENTS`."""
+    from gymnasium.envs import registration
+
+    for kind, name in ENVIRONMENTS.items():
+        if name not in registration.registry:
+            registration.register(
+                id=name,
+                entry_point="placeopt.rl:make_env",
+                vector_entry_point="placeopt.rl:make_vec_env",
+                kwargs={"problem": kind},
+            )
+
+
+class _Registrar(MetaPathFinder):
+    """Calls `register` when Gymnasium is imported: trained policies are played without it."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        """Find Gymnasium's registration as others do; let `register` follow its execution."""
+        if name != "gymnasium.envs.registration":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_register(module: ModuleType) -> None:
+                execute(module)
+                register()
+
+            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec
+
+
+if "gymnasium.envs.registration" in sys.modules:
+    register()
+else:
+    sys.meta_path.insert(0, _Registrar())

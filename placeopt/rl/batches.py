@@ -1,71 +1,53 @@
-"""The batch of episodes that serves a problem: its own compiled one where ``placeopt.rl.<row>`` has it, else a loop over its face.
-
-A row's module has ``batch(problem, num_envs, seed, **options)``, where the problem is an instance, or None for generated episodes.
-"""
+"""The batch of episodes of a problem: its compiled one, or one that steps decision sequences."""
 
 from __future__ import annotations
 
-import inspect
-from types import ModuleType
 from typing import Any
 
-from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.core.interfaces import Batch
-from placeopt.core.problem import Problem
-from placeopt.registry import problem_class, spec_of
+from placeopt.core.interfaces import Batch, CompiledEpisodes
+from placeopt.core.parameters import require_known
+from placeopt.core.problem import Problem, keyword_defaults
 from placeopt.rl.sequential_batch import SequentialBatch
 
 
-def row_module(kind: str) -> ModuleType | None:
-    """Return the module of a problem's own batch, None where it has none.
-
-    Raises
-    ------
-    UsageError
-        There is no such problem.
-    """
-    spec = spec_of(kind)
-    return spec.load("episodes") if spec.has("episodes") else None
+def compiled_episodes(target: Problem | type[Problem]) -> CompiledEpisodes | None:
+    """Return the compiled episodes that a problem declares; None where it declares none."""
+    found: CompiledEpisodes | None = None
+    if target.spec.has("episodes"):
+        found = target.spec.load("episodes")
+    return found
 
 
-def make(target: Problem | str, num_envs: int = 1, seed: int = 0, **options: Any) -> Batch:
+def make_batch(
+    target: Problem | type[Problem], num_envs: int = 1, seed: int = 0, **options: Any
+) -> Batch:
     """Return a batch of episodes.
 
     Parameters
     ----------
-    target : Problem or str
-        An instance, or the name of a problem for generated episodes.
+    target : Problem or subclass of it
+        An instance; or the class, for generated episodes.
     num_envs, seed : int
     **options
-        Of the batch; for generated instances without a batch of their own these are sizes as of ``placeopt generate``.
+        Of the problem's compiled batch. Without one they are those of `SequentialBatch` and, for a
+        class, the sizes of ``placeopt generate``.
 
     Raises
     ------
     UsageError
         An option that the batch does not have.
+    UnsupportedError
+        The problem has no decision sequence.
     """
-    kind = target if isinstance(target, str) else target.problem
-    module = row_module(kind)
-    if module is not None:
-        legal = [
-            name
-            for name in inspect.signature(module.batch).parameters
-            if name not in ("problem", "num_envs", "seed")
-        ]
-        _check(options, legal, kind)
-        batch: Batch = module.batch(
-            None if isinstance(target, str) else target, num_envs, seed, **options
-        )
-        return batch
-    if isinstance(target, Problem):
-        return SequentialBatch(target, num_envs, **options)
-    _check(options, list(problem_class(kind).sizes()), kind)
-    return SequentialBatch(kind, num_envs, seed=seed, sizes=options)
-
-
-def _check(options: dict[str, Any], legal: list[str], kind: str) -> None:
-    for name in options:
-        if name not in legal:
-            raise UsageError(
-                f"unknown option {name!r} of {kind} episodes; {did_you_mean(name, legal)}"
-            )
+    instance = target if isinstance(target, Problem) else None
+    what = f"{target.spec.kind} episodes"
+    own = compiled_episodes(target)
+    if own is not None:
+        require_known(options, keyword_defaults(own.batch), what)
+        return own.batch(instance, num_envs, seed, **options)
+    sizes = {} if instance is not None else target.sizes()
+    legal = keyword_defaults(SequentialBatch) | sizes
+    require_known(options, [name for name in legal if name not in ("seed", "sizes")], what)
+    given = {name: value for name, value in options.items() if name in sizes}
+    rest = {name: value for name, value in options.items() if name not in sizes}
+    return SequentialBatch(target, num_envs, seed=seed, sizes=given, **rest)

@@ -1,4 +1,7 @@
-"""A training run in a file: the arrays of networks, optimiser and replay buffer, with a JSON header. No pickles."""
+"""A training run in a file, without pickles.
+
+It holds the arrays of the networks, the optimiser and the replay buffer, and a JSON header.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3 import DQN
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.rl import policy_file
 
 FORMAT = "placeopt/checkpoint@1"
-#: A checkpoint of DQN holds its replay buffer.
-LARGEST = 4 * 2**30
+#: Bytes of a file: a checkpoint of DQN holds its replay buffer.
+MAX_BYTES = 4 * 2**30
 #: What a replay buffer consists of.
 REPLAY = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
@@ -40,7 +43,7 @@ def _arrays(model: Any) -> dict[str, np.ndarray]:
         found |= {
             f"optimiser.{number}.{key}": value.detach().numpy() for key, value in state.items()
         }
-    buffer = getattr(model, "replay_buffer", None)
+    buffer = model.replay_buffer if isinstance(model, DQN) else None
     if buffer is not None:
         filled = len(buffer.rewards) if buffer.full else buffer.pos
         found |= {f"replay.{key}": getattr(buffer, key)[:filled] for key in REPLAY}
@@ -66,7 +69,7 @@ def restore(
     UsageError
         It is of another run than `facts` describe.
     """
-    header, arrays = policy_file.read_arrays(path, "checkpoint", LARGEST)
+    header, arrays = policy_file.read_arrays(path, "checkpoint", MAX_BYTES)
     file = str(path)
     if header.get("format") != FORMAT:
         raise DocumentError(
@@ -91,12 +94,14 @@ def _same(header: dict[str, Any], facts: dict[str, Any], file: str) -> None:
     for key in ("problem", "environment"):
         if header.get(key) != facts[key]:
             raise UsageError(
-                f"{file} was trained on {key} {header.get(key)!r}, not {facts[key]!r}; go on with the same"
+                f"{file} was trained on {key} {header.get(key)!r}, not {facts[key]!r}; "
+                "go on with the same"
             )
     for key, value in ours.items():
         if key != "steps" and theirs.get(key) != value:
             raise UsageError(
-                f"{file} was trained with {key} {theirs.get(key)!r}, not {value!r}; go on with the same"
+                f"{file} was trained with {key} {theirs.get(key)!r}, not {value!r}; "
+                "go on with the same"
             )
 
 
@@ -113,7 +118,7 @@ def _load(model: Any, arrays: dict[str, np.ndarray], names: set[str]) -> None:
     optimiser.load_state_dict(
         {"state": state, "param_groups": optimiser.state_dict()["param_groups"]}
     )
-    buffer: ReplayBuffer | None = getattr(model, "replay_buffer", None)
+    buffer = model.replay_buffer if isinstance(model, DQN) else None
     if buffer is not None:
         filled = len(arrays["replay.rewards"])
         for key in REPLAY:

@@ -1,10 +1,11 @@
-"""The networks of `placeopt.rl.policy` in PyTorch, as policies of stable-baselines3 and sb3-contrib.
+"""`placeopt.rl.policy` in PyTorch, as policies of stable-baselines3 and sb3-contrib.
 
-The rows that enter have the features, the weights of the reward's parts, and last whether the action is legal: observations with
-``append=("weights", "legal")``.
+The rows that enter hold the features, the weights of the reward's parts, and last whether the
+action is legal: observations with ``append=("weights", "legal")``.
 
-stable-baselines3 views logits as (-1, actions of the training environment): at another number of actions its own ``predict`` gives
-nonsense without a word. Hence `numpy_policy`, whose answers have as many actions as the rows it is shown.
+stable-baselines3 views logits as (-1, actions of the training environment). At another number of
+actions its own ``predict`` answers nonsense without a warning. Use `TrainedPolicy.act` instead: its
+answers have as many actions as the rows that it is shown.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from torch import nn
 
 from placeopt.rl.policy import CONTRAST, Shape
 
-#: Value of an illegal action: below every other, and finite, since a bootstrap multiplies it with 0.
-WORST = -1e8
-#: The factors of the score are learned as base x exp(SPEED x parameter): they may have to grow tenfold.
+#: Value of an illegal action: below every other, and finite, as a bootstrap multiplies it by 0.
+ILLEGAL = -1e8
+#: A factor of the score is base x exp(SPEED x parameter), so that it can soon grow tenfold.
 SPEED = 10.0
 
 
-class Rows(BaseFeaturesExtractor):
-    """Hands the rows on as they are."""
+class ActionRows(BaseFeaturesExtractor):
+    """The feature extractor that returns the rows of an observation unchanged."""
 
     def __init__(self, observation_space: spaces.Box):
         super().__init__(observation_space, int(np.prod(observation_space.shape)))
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return them."""
+        """Return the observations."""
         return observations
 
 
@@ -63,21 +64,21 @@ class Equivariant(nn.Module):
 
 
 def pooled(x: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
-    """Return the greatest value over legal rows, (B, inputs); 0 where none is legal."""
+    """Return the maximum over legal rows, (B, inputs); 0 where no row is legal."""
     highest = torch.where(legal, x, torch.tensor(-torch.inf)).amax(dim=-2)
     return torch.where(legal.any(dim=-2), highest, torch.tensor(0.0))
 
 
 class Network(nn.Module):
-    """Layers and the factor of the score: what becomes the arrays of a `Policy`, under the same names.
+    """Layers and the factor of the score, under the names of the arrays of a `TrainedPolicy`.
 
     Parameters
     ----------
     shape : Shape
     outputs : int
-        Of the last layer; 0 for none, where a critic pools what the hidden ones give.
+        Of the last layer. 0 for none: a critic pools the rows of the last hidden layer.
     factor : float
-        What the score of an action counts at the beginning.
+        Initial factor of the score of an action.
     """
 
     base: torch.Tensor
@@ -100,7 +101,10 @@ class Network(nn.Module):
             self.growth = nn.Parameter(torch.zeros(shape.parts))
 
     def split(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Return inputs (B, A, I), legal (B, A, 1) and weighted one-step rewards (B, A, K) of rows (B, A, F + K + 1)."""
+        """Return the parts of rows (B, A, F + K + 1).
+
+        They are inputs (B, A, I), legality (B, A, 1) and weighted one-step rewards (B, A, K).
+        """
         s = self.shape
         legal = rows[..., -1:] > 0.5
         x = rows[..., :-1]
@@ -114,7 +118,7 @@ class Network(nn.Module):
         return torch.cat([x, CONTRAST * at_once], dim=-1), legal, at_once
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return a value for every action, (B, A); with no outputs the pooled rows, (B, 2 hidden)."""
+        """Return a value for every action, (B, A); without outputs the pooled rows, (B, 2 H)."""
         x, legal, at_once = self.split(rows)
         for layer in self.layers[: len(self.shape.hidden)]:
             x = self.act(layer(x, legal))
@@ -126,11 +130,11 @@ class Network(nn.Module):
 
     @property
     def factor(self) -> torch.Tensor:
-        """What each part of the one-step reward counts, (K,)."""
+        """The factor of each part of the one-step reward, (K,)."""
         return self.base * torch.exp(SPEED * self.growth)
 
     def set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
-        """Become the network of these arrays of a `Policy`."""
+        """Take over the arrays of a `TrainedPolicy`."""
         values = {key: torch.from_numpy(np.array(value)) for key, value in arrays.items()}
         values |= {"base": values.pop("factor"), "growth": torch.zeros(self.shape.parts)}
         self.load_state_dict(values)
@@ -149,11 +153,11 @@ class Heads(nn.Module):
         return self.actor(rows)
 
     def forward_critic(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return the pooled rows."""
+        """Return the critic's pooled rows."""
         return self.critic(rows)
 
     def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return both."""
+        """Return the logits and the critic's pooled rows."""
         return self.actor(rows), self.critic(rows)
 
 
@@ -164,7 +168,7 @@ class DeepSetsActorCritic(MaskableActorCriticPolicy):
     ----------
     shape : Shape
     factor : float
-        What the one-step score of an action counts in its logit at the beginning: the larger, the closer to myopic.
+        Initial factor of an action's one-step score in its logit: the larger, the more myopic.
     """
 
     def __init__(
@@ -178,7 +182,11 @@ class DeepSetsActorCritic(MaskableActorCriticPolicy):
     ):
         self.shape, self.factor = shape, factor
         super().__init__(
-            observation_space, action_space, lr_schedule, features_extractor_class=Rows, **options
+            observation_space,
+            action_space,
+            lr_schedule,
+            features_extractor_class=ActionRows,
+            **options,
         )
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
@@ -196,7 +204,7 @@ class DeepSetsActorCritic(MaskableActorCriticPolicy):
 
 
 class DeepSetsQ(QNetwork):
-    """Values of actions; illegal ones are worth less than any other, in the greedy choice and in the target alike."""
+    """Values of actions; an illegal one has `ILLEGAL`, in the greedy choice and in the target."""
 
     def __init__(self, *, shape: Shape, factor: float, **options: Any):
         super().__init__(**options)
@@ -204,7 +212,7 @@ class DeepSetsQ(QNetwork):
 
     def forward(self, obs: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         """Return (B, A)."""
-        return torch.where(obs[..., -1] > 0.5, self.q_net(obs), torch.tensor(WORST))
+        return torch.where(obs[..., -1] > 0.5, self.q_net(obs), torch.tensor(ILLEGAL))
 
 
 class DeepSetsQPolicy(DQNPolicy):
@@ -221,7 +229,11 @@ class DeepSetsQPolicy(DQNPolicy):
     ):
         self.shape, self.factor = shape, factor
         super().__init__(
-            observation_space, action_space, lr_schedule, features_extractor_class=Rows, **options
+            observation_space,
+            action_space,
+            lr_schedule,
+            features_extractor_class=ActionRows,
+            **options,
         )
 
     def make_q_net(self) -> DeepSetsQ:
@@ -268,7 +280,7 @@ class MaskedDQN(DQN):
 
 
 def numpy_arrays(network: Network) -> dict[str, np.ndarray]:
-    """Return the arrays of a network for a `Policy`."""
+    """Return the arrays of a network for a `TrainedPolicy`."""
     found = {
         name: value.detach().cpu().numpy().copy()
         for name, value in network.named_parameters()

@@ -1,4 +1,9 @@
-"""One environment for every problem: an episode of its sequential face."""
+"""Gymnasium environments over a `Batch` of episodes: N at once as a VectorEnv, one as an Env.
+
+An observation has a row for every action: the batch's features and, where `append` asks for them,
+the weights of the reward's parts and whether the action is legal. ``info["action_mask"]`` says
+which actions are legal, ``info["reward_vector"]`` has the parts of the reward.
+"""
 
 from __future__ import annotations
 
@@ -7,114 +12,176 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
 
 from placeopt.core.errors import UsageError
-from placeopt.core.interfaces import build_sequence
-from placeopt.core.problem import Problem
-from placeopt.registry import problem_class
-from placeopt.rollout.rollout import scales
+from placeopt.core.interfaces import Batch
+from placeopt.rl.episodes import LIMIT, WeightedEpisodes
+from placeopt.rl.preferences import Weights
 
 
-class SequentialEnv(gymnasium.Env[np.ndarray, np.int64]):
-    """A sequential face as a Gymnasium environment.
+def observation_space(shape: tuple[int, ...]) -> gymnasium.spaces.Box:
+    """Return the space of observations of this shape."""
+    return gymnasium.spaces.Box(-LIMIT, LIMIT, shape, np.float32)
 
-    The observation has a row of features for every action, float32 of shape (num_actions, num_features) in [-1, 1]; rows of
-    illegal actions are 0. The reward is minus the weighted cost of the step, so that the undiscounted return of a complete episode
-    is minus the weighted values that the referee gives for its plan. An illegal action ends the episode, as a dead end does;
-    both cost `penalty` times the share of decisions that are left. ``action_masks()`` and ``info["action_mask"]`` say what is legal.
+
+class BatchVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """N environments that step together; ended ones begin anew in the same step.
+
+    ``reset(seed=s)`` seeds environment i with s + i: it then plays what `BatchEnv` plays after
+    ``reset(seed=s + i)``. When an episode ends, ``info["final_obs"]`` has its last observation and
+    ``info["final_info"]`` its return, its length and what the batch says of it.
 
     Parameters
     ----------
-    problem : Problem or str
-        An instance, or the name of a problem of which one is generated.
-    objectives : sequence of str, optional
-        All of the problem's by default.
-    weights : sequence of float, optional
-        One per objective; equal ones by default.
-    scaled : bool
-        Divide every objective by the spread of its values over greedy plans, so that weights compare.
-    penalty : float
-        Cost of a plan that was not begun.
-    seed : int
-        Of the generated instance.
-    sizes : dict, optional
-        Of the generated instance, as of ``placeopt generate``.
-    **options
-        Of the sequential face, such as ``order``.
+    batch : Batch
+    weights, append
+        As of `placeopt.rl.episodes.WeightedEpisodes`.
+    """
 
-    Examples
-    --------
-    >>> env = SequentialEnv("edge-cloud", sizes={"applications": 2})
-    >>> observation, info = env.reset()
-    >>> observation, reward, terminated, truncated, info = env.step(int(info["action_mask"].argmax()))
+    metadata: dict[str, Any] = {  # noqa: RUF012 (as the base class declares it)
+        "render_modes": [],
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+    }
+
+    def __init__(self, batch: Batch, weights: Weights = None, append: Sequence[str] | None = None):
+        self.episodes = WeightedEpisodes(batch, weights, append)
+        self.batch, self.num_envs = batch, batch.num_envs
+        self.single_observation_space = observation_space(self.episodes.shape)
+        self.observation_space = observation_space((batch.num_envs, *self.episodes.shape))
+        self.single_action_space = gymnasium.spaces.Discrete(batch.num_actions)
+        self.action_space = gymnasium.spaces.MultiDiscrete(
+            np.full(batch.num_envs, batch.num_actions)
+        )
+        self._all = np.ones(batch.num_envs, dtype=bool)
+        self._begun = False
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of the parts of the reward, float64 of shape (N, K)."""
+        return self.episodes.preferences.rows
+
+    def action_masks(self) -> np.ndarray:
+        """Return which actions are legal, bool of shape (N, A)."""
+        return self.batch.masks
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin all episodes anew."""
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        seeds = None
+        if seed is not None:
+            seeds = (
+                np.arange(self.num_envs, dtype=np.uint64) + np.uint64(seed)
+                if isinstance(seed, int)
+                else np.asarray(seed, dtype=np.uint64)
+            )
+        elif not self._begun:
+            seeds = self.np_random.integers(2**63, size=self.num_envs, dtype=np.uint64)
+        self._begun = True
+        self.episodes.reset(seeds)
+        no_reward = np.zeros((self.num_envs, len(self.batch.rewards)))
+        return self.episodes.observe(), self._info(no_reward)
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Take one action in every environment."""
+        if not self._begun:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
+        rewards, parts, ended = self.episodes.step(actions)
+        final: dict[str, Any] = {}
+        if ended.any():
+            last = np.full(self.num_envs, None, dtype=object)
+            seen, facts = self.episodes.observe(), self.episodes.facts()
+            for i in np.flatnonzero(ended):
+                last[i] = seen[i]
+            final = {"final_obs": last, "_final_obs": ended, "_final_info": ended}
+            final["final_info"] = {
+                key: value
+                for name, fact in facts.items()
+                for key, value in ((name, fact), (f"_{name}", ended))
+            }
+            self.episodes.reset(None, ended)
+        cut = np.zeros(self.num_envs, dtype=bool)
+        return self.episodes.observe(), rewards, ended, cut, self._info(parts) | final
+
+    def _info(self, parts: np.ndarray) -> dict[str, Any]:
+        facts = {
+            "action_mask": self.batch.masks.copy(),
+            "reward_vector": parts.copy(),
+            "weights": self.weights.copy(),
+        }
+        return facts | {f"_{key}": self._all for key in facts}
+
+
+class BatchEnv(gymnasium.Env[np.ndarray, np.int64]):
+    """One environment over a batch of one.
+
+    ``action_masks()`` and ``info["action_mask"]`` say what is legal. ``info`` has the parts of the
+    reward and the facts of the episode. At the end of an episode of an instance it also has the
+    `plan`, and of the referee its `values` and whether it is `feasible`.
+
+    Parameters
+    ----------
+    batch : Batch
+        With one environment.
+    weights, append
+        As of `placeopt.rl.episodes.WeightedEpisodes`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as the base class declares it)
 
-    def __init__(
-        self,
-        problem: Problem | str,
-        objectives: Sequence[str] | None = None,
-        weights: Sequence[float] | None = None,
-        *,
-        scaled: bool = True,
-        penalty: float = 10.0,
-        seed: int = 0,
-        sizes: dict[str, Any] | None = None,
-        **options: Any,
-    ):
-        instance = (
-            problem
-            if isinstance(problem, Problem)
-            else problem_class(problem).generate(seed, **(sizes or {}))
-        )
-        self.face = build_sequence(instance, instance.select(objectives), **options)
-        self.problem = instance
-        count = len(self.face.objectives)
-        given = np.full(count, 1 / count) if weights is None else np.asarray(weights, dtype=float)
-        if given.shape != (count,) or not (np.isfinite(given).all() and (given >= 0).all()):
-            raise UsageError(f"weights is {weights!r}; give {count} numbers of at least 0")
-        self.weights = given / scales(self.face) if scaled else given
-        self.penalty = penalty
-        self.observation_space = gymnasium.spaces.Box(
-            -1.0, 1.0, (self.face.num_actions, self.face.num_features), np.float32
-        )
-        self.action_space = gymnasium.spaces.Discrete(self.face.num_actions)
-        self._state: Any = None
-        self._mask = np.zeros(self.face.num_actions, dtype=bool)
+    def __init__(self, batch: Batch, weights: Weights = None, append: Sequence[str] | None = None):
+        if batch.num_envs != 1:
+            raise UsageError(f"the batch has {batch.num_envs} environments; give one of 1")
+        self.episodes = WeightedEpisodes(batch, weights, append)
+        self.batch = batch
+        self.observation_space = observation_space(self.episodes.shape)
+        self.action_space = gymnasium.spaces.Discrete(batch.num_actions)
+        self._running = self._begun = False
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of the parts of the reward, float64 of shape (K,)."""
+        return self.episodes.preferences.rows[0]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode."""
         super().reset(seed=seed)
-        self._state = self.face.reset(self.np_random)
-        return self._look(), self._info()
+        seeds = None
+        if seed is not None:
+            seeds = np.array([seed], dtype=np.uint64)
+        elif not self._begun:
+            seeds = self.np_random.integers(2**63, size=1, dtype=np.uint64)
+        self._running = self._begun = True
+        self.episodes.reset(seeds)
+        return self.episodes.observe()[0], self._info(np.zeros(len(self.batch.rewards)))
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Make a decision."""
-        if self._state is None:
+        """Take an action."""
+        if not self._running:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
-        legal = bool(self._mask[int(action)])
-        reward = -float(self.face.step(self._state, int(action)) @ self.weights) if legal else 0.0
-        observation = self._look()
-        ended = not legal or not self._mask.any()
-        if ended:
-            reward -= self.penalty * self.face.remaining(self._state) / self.face.decisions
-        info = self._info()
-        if ended:
-            plan = self.face.plan(self._state)
-            verdict = self.problem.evaluate(plan)
+        rewards, parts, ended = self.episodes.step(np.array([action]))
+        self._running = not ended[0]
+        info = self._info(parts[0])
+        if ended[0] and self.batch.problem is not None:
+            plan = self.batch.plan(0)
+            verdict = self.batch.problem.evaluate(plan)
             info |= {"plan": plan, "values": verdict.values, "feasible": verdict.feasible}
-        return observation, reward, ended, False, info
+        return self.episodes.observe()[0], float(rewards[0]), bool(ended[0]), False, info
 
     def action_masks(self) -> np.ndarray:
-        """Return which actions are legal, bool of shape (num_actions,): what sb3-contrib's maskable algorithms ask for."""
-        return self._mask
+        """Return which actions are legal, bool of shape (A,); sb3-contrib asks for this name."""
+        return self.batch.masks[0]
 
-    def _look(self) -> np.ndarray:
-        self._mask = self.face.mask(self._state)
-        return self.face.features(self._state)
-
-    def _info(self) -> dict[str, Any]:
-        return {"action_mask": self._mask.copy(), "remaining": self.face.remaining(self._state)}
+    def _info(self, parts: np.ndarray) -> dict[str, Any]:
+        facts = {key: value[0].item() for key, value in self.episodes.facts().items()}
+        return {
+            "action_mask": self.batch.masks[0].copy(),
+            "reward_vector": parts.copy(),
+            "weights": self.weights.copy(),
+        } | facts

@@ -1,27 +1,27 @@
-"""What a policy, or any other way of choosing, comes to over many episodes."""
+"""Mean reward and other facts of a policy, or of any other way to choose, over many episodes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from placeopt.core.interfaces import Batch
-from placeopt.rl.vector import Episodes, Weights
+from placeopt.rl.episodes import WeightedEpisodes
+from placeopt.rl.preferences import Weights
 
 #: Chooses actions (N,) from observations (N, A, F), weights (N, K) and masks (N, A).
 Chooser = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def greedy(score: tuple[int, ...]) -> Chooser:
-    """Return the way of choosing that goes by the one-step reward, where columns `score` of the features hold it."""
+    """Return a chooser of the highest weighted one-step reward, which columns `score` hold."""
 
     def choose(observations: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
         parts = weights.shape[-1]
-        value = (observations[..., list(score[:parts])] * weights[:, None]).sum(
-            axis=-1
-        ) + observations[..., list(score[parts:])].sum(axis=-1)
+        value = (observations[..., list(score[:parts])] * weights[:, None]).sum(axis=-1)
+        value += observations[..., list(score[parts:])].sum(axis=-1)
         return np.where(masks, value, -np.inf).argmax(axis=1)
 
     return choose
@@ -30,20 +30,21 @@ def greedy(score: tuple[int, ...]) -> Chooser:
 def evaluate(
     batch: Batch, choose: Chooser, episodes: int, weights: Weights = None, seed: int = 0
 ) -> dict[str, np.ndarray]:
-    """Return the facts of complete episodes, arrays of length `episodes`; ``reward`` is the undiscounted weighted sum.
+    """Return the facts of complete episodes, arrays of length `episodes`.
 
-    Episode k has seed ``seed + k``, however many environments the batch has.
+    Their ``reward`` is the undiscounted weighted sum. Episode k has seed ``seed + k``, however many
+    environments the batch has.
 
     Parameters
     ----------
     batch : Batch
     choose : callable
-        Such as `Policy.act`.
+        Such as `TrainedPolicy.act`.
     episodes, seed : int
     weights
         As of `placeopt.rl.preferences.Preferences`.
     """
-    runs = Episodes(batch, weights, ())
+    runs = WeightedEpisodes(batch, weights, ())
     parts: list[dict[str, np.ndarray]] = []
     for first in range(0, episodes, batch.num_envs):
         runs.reset(np.arange(batch.num_envs, dtype=np.uint64) + np.uint64(seed + first))
@@ -55,12 +56,11 @@ def evaluate(
                 batch.observations[running], runs.preferences.rows[running], batch.masks[running]
             )
             _, _, ended = runs.step(actions)
-            just = ended & running
-            if just.any():
+            just_ended = ended & running
+            if just_ended.any():
                 for key, value in runs.facts().items():
-                    found.setdefault(key, np.zeros(batch.num_envs, dtype=value.dtype))[just] = (
-                        value[just]
-                    )
+                    kept = found.setdefault(key, np.zeros(batch.num_envs, dtype=value.dtype))
+                    kept[just_ended] = value[just_ended]
                 running &= ~ended
                 if running.any():
                     runs.reset(None, ended)
@@ -70,18 +70,20 @@ def evaluate(
 
 
 def summary(facts: dict[str, np.ndarray]) -> dict[str, tuple[float, float]]:
-    """Return mean and half the width of its 95 % interval for every fact; episodes in which it is not defined are left out."""
+    """Return the mean of every fact and half the width of its 95 % interval.
+
+    Episodes in which a fact is not defined are left out.
+    """
     found: dict[str, tuple[float, float]] = {}
     for key, values in facts.items():
         known = np.asarray(values, dtype=float)
         known = known[np.isfinite(known)]
-        half = (
-            1.96 * float(known.std(ddof=1)) / len(known) ** 0.5 if len(known) > 1 else float("nan")
-        )
-        found[key] = (float(known.mean()) if len(known) else float("nan"), half)
+        mean = float(known.mean()) if len(known) else math.nan
+        deviation = float(known.std(ddof=1)) if len(known) > 1 else math.nan
+        found[key] = mean, 1.96 * deviation / max(1, len(known)) ** 0.5
     return found
 
 
-def table(facts: dict[str, np.ndarray]) -> dict[str, Any]:
+def table(facts: dict[str, np.ndarray]) -> dict[str, float]:
     """Return the means alone."""
     return {key: mean for key, (mean, _) in summary(facts).items()}

@@ -1,10 +1,14 @@
 """A trained policy as plain arrays: a DeepSets network over the rows of an observation, in NumPy.
 
-M. Zaheer et al., "Deep Sets", 2017, as J. Santos et al., "HephaestusForge", FGCS 2025, section 4.5, use it: a layer maps the rows x,
-one for each action, to act(x L + b - 1 maxpool(x) G). It treats the rows alike, whatever their number: a policy trained on four
-clusters has an opinion on thirty-two. Here the maximum is taken over the legal rows. Where the features have the one-step rewards
-of an action, each part of them times its weight, less the best of the legal actions, enters each row and, times a learned factor,
-the output: a network of zeros is the myopic policy, and factors that differ say which part has a future.
+M. Zaheer et al., "Deep Sets", 2017, as J. Santos et al., "HephaestusForge", FGCS 2025, section 4.5,
+use it. A layer maps the rows x, one for each action, to act(x L + b - 1 maxpool(x) G). It treats
+all rows alike, whatever their number: a policy trained on four clusters can judge thirty-two. Here
+the maximum is taken over the legal rows.
+
+Features may hold the one-step rewards of an action. Then the score of an action, each part of its
+reward times the part's weight, less the best score of the legal actions, enters its row. It also
+enters the output, times a learned factor for each part. A network of zeros is therefore the myopic
+policy, and factors that differ say which part of the reward has a future.
 """
 
 from __future__ import annotations
@@ -17,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.errors import UsageError
-from placeopt.rl.preferences import read_weights
+from placeopt.rl.preferences import normalised
 
-#: Products of weights and one-step rewards enter the rows times this, so that small differences are seen.
+#: Scores enter the rows times this, so that small differences are seen.
 CONTRAST = 8.0
 #: Activation by name.
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
@@ -39,8 +43,8 @@ class Shape:
         Widths of the layers.
     activation : {"tanh", "relu"}
     score : tuple of int
-        K columns of the features that hold the parts of an action's one-step reward, and where there is one a column that counts in
-        full; empty where there are none.
+        Columns of the features as of `placeopt.core.interfaces.Batch.score`: K with the parts of an
+        action's one-step reward, and at most one that counts in full; or none.
     """
 
     features: int
@@ -68,20 +72,20 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Policy:
-    """A network with what is to be known of it.
+class TrainedPolicy:
+    """A network, what it was trained on, and what it serves.
 
     Attributes
     ----------
     problem : str
-        Of the documents that it serves.
+        The kind of problem that it serves.
     rewards : tuple of str
         Names of the parts of the reward.
     shape : Shape
     arrays : dict of ndarray
         As of `Shape.arrays`, float32.
     environment : dict
-        Options of the environment that it was trained in, such as ``{"semantics": "fixed", "rate": 5}``.
+        Options of the episodes that it was trained on, such as ``{"rate": 5}``.
     weights : tuple of float or None
         Those that it was trained for; None where it serves all.
     card : dict
@@ -96,18 +100,18 @@ class Policy:
     weights: tuple[float, ...] | None = None
     card: dict[str, Any] = field(default_factory=dict)
 
-    def with_card(self, **facts: Any) -> Policy:
+    def with_card(self, **facts: Any) -> TrainedPolicy:
         """Return the same policy with more facts on its card."""
         return replace(self, card=self.card | facts)
 
     def preferences(self, weights: Any = None) -> np.ndarray:
-        """Return the weights to play with, shape (K,): those given, or those that it was trained for."""
-        return read_weights(self.weights if weights is None else weights, len(self.rewards))
+        """Return the given weights, or those that it was trained for, shape (K,); they sum to 1."""
+        return normalised(self.weights if weights is None else weights, len(self.rewards))
 
     def logits(
         self, observations: np.ndarray, weights: np.ndarray, masks: np.ndarray
     ) -> np.ndarray:
-        """Return how much each action is liked, float32 of shape (..., A).
+        """Return the logit of each action, float32 of shape (..., A).
 
         Parameters
         ----------
@@ -116,12 +120,13 @@ class Policy:
         weights : ndarray
             Shape (..., K) or (K,).
         masks : ndarray
-            Which actions are legal, bool of shape (..., A). The values of illegal ones mean nothing.
+            Which actions are legal, bool of shape (..., A). Logits of illegal ones mean nothing.
         """
         s = self.shape
         if observations.shape[-1] != s.features:
             raise UsageError(
-                f"the policy reads {s.features} features, the environment has {observations.shape[-1]}: it was made for another one"
+                f"the policy reads {s.features} features, the environment has "
+                f"{observations.shape[-1]}: it was made for another one"
             )
         x = np.asarray(observations, dtype=np.float32)
         preferences = np.broadcast_to(
@@ -150,11 +155,21 @@ class Policy:
         return x @ own + (bias - pooled(x, masks) @ pool)[..., None, :]
 
     def act(self, observations: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return the legal action liked most, int64 of shape (...); of equals the first. Arguments as of `logits`."""
+        """Return the legal action of the highest logit, int64 of shape (...); of equals the first.
+
+        Arguments are as of `logits`.
+        """
         return np.where(masks, self.logits(observations, weights, masks), -np.inf).argmax(axis=-1)
 
 
 def pooled(x: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Return the greatest value over legal rows, (..., columns) of (..., A, columns); 0 where none is legal."""
+    """Return the maximum over legal rows, shape (..., columns); 0 where no row is legal.
+
+    Parameters
+    ----------
+    x : ndarray, shape (..., A, columns)
+    masks : ndarray
+        Which rows are legal, bool of shape (..., A).
+    """
     highest = np.where(masks[..., None], x, np.float32(-np.inf)).max(axis=-2)
     return np.where(masks.any(axis=-1, keepdims=True), highest, np.float32(0))

@@ -1,4 +1,7 @@
-"""Policies in files: an .npz of plain arrays with a JSON header. Nothing is unpickled, nothing is believed unchecked."""
+"""Policies in files: an .npz of plain arrays with a JSON header.
+
+Nothing is unpickled, and everything is checked.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core import documents
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
-from placeopt.rl.policy import ACTIVATIONS, Policy, Shape
-from placeopt.rl.preferences import read_weights
+from placeopt.core.files import read_bytes, write_parts
+from placeopt.core.weights import read_weights
+from placeopt.rl.policy import ACTIVATIONS, Shape, TrainedPolicy
 
 FORMAT = "placeopt/policy@1"
 #: Suffix of policy files, and where those that come with placeopt are.
 SUFFIX = ".npz"
 BUNDLED = Path(__file__).parent / "policies"
-#: A policy is some ten thousand numbers: files that unpack to more than this many bytes are not read.
-LARGEST = 64 * 2**20
+#: Files that unpack to more bytes are not read: a policy is some ten thousand numbers.
+MAX_BYTES = 64 * 2**20
 #: What zipfile, the decompressors and NumPy raise on bytes that are not theirs.
 _DAMAGE: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
@@ -77,11 +81,11 @@ def write_arrays(
     stream = io.BytesIO()
     stored: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
     np.savez(stream, header=np.frombuffer(text, dtype=np.uint8), **stored)
-    documents.write_parts(path, (stream.getvalue(),))
+    write_parts(path, (stream.getvalue(),))
 
 
 def read_arrays(
-    path: str | os.PathLike[str], what: str, largest: int = LARGEST
+    path: str | os.PathLike[str], what: str, max_bytes: int = MAX_BYTES
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return header and arrays of a file that `write_arrays` wrote.
 
@@ -93,11 +97,12 @@ def read_arrays(
     file = str(path)
     broken = f"give a {what} file of placeopt; this one is damaged, or something else"
     try:
-        with zipfile.ZipFile(path) as archive:
+        content = io.BytesIO(read_bytes(path, max_bytes))
+        with zipfile.ZipFile(content) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
-            if size > largest:
+            if size > max_bytes:
                 raise DocumentError(
-                    f"unpacks to {size:,} bytes, more than the {largest:,} of any {what}",
+                    f"unpacks to {size:,} bytes, more than the {max_bytes:,} of any {what}",
                     file=file,
                     remedy=broken,
                 )
@@ -105,7 +110,8 @@ def read_arrays(
                 raise DocumentError(
                     f"not a {what}: its checksum does not hold", file=file, remedy=broken
                 )
-        with np.load(path, allow_pickle=False) as stored:
+        content.seek(0)
+        with np.load(content, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except OSError as error:
         raise DocumentError(
@@ -148,6 +154,7 @@ def check_arrays(
             file=file,
             remedy="the header is of another network than the arrays",
         )
+    checked = {}
     for key, shape in wanted.items():
         array = arrays[key]
         if array.shape != shape or array.dtype.kind != "f":
@@ -157,17 +164,20 @@ def check_arrays(
                 path=key,
                 remedy=f"legal: float32 of shape {shape}",
             )
-        if not np.isfinite(array).all():
+        with np.errstate(over="ignore"):
+            single = np.ascontiguousarray(array, dtype=np.float32)
+        if not np.isfinite(single).all():
             raise DocumentError(
                 "holds a value that is not finite",
                 file=file,
                 path=key,
                 remedy="train the policy anew",
             )
-    return {key: np.ascontiguousarray(arrays[key], dtype=np.float32) for key in wanted}
+        checked[key] = single
+    return checked
 
 
-def header_of(policy: Policy) -> dict[str, Any]:
+def header_of(policy: TrainedPolicy) -> dict[str, Any]:
     """Return the JSON header of a policy."""
     s = policy.shape
     network = {
@@ -211,7 +221,7 @@ def shape_of(header: Any, file: str) -> Shape:
     return Shape(n.features, parts, n.hidden, n.activation, n.score)
 
 
-def write(policy: Policy, path: str | os.PathLike[str]) -> None:
+def write(policy: TrainedPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy, atomically."""
     write_arrays(path, header_of(policy), policy.arrays)
 
@@ -241,7 +251,7 @@ def find(name: str | os.PathLike[str]) -> Path:
     return known[str(name)]
 
 
-def read(name: str | os.PathLike[str], problem: str | None = None) -> Policy:
+def read(name: str | os.PathLike[str], problem: str | None = None) -> TrainedPolicy:
     """Read a policy.
 
     Parameters
@@ -281,7 +291,7 @@ def read(name: str | os.PathLike[str], problem: str | None = None) -> Policy:
             raise DocumentError("not legal", file=file, path="weights", remedy=str(error)) from None
     shape = shape_of(header, file)
     checked = check_arrays(arrays, shape.arrays(), file)
-    return Policy(
+    return TrainedPolicy(
         header.problem,
         header.rewards,
         shape,

@@ -1,4 +1,7 @@
-"""A batch of episodes as an environment of stable-baselines3: no worker processes, no loop over environments."""
+"""A batch of episodes as a vector environment of stable-baselines3.
+
+There are no worker processes, and no loop over environments.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +13,30 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
 from placeopt.core.interfaces import Batch
-from placeopt.rl.vector import Episodes, Weights, observation_space
+from placeopt.rl.environment import observation_space
+from placeopt.rl.episodes import WeightedEpisodes
+from placeopt.rl.preferences import Weights
 
 
 class BatchVecEnv(VecEnv):
-    """What stable-baselines3's and sb3-contrib's algorithms train on; ``action_masks`` is there as MaskablePPO asks for it.
+    """What the algorithms of stable-baselines3 and sb3-contrib train on.
 
-    ``seed(s)`` seeds environment i with s + i at the next reset. When an episode ends its environment begins anew; the info of that
-    step has ``terminal_observation`` and ``episode`` with return ``r``, length ``l`` and the facts of the batch.
+    ``seed(s)`` seeds environment i with s + i at the next reset. When an episode ends, its
+    environment begins anew. The info of that step has ``terminal_observation`` and ``episode``:
+    return ``r``, length ``l`` and the facts of the batch.
 
     Parameters
     ----------
     batch : Batch
     weights, append
-        As of `placeopt.rl.vector.Episodes`; both weights and legality are appended by default, as the policies of
-        `placeopt.rl.deepsets` read them.
+        As of `placeopt.rl.episodes.WeightedEpisodes`; by default both weights and legality are
+        appended, as the policies of `placeopt.rl.deepsets` read them.
     """
 
     def __init__(
         self, batch: Batch, weights: Weights = None, append: Sequence[str] = ("weights", "legal")
     ):
-        self.episodes = Episodes(batch, weights, append)
+        self.episodes = WeightedEpisodes(batch, weights, append)
         self.batch = batch
         self._actions = np.zeros(batch.num_envs, dtype=np.int64)
         self._begun = False
@@ -61,7 +67,6 @@ class BatchVecEnv(VecEnv):
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Take the actions."""
         rewards, _, ended = self.episodes.step(self._actions)
-        ended = ended.copy()
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if ended.any():
             seen, facts = self.episodes.observe(), self.episodes.facts()
@@ -77,7 +82,7 @@ class BatchVecEnv(VecEnv):
         return self.episodes.observe(), rewards.astype(np.float32), ended, infos
 
     def action_masks(self) -> np.ndarray:
-        """Return which actions are legal, bool of shape (N, A)."""
+        """Return which actions are legal, bool of shape (N, A); MaskablePPO asks for this name."""
         return self.batch.masks
 
     def close(self) -> None:

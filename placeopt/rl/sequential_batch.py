@@ -1,7 +1,7 @@
-"""A `Batch` of any problem: N episodes of its sequential face in a plain loop.
+"""A `Batch` of any problem that has a decision sequence: N episodes in a plain loop.
 
-Compiled batches are quicker by orders of magnitude; this one serves every problem that has a sequential face. To the features of the
-face it adds what each action earns at once, a column for each part of the reward: what a greedy policy goes by.
+Compiled batches are quicker by orders of magnitude. To the features of the sequence this one adds
+what each action earns at once, a column for each part of the reward: a greedy policy needs no more.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from placeopt.core.episodes import scales
 from placeopt.core.interfaces import Batch, build_sequence
 from placeopt.core.problem import Problem
-from placeopt.registry import problem_class
-from placeopt.rollout.rollout import scales
 
 
 class SequentialBatch(Batch):
-    """Episodes of sequential faces, one after another; see `placeopt.core.interfaces.Batch` for the attributes.
+    """Episodes of decision sequences; attributes as of `placeopt.core.interfaces.Batch`.
 
-    The parts of the reward are minus the costs of a step, each over the spread of its objective among greedy plans. An illegal action
-    ends the episode, as a dead end does; both cost `penalty` times the share of decisions that are left.
+    The parts of the reward are minus the costs of a step over the scales of the objectives. An
+    illegal action ends the episode, as a dead end does. Both cost `penalty` times the share of
+    decisions that are left.
 
     Parameters
     ----------
-    problem : Problem or str
-        An instance; or the name of a problem, of which environment i has the instance generated from ``seed + i``. Actions that an
-        instance does not have are illegal.
+    problem : Problem or subclass of it
+        An instance; or the class, of which environment i has the instance generated from
+        ``seed + i``. Actions that an instance does not have are illegal.
     num_envs : int
     seed : int
         Of the first generated instance.
@@ -35,40 +35,41 @@ class SequentialBatch(Batch):
         Of generated instances, as of ``placeopt generate``.
     objectives : sequence of str, optional
         All of the problem's by default.
+    order : str, optional
+        Order of the decisions, where the problem has several.
+    scaled : bool
+        Divide costs by `placeopt.core.episodes.scales`, so that weights are comparable.
     penalty : float
-    **options
-        Of the sequential face, such as ``order``.
     """
 
     compiled = False
 
     def __init__(
         self,
-        problem: Problem | str,
+        problem: Problem | type[Problem],
         num_envs: int = 1,
         *,
         seed: int = 0,
         sizes: dict[str, Any] | None = None,
         objectives: Sequence[str] | None = None,
+        order: str | None = None,
+        scaled: bool = True,
         penalty: float = 10.0,
-        **options: Any,
     ):
         if isinstance(problem, Problem):
-            face = build_sequence(problem, problem.select(objectives), **options)
-            self.faces = [face] * num_envs
-            self._scales = [scales(face)] * num_envs
+            instances = [problem]
         else:
-            instances = [
-                problem_class(problem).generate(seed + i, **(sizes or {})) for i in range(num_envs)
-            ]
-            self.faces = [
-                build_sequence(one, one.select(objectives), **options) for one in instances
-            ]
-            self._scales = [scales(face) for face in self.faces]
+            instances = [problem.generate(seed + i, **(sizes or {})) for i in range(num_envs)]
+        options = {} if order is None else {"order": order}
+        sequences = [build_sequence(one, one.select(objectives), **options) for one in instances]
+        divisors = [scales(one) if scaled else np.ones(len(one.objectives)) for one in sequences]
+        repeats = num_envs // len(sequences)
+        self.sequences, self._scales = sequences * repeats, divisors * repeats
+        self.problem = instances[0] if len(instances) == 1 else None
         self.num_envs, self.penalty = num_envs, penalty
-        self.num_actions = max(face.num_actions for face in self.faces)
-        self.rewards = tuple(o.name for o in self.faces[0].objectives)
-        known = self.faces[0].num_features
+        self.num_actions = max(one.num_actions for one in sequences)
+        self.rewards = tuple(o.name for o in sequences[0].objectives)
+        known = sequences[0].num_features
         self.num_features = known + len(self.rewards)
         self.score = tuple(range(known, self.num_features))
         self.observations = np.zeros(
@@ -83,44 +84,42 @@ class SequentialBatch(Batch):
         if seeds is not None:
             self._rngs = [np.random.default_rng(int(one)) for one in seeds]
         for i in range(self.num_envs) if which is None else np.flatnonzero(which).tolist():
-            self.states[i] = self.faces[i].reset(self._rngs[i])
-            self._look(i)
+            self.states[i] = self.sequences[i].reset(self._rngs[i])
+            self._refresh(i)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Take one action in every environment."""
         rewards = np.zeros((self.num_envs, len(self.rewards)))
         ended = np.zeros(self.num_envs, dtype=bool)
         for i, action in enumerate(actions):
-            face, state = self.faces[i], self.states[i]
+            sequence, state = self.sequences[i], self.states[i]
             legal = bool(self.masks[i, action])
             if legal:
-                rewards[i] = -face.step(state, int(action)) / self._scales[i]
-                self._look(i)
+                rewards[i] = -sequence.step(state, int(action)) / self._scales[i]
+                self._refresh(i)
             ended[i] = not legal or not self.masks[i].any()
             if ended[i]:
-                rewards[i] -= self.penalty * face.remaining(state) / face.decisions
+                rewards[i] -= self.penalty * sequence.remaining(state) / sequence.decisions
         return rewards, ended
 
     def info(self) -> dict[str, np.ndarray]:
         """Return the share of decisions made, which is 1 for a complete plan."""
-        done = [
-            1 - face.remaining(state) / face.decisions
-            for face, state in zip(self.faces, self.states, strict=True)
-        ]
-        return {"decided": np.array(done)}
+        pairs = zip(self.sequences, self.states, strict=True)
+        return {"decided": np.array([1 - one.remaining(s) / one.decisions for one, s in pairs])}
 
     def plan(self, env: int) -> dict[str, Any]:
         """Return the plan of an episode so far."""
-        return self.faces[env].plan(self.states[env])
+        return self.sequences[env].plan(self.states[env])
 
-    def _look(self, i: int) -> None:
-        face, state = self.faces[i], self.states[i]
+    def _refresh(self, i: int) -> None:
+        """Write the mask and the observation of environment i."""
+        sequence, state = self.sequences[i], self.states[i]
+        actions = sequence.num_actions
         self.masks[i] = False
-        self.masks[i, : face.num_actions] = face.mask(state)
+        self.masks[i, :actions] = sequence.mask(state)
         self.observations[i] = 0
         if self.masks[i].any():
-            legal = self.masks[i, : face.num_actions, None]
-            at_once = np.where(legal, -face.costs(state) / self._scales[i], 0)
-            self.observations[i, : face.num_actions] = np.concatenate(
-                [face.features(state), at_once], axis=1
-            )
+            legal = self.masks[i, :actions, None]
+            at_once = np.where(legal, -sequence.costs(state) / self._scales[i], 0)
+            columns = (sequence.features(state), at_once)
+            self.observations[i, :actions] = np.concatenate(columns, axis=1)

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Literal, Self
 
-from placeopt.core.errors import UsageError, did_you_mean
+from pydantic import BeforeValidator, Field
+
+from placeopt.core.parameters import checked
 from placeopt.rl.preferences import DRAWN
 
-ALGORITHMS = ("ppo", "dqn")
+
+def _split(value: Any) -> Any:
+    """Return the widths of ``"32,32"``, of 32 alone, or of a sequence."""
+    if isinstance(value, str):
+        return value.split(",")
+    return value if isinstance(value, (list, tuple)) else [value]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a training run is made of.
+Width = Annotated[int, Field(ge=1, le=4096)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Steps = Annotated[int, Field(ge=1, le=10**9)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """What a training run is made of; `placeopt.core.parameters.checked` knows what is legal.
 
     Attributes
     ----------
     algorithm : {"ppo", "dqn"}
-        MaskablePPO of sb3-contrib, or DQN of stable-baselines3 that explores and values legal actions only.
+        MaskablePPO of sb3-contrib, or DQN of stable-baselines3 that explores and values legal
+        actions only.
     weights : tuple of float, "drawn" or None
-        Of the parts of the reward; drawn for every episode they make a policy for all preferences. Equal ones for None.
+        Of the parts of the reward; equal ones for None. Drawn for every episode they make a policy
+        for all preferences.
     seed, steps : int
         Steps of all environments together.
     num_envs : int
@@ -28,9 +43,9 @@ class Settings:
         Widths of the layers.
     activation : {"tanh", "relu"}
     factor : float
-        What the one-step score of an action counts at the beginning; 0 knows nothing of it, 10 begins nearly myopic.
+        Initial factor of an action's one-step score: 0 ignores it, 10 begins nearly myopic.
     learning_rate : float
-        At the beginning; it falls linearly to `final_learning_rate` times as much.
+        The initial one; it falls linearly to `final_learning_rate` times as much.
     gamma : float
         Discount of later rewards.
     reward_scale : float
@@ -39,67 +54,45 @@ class Settings:
     max_grad_norm : float
     n_steps, epochs, gae_lambda, clip_range, entropy, value_weight
         Of PPO: steps of each environment between two updates, passes over them, and so on.
-    buffer_size, learning_starts, train_every, gradient_steps, target_every, tau, explore_share, explore_least
-        Of DQN: transitions kept; steps before learning; steps of each environment between updates; gradient steps of an update; steps
-        between updates of the target; the share of the run in which exploration falls from all to `explore_least`.
+    buffer_size, learning_starts, train_every, gradient_steps, target_every, tau
+        Of DQN: transitions kept; steps before learning; steps of each environment between updates;
+        gradient steps of an update; steps between updates of the target, and their weight.
+    explore_share, explore_least
+        Of DQN: in this share of the run exploration falls from 1 to `explore_least`.
     """
 
-    algorithm: str = "ppo"
+    algorithm: Literal["ppo", "dqn"] = "ppo"
     weights: tuple[float, ...] | str | None = None
-    seed: int = 1
-    steps: int = 500_000
-    num_envs: int = 64
-    hidden: tuple[int, ...] = (32, 32)
-    activation: str = "tanh"
-    factor: float = 10.0
-    learning_rate: float = 1e-3
-    final_learning_rate: float = 0.05
-    gamma: float = 0.95
-    reward_scale: float = 1.0
-    batch_size: int = 1600
-    max_grad_norm: float = 0.5
-    n_steps: int = 100
-    epochs: int = 4
-    gae_lambda: float = 0.9
-    clip_range: float = 0.2
-    entropy: float = 0.0
-    value_weight: float = 0.5
-    buffer_size: int = 100_000
-    learning_starts: int = 5_000
-    train_every: int = 4
-    gradient_steps: int = 2
-    target_every: int = 5_000
-    tau: float = 1.0
-    explore_share: float = 0.3
-    explore_least: float = 0.05
-
-    def __post_init__(self) -> None:
-        if self.algorithm not in ALGORITHMS:
-            raise UsageError(
-                f"unknown algorithm {self.algorithm!r}; {did_you_mean(self.algorithm, ALGORITHMS)}"
-            )
-        whole = (
-            "steps",
-            "num_envs",
-            "batch_size",
-            "n_steps",
-            "epochs",
-            "buffer_size",
-            "train_every",
-            "gradient_steps",
-            "target_every",
-        )
-        for name in whole:
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise UsageError(
-                    f"{name} is {getattr(self, name)!r}; give a whole number of at least 1"
-                )
-        if not 0 <= self.gamma <= 1 or not self.learning_rate > 0:
-            raise UsageError(
-                f"gamma is {self.gamma} and learning_rate {self.learning_rate}; legal: 0 to 1, and above 0"
-            )
-        if self.activation not in ("tanh", "relu"):
-            raise UsageError(f"unknown activation {self.activation!r}; legal: tanh, relu")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    steps: Steps = 500_000
+    num_envs: Annotated[int, Field(ge=1, le=10_000)] = 64
+    hidden: Annotated[
+        tuple[Width, ...],
+        BeforeValidator(_split),
+        Field(min_length=1, max_length=8, description="Widths such as 32,32."),
+    ] = (32, 32)
+    activation: Literal["tanh", "relu"] = "tanh"
+    factor: Annotated[float, Field(ge=0, le=1e6)] = 10.0
+    learning_rate: Annotated[float, Field(gt=0, le=1e3)] = 1e-3
+    final_learning_rate: Share = 0.05
+    gamma: Share = 0.95
+    reward_scale: Annotated[float, Field(gt=0, le=1e9)] = 1.0
+    batch_size: Annotated[int, Field(ge=2, le=10**6)] = 1600
+    max_grad_norm: Annotated[float, Field(gt=0, le=1e9)] = 0.5
+    n_steps: Annotated[int, Field(ge=2, le=10**6)] = 100
+    epochs: Annotated[int, Field(ge=1, le=1000)] = 4
+    gae_lambda: Share = 0.9
+    clip_range: Annotated[float, Field(gt=0, le=1)] = 0.2
+    entropy: Annotated[float, Field(ge=0, le=1e3)] = 0.0
+    value_weight: Annotated[float, Field(ge=0, le=1e3)] = 0.5
+    buffer_size: Annotated[int, Field(ge=1, le=10**8)] = 100_000
+    learning_starts: Annotated[int, Field(ge=0, le=10**9)] = 5_000
+    train_every: Annotated[int, Field(ge=1, le=10**6)] = 4
+    gradient_steps: Annotated[int, Field(ge=1, le=10**6)] = 2
+    target_every: Steps = 5_000
+    tau: Share = 1.0
+    explore_share: Share = 0.3
+    explore_least: Share = 0.05
 
     @property
     def conditioned(self) -> bool:
@@ -108,7 +101,7 @@ class Settings:
 
     @property
     def round_steps(self) -> int:
-        """Steps after which there is news, a checkpoint, and a new state of all random numbers."""
+        """Steps of a round: after it come news, a checkpoint and new random states."""
         step = self.num_envs * (self.n_steps if self.algorithm == "ppo" else self.train_every)
         return step * max(1, round(20_000 / step))
 
@@ -119,25 +112,19 @@ class Settings:
             for key, value in asdict(self).items()
         }
 
-    def with_options(self, options: dict[str, Any]) -> Self:
-        """Return the same with some changed; texts such as ``"32,32"`` become what the field holds.
+    def with_options(self, options: Mapping[str, Any]) -> Self:
+        """Return the same with some changed; texts such as ``"32,32"`` become numbers.
 
         Raises
         ------
         UsageError
-            An unknown field, or a value that is not legal.
+            An unknown setting, or a value that is not legal.
         """
-        known = {f.name: getattr(self, f.name) for f in fields(self)}
-        changed = {}
-        for key, value in options.items():
-            if key not in known:
-                raise UsageError(f"unknown setting {key!r}; {did_you_mean(key, known)}")
-            changed[key] = _as(type(known[key]), value, key)
-        return replace(self, **changed)
+        return replace(self, **checked(type(self), "training", options))
 
 
-#: What is different for DQN: it pays for values that are off, where PPO is content with differences.
-DQN = {
+#: DQN's own defaults: its values must be right, where PPO needs differences only.
+_DQN = {
     "factor": 1.0,
     "batch_size": 256,
     "activation": "relu",
@@ -146,36 +133,13 @@ DQN = {
 }
 
 
-def defaults(algorithm: str) -> Settings:
-    """Return the settings of an algorithm."""
-    return replace(Settings(algorithm=algorithm), **(DQN if algorithm == "dqn" else {}))  # type: ignore[arg-type]
+def defaults(algorithm: str) -> TrainingSettings:
+    """Return the settings of an algorithm.
 
-
-def _as(kind: type, value: Any, key: str) -> Any:
-    try:
-        if key == "hidden":
-            parts = (
-                value.split(",")
-                if isinstance(value, str)
-                else value
-                if isinstance(value, (list, tuple))
-                else [value]
-            )
-            widths = tuple(int(part) for part in parts)
-            if not widths or min(widths) < 1:
-                raise ValueError
-            return widths
-        if kind is float:
-            return float(value)
-        if kind is int and int(value) == value:
-            return int(value)
-        if kind is str and isinstance(value, str):
-            return value
-    except (TypeError, ValueError):
-        pass
-    else:
-        if kind not in (int, str, float):
-            return value
-    raise UsageError(
-        f"{key} is {value!r}; give {'whole numbers such as 32,32' if key == 'hidden' else f'a {kind.__name__}'}"
-    )
+    Raises
+    ------
+    UsageError
+        There is no such algorithm.
+    """
+    own = _DQN if algorithm == "dqn" else {}
+    return TrainingSettings().with_options({"algorithm": algorithm, **own})

@@ -1,7 +1,8 @@
-"""Training: MaskablePPO or DQN on any batch of episodes, in rounds that can be stopped, kept and taken up again.
+"""Training: MaskablePPO or DQN on any batch of episodes, in rounds.
 
-Every round begins with new episodes and with random numbers that follow from the seed and the number of the round alone. So a
-run that is taken up from a checkpoint ends with the very arrays of one that was never interrupted.
+Every round begins with new episodes, and with random states that depend on the seed and the number
+of the round alone. So a run that is resumed from a checkpoint ends with the arrays of a run that
+was never interrupted.
 """
 
 from __future__ import annotations
@@ -22,19 +23,21 @@ from placeopt.core.interfaces import Batch
 from placeopt.core.task import versions
 from placeopt.rl import checkpoint
 from placeopt.rl.deepsets import DeepSetsActorCritic, DeepSetsQPolicy, MaskedDQN, numpy_arrays
-from placeopt.rl.policy import Policy, Shape
-from placeopt.rl.preferences import DRAWN, read_weights
+from placeopt.rl.policy import Shape, TrainedPolicy
+from placeopt.rl.preferences import DRAWN, normalised
 from placeopt.rl.sb3 import BatchVecEnv
-from placeopt.rl.settings import Settings
+from placeopt.rl.settings import TrainingSettings
 
 #: Bytes that the replay buffer of DQN may take.
 REPLAY_BYTES = 400 * 2**20
+#: What a policy's card says of its algorithm.
+LEARNERS = {"ppo": "MaskablePPO of sb3-contrib", "dqn": "DQN of stable-baselines3, masked"}
 Model: TypeAlias = MaskablePPO | MaskedDQN
 
 
 @dataclass(frozen=True)
 class News:
-    """What a round came to.
+    """Facts of a round.
 
     Attributes
     ----------
@@ -43,9 +46,9 @@ class News:
     share : float
         Of the run that is over, 0 to 1.
     seconds : float
-        CPU seconds of this process since training began, those before a checkpoint included.
+        CPU seconds of this process since training began, and those before its checkpoint.
     facts : dict
-        Means over the latest episodes: ``reward`` and what the batch says of an episode, such as acceptance.
+        Means over the latest episodes: ``reward``, and what the batch says of an episode.
     """
 
     steps: int
@@ -56,7 +59,7 @@ class News:
 
 @dataclass
 class _Clock:
-    """Where the run is; the schedules look at it."""
+    """Steps and time of the run, for the schedules."""
 
     steps: int
     until: int
@@ -90,25 +93,25 @@ class _Scaled(BatchVecEnv):
 def train(
     batch: Batch,
     problem: str,
-    settings: Settings,
+    settings: TrainingSettings,
     *,
     environment: dict[str, Any] | None = None,
     time_limit: float | None = None,
     keep: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     on_round: Callable[[News], bool | None] | None = None,
-) -> Policy:
+) -> TrainedPolicy:
     """Return a trained policy.
 
     Parameters
     ----------
     batch : Batch
-        With ``settings.num_envs`` environments; ``score``, where it has it, are the columns with the one-step reward of an action.
+        With ``settings.num_envs`` environments.
     problem : str
-        Its name goes into the policy, and so do the options of the `environment`.
+        Its kind; the policy names it, and the options of the `environment`.
     settings : Settings
     time_limit : float, optional
-        Seconds after which training ends with what it has; then it is not to be repeated exactly.
+        Seconds after which training ends with what it has; such a run does not repeat exactly.
     keep : path, optional
         Checkpoint to write after every round.
     resume : path, optional
@@ -135,7 +138,7 @@ def train(
         len(batch.rewards),
         settings.hidden,
         settings.activation,
-        tuple(getattr(batch, "score", ())),
+        tuple(batch.score),
     )
     clock = _Clock(0, settings.steps, time_limit)
     model = _model(env, shape, settings, clock)
@@ -162,7 +165,7 @@ def train(
 
 
 def _begin_round(model: Model, env: BatchVecEnv, seed: int, number: int) -> None:
-    """Set all random numbers by seed and round."""
+    """Set all random states by seed and round."""
     states = np.random.SeedSequence([seed, number]).generate_state(3)
     set_random_seed(int(states[0]))
     env.seed(int(states[1]))
@@ -187,15 +190,18 @@ def _means(model: Model) -> dict[str, float]:
 
 
 def _policy(
-    model: Model, batch: Batch, shape: Shape, settings: Settings, facts: dict[str, Any], news: News
-) -> Policy:
-    weights = (
-        None
-        if settings.conditioned
-        else tuple(float(w) for w in read_weights(settings.weights, len(batch.rewards)))
-    )
+    model: Model,
+    batch: Batch,
+    shape: Shape,
+    settings: TrainingSettings,
+    facts: dict[str, Any],
+    news: News,
+) -> TrainedPolicy:
+    weights = None
+    if not settings.conditioned:
+        weights = tuple(normalised(settings.weights, len(batch.rewards)).tolist())
     card = {
-        "algorithm": f"{'MaskablePPO of sb3-contrib' if settings.algorithm == 'ppo' else 'DQN of stable-baselines3, masked'}, DeepSets",
+        "algorithm": f"{LEARNERS[settings.algorithm]}, DeepSets",
         "settings": facts["settings"],
         "steps": news.steps,
         "cpu_seconds": round(news.seconds, 1),
@@ -203,15 +209,15 @@ def _policy(
         "versions": versions(("torch", "stable-baselines3", "sb3-contrib", "numpy")),
     }
     arrays = numpy_arrays(model.policy.actor)  # type: ignore[union-attr, operator, arg-type]
-    return Policy(
+    return TrainedPolicy(
         facts["problem"], tuple(batch.rewards), shape, arrays, facts["environment"], weights, card
     )
 
 
-# -- models ------------------------------------------------------------------------------------------------------------
+# -- models -----------------------------------------------------------------------------------
 
 
-def _model(env: BatchVecEnv, shape: Shape, settings: Settings, clock: _Clock) -> Model:
+def _model(env: BatchVecEnv, shape: Shape, settings: TrainingSettings, clock: _Clock) -> Model:
     def rate(_remaining: float) -> float:
         return settings.learning_rate * (1 - (1 - settings.final_learning_rate) * clock.share)
 
@@ -269,6 +275,7 @@ def drawn_or(weights: Any, conditioned: bool, count: int) -> tuple[float, ...] |
     """
     if conditioned and weights is not None:
         raise UsageError(
-            "give weights, or make the policy conditioned, which draws them for every episode; not both"
+            "give weights, or make the policy conditioned, which draws them for every episode; "
+            "not both"
         )
-    return DRAWN if conditioned else tuple(float(w) for w in read_weights(weights, count))
+    return DRAWN if conditioned else tuple(normalised(weights, count).tolist())

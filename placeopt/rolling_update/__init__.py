@@ -8,16 +8,17 @@ from placeopt.core.spec import Method, ProblemSpec
 SPEC = ProblemSpec(
     kind="rolling-update",
     instance="placeopt.rolling_update.instance:RollingUpdate",
-    plan="placeopt.rolling_update.instance:Plan",
+    plan="placeopt.rolling_update.document:UpdatePlan",
     generator="placeopt.rolling_update.generator:generate",
     encoder="placeopt.rolling_update.encoder:build",
-    seeds="placeopt.rolling_update.heuristics:seeds",
+    seeds="placeopt.rolling_update.repack:seeds",
     sequence="placeopt.rolling_update.sequence:build",
     model="placeopt.rolling_update.model",
     drawing="placeopt.rolling_update.drawing",
     summary="placeopt.rolling_update.summary",
     certify="placeopt.rolling_update.decomposition:certify",
     auto="decomposition",
+    quick="repack",
     methods=(
         Method(
             "decomposition",
@@ -26,22 +27,22 @@ SPEC = ProblemSpec(
         ),
         Method(
             "recreate",
-            "placeopt.rolling_update.heuristics:recreate",
+            "placeopt.rolling_update.baselines:recreate",
             "stop all, then start all where Kubernetes would",
         ),
         Method(
             "repack",
-            "placeopt.rolling_update.heuristics:repack",
+            "placeopt.rolling_update.repack:repack",
             "close nodes, repair by shifts and swaps, order the moves",
         ),
         Method(
             "rolling-update",
-            "placeopt.rolling_update.heuristics:rolling_update",
+            "placeopt.rolling_update.baselines:rolling_update",
             "replace each in turn where Kubernetes would",
         ),
         Method(
             "two-phase",
-            "placeopt.rolling_update.heuristics:two_phase",
+            "placeopt.rolling_update.baselines:two_phase",
             "the re-orchestration paper's allocation and ordering",
         ),
     ),

@@ -1,4 +1,7 @@
-"""Plans of rolling updates: how full the nodes are after each step, the peaks while two copies run, and the nodes that empty."""
+"""Drawings of rolling-update plans: load of the nodes after each step, peaks, nodes that empty.
+
+A peak is the load while both copies of a microservice run.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,27 @@ import numpy as np
 
 from placeopt.plot.figures import new_figure
 from placeopt.plot.style import PALETTE
-from placeopt.rolling_update.timeline import Move, Timeline, timeline
+from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.timeline import STEP_COLUMNS, Timeline, TimelineStep, timeline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from placeopt.rolling_update.instance import RollingUpdate
-
 #: Nodes that are drawn at most: those that empty first, then those that change most.
-MOST_LANES = 60
+MAX_LANES = 60
 _EMPTIES, _STOPS = "#009E73", "#D00000"
 
 
 def _lanes(problem: RollingUpdate, course: Timeline) -> list[int]:
-    """Return the nodes to draw, as places in ``course.nodes``: by cluster, within it those that empty first."""
+    """Return the nodes to draw, as places in ``course.nodes``.
+
+    They are sorted by cluster; in a cluster those that empty come first.
+    """
     a = problem.arrays
-    empties = (course.hosted[0] > 0) & (course.hosted[-1] == 0)
-    change = (
-        np.abs(np.diff(course.load[:, :, 0], axis=0)).sum(axis=0)
-        if len(course.moves)
-        else np.zeros(len(course.nodes))
-    )
-    ranked = np.lexsort((-change, ~empties))[:MOST_LANES].tolist()
+    change = np.abs(np.diff(course.load[:, :, 0], axis=0)).sum(axis=0)
+    ranked = np.lexsort((-change, ~course.empties))[:MAX_LANES].tolist()
     return sorted(
-        ranked, key=lambda k: (a.cluster[course.nodes[k]], not empties[k], course.nodes[k])
+        ranked, key=lambda k: (a.cluster[course.nodes[k]], not course.empties[k], course.nodes[k])
     )
 
 
@@ -45,23 +45,17 @@ def _share(problem: RollingUpdate, course: Timeline, amounts: np.ndarray) -> np.
 def _name(problem: RollingUpdate, course: Timeline, k: int) -> str:
     """Return the label of a node: name, price, and whether it empties or opens."""
     node = problem.nodes[course.nodes[k]]
-    end = (
-        ", empties"
-        if course.hosted[0, k] and not course.hosted[-1, k]
-        else ", opens"
-        if course.hosted[-1, k] and not course.hosted[0, k]
-        else ""
-    )
+    end = ", empties" if course.empties[k] else ", opens" if course.opens[k] else ""
     return f"{node.cluster} {node.name} ({node.price:g}{end})"
 
 
 def figure(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Figure:
-    """Return the drawing of a plan as a matplotlib figure: a lane per node, its height the node's capacity."""
+    """Return the matplotlib figure of a plan: a lane per node, as high as the node's capacity."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
     from matplotlib.ticker import MaxNLocator
 
-    course = timeline(problem, plan)
+    course = timeline(problem.arrays, problem.steps(plan))
     lanes = _lanes(problem, course)
     height = min(max(9.0 / max(1, len(lanes)), 0.14), 0.45)
     drawing = new_figure(7.2, 1.3 + height * max(2, len(lanes)))
@@ -69,18 +63,18 @@ def figure(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Figur
     load, peak = _share(problem, course, course.load), _share(problem, course, course.peak)
     for row, k in enumerate(lanes):
         _draw_lane(axes, problem, course, row, k, load[:, k], peak[:, k])
-    for move in course.moves:
-        if move.action == "stop":
-            axes.axvline(move.number, color=_STOPS, linewidth=0.8, linestyle=":")
+    for step in course.steps:
+        if step.action == "stop":
+            axes.axvline(step.number, color=_STOPS, linewidth=0.8, linestyle=":")
     axes.set_yticks(
         [row + 0.45 for row in range(len(lanes))],
         [_name(problem, course, k) for k in lanes],
         fontsize=6.5,
     )
     for label, k in zip(axes.get_yticklabels(), lanes, strict=True):
-        label.set_color(_EMPTIES if course.hosted[0, k] and not course.hosted[-1, k] else "black")
+        label.set_color(_EMPTIES if course.empties[k] else "black")
     axes.set_ylim(len(lanes), -0.14)
-    axes.set_xlim(0, len(course.moves) + 2)
+    axes.set_xlim(0, len(course.steps) + 2)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     hidden = len(course.nodes) - len(lanes)
     axes.set_xlabel(
@@ -99,7 +93,7 @@ def figure(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Figur
         Line2D([], [], color="#444444", linewidth=0.8, label="memory"),
         Patch(color=_EMPTIES, label="empty from here"),
     ]
-    if any(move.action == "stop" for move in course.moves):
+    if any(step.action == "stop" for step in course.steps):
         handles.append(Line2D([], [], color=_STOPS, linewidth=0.8, linestyle=":", label="a stop"))
     drawing.legend(
         handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
@@ -116,11 +110,12 @@ def _draw_lane(
     load: np.ndarray,
     peak: np.ndarray,
 ) -> None:
-    """Draw one node: its load after every step, the peak of every step, memory as a line, and where it is empty for good."""
-    load, peak = (
-        np.concatenate((load, load[-1:])),
-        np.concatenate((peak, load[-1:])),
-    )  # the end state gets a step of its own
+    """Draw the lane of node k at height `row`, from its load and its peaks, (steps + 1, 2).
+
+    CPU is filled, memory is a line; a mark shows from where on the node is empty for good.
+    """
+    # The end state gets a step of its own.
+    load, peak = np.concatenate((load, load[-1:])), np.concatenate((peak, load[-1:]))
     steps = np.arange(len(load) + 1)
     bottom = row + 0.9
 
@@ -141,7 +136,7 @@ def _draw_lane(
         color="#444444",
         linewidth=0.6,
     )
-    if course.hosted[0, k] and not course.hosted[-1, k]:
+    if course.empties[k]:
         since = int(np.flatnonzero(course.hosted[:, k])[-1]) + 2
         axes.fill_between(
             [since, len(load)], bottom - 0.85, bottom, color=_EMPTIES, alpha=0.18, linewidth=0
@@ -150,16 +145,14 @@ def _draw_lane(
 
 
 def interactive(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Any:
-    """Return the drawing of a plan as a plotly figure: nodes x steps, darker where fuller, and the steps as a table below."""
+    """Return the plotly figure of a plan: nodes x steps, darker where fuller, and a table below."""
     from plotly.subplots import make_subplots
 
-    course = timeline(problem, plan)
+    course = timeline(problem.arrays, problem.steps(plan))
     lanes = _lanes(problem, course)
-    load, peak = (
-        _share(problem, course, course.load).max(axis=2),
-        _share(problem, course, course.peak).max(axis=2),
-    )
-    chart, table = 60 + 20 * max(4, len(lanes)), 60 + 24 * max(2, min(len(course.moves), 40))
+    load = _share(problem, course, course.load).max(axis=2)
+    peak = _share(problem, course, course.peak).max(axis=2)
+    chart, table = 60 + 20 * max(4, len(lanes)), 60 + 24 * max(2, min(len(course.steps), 40))
     drawing = make_subplots(
         2,
         1,
@@ -175,19 +168,15 @@ def interactive(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> 
         [None if course.hosted[step, k] == 0 else float(peak[step, k]) for step in range(len(load))]
         for k in lanes
     ]
-    scale = [[0, "#E8F1F8"], [0.85, PALETTE[0]], [1, "#06324F"]]
-    cells = {
-        "z": shades,
-        "x0": 0,
-        "dx": 1,
-        "y": list(range(len(lanes))),
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": scale,
-        "hoverongaps": False,
-    }
     drawing.add_heatmap(
-        **cells,
+        z=shades,
+        x0=0,
+        dx=1,
+        y=list(range(len(lanes))),
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, "#E8F1F8"], [0.85, PALETTE[0]], [1, "#06324F"]],
+        hoverongaps=False,
         text=texts,
         hoverinfo="text",
         ygap=2,
@@ -196,8 +185,8 @@ def interactive(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> 
         col=1,
     )
     drawing.add_table(
-        header={"values": list(_COLUMNS), "align": "left"},
-        cells={"values": _columns(course.moves), "align": "left"},
+        header={"values": [*STEP_COLUMNS, "empties a node"], "align": "left"},
+        cells={"values": _columns(course.steps), "align": "left"},
         row=2,
         col=1,
     )
@@ -219,44 +208,34 @@ def interactive(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> 
     return drawing
 
 
-#: Columns of the table of steps.
-_COLUMNS = (
-    "step",
-    "application",
-    "microservice",
-    "action",
-    "from",
-    "to",
-    "target at its peak",
-    "empties a node",
-)
-
-
-def _columns(moves: list[Move]) -> list[list[str]]:
-    rows = []
-    for m in moves:
-        peak, empties = f"{m.peak:.0%}" if m.target else "", "yes" if m.empties else ""
-        rows.append(
-            (
-                str(m.number),
-                m.application,
-                m.microservice,
-                m.action,
-                m.source or "",
-                m.target or "",
-                peak,
-                empties,
-            )
+def _columns(steps: list[TimelineStep]) -> list[list[str]]:
+    """Return the cells of the table of steps, column by column."""
+    rows = [
+        (
+            str(step.number),
+            step.application,
+            step.microservice,
+            step.action,
+            step.source or "",
+            step.target or "",
+            f"{step.peak:.0%}" if step.target else "",
+            "yes" if step.empties else "",
         )
-    return [[escape(row[c]) for row in rows] for c in range(len(_COLUMNS))]
+        for step in steps
+    ]
+    return [[escape(row[c]) for row in rows] for c in range(len(STEP_COLUMNS) + 1)]
 
 
 def _cell(
     problem: RollingUpdate, course: Timeline, k: int, step: int, load: float, peak: float
 ) -> str:
+    """Return the text of one node at one step: the step, microservices, load and peak."""
     node = problem.nodes[course.nodes[k]].name
     what = "before the first step"
     if step:
-        move = course.moves[step - 1]
-        what = f"step {step}: {move.action} {escape(move.application)} {escape(move.microservice)}"
-    return f"{escape(node)}, {what}<br>{course.hosted[step, k]} microservices, load {load:.0%}, peak {peak:.0%}"
+        made = course.steps[step - 1]
+        what = f"step {step}: {made.action} {escape(made.application)} {escape(made.microservice)}"
+    return (
+        f"{escape(node)}, {what}<br>{course.hosted[step, k]} microservices, "
+        f"load {load:.0%}, peak {peak:.0%}"
+    )

@@ -1,7 +1,8 @@
 """Random rolling-update instances after the paper's Table I and section V-A.
 
-Table I contradicts the text: 50 microservices of 1.5 to 3.5 vCPU need less than the 80 % of 16 nodes that the text promises at
-one end of the range and more at the other. The draw is rescaled so that the total is the occupancy asked for.
+Table I contradicts the text, which promises an occupancy of 80 % of 16 nodes: 50 microservices of
+1.5 to 3.5 vCPU may need less or more. The draw is rescaled so that the total is the occupancy asked
+for.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ def generate(
 ) -> dict[str, Any]:
     """Draw an instance document.
 
-    CPU uniform in [1.5, 3.5] vCPU, then rescaled to the occupancy; memory uniform in [0.2, 0.5] GB; flows a Barabasi-Albert graph per
-    application, limits uniform in [20, 100] ms, 50 ms between clusters. Cluster 0 is private (a quarter of the nodes for two to four
-    clusters, price 0), the other nodes cost 1 each. The start keeps every limit and loads the nodes evenly.
+    CPU is uniform in [1.5, 3.5] vCPU, then rescaled to the occupancy; memory is uniform in
+    [0.2, 0.5] GB. The flows of an application are a Barabasi-Albert graph, with limits uniform in
+    [20, 100] ms; clusters are 50 ms apart. Cluster 0 is private: a quarter of the nodes for two to
+    four clusters, price 0. The other nodes cost 1 each. The start keeps every limit and loads the
+    nodes evenly.
 
     Parameters
     ----------
@@ -60,16 +63,19 @@ def generate(
     """
     nodes = max(clusters, round(applications * microservices * 0.32)) if nodes is None else nodes
     reschedulable = applications if reschedulable is None else reschedulable
-    _check_sizes(
-        applications,
-        microservices,
-        clusters,
-        nodes,
-        reschedulable,
-        occupancy,
-        downscaled,
-        attachments,
+    limits = (
+        ("applications", applications, 1, 10**5),
+        ("microservices", microservices, 1, 1000),
+        ("clusters", clusters, 1, 64),
+        ("nodes", nodes, clusters, 10**6),
+        ("reschedulable", reschedulable, 0, applications),
+        ("occupancy", occupancy, 0.01, 0.99),
+        ("downscaled", downscaled, 0, 1),
+        ("attachments", attachments, 1, 1000),
     )
+    for label, value, low, high in limits:
+        if not low <= value <= high:
+            raise UsageError(f"{label} is {value}; legal: {low} to {high}")
     for attempt in range(100):
         rng = np.random.default_rng([seed, attempt])
         demand = rng.uniform(1.5, 3.5, size=(applications, microservices))
@@ -82,14 +88,16 @@ def generate(
             break
     else:
         raise UsageError(
-            f"no start at {occupancy:.0%} occupancy keeps all latency limits on {nodes} nodes; lower the occupancy or give more nodes"
+            f"no start at {occupancy:.0%} occupancy keeps all latency limits on {nodes} nodes; "
+            "lower the occupancy or give more nodes"
         )
     order = rng.permutation(applications)
     shrinking = set(order[: round(downscaled * applications)].tolist())
     free = set(order[: max(reschedulable, len(shrinking))].tolist())
     return {
         "problem": "rolling-update",
-        "name": f"generated-{applications}x{microservices}-{clusters}-clusters-{nodes}-nodes-seed{seed}",
+        "name": f"generated-{applications}x{microservices}-{clusters}-clusters-{nodes}-nodes-"
+        f"seed{seed}",
         "semantics": semantics,
         "nodes": [
             {
@@ -112,33 +120,8 @@ def generate(
     }
 
 
-def _check_sizes(
-    applications: int,
-    microservices: int,
-    clusters: int,
-    nodes: int,
-    reschedulable: int,
-    occupancy: float,
-    downscaled: float,
-    attachments: int,
-) -> None:
-    limits = (
-        ("applications", applications, 1, 10**5),
-        ("microservices", microservices, 1, 1000),
-        ("clusters", clusters, 1, 64),
-        ("nodes", nodes, clusters, 10**6),
-        ("reschedulable", reschedulable, 0, applications),
-        ("occupancy", occupancy, 0.01, 0.99),
-        ("downscaled", downscaled, 0, 1),
-        ("attachments", attachments, 1, 1000),
-    )
-    for label, value, least, most in limits:
-        if not least <= value <= most:
-            raise UsageError(f"{label} is {value}; legal: {least} to {most}")
-
-
 def _cluster_of(clusters: int, nodes: int) -> list[int]:
-    """Return the cluster of every node: the private one takes a quarter, or its equal share of more than four clusters."""
+    """Return the cluster of every node; the private one takes a quarter, less beyond four."""
     private = nodes if clusters == 1 else max(1, round(nodes / max(4, clusters)))
     rest = np.array_split(np.arange(nodes - private), max(1, clusters - 1))
     return [0] * private + [k + 1 for k, part in enumerate(rest) for _ in part]
@@ -159,9 +142,10 @@ def _flows(rng: np.random.Generator, count: int, attachments: int) -> Links:
 def _start(
     cpu: np.ndarray, memory: np.ndarray, flows: list[Links], cluster: list[int]
 ) -> np.ndarray | None:
-    """Return the first node of every microservice, shape (applications, microservices); None where it cannot be drawn.
+    """Return the first node of every microservice, shape (applications, microservices).
 
-    Groups that must share a cluster go, largest first, where most is free; each microservice, largest first, to the least loaded node.
+    Groups that must share a cluster go, largest first, where most is free. In the cluster each
+    microservice, largest first, goes to the least loaded node. None where that overloads a node.
     """
     import networkx
 

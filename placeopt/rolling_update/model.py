@@ -1,35 +1,40 @@
-"""Rolling updates as mixed-integer programs: the paper's time-indexed one, corrected, and the packing that is left without time.
+"""Rolling updates as mixed-integer programs: the paper's, corrected, and a packing.
 
-Equations are those of M. Zambianco, S. Cretti, D. Siracusa, "Cost Minimization in Multi-cloud Systems with Runtime Microservice
-Re-orchestration". ``models/rolling_update/README.md`` has the maths, says which component is which equation, and what is wrong
-with the equations as printed.
+The paper's model is indexed by time. The packing is what is left without time. Equations are those
+of M. Zambianco, S. Cretti, D. Siracusa, "Cost Minimization in Multi-cloud Systems with Runtime
+Microservice Re-orchestration". ``models/rolling_update/README.md`` has the maths, says which
+component is which equation, and what is wrong with the equations as printed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pydantic import Field
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.exact.objectives import declare
 from placeopt.rolling_update.instance import RollingUpdate
 
+Slots = Annotated[
+    int | None,
+    Field(ge=0, le=10**6, description="Moves of a plan; by default one per microservice."),
+]
 
-def build(problem: RollingUpdate, *, slots: int | None = None) -> pyo.ConcreteModel:
-    """Return the time-indexed model: at most one move in each slot, every move made once, nothing stopped.
 
-    Parameters
-    ----------
-    slots : int, optional
-        Moves that the plan may have; as many as there are reschedulable microservices by default.
+def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
+    """Return the time-indexed model.
+
+    Each slot has one move at most, every move is made once, and nothing is stopped.
 
     Returns
     -------
     pyomo.environ.ConcreteModel
-        ``node_cost``, ``starts`` and ``disruptions`` (always 0) are its Expressions; ``epsilon[name]`` bounds one of them.
+        ``node_cost``, ``starts`` and ``disruptions`` (always 0) are its Expressions;
+        ``epsilon[name]`` bounds one of them.
 
     Raises
     ------
@@ -38,12 +43,12 @@ def build(problem: RollingUpdate, *, slots: int | None = None) -> pyo.ConcreteMo
     UsageError
         Fewer slots than microservices that must be restarted.
     """
-    least, most = int(problem.arrays.mandatory.sum()), int(problem.arrays.movable.sum())
-    slots = most if slots is None else slots
-    if slots < least:
-        raise UsageError(f"slots is {slots}; {least} microservices must be restarted")
+    required, movable = int(problem.arrays.mandatory.sum()), int(problem.arrays.movable.sum())
+    slots = movable if slots is None else slots
+    if slots < required:
+        raise UsageError(f"slots is {slots}; {required} microservices must be restarted")
     model = _begin(problem)
-    model.SLOTS = pyo.RangeSet(1, min(slots, most))
+    model.SLOTS = pyo.RangeSet(1, min(slots, movable))
     model.move = pyo.Var(
         model.PLACEMENTS,
         model.SLOTS,
@@ -73,12 +78,15 @@ def build(problem: RollingUpdate, *, slots: int | None = None) -> pyo.ConcreteMo
 
 
 def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:
-    """Return the packing that is left when time is dropped: a relaxation of every plan, with hops and stops or without.
+    """Return the packing that is left when time is dropped: a relaxation of every plan.
+
+    Plans with hops and stops are among them.
 
     Returns
     -------
     pyomo.environ.ConcreteModel
-        With the same Expressions; `starts` counts every microservice once that must start, or that ends elsewhere.
+        With the same Expressions; `starts` counts every microservice once that must start, or that
+        ends elsewhere.
 
     Raises
     ------
@@ -99,7 +107,7 @@ def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:
     return model
 
 
-def size(problem: RollingUpdate, *, slots: int | None = None) -> int:
+def size(problem: RollingUpdate, *, slots: Slots = None) -> int:
     """Return about how many coefficients the time-indexed model has."""
     a = problem.arrays
     moving = int(a.movable.sum())
@@ -112,8 +120,12 @@ def static_size(problem: RollingUpdate) -> int:
     return int(a.movable.sum()) * (7 * len(a.price)) + 2 * len(a.tight_flows) * len(a.price)
 
 
-def lossless(problem: RollingUpdate, *, slots: int | None = None) -> bool:
-    """Return whether the time-indexed model sees all plans that matter: no, plans with hops or stops may cost less."""
+#: What the time-indexed model cannot express.
+OMITTED = "plans with stops or hops"
+
+
+def lossless(problem: RollingUpdate, *, slots: Slots = None) -> bool:
+    """Return False: plans with hops or stops, which the model does not see, may cost less."""
     return False
 
 
@@ -145,16 +157,17 @@ def assign_target(model: pyo.ConcreteModel, end: np.ndarray) -> None:
 
 
 def assign(model: pyo.ConcreteModel, plan: dict[str, Any]) -> bool:
-    """Give the variables of a time-indexed model the values of a plan; False for plans with stops, hops or too many moves."""
-    problem: RollingUpdate = model.problem
-    steps = problem.steps(plan)
+    """Give the variables of a time-indexed model the values of a plan.
+
+    Return False for a plan that the model does not allow: with stops, hops or too many moves.
+    """
+    steps = model.problem.steps(plan)
+    moved = {m for m, _ in steps}
     if (
-        any(n < 0 for _, n in steps)
-        or len({m for m, _ in steps}) < len(steps)
+        len(moved) < len(steps)
         or len(steps) > len(model.SLOTS)
+        or any(step not in model.PLACEMENTS for step in steps)
     ):
-        return False
-    if any((m, n) not in model.PLACEMENTS for m, n in steps):
         return False
     for variable in (
         *model.move.values(),
@@ -164,7 +177,7 @@ def assign(model: pyo.ConcreteModel, plan: dict[str, Any]) -> bool:
     ):
         variable.set_value(0)
     for m in model.MICROSERVICES:
-        model.rest[m].set_value(int(m not in {k for k, _ in steps}))
+        model.rest[m].set_value(int(m not in moved))
     for t, (m, n) in enumerate(steps, start=1):
         model.move[m, n, t].set_value(1)
     for n, variable in model.used.items():
@@ -176,10 +189,8 @@ def assign(model: pyo.ConcreteModel, plan: dict[str, Any]) -> bool:
     return True
 
 
-# -- what both models share --------------------------------------------------------------------------------------------
-
-
 def _begin(problem: RollingUpdate) -> pyo.ConcreteModel:
+    """Return the sets that both models share, and `used`."""
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
     a = problem.arrays
@@ -195,9 +206,8 @@ def _begin(problem: RollingUpdate) -> pyo.ConcreteModel:
         initialize=fitting,
         doc="(m, n): the new copy fits alone, the node is not to be drained",
     )
-    forced = {int(n) for n in a.home[~a.movable]}
     model.CLOSABLE = pyo.Set(
-        initialize=[n for n in model.NODES if n not in forced], doc="nodes with F = 0"
+        initialize=np.flatnonzero(~a.hosting(~a.movable)).tolist(), doc="nodes with F = 0"
     )
     model.used = pyo.Var(
         model.CLOSABLE,
@@ -215,7 +225,7 @@ def _nodes_for(problem: RollingUpdate, m: int) -> list[int]:
 
 
 def _add_deployment(model: pyo.ConcreteModel) -> None:
-    """Everything is somewhere, fits there, and is near enough to what it talks to: (3), (4), (6), (8) at the end."""
+    """Add (3), (4), (6) and (8) at the end: a node each, room there, and latencies in limits."""
     a = model.problem.arrays
     on: dict[int, list[int]] = {n: [] for n in model.NODES}
     nodes: dict[int, list[int]] = {m: [] for m in model.MICROSERVICES}
@@ -241,8 +251,7 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
         closable, rule=lambda k, m, n: k.at[m, n] <= k.used[n], doc="sharper than final_load alone"
     )
     model.locality = pyo.ConstraintList(doc="(4), by clusters")
-    for f in a.tight_flows:
-        one, other, limit = a.flows[f]
+    for one, other, limit in a.tight_flows:
         _add_locality(model, one, other, a.latency <= limit, nodes)
         _add_locality(model, other, one, (a.latency <= limit).T, nodes)
 
@@ -250,7 +259,7 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
 def _add_locality(
     model: pyo.ConcreteModel, m: int, peer: int, legal: np.ndarray, nodes: dict[int, list[int]]
 ) -> None:
-    """Where m is in a cluster, its peer is in one that is near enough."""
+    """Add that where m is in a cluster, its peer is in one that is near enough."""
     a = model.problem.arrays
     if m not in nodes:
         return
@@ -288,9 +297,6 @@ def _total(terms: Iterable[Any]) -> Any:
     return pyo.quicksum(list(terms))
 
 
-# -- time --------------------------------------------------------------------------------------------------------------
-
-
 def _ends_at(model: pyo.ConcreteModel, m: int, n: int) -> Any:
     moved = _total(model.move[m, n, t] for t in model.SLOTS)
     return moved + model.rest[m] if n == model.problem.arrays.home[m] else moved
@@ -305,19 +311,24 @@ def _no_gap(model: pyo.ConcreteModel, t: int) -> Any:
 
 
 def _add_loads(model: pyo.ConcreteModel) -> None:
-    """(5), with the load as a variable: what a node holds after each slot, and what arrives on top of what it held before."""
+    """Add (5), with the load of a node after each slot as a variable.
+
+    What arrives in a slot has room beside the load before it.
+    """
     a = model.problem.arrays
-    most = np.maximum(a.initial_load, a.capacity)
-    bounds = {(n, r): (0, int(most[n, r])) for n in model.NODES for r in model.RESOURCES}
+    highest = np.maximum(a.initial_load, a.capacity).tolist()
     model.node_load = pyo.Var(
         model.NODES,
         model.RESOURCES,
         model.SLOTS,
-        bounds=lambda _, n, r, t: bounds[n, r],
+        bounds=lambda _, n, r, t: (0, highest[n][r]),
         doc="L: after slot t",
     )
     model.arrivals = [[m for m, k in model.PLACEMENTS if k == n] for n in model.NODES]
     model.leavers = [[m for m in model.MICROSERVICES if a.home[m] == n] for n in model.NODES]
+    model.nodes_of = {m: [] for m in model.MICROSERVICES}
+    for m, n in model.PLACEMENTS:
+        model.nodes_of[m].append(n)
     model.carry = pyo.Constraint(
         model.NODES,
         model.RESOURCES,
@@ -352,17 +363,8 @@ def _load_before(model: pyo.ConcreteModel, n: int, r: int, t: int) -> Any:
 def _load_after(model: pyo.ConcreteModel, n: int, r: int, t: int) -> Any:
     a = model.problem.arrays
     arrived = _total(int(a.new[m, r]) * model.move[m, n, t] for m in model.arrivals[n])
-    left = _total(int(a.old[m, r]) * _moved(model, m, t) for m in model.leavers[n])
+    left = _total(
+        int(a.old[m, r]) * _total(model.move[m, k, t] for k in model.nodes_of[m])
+        for m in model.leavers[n]
+    )
     return _load_before(model, n, r, t) + arrived - left
-
-
-def _moved(model: pyo.ConcreteModel, m: int, t: int) -> Any:
-    return _total(model.move[m, n, t] for n in _nodes_of(model, m))
-
-
-def _nodes_of(model: pyo.ConcreteModel, m: int) -> Sequence[int]:
-    if not hasattr(model, "nodes_of"):
-        model.nodes_of = {k: [] for k in model.MICROSERVICES}
-        for k, n in model.PLACEMENTS:
-            model.nodes_of[k].append(n)
-    return model.nodes_of[m]

@@ -1,9 +1,13 @@
-"""In which order to make the moves of a rolling update: exact search for a direct order, then hops, then stops; compiled.
+"""The order of the moves of a rolling update, compiled.
 
-A *direct* order makes every move once. A node is *safe* when it has room for all that is still to arrive and, on top, for the
-largest restart in place still to be made there and the growth of all these: whatever is pending on it can be made at once without
-loss. So can a restart in place that fits and does not grow. What remains is searched depth first, each connected part of the graph
-of moves by itself, remembering dead ends. Innermost loops pass single arrays, as a tuple costs a count of references for each.
+A *direct* order makes every move once. It is searched exactly; where there is none, a move takes a
+*hop* (it first starts on another node) or a *stop* (its old copy ends before its new one starts).
+
+A node is *safe* when it has room for all copies that are still to arrive and, on top, for the
+largest restart in place that is still to be made there and the growth of all of these. Every
+pending move to a safe node can be made at once without loss. So can a restart in place that fits
+and does not grow. The remaining moves form a graph between nodes; each of its connected parts is
+searched depth first, and dead ends are remembered.
 """
 
 from __future__ import annotations
@@ -13,47 +17,52 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import mix, uniform
+from placeopt.core.kernels.union_find import join, root
+from placeopt.rolling_update.loads import fits, overflow, share
 
+#: Answers of a search for a direct order: it was found, it does not exist, the search gave up.
 FOUND, NONE, UNKNOWN = 1, 0, -1
+#: Entries of `OrderState.tally`.
 STEPS, QUEUED, HOPS, STOPS = 0, 1, 2, 3
-_LOOK = 64  # how many moves are compared before one is made, where no direct order was found
-_LARGE = 1000  # moves of a part in which no direct order is searched: sorting what fits would take longest
+#: Moves that are compared before one is made, where no direct order was found.
+_MAX_COMPARED = 64
+#: Largest part in which a direct order is searched; sorting what fits would dominate beyond.
+_MAX_SEARCHED = 1000
 
 
 class Moves(NamedTuple):
-    """What is to be done: P moves on N nodes."""
+    """P moves to be made on N nodes."""
 
     capacity: np.ndarray  # (N, 2)
-    usable: np.ndarray  # (N,) may take a copy on its way
-    home: np.ndarray  # (P,) where each runs at first
-    old: np.ndarray  # (P, 2)
-    new: np.ndarray  # (P, 2)
-    target: np.ndarray  # (P,)
-    pinned: np.ndarray  # (P,) may not leave its node on the way
-    first: np.ndarray  # (N + 1,) into members
-    members: np.ndarray  # (P,) moves by target
+    usable: np.ndarray  # (N,) may host a hop
+    home: np.ndarray  # (P,) node at first
+    old: np.ndarray  # (P, 2) size of the running copy
+    new: np.ndarray  # (P, 2) size of the new copy
+    target: np.ndarray  # (P,) node at the end
+    pinned: np.ndarray  # (P,) may not hop
+    first: np.ndarray  # (N + 1,) where each node begins in members
+    members: np.ndarray  # (P,) moves sorted by target
 
 
-class State(NamedTuple):
-    """What has been done so far."""
+class OrderState(NamedTuple):
+    """The steps made so far, and what they change."""
 
     load: np.ndarray  # (N, 2)
     where: np.ndarray  # (P,) node of the running copy, -1 stopped
     size: np.ndarray  # (P, 2) of the running copy
     todo: np.ndarray  # (P,)
-    waiting: (
-        np.ndarray
-    )  # (N, 2) still to arrive from elsewhere, and what restarts in place still add
-    dirty: np.ndarray  # (N,) in the queue
-    queue: np.ndarray  # (N,) nodes to look at
+    waiting: np.ndarray  # (N, 2) sizes still to arrive, and growth by restarts in place
+    dirty: np.ndarray  # (N,) whether a node is in the queue
+    queue: np.ndarray  # (N,) nodes whose moves have to be checked
     steps: np.ndarray  # (3 P + 1, 2) move, node
-    tally: np.ndarray  # (4,) steps, queued, hops, stops
+    tally: np.ndarray  # (4,) numbers of steps, queued nodes, hops, stops
     random: np.ndarray  # (1,) uint64
 
 
 @kernel
 def grouped(capacity, usable, home, old, new, target, pinned):
-    """Return the `Moves` of these arrays."""
+    """Return the `Moves` of arrays with the shapes given there."""
     first, members = np.zeros(len(capacity) + 1, np.int64), np.empty(len(target), np.int64)
     for n in target:
         first[n + 1] += 1
@@ -63,24 +72,34 @@ def grouped(capacity, usable, home, old, new, target, pinned):
     for p in range(len(target)):
         members[at[target[p]]] = p
         at[target[p]] += 1
-    return Moves(capacity, usable, home, old, new, target, pinned, first, members)
+    return Moves(
+        capacity=capacity,
+        usable=usable,
+        home=home,
+        old=old,
+        new=new,
+        target=target,
+        pinned=pinned,
+        first=first,
+        members=members,
+    )
 
 
 @kernel
 def _begin(moves, load, seed):
-    """Return the state before the first move, every node queued."""
+    """Return the state before the first move, every node queued; `load` (N, 2) is copied."""
     nodes, total = moves.capacity.shape[0], len(moves.target)
-    state = State(
-        load.copy(),
-        moves.home.copy(),
-        moves.old.copy(),
-        np.ones(total, np.bool_),
-        np.zeros((nodes, 2), np.int64),
-        np.ones(nodes, np.bool_),
-        np.arange(nodes),
-        np.empty((3 * total + 1, 2), np.int64),
-        np.zeros(4, np.int64),
-        np.full(1, np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1), np.uint64),
+    state = OrderState(
+        load=load.copy(),
+        where=moves.home.copy(),
+        size=moves.old.copy(),
+        todo=np.ones(total, np.bool_),
+        waiting=np.zeros((nodes, 2), np.int64),
+        dirty=np.ones(nodes, np.bool_),
+        queue=np.arange(nodes),
+        steps=np.empty((3 * total + 1, 2), np.int64),
+        tally=np.zeros(4, np.int64),
+        random=np.full(1, np.uint64(seed), np.uint64),
     )
     state.tally[QUEUED] = nodes
     for p in range(total):
@@ -89,25 +108,15 @@ def _begin(moves, load, seed):
 
 
 @kernel
-def _uniform(random):
-    x = random[0]
-    x ^= x << np.uint64(13)
-    x ^= x >> np.uint64(7)
-    x ^= x << np.uint64(17)
-    random[0] = x
-    return (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@kernel
 def _wait(waiting, new, size, where, p, n, sign):
-    """Add (1) or take away (-1) move p from what its target n still waits for."""
+    """Add move p to what its target n waits for (sign 1), or remove it (-1); changes `waiting`."""
     for r in range(2):
         waiting[n, r] += sign * (max(0, new[p, r] - size[p, r]) if where[p] == n else new[p, r])
 
 
 @kernel
 def _make(moves, state, p, n):
-    """Make one step: start p on node n and end its old copy, or stop it (n < 0)."""
+    """Start move p on node n and end its old copy, or stop it (n < 0); changes `state`."""
     before = state.where[p]
     _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(-1))
     for r in range(2):
@@ -130,7 +139,7 @@ def _make(moves, state, p, n):
 
 @kernel
 def _undo(moves, state, down_to):
-    """Take back direct moves until `down_to` steps remain."""
+    """Take back direct moves until `down_to` steps remain; changes `state`."""
     while state.tally[STEPS] > down_to:
         state.tally[STEPS] -= 1
         p = state.steps[state.tally[STEPS], 0]
@@ -144,31 +153,27 @@ def _undo(moves, state, down_to):
 
 
 @kernel
-def _fits(capacity, load, new, p, n):
-    return load[n, 0] + new[p, 0] <= capacity[n, 0] and load[n, 1] + new[p, 1] <= capacity[n, 1]
-
-
-@kernel
 def _lacking(moves, state, n, leaving):
-    """Return by what share of its capacity node n falls short of being safe, once move `leaving` (or none, -1) has left it."""
+    """Return by what share of its capacity node n falls short of being safe.
+
+    Move `leaving` is taken as having left the node; -1 for none.
+    """
     cpu = memory = 0
     for k in range(moves.first[n], moves.first[n + 1]):
         q = moves.members[k]
         if state.todo[q] and state.where[q] == n and q != leaving:
             cpu, memory = max(cpu, moves.new[q, 0]), max(memory, moves.new[q, 1])
-    cpu += state.load[n, 0] + state.waiting[n, 0] - moves.capacity[n, 0]
-    memory += state.load[n, 1] + state.waiting[n, 1] - moves.capacity[n, 1]
+    cpu += state.waiting[n, 0]
+    memory += state.waiting[n, 1]
     if leaving >= 0:
         cpu -= state.size[leaving, 0]
         memory -= state.size[leaving, 1]
-    return max(0, cpu) / max(1, moves.capacity[n, 0]) + max(0, memory) / max(
-        1, moves.capacity[n, 1]
-    )
+    return overflow(moves.capacity, state.load, n, cpu, memory)
 
 
 @kernel
 def _close(moves, state):
-    """Make every move that can be made without loss, starting from the queued nodes."""
+    """Make every move that can be made without loss, from the queued nodes on; changes `state`."""
     while state.tally[QUEUED] > 0:
         state.tally[QUEUED] -= 1
         n = state.queue[state.tally[QUEUED]]
@@ -176,45 +181,46 @@ def _close(moves, state):
         if moves.first[n] == moves.first[n + 1]:
             continue
         safe = _lacking(moves, state, n, np.int64(-1)) == 0.0
-        for in_place in range(
-            1 - safe, 2
-        ):  # in a safe node what arrives goes first: the room was counted for all of it
+        # On a safe node arrivals come first: the room was counted for all of them.
+        for in_place in range(1 - safe, 2):
             for k in range(moves.first[n], moves.first[n + 1]):
                 p = moves.members[k]
                 if state.todo[p] and (state.where[p] == n) == (in_place == 1):
                     grows = moves.new[p, 0] > state.size[p, 0] or moves.new[p, 1] > state.size[p, 1]
-                    if safe or (not grows and _fits(moves.capacity, state.load, moves.new, p, n)):
+                    if safe or (not grows and fits(moves.capacity, state.load, moves.new, p, n)):
                         _make(moves, state, p, n)
 
 
 @kernel
 def _score(moves, state, p, noise):
-    """Return how promising move p is now: what it relieves where it leaves, against the share of the room that it takes."""
-    n, src, score = moves.target[p], state.where[p], 0.0
+    """Return how promising move p is now; `noise` scales a random term.
+
+    The score falls with the share of the free room that the move takes on its target, and rises
+    with what it brings its source nearer to being safe.
+    """
+    n, source, score = moves.target[p], state.where[p], 0.0
     for r in range(2):
         if moves.new[p, r] > 0:
             score = min(score, -moves.new[p, r] / (moves.capacity[n, r] - state.load[n, r]))
-    if src >= 0 and src != n:
-        after = _lacking(moves, state, src, p)
-        score += 2.0 * (_lacking(moves, state, src, np.int64(-1)) - after)
+    if source >= 0 and source != n:
+        after = _lacking(moves, state, source, p)
+        score += 2.0 * (_lacking(moves, state, source, np.int64(-1)) - after)
         if after == 0.0:
             score += 1.0
-    return score + noise * _uniform(state.random) if noise > 0 else score
+    return score + noise * uniform(state.random) if noise > 0 else score
 
 
 @kernel
 def _candidates(moves, state, part, noise, chosen, scores, at):
-    """Write the moves of a part that fit now to chosen[at:], best first; return where they end, -1 for no space."""
-    capacity, load, new, target, todo = (
-        moves.capacity,
-        state.load,
-        moves.new,
-        moves.target,
-        state.todo,
-    )
+    """Write the moves of a part that fit now, and their scores, to ``chosen[at:]``, best first.
+
+    Return where they end, or -1 where there is no space.
+    """
+    capacity, load, new = moves.capacity, state.load, moves.new
+    target, todo = moves.target, state.todo
     end = at
     for p in part:
-        if todo[p] and _fits(capacity, load, new, p, target[p]):
+        if todo[p] and fits(capacity, load, new, p, target[p]):
             if end >= len(chosen):
                 return -1
             score, j = _score(moves, state, p, noise), end
@@ -228,14 +234,11 @@ def _candidates(moves, state, part, noise, chosen, scores, at):
 
 @kernel
 def _key(todo, part):
-    """Return the set of moves of a part still to be made: as bits up to 64 moves, as a hash beyond."""
+    """Return the pending moves of a part: as a set of bits up to 64 moves, as a hash beyond."""
     bits, mixed = np.uint64(0), np.uint64(0)
     for k in range(len(part)):
         if k & 63 == 0:
-            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(
-                0xBF58476D1CE4E5B9
-            ) + bits * np.uint64(0x9E3779B97F4A7C15)
-            bits = np.uint64(0)
+            mixed, bits = mix(mixed ^ bits), np.uint64(0)
         if todo[part[k]]:
             bits |= np.uint64(1) << np.uint64(k & 63)
     return bits if len(part) <= 64 else mixed ^ bits
@@ -243,14 +246,15 @@ def _key(todo, part):
 
 @kernel
 def _search(moves, state, part, limit, noise):
-    """Search a direct order of a part depth first; FOUND leaves it made, NONE is a proof, UNKNOWN gave up."""
+    """Search a direct order of a part depth first, visiting `limit` states at most.
+
+    Returns FOUND, with the steps made in `state`; NONE, which is a proof; or UNKNOWN.
+    """
     base, total = state.tally[STEPS], len(part)
     chosen, scores = np.empty(64 * total + 4096, np.int64), np.empty(64 * total + 4096)
-    mark, cursor, end = (
-        np.zeros(total + 2, np.int64),
-        np.zeros(total + 2, np.int64),
-        np.zeros(total + 2, np.int64),
-    )
+    # Of each depth: the steps before it, the next candidate, and where its candidates end.
+    mark, cursor = np.zeros(total + 2, np.int64), np.zeros(total + 2, np.int64)
+    end = np.zeros(total + 2, np.int64)
     dead, states, depth, proven = {np.uint64(0)}, 0, 0, True
     mark[0] = base
     end[0] = _candidates(moves, state, part, noise, chosen, scores, 0)
@@ -258,9 +262,7 @@ def _search(moves, state, part, limit, noise):
         if end[depth] < 0 or states > limit:
             _undo(moves, state, base)
             return UNKNOWN
-        if (
-            cursor[depth] == end[depth]
-        ):  # a dead end: remember it, so that no other way leads here again
+        if cursor[depth] == end[depth]:  # a dead end
             if depth == 0:
                 return NONE if proven else UNKNOWN
             dead.add(_key(state.todo, part))
@@ -284,11 +286,11 @@ def _search(moves, state, part, limit, noise):
 
 @kernel
 def _enables(moves, state, p):
-    """Return how many pending moves to the node of p (p itself included) would fit if p left it."""
+    """Return how many pending moves to the node of p, p included, would fit only if p left it."""
     n, found = state.where[p], 0
     for k in range(moves.first[n], moves.first[n + 1]):
         q = moves.members[k]
-        if state.todo[q] and not _fits(moves.capacity, state.load, moves.new, q, n):
+        if state.todo[q] and not fits(moves.capacity, state.load, moves.new, q, n):
             cpu = state.load[n, 0] - state.size[p, 0] + moves.new[q, 0]
             memory = state.load[n, 1] - state.size[p, 1] + moves.new[q, 1]
             found += cpu <= moves.capacity[n, 0] and memory <= moves.capacity[n, 1]
@@ -297,8 +299,11 @@ def _enables(moves, state, p):
 
 @kernel
 def _hop(moves, state, part, enables):
-    """Start on its way, on the node with most to spare, the move that unblocks most; return whether there was one."""
-    best, best_p, best_n, looked = -np.inf, part[0], part[0], 0
+    """Make a hop of the move that unblocks most, to the node with most room; changes `state`.
+
+    Returns whether there was such a move. `enables` (part,) are the values of `_enables`.
+    """
+    best, best_p, best_n, compared = -np.inf, part[0], part[0], 0
     capacity, load, waiting, new = moves.capacity, state.load, state.waiting, moves.new
     for level in range(enables.max(), min(1, enables.max()) - 1, -1):
         for k in range(len(part)):
@@ -306,16 +311,16 @@ def _hop(moves, state, part, enables):
             here = state.where[p]
             if (
                 enables[k] != level
-                or looked == _LOOK
+                or compared == _MAX_COMPARED
                 or not state.todo[p]
                 or moves.pinned[p]
                 or here < 0
                 or here != moves.home[p]
             ):
                 continue
-            looked += 1
+            compared += 1
             for n in range(len(capacity)):
-                if moves.usable[n] and n != here and _fits(capacity, load, new, p, n):
+                if moves.usable[n] and n != here and fits(capacity, load, new, p, n):
                     score = float(level)
                     for r in range(2):
                         short = waiting[n, r] + load[n, r] + new[p, r] - capacity[n, r]
@@ -331,17 +336,17 @@ def _hop(moves, state, part, enables):
 
 @kernel
 def _stop(moves, state, part, enables):
-    """Stop the running copy that unblocks most, of equals the largest; return whether there was one."""
+    """Stop the running copy that unblocks most, of equals the largest; changes `state`.
+
+    Returns whether there was one. `enables` (part,) are the values of `_enables`.
+    """
     best, best_p = -1.0, np.int64(-1)
     for k in range(len(part)):
         p, n = part[k], state.where[part[k]]
         if state.todo[p] and n >= 0:
-            share = max(
-                state.size[p, 0] / max(1, moves.capacity[n, 0]),
-                state.size[p, 1] / max(1, moves.capacity[n, 1]),
-            )
-            if 2.0 * enables[k] + min(1.0, share) > best:
-                best, best_p = 2.0 * enables[k] + min(1.0, share), p
+            size = min(1.0, share(moves.capacity, n, state.size[p, 0], state.size[p, 1]))
+            if 2.0 * enables[k] + size > best:
+                best, best_p = 2.0 * enables[k] + size, p
     if best < 0:
         return False
     state.tally[STOPS] += 1
@@ -351,30 +356,30 @@ def _stop(moves, state, part, enables):
 
 @kernel
 def _force(moves, state, part, max_hops, max_stops, noise):
-    """Finish a part move by move: the best that fits, else a hop, else a stop; return whether all is made."""
+    """Finish a part move by move: the best that fits, else a hop, else a stop; changes `state`.
+
+    Returns whether all moves are made.
+    """
     at, made = 0, state.tally[STEPS]
     while state.todo[part].any():
         if 2 * (state.tally[STEPS] - made) > len(part):
             part, at, made = part[state.todo[part]], 0, state.tally[STEPS]
-        best, best_p, looked = -np.inf, np.int64(-1), 0
+        best, best_p, compared = -np.inf, np.int64(-1), 0
         for _ in range(len(part)):
             p, at = part[at], (at + 1) % len(part)
-            if state.todo[p] and _fits(moves.capacity, state.load, moves.new, p, moves.target[p]):
-                score, looked = _score(moves, state, p, noise), looked + 1
+            if state.todo[p] and fits(moves.capacity, state.load, moves.new, p, moves.target[p]):
+                score, compared = _score(moves, state, p, noise), compared + 1
                 if score > best:
                     best, best_p = score, p
-                if looked == _LOOK:
+                if compared == _MAX_COMPARED:
                     break
         if best_p >= 0:
             _make(moves, state, best_p, moves.target[best_p])
         else:
             enables = np.zeros(len(part), np.int64)
             for k in range(len(part)):
-                enables[k] = (
-                    _enables(moves, state, part[k])
-                    if state.todo[part[k]] and state.where[part[k]] >= 0
-                    else 0
-                )
+                if state.todo[part[k]] and state.where[part[k]] >= 0:
+                    enables[k] = _enables(moves, state, part[k])
             hopped = state.tally[HOPS] < max_hops and _hop(moves, state, part, enables)
             if not hopped and (
                 state.tally[STOPS] >= max_stops or not _stop(moves, state, part, enables)
@@ -385,54 +390,66 @@ def _force(moves, state, part, max_hops, max_stops, noise):
 
 
 @kernel
-def _root(root, n):
-    while root[n] != n:
-        root[n] = root[root[n]]
-        n = root[n]
-    return n
-
-
-@kernel
 def _parts(moves, state):
-    """Return (moves still to be made, part by part; where each begins, for every node, and the last ends)."""
-    root, todo = np.arange(len(moves.capacity)), np.flatnonzero(state.todo)
+    """Return the pending moves, part by part, and where the part of each root node begins and ends.
+
+    Shapes (pending,) and (N + 1,). The nodes of a part are connected by its moves.
+    """
+    parent, todo = np.arange(len(moves.capacity)), np.flatnonzero(state.todo)
     for p in todo:
-        root[_root(root, moves.home[p])] = _root(root, moves.target[p])
-    count, by = np.zeros(len(root) + 1, np.int64), np.empty(len(todo), np.int64)
+        join(parent, moves.home[p], moves.target[p])
+    count, members = np.zeros(len(parent) + 1, np.int64), np.empty(len(todo), np.int64)
     for p in todo:
-        count[_root(root, moves.target[p]) + 1] += 1
+        count[root(parent, moves.target[p]) + 1] += 1
     cuts = np.cumsum(count)
     at = cuts.copy()
     for p in todo:
-        n = _root(root, moves.target[p])
-        by[at[n]] = p
+        n = root(parent, moves.target[p])
+        members[at[n]] = p
         at[n] += 1
-    return by, cuts
+    return members, cuts
 
 
 @kernel
 def order(moves, load, limit, max_hops, max_stops, noise, seed):
-    """Order all moves, each part directly if `limit` states find how; return (state, direct or not, whether all are made)."""
+    """Order all moves: each part directly if the search finds how, else with hops and stops.
+
+    Parameters
+    ----------
+    moves : Moves
+    load : int array (N, 2)
+        Before the first move.
+    limit : int
+        States of the search in each part; 0 for the first order that comes.
+    max_hops, max_stops : int
+    noise : float
+        Size of the random term in the scores of moves.
+    seed : int
+
+    Returns
+    -------
+    state : OrderState
+        With the steps.
+    direct : int
+        FOUND, NONE or UNKNOWN.
+    complete : bool
+        Whether all moves are made.
+    """
     state = _begin(moves, load, seed)
     _close(moves, state)
     todo, cuts = _parts(moves, state)
     direct, complete, late = FOUND, True, np.zeros(len(cuts), np.bool_)
     for k in range(len(cuts) - 1):
         if cuts[k] < cuts[k + 1]:
-            small = cuts[k + 1] - cuts[k] <= min(limit, _LARGE)
-            found = (
-                _search(moves, state, todo[cuts[k] : cuts[k + 1]], limit, noise)
-                if small
-                else UNKNOWN
-            )
+            part, found = todo[cuts[k] : cuts[k + 1]], UNKNOWN
+            if len(part) <= min(limit, _MAX_SEARCHED):
+                found = _search(moves, state, part, limit, noise)
             late[k] = found != FOUND
             direct = NONE if NONE in (found, direct) else min(direct, found)
     for k in range(len(cuts) - 1):
         if late[k]:
-            complete = (
-                _force(moves, state, todo[cuts[k] : cuts[k + 1]], max_hops, max_stops, noise)
-                and complete
-            )
+            part = todo[cuts[k] : cuts[k + 1]]
+            complete = _force(moves, state, part, max_hops, max_stops, noise) and complete
     if complete and state.tally[HOPS] + state.tally[STOPS] == 0:
         direct = FOUND
     return state, direct, complete
@@ -440,7 +457,19 @@ def order(moves, load, limit, max_hops, max_stops, noise, seed):
 
 @kernel
 def count_all(targets, capacity, usable, home, old, new, pinned, mandatory, load):
-    """Return (starts, stops) of the first order that comes for each row of nodes in `targets`, shape (K, M) -> (K, 2)."""
+    """Return starts and stops of the first order that comes for each deployment, shape (K, 2).
+
+    Parameters
+    ----------
+    targets : int array (K, M)
+        The node of every microservice, in K deployments.
+    capacity, usable, home, old, new, pinned
+        As in `Moves`, of all M microservices.
+    mandatory : bool array (M,)
+        Must start anew.
+    load : int array (N, 2)
+        Before the first move.
+    """
     counts = np.zeros((len(targets), 2))
     for k in range(len(targets)):
         p = np.flatnonzero(mandatory | (targets[k] != home))

@@ -12,6 +12,7 @@ from placeopt.rolling_update.instance import RollingUpdate
 #: States that the search for a direct order may visit in each connected part of the moves.
 STATES = 20_000
 _UNLIMITED = 2**62
+_DIRECT = {kernels.FOUND: True, kernels.NONE: False, kernels.UNKNOWN: None}
 
 
 class Reach(NamedTuple):
@@ -22,7 +23,8 @@ class Reach(NamedTuple):
     steps : list of (microservice, node)
         A negative node is a stop.
     direct : bool or None
-        Whether an order exists that makes every move once, without a stop: False is a proof, None unknown.
+        Whether an order exists that makes every move once, without a stop: False is a proof, None
+        unknown.
     hops, stops : int
     complete : bool
         Whether all moves were made.
@@ -34,11 +36,10 @@ class Reach(NamedTuple):
     stops: int
     complete: bool
 
-
-def moves(problem: RollingUpdate, target: np.ndarray) -> np.ndarray:
-    """Return the numbers of the microservices that must start anew to reach `target`, int array of nodes of shape (M,)."""
-    a = problem.arrays
-    return np.flatnonzero(a.mandatory | (a.movable & (target != a.home)))
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """The better of two has the lower rank."""
+        return not self.complete, self.stops, self.hops
 
 
 def reach(
@@ -58,47 +59,40 @@ def reach(
     target : int array (M,)
         Node of every microservice at the end.
     states : int
-        Limit of the exact search in each connected part; 0 goes for the first order that comes.
+        Limit of the exact search in each connected part; 0 for the first order that comes.
     max_hops, max_stops : int, optional
         Limits of extra starts and of stops where there is no direct order; unlimited by default.
     tries : int
-        How many noisy repetitions to make where there were stops or hops; the best is returned.
+        Runs where there are stops or hops, all but the first with noise; the best is returned.
+    seed : int
     """
     a = problem.arrays
-    todo = moves(problem, target)
-    work = kernels.grouped(
+    todo = np.flatnonzero(a.starts_of(target))
+    moves = kernels.grouped(
         a.capacity, ~a.drain, a.home[todo], a.old[todo], a.new[todo], target[todo], a.pinned[todo]
     )
     hops, stops = (_UNLIMITED if x is None else x for x in (max_hops, max_stops))
     best: Reach | None = None
-    for k in range(
-        max(1, tries)
-    ):  # the first try searches for a direct order, the others vary the hops and stops
-        state, direct, complete = kernels.order(
-            work, a.initial_load, states, hops, stops, 0.5 * (k > 0), seed + k
+    for k in range(max(1, tries)):  # the first searches for a direct order
+        noise, limit = (0.5, 0) if k else (0.0, states)
+        state, answer, complete = kernels.order(
+            moves, a.initial_load, limit, hops, stops, noise, seed + k
         )
-        count = state.tally.tolist()
-        steps = state.steps[: count[0]]
-        proven = {1: True, 0: False, -1: None}[direct]
-        if best is not None and proven is None:
-            proven = best.direct
+        steps = state.steps[: state.tally[kernels.STEPS]]
+        direct = _DIRECT[answer]
+        if best is not None and direct is None:
+            direct = best.direct
         found = Reach(
-            list(zip(todo[steps[:, 0]].tolist(), steps[:, 1].tolist(), strict=True)),
-            proven,
-            count[2],
-            count[3],
-            bool(complete),
+            steps=list(zip(todo[steps[:, 0]].tolist(), steps[:, 1].tolist(), strict=True)),
+            direct=direct,
+            hops=int(state.tally[kernels.HOPS]),
+            stops=int(state.tally[kernels.STOPS]),
+            complete=bool(complete),
         )
-        if best is None or (not found.complete, found.stops, found.hops) < (
-            not best.complete,
-            best.stops,
-            best.hops,
-        ):
+        if best is None or found.rank < best.rank:
             best = found
-        if best.direct or (
-            best.direct is False and best.complete and best.stops == 0 and best.hops == 1
-        ):
+        one_hop = best.complete and best.stops == 0 and best.hops == 1
+        if best.direct or (best.direct is False and one_hop):
             break
-        states = 0
     assert best is not None
     return best

@@ -1,8 +1,9 @@
-"""Rolling updates one microservice at a time: each decision is the node of a new copy, which starts there at once.
+"""Rolling updates one microservice at a time: each decision is the node of a new copy.
 
-An action is legal if the copy fits now, beside the old one, and at the end, beside all that is decided; staying is no move where
-nothing changes. So a complete episode is a plan without hops and without stops that breaks nothing; an episode that finds no room
-ends early.
+The copy starts there at once. An action is legal if the copy fits now, beside the old one, and at
+the end, beside all that is decided. Staying is no move where nothing changes. So a complete episode
+is a plan without hops and without stops that breaks nothing. An episode that finds no room ends
+early.
 """
 
 from __future__ import annotations
@@ -21,22 +22,23 @@ from placeopt.rolling_update.instance import RollingUpdate
 ORDERS = ("emptiest-first", "given")
 
 
-class State(NamedTuple):
-    """How far an episode is."""
+class UpdateSequenceState(NamedTuple):
+    """The decisions of an episode so far, and what they change."""
 
     now: np.ndarray  # (1,) decisions taken
     choice: np.ndarray  # (Q,) nodes decided on, -1 not yet
-    load: np.ndarray  # (N, 2) what runs
-    settled: np.ndarray  # (N, 2) what is decided or cannot move, at its final size
-    hosts: np.ndarray  # (N,) how many of these
-    waiting: np.ndarray  # (N,) how many of its first residents are undecided
+    load: np.ndarray  # (N, 2) of the running copies
+    settled: np.ndarray  # (N, 2) of what is decided or cannot move, at its final size
+    hosts: np.ndarray  # (N,) microservices that are decided or cannot move
+    waiting: np.ndarray  # (N,) movable microservices that run there now and are undecided
 
 
 def order_of(problem: RollingUpdate, name: str) -> np.ndarray:
-    """Return the reschedulable microservices in an order of `ORDERS`.
+    """Return the reschedulable microservices in an order of `ORDERS`, shape (Q,).
 
-    ``emptiest-first``: what must be restarted, while there is most room; then node by node, those first that are least loaded for
-    their price, each microservice followed by those that tight flows tie it to.
+    ``emptiest-first`` begins with those that must be restarted, while there is most room. The
+    others follow node by node, sorted by load for the price. Each microservice is followed by those
+    that tight flows tie it to.
     """
     if name not in ORDERS:
         raise UsageError(f"order is {name!r}; {did_you_mean(str(name), ORDERS)}")
@@ -45,29 +47,24 @@ def order_of(problem: RollingUpdate, name: str) -> np.ndarray:
     if name == "given":
         return moving
     share = (a.initial_load / np.maximum(a.capacity, 1)).max(axis=1)
-    fixed = np.bincount(a.home[~a.movable], minlength=len(a.price)) > 0
-    keep = (fixed | (a.price == 0)) & ~a.drain
+    keep = (a.hosting(~a.movable) | (a.price == 0)) & ~a.drain
     position = np.argsort(np.lexsort((share / np.maximum(a.price, 1), keep)))
     size = (a.new / np.maximum(a.capacity.max(axis=0), 1)).max(axis=1)
     ranked = moving[
         np.lexsort((-size[moving], position[a.home[moving]], ~a.mandatory[moving]))
     ].tolist()
-    order: dict[int, None] = {}
     tied = groups(problem)
-    for m in ranked:
-        for peer in tied[m]:
-            order.setdefault(peer)
-    return np.array(list(order), dtype=np.int64)
+    return np.array(list(dict.fromkeys(p for m in ranked for p in tied[m])), dtype=np.int64)
 
 
 def groups(problem: RollingUpdate) -> list[list[int]]:
-    """Return for every microservice the reschedulable ones that tight flows tie it to, itself first where it is one."""
+    """Return for every microservice itself and the movable ones that tight flows tie it to."""
     a = problem.arrays
     found: list[list[int]] = []
     for m in range(len(a.home)):
         reached, waiting = {m: None}, [m]
         while waiting:
-            for peer in a.tight_peers[waiting.pop()]:
+            for peer, _ in a.tight_peers[waiting.pop()]:
                 if peer not in reached and a.movable[peer]:
                     reached[peer] = None
                     waiting.append(peer)
@@ -78,8 +75,9 @@ def groups(problem: RollingUpdate) -> list[list[int]]:
 class RollingUpdateSequence(DecisionSequence):
     """Microservice after microservice; action n is node n.
 
-    A node of which nothing is decided counts towards the cost by the share of its first residents that are still undecided: so
-    leaving a node pays at every step, and the sum is what the nodes cost at the end.
+    A node of which nothing is decided counts towards the cost by the share of its first residents
+    that are still undecided. So leaving a node pays at every step, and the sum is what the nodes
+    cost at the end.
 
     Parameters
     ----------
@@ -89,9 +87,10 @@ class RollingUpdateSequence(DecisionSequence):
 
     problem: RollingUpdate
 
-    #: Columns of `features`. Of the node: free share now and at the end, of the scarcer resource; price; whether something is
-    #: settled there; share of its residents undecided; whether it is home; peers in its cluster. Increments of cost and starts. Of
-    #: the microservice: its two sizes. Of the episode: the share still to do.
+    #: Columns of `features`. Of the node: free share now and at the end, of the scarcer resource;
+    #: price; whether something is settled there; share of its residents undecided; whether it is
+    #: home; peers in its cluster. Increments of cost and starts. Of the microservice: its two
+    #: sizes. Of the episode: the share still to do.
     num_features = 12
 
     def __init__(
@@ -104,38 +103,31 @@ class RollingUpdateSequence(DecisionSequence):
         self._position = np.full(len(a.home), -1)
         self._position[self.order] = np.arange(len(self.order))
         self.num_actions, self.decisions = len(a.price), len(self.order)
-        self._flows: list[list[tuple[int, np.ndarray]]] = [[] for _ in a.home]
-        for k in a.tight_flows:
-            m, peer, limit = a.flows[k]
-            legal = a.latency <= limit
-            self._flows[m].append((peer, legal))
-            self._flows[peer].append((m, legal.T))
         self._groups = groups(problem)
         self._residents = np.bincount(a.home[a.movable], minlength=len(a.price))
         self._scale = np.maximum(a.capacity, 1)
 
-    def reset(self, rng: np.random.Generator | None = None) -> State:
+    def reset(self, rng: np.random.Generator | None = None) -> UpdateSequenceState:
         """Return the state before the first decision; episodes are not random."""
         a = self._arrays
-        fixed = np.bincount(a.home[~a.movable], minlength=self.num_actions)
-        return State(
-            np.zeros(1, dtype=np.int64),
-            np.full(self.decisions, -1),
-            a.initial_load.copy(),
-            a.fixed_load.copy(),
-            fixed,
-            self._residents.copy(),
+        return UpdateSequenceState(
+            now=np.zeros(1, dtype=np.int64),
+            choice=np.full(self.decisions, -1),
+            load=a.initial_load.copy(),
+            settled=a.fixed_load.copy(),
+            hosts=np.bincount(a.home[~a.movable], minlength=self.num_actions),
+            waiting=self._residents.copy(),
         )
 
-    def copy(self, state: State) -> State:
+    def copy(self, state: UpdateSequenceState) -> UpdateSequenceState:
         """Return a state that steps on its own."""
-        return State(*(part.copy() for part in state))
+        return UpdateSequenceState(*(part.copy() for part in state))
 
-    def remaining(self, state: State) -> int:
+    def remaining(self, state: UpdateSequenceState) -> int:
         """Return how many microservices are still to be decided."""
         return self.decisions - int(state.now[0])
 
-    def mask(self, state: State) -> np.ndarray:
+    def mask(self, state: UpdateSequenceState) -> np.ndarray:
         """Return the nodes on which the next copy may start now and stay."""
         if self.remaining(state) == 0:
             return np.zeros(self.num_actions, dtype=bool)
@@ -146,14 +138,17 @@ class RollingUpdateSequence(DecisionSequence):
         legal = fits_now & (state.settled + a.new[m] <= a.capacity).all(axis=1) & ~a.drain
         if a.pinned[m]:
             legal &= np.arange(self.num_actions) == a.home[m]
-        for peer, table in self._flows[m]:
+        for peer, table in a.tight_peers[m]:
             where = self._where(state, peer)
             if where >= 0:
                 legal &= table[a.cluster, a.cluster[where]]
         return legal & self._can_follow(state, m)[a.cluster]
 
-    def _can_follow(self, state: State, m: int) -> np.ndarray:
-        """Return in which clusters there is room, first fit, for m and what is undecided and tied to it; always where m is at home."""
+    def _can_follow(self, state: UpdateSequenceState, m: int) -> np.ndarray:
+        """Return in which clusters m and the undecided microservices tied to it fit, bool (R,).
+
+        They are placed first fit. The cluster of the home of m always counts as fitting.
+        """
         a = self._arrays
         fine = np.ones(len(a.clusters), dtype=bool)
         tied = [peer for peer in self._groups[m] if peer != m and self._where(state, peer) < 0]
@@ -168,13 +163,16 @@ class RollingUpdateSequence(DecisionSequence):
                 room[fits[0]] -= a.new[peer]
         return fine
 
-    def _where(self, state: State, m: int) -> int:
+    def _where(self, state: UpdateSequenceState, m: int) -> int:
         """Return the node on which a microservice is settled, -1 if it is not."""
         k = self._position[m]
         return int(self._arrays.home[m]) if k < 0 else int(state.choice[k])
 
-    def _increments(self, state: State) -> np.ndarray:
-        """Return (cost, starts, stops) that every node would add, legal or not; the first decision pays for what is there."""
+    def _increments(self, state: UpdateSequenceState) -> np.ndarray:
+        """Return the cost, starts and stops that every node would add, legal or not, shape (N, 3).
+
+        The first decision pays for the nodes in use.
+        """
         a, m = self._arrays, int(self.order[state.now[0]])
         home, empty = a.home[m], state.hosts == 0
         share = np.where(empty, state.waiting / np.maximum(self._residents, 1), 1.0)
@@ -191,8 +189,8 @@ class RollingUpdateSequence(DecisionSequence):
             found[home, 1] = 0.0
         return found
 
-    def step(self, state: State, action: int) -> np.ndarray:
-        """Start the next copy on a node and end the old one; the cost is the increment of each objective."""
+    def step(self, state: UpdateSequenceState, action: int) -> np.ndarray:
+        """Start the next copy on a node and end the old one, in place; return the increments."""
         if not 0 <= action < self.num_actions or not self.mask(state)[action]:
             raise UsageError(f"action {action} is not legal here; ask mask(state)")
         cost = self._increments(state)[action]
@@ -208,14 +206,14 @@ class RollingUpdateSequence(DecisionSequence):
         state.now[0] += 1
         return cost[self._columns]
 
-    def costs(self, state: State) -> np.ndarray:
+    def costs(self, state: UpdateSequenceState) -> np.ndarray:
         """Return the increments that each node would have; inf where illegal."""
         mask = self.mask(state)
         if not mask.any():
             return np.full((self.num_actions, len(self.objectives)), np.inf)
         return np.where(mask[:, None], self._increments(state)[:, self._columns], np.inf)
 
-    def features(self, state: State) -> np.ndarray:
+    def features(self, state: UpdateSequenceState) -> np.ndarray:
         """Return what is known of every node; see `num_features`."""
         features = np.zeros((self.num_actions, self.num_features), dtype=np.float32)
         mask = self.mask(state)
@@ -230,20 +228,17 @@ class RollingUpdateSequence(DecisionSequence):
         features[:, 3] = state.hosts > 0
         features[:, 4] = state.waiting / np.maximum(self._residents, 1)
         features[a.home[m], 5] = 1
-        peers = [a.cluster[w] for p, _ in self._flows[m] if (w := self._where(state, p)) >= 0]
+        peers = [a.cluster[w] for p, _ in a.tight_peers[m] if (w := self._where(state, p)) >= 0]
         features[:, 6] = np.isin(a.cluster, peers)
-        features[:, 7] = (
-            increments[:, 0]
-            * a.price_scale
-            / (dearest * (1 if state.now[0] else max(1, self.num_actions)))
-        )
+        paid = dearest * (1 if state.now[0] else max(1, self.num_actions))
+        features[:, 7] = increments[:, 0] * a.price_scale / paid
         features[:, 8] = increments[:, 1]
         features[:, 9:11] = a.new[m] / np.maximum(a.new.max(axis=0), 1)
         features[:, 11] = self.remaining(state) / self.decisions
         features[~mask] = 0
         return np.clip(features, -1, 1)
 
-    def plan(self, state: State) -> dict[str, Any]:
+    def plan(self, state: UpdateSequenceState) -> dict[str, Any]:
         """Return the moves so far, in the order in which they were decided."""
         a, taken = self._arrays, int(state.now[0])
         steps = zip(self.order[:taken].tolist(), state.choice[:taken].tolist(), strict=True)
@@ -251,7 +246,7 @@ class RollingUpdateSequence(DecisionSequence):
 
 
 def build(
-    problem: RollingUpdate, objectives: Sequence[Objective], **options: Any
+    problem: RollingUpdate, objectives: Sequence[Objective], *, order: str = "emptiest-first"
 ) -> RollingUpdateSequence:
     """Return the rolling update as a sequence of decisions."""
-    return RollingUpdateSequence(problem, objectives, **options)
+    return RollingUpdateSequence(problem, objectives, order)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.arrays import UpdateArrays
+
+#: Heads of the columns in which a step is shown, but for whether it empties a node.
+STEP_COLUMNS = (
+    "step",
+    "application",
+    "microservice",
+    "action",
+    "from",
+    "to",
+    "target at its peak",
+)
 
 
-@dataclass(frozen=True)
-class Move:
+@dataclass(frozen=True, kw_only=True)
+class TimelineStep:
     """One step of a plan.
 
     Attributes
@@ -22,7 +31,8 @@ class Move:
         From 1.
     application, microservice : str
     action : str
-        ``move``, ``restart`` (in place), ``hop`` (to a node that it leaves again), ``stop`` or ``start`` (after a stop).
+        ``move``, ``restart`` (in place), ``hop`` (to a node that it leaves again), ``stop`` or
+        ``start`` (after a stop).
     source, target : str or None
         Nodes before and after.
     peak : float
@@ -47,7 +57,7 @@ class Timeline:
 
     Attributes
     ----------
-    moves : list of Move
+    steps : list of TimelineStep
     nodes : list of int
         Nodes that the plan touches, in document order.
     load : int array (S + 1, nodes, 2)
@@ -58,35 +68,38 @@ class Timeline:
         Number of microservices.
     """
 
-    moves: list[Move]
+    steps: list[TimelineStep]
     nodes: list[int]
     load: np.ndarray
     peak: np.ndarray
     hosted: np.ndarray
 
+    @property
+    def empties(self) -> np.ndarray:
+        """Which nodes host something before the plan and nothing after it, bool (nodes,)."""
+        return (self.hosted[0] > 0) & (self.hosted[-1] == 0)
 
-def timeline(problem: RollingUpdate, plan: Mapping[str, Any]) -> Timeline:
-    """Return the course of a plan.
+    @property
+    def opens(self) -> np.ndarray:
+        """Which nodes host nothing before the plan and something after it, bool (nodes,)."""
+        return (self.hosted[0] == 0) & (self.hosted[-1] > 0)
 
-    Raises
-    ------
-    DocumentError
-        The plan names what the instance does not have.
-    """
-    a, steps = problem.arrays, problem.steps(plan)
-    nodes = sorted({n for m, n in steps if n >= 0} | {int(a.home[m]) for m, _ in steps})
+
+def timeline(arrays: UpdateArrays, steps: Sequence[tuple[int, int]]) -> Timeline:
+    """Return the course of steps given as (microservice number, node number), -1 for a stop."""
+    nodes = sorted({n for _, n in steps if n >= 0} | {int(arrays.home[m]) for m, _ in steps})
     lane = {n: k for k, n in enumerate(nodes)}
     load = np.zeros((len(steps) + 1, len(nodes), 2), dtype=np.int64)
     hosted = np.zeros((len(steps) + 1, len(nodes)), dtype=np.int64)
-    load[0] = a.initial_load[nodes]
-    hosted[0] = np.bincount(a.home, minlength=len(a.price))[nodes]
+    load[0] = arrays.initial_load[nodes]
+    hosted[0] = np.bincount(arrays.home, minlength=len(arrays.price))[nodes]
     peak = load.copy()
-    where, size = a.home.tolist(), a.old.copy()
+    where, size = arrays.home.tolist(), arrays.old.copy()
     sources = []
     for k, (m, n) in enumerate(steps, start=1):
         load[k], hosted[k] = load[k - 1], hosted[k - 1]
         if n >= 0:
-            load[k, lane[n]] += a.new[m]
+            load[k, lane[n]] += arrays.new[m]
             hosted[k, lane[n]] += 1
         peak[k] = load[k]
         if where[m] >= 0:
@@ -94,25 +107,26 @@ def timeline(problem: RollingUpdate, plan: Mapping[str, Any]) -> Timeline:
             hosted[k, lane[where[m]]] -= 1
         if n < 0:
             peak[k] = load[k]
+        else:
+            size[m] = arrays.new[m]
         sources.append(where[m])
         where[m] = n
-        if n >= 0:
-            size[m] = a.new[m]
-    return Timeline(_moves(problem, steps, sources, lane, peak, hosted), nodes, load, peak, hosted)
+    return Timeline(_steps(arrays, steps, sources, lane, peak, hosted), nodes, load, peak, hosted)
 
 
-def _moves(
-    problem: RollingUpdate,
-    steps: list[tuple[int, int]],
+def _steps(
+    arrays: UpdateArrays,
+    steps: Sequence[tuple[int, int]],
     sources: list[int],
     lane: dict[int, int],
     peak: np.ndarray,
     hosted: np.ndarray,
-) -> list[Move]:
-    a, found = problem.arrays, []
+) -> list[TimelineStep]:
+    """Return the steps in words; `lane` is the column of each node in `peak` and `hosted`."""
+    found = []
     last = {m: k for k, (m, n) in enumerate(steps) if n >= 0}
     for k, ((m, n), source) in enumerate(zip(steps, sources, strict=True)):
-        share = (peak[k + 1, lane[n]] / np.maximum(a.capacity[n], 1)).max() if n >= 0 else 0.0
+        share = peak[k + 1, lane[n]] / np.maximum(arrays.capacity[n], 1) if n >= 0 else np.zeros(1)
         if n < 0:
             action = "stop"
         elif source < 0:
@@ -122,11 +136,18 @@ def _moves(
         else:
             action = "restart" if n == source else "move"
         empties = source >= 0 and source != n and not hosted[k + 1 :, lane[source]].any()
-        application, microservice = a.names[m]
-        before, after = (None if x < 0 else problem.nodes[x].name for x in (source, n))
+        application, microservice = arrays.names[m]
+        before, after = (None if x < 0 else arrays.node_names[x] for x in (source, n))
         found.append(
-            Move(
-                k + 1, application, microservice, action, before, after, float(share), bool(empties)
+            TimelineStep(
+                number=k + 1,
+                application=application,
+                microservice=microservice,
+                action=action,
+                source=before,
+                target=after,
+                peak=float(share.max()),
+                empties=bool(empties),
             )
         )
     return found

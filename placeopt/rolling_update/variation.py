@@ -1,7 +1,8 @@
 """Variation of rolling-update vectors by whole applications and whole nodes, compiled.
 
-A deployment gets cheaper when a node empties, which no change of one gene can do: children take over what a parent has on some
-nodes or of some applications, and mutation empties nodes, relieves overloaded ones, swaps, and sends microservices home.
+A deployment gets cheaper when a node empties, which no change of one gene can do. Children inherit
+the microservices of whole nodes or whole applications. Mutation empties nodes, relieves overloaded
+ones, swaps microservices, and sends them home.
 """
 
 from __future__ import annotations
@@ -11,149 +12,129 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import below, mix, next_bits
+from placeopt.rolling_update.loads import fits, overloaded
+
+#: Random nodes that are tried before a microservice goes anywhere.
+_MAX_TRIES = 12
 
 
-class Tables(NamedTuple):
+class GeneTables(NamedTuple):
     """Q microservices with a gene each, N nodes ranked by cluster and price."""
 
-    legal_first: np.ndarray  # (Q + 1,) into legal
-    legal: np.ndarray  # ranks of nodes, ascending
+    legal_first: np.ndarray  # (Q + 1,) where each microservice begins in legal
+    legal: np.ndarray  # (choices,) ranks of nodes, ascending
     size: np.ndarray  # (Q, 2)
     application: np.ndarray  # (Q,)
-    home: np.ndarray  # (Q,) gene of the first node, -1 where that is not legal
+    home: np.ndarray  # (Q,) gene of the node now, -1 where that is not legal
     base: np.ndarray  # (N, 2) load of what has no gene, by rank
     capacity: np.ndarray  # (N, 2) by rank
 
 
 @kernel
-def _random(state):
-    """Return the next 64 random bits: splitmix64 (Steele, Lea, Flood, OOPSLA 2014)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+def _gene(tables, i, rank):
+    """Return the gene that puts microservice i on the node of a rank, -1 where it may not be."""
+    first, end = tables.legal_first[i], tables.legal_first[i + 1]
+    at = first + np.searchsorted(tables.legal[first:end], rank)
+    return at - first if at < end and tables.legal[at] == rank else -1
 
 
 @kernel
-def _below(state, bound):
-    """Return a random integer in [0, bound)."""
-    return np.int64((_random(state) >> np.uint64(11)) % np.uint64(bound))
+def _rank(tables, genes, i):
+    """Return the rank of the node of microservice i; genes (Q,)."""
+    return tables.legal[tables.legal_first[i] + genes[i]]
 
 
 @kernel
-def _gene(t, i, rank):
-    """Return the gene that puts microservice i on the node of a rank, -1 where it may not go there."""
-    low, high = t.legal_first[i], t.legal_first[i + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if t.legal[middle] < rank:
-            low = middle + 1
-        else:
-            high = middle
-    return low - t.legal_first[i] if low < t.legal_first[i + 1] and t.legal[low] == rank else -1
-
-
-@kernel
-def _put(child, load, t, i, gene):
-    """Change one gene and the loads with it."""
-    was, now = t.legal[t.legal_first[i] + child[i]], t.legal[t.legal_first[i] + gene]
-    for r in range(2):
-        load[was, r] -= t.size[i, r]
-        load[now, r] += t.size[i, r]
+def _put(child, load, tables, i, gene):
+    """Change gene i; changes `child` (Q,) and `load` (N, 2)."""
+    was = _rank(tables, child, i)
     child[i] = gene
+    now = _rank(tables, child, i)
+    for r in range(2):
+        load[was, r] -= tables.size[i, r]
+        load[now, r] += tables.size[i, r]
 
 
 @kernel
-def _rank(child, t, i):
-    return t.legal[t.legal_first[i] + child[i]]
-
-
-@kernel
-def _away(child, load, t, i, state):
-    """Move microservice i to a node with room beside a random other one, or as a last resort to any."""
-    here = _rank(child, t, i)
-    for _ in range(12):
-        rank = _rank(child, t, _below(state, len(child)))
-        gene = _gene(t, i, rank)
-        fits = (
-            load[rank, 0] + t.size[i, 0] <= t.capacity[rank, 0]
-            and load[rank, 1] + t.size[i, 1] <= t.capacity[rank, 1]
-        )
-        if rank != here and gene >= 0 and fits:
-            _put(child, load, t, i, gene)
+def _send_away(child, load, tables, i, random):
+    """Move microservice i beside a random other one where it fits, else to any of its nodes."""
+    here = _rank(tables, child, i)
+    for _ in range(_MAX_TRIES):
+        rank = _rank(tables, child, below(random, len(child)))
+        gene = _gene(tables, i, rank)
+        if rank != here and gene >= 0 and fits(tables.capacity, load, tables.size, i, rank):
+            _put(child, load, tables, i, gene)
             return
-    _put(child, load, t, i, _below(state, t.legal_first[i + 1] - t.legal_first[i]))
+    choices = tables.legal_first[i + 1] - tables.legal_first[i]
+    _put(child, load, tables, i, below(random, choices))
 
 
 @kernel
-def _swap(child, load, t, state):
-    i, j = _below(state, len(child)), _below(state, len(child))
-    one, other = _gene(t, i, _rank(child, t, j)), _gene(t, j, _rank(child, t, i))
+def _swap(child, load, tables, random):
+    """Swap the nodes of two random microservices where both are legal."""
+    i, j = below(random, len(child)), below(random, len(child))
+    one = _gene(tables, i, _rank(tables, child, j))
+    other = _gene(tables, j, _rank(tables, child, i))
     if one >= 0 and other >= 0 and i != j:
-        _put(child, load, t, i, one)
-        _put(child, load, t, j, other)
+        _put(child, load, tables, i, one)
+        _put(child, load, tables, j, other)
 
 
 @kernel
-def _mutate(child, load, t, state):
-    """Make one change."""
-    how, i = _below(state, 8), _below(state, len(child))
-    if how <= 1:
-        _swap(child, load, t, state)
-    elif how == 2:
-        if t.home[i] >= 0:
-            _put(child, load, t, i, t.home[i])
-    elif how == 3:
-        _away(child, load, t, i, state)
-    elif how == 4:  # empty a node
-        here = _rank(child, t, i)
+def _mutate(child, load, tables, random):
+    """Make one change of `child` (Q,) and of its `load` (N, 2)."""
+    kind, i = below(random, 8), below(random, len(child))
+    if kind <= 1:
+        _swap(child, load, tables, random)
+    elif kind == 2:
+        if tables.home[i] >= 0:
+            _put(child, load, tables, i, tables.home[i])
+    elif kind == 3:
+        _send_away(child, load, tables, i, random)
+    elif kind == 4:  # empty a node
+        here = _rank(tables, child, i)
         for j in range(len(child)):
-            if _rank(child, t, j) == here:
-                _away(child, load, t, j, state)
+            if _rank(tables, child, j) == here:
+                _send_away(child, load, tables, j, random)
     else:  # relieve overloaded nodes
         for _ in range(len(child)):
-            here = _rank(child, t, i)
-            if load[here, 0] > t.capacity[here, 0] or load[here, 1] > t.capacity[here, 1]:
-                _away(child, load, t, i, state)
+            if overloaded(tables.capacity, load, _rank(tables, child, i)):
+                _send_away(child, load, tables, i, random)
             i = (i + 1) % len(child)
 
 
 @kernel
-def _cross(child, father, t, state):
-    """Copy from the father some applications, or what stands on some nodes."""
-    by_node, salt = _below(state, 2) == 0, np.uint64(_random(state))
+def _cross(child, father, tables, random):
+    """Copy the genes of random applications, or of random nodes, from `father` to `child`."""
+    by_node, salt = below(random, 2) == 0, next_bits(random)
     for i in range(len(child)):
-        what = np.uint64(_rank(father, t, i) if by_node else t.application[i])
-        mixed = (what + salt) * np.uint64(0x9E3779B97F4A7C15)
-        if (mixed ^ (mixed >> np.uint64(31))) >> np.uint64(63):
+        kind = np.uint64(_rank(tables, father, i) if by_node else tables.application[i])
+        if mix(kind + salt) >> np.uint64(63):
             child[i] = father[i]
 
 
 @kernel
-def _vary(children, fathers, t, seed):
-    state = np.full(1, seed, np.uint64)
+def _vary(children, fathers, tables, seed):
+    """Vary `children` in place, shape (n, Q)."""
+    random = np.full(1, seed, np.uint64)
     for k in range(len(children)):
         child = children[k]
-        if _below(state, 4) > 0:
-            _cross(child, fathers[k], t, state)
-        load = t.base.copy()
+        if below(random, 4) > 0:
+            _cross(child, fathers[k], tables, random)
+        load = tables.base.copy()
         for i in range(len(child)):
             for r in range(2):
-                load[_rank(child, t, i), r] += t.size[i, r]
-        for _ in range(1 + _below(state, 3)):
-            _mutate(child, load, t, state)
+                load[_rank(tables, child, i), r] += tables.size[i, r]
+        for _ in range(1 + below(random, 3)):
+            _mutate(child, load, tables, random)
 
 
 def vary(
-    rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: Tables
+    rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: GeneTables
 ) -> np.ndarray:
-    """Return one child of each pair of rows."""
+    """Return one child of each pair of rows, shape (n, Q)."""
     children = np.array(mothers, dtype=np.int64, order="C")
-    _vary(
-        children,
-        np.ascontiguousarray(fathers, dtype=np.int64),
-        tables,
-        np.uint64(rng.integers(2**63)),
-    )
+    fathers = np.ascontiguousarray(fathers, dtype=np.int64)
+    _vary(children, fathers, tables, np.uint64(rng.integers(2**63)))
     return children

@@ -8,7 +8,7 @@ from placeopt.core.spec import Method, ProblemSpec
 SPEC = ProblemSpec(
     kind="temporal",
     instance="placeopt.temporal.instance:Temporal",
-    plan="placeopt.temporal.instance:Plan",
+    plan="placeopt.temporal.document:TemporalPlan",
     generator="placeopt.temporal.generator:generate",
     encoder="placeopt.temporal.encoder:build",
     seeds="placeopt.temporal.heuristics:seeds",
@@ -21,7 +21,7 @@ SPEC = ProblemSpec(
     methods=(
         Method(
             "bin-plans",
-            "placeopt.temporal.exact.plans:bin_plans",
+            "placeopt.temporal.exact.exact_front:bin_plans",
             "exact front by what can share a machine (to 10 requests)",
         ),
         Method(

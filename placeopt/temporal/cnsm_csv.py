@@ -1,13 +1,12 @@
-"""The CSV files in which the CNSM 2024 paper publishes its instance: requests, prices, latencies -> a temporal document.
+"""The CSV files in which the CNSM 2024 paper publishes its instance, as a temporal document.
 
-===========  ==================================================================================================
-file         columns
-===========  ==================================================================================================
-requests     ``cpu, ram, duration, location, replicas`` and, if wanted, ``name`` (else r1, r2, ...)
-prices       ``DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, InterruptFrequency`` (per cent); USD per hour,
-             an empty price is not offered
-latency      ``DataCenter`` and one column per destination, one row per origin; ms
-===========  ==================================================================================================
+requests
+    Columns ``cpu, ram, duration, location, replicas`` and, if wanted, ``name`` (else r1, r2, ...).
+prices
+    Columns ``DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, InterruptFrequency``.
+    Prices are USD per hour, an empty one is not offered; frequencies are per cent.
+latency
+    ``DataCenter`` and one column per destination, one line per origin; ms.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.files import read_bytes
 
 REQUEST_COLUMNS = ("cpu", "ram", "duration", "location", "replicas")
 PRICE_COLUMNS = (
@@ -90,10 +89,10 @@ class _Row:
             )
         return place
 
-    def number(self, column: str, *, least: float = 0.0, most: float = math.inf) -> float:
+    def number(self, column: str, *, low: float = 0.0, high: float = math.inf) -> float:
         value = self._parsed(column, float, "a number")
-        if not least <= value <= most or math.isinf(value):
-            limit = f"{least:g} or more" if most == math.inf else f"{least:g} to {most:g}"
+        if not low <= value <= high or math.isinf(value):
+            limit = f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
             raise self.fault(f"{column} is {self.cells[column]}", f"legal: a number, {limit}")
         return value
 
@@ -122,9 +121,7 @@ def _rows(
     """Read a CSV file with a header; `optional` None lets it have any other columns."""
     file = str(path)
     try:
-        lines = list(
-            csv.reader(Path(path).read_text(encoding="utf-8-sig").splitlines(), strict=True)
-        )
+        lines = list(csv.reader(read_bytes(path).decode("utf-8-sig").splitlines(), strict=True))
     except OSError as error:
         raise DocumentError(
             error.strerror or str(error), file=file, remedy="give the path of a readable CSV file"
@@ -230,10 +227,9 @@ def _offer(row: _Row, places: Iterable[str]) -> dict[str, Any]:
     if not {"on_demand_usd_per_hour", "reserved_usd_per_hour", "spot_usd_per_hour"} & offer.keys():
         raise row.fault("the offer has no price", "fill in On-Demand, Reserved or Spot")
     if row.cells["Spot"] or row.cells["InterruptFrequency"]:
-        row.number("InterruptFrequency", most=100)
-        offer["spot_interruption"] = float(
-            Decimal(row.cells["InterruptFrequency"]) / 100
-        )  # 15 % -> 0.15 exactly
+        row.number("InterruptFrequency", high=100)
+        # 15 % becomes 0.15 exactly.
+        offer["spot_interruption"] = float(Decimal(row.cells["InterruptFrequency"]) / 100)
     return offer
 
 

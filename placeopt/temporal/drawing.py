@@ -1,6 +1,7 @@
 """Plans of the temporal problem: leased machines over slots, coloured by how they are paid for.
 
-Like Figures 2 and 3 of N. Di Cicco et al., CNSM 2024: one lane a machine, its height the machine's vCPU, one block a request.
+Like Figures 2 and 3 of N. Di Cicco et al., CNSM 2024: one lane a machine, its height the machine's
+vCPU, one block a request.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def figure(problem: Temporal, plan: Mapping[str, Any], title: str) -> Figure:
     drawing = new_figure(7.2, min(1.1 + height * len(lanes), 40))
     axes = drawing.add_subplot()
     for k, lane in enumerate(lanes):
-        _draw(axes, k, lane, least_label=0.09 / height)
+        _draw(axes, k, lane, min_label=0.09 / height)
     _name_groups(axes, lanes)
     axes.set_ylim(len(lanes), -0.14)
     axes.set_xlim(0, problem.horizon_slots)
@@ -110,8 +111,11 @@ def figure(problem: Temporal, plan: Mapping[str, Any], title: str) -> Figure:
     return drawing
 
 
-def _draw(axes: Any, k: int, lane: _Lane, *, least_label: float) -> None:
-    """Draw one lane: the vCPU of its requests stacked, each with its name where a share of `least_label` of the lane is free for it."""
+def _draw(axes: Any, k: int, lane: _Lane, *, min_label: float) -> None:
+    """Draw one lane: the vCPU of its requests stacked.
+
+    A request with at least a share `min_label` of the lane's vCPU is named.
+    """
     colour, slots = PRICING[lane.pricing], np.arange(len(lane.memory) + 1)
     if lane.pricing == "reserved":
         axes.fill_between(slots[[0, -1]], k, k + 0.86, color=colour, alpha=0.15, linewidth=0)
@@ -133,7 +137,7 @@ def _draw(axes: Any, k: int, lane: _Lane, *, least_label: float) -> None:
             edgecolor="white",
             linewidth=0.5,
         )
-        if share[begin] * 0.86 >= least_label:
+        if share[begin] * 0.86 >= min_label:
             axes.text(
                 begin + 0.4,
                 bottom - 0.43 * (floor[begin] + top[begin]),
@@ -170,7 +174,10 @@ def _name_groups(axes: Any, lanes: list[_Lane]) -> None:
 
 
 def interactive(problem: Temporal, plan: Mapping[str, Any], title: str) -> Any:
-    """Return the drawing of a plan as a plotly figure: machines x slots, darker where more vCPU is used; `title` heads the page."""
+    """Return the drawing of a plan as a plotly figure: machines x slots, darker for more vCPU.
+
+    `title` heads the page.
+    """
     import plotly.graph_objects as go
 
     lanes = _lanes(problem, plan)
@@ -242,7 +249,10 @@ def _shade(lane: _Lane, slot: int) -> float | None:
 def _cell(lane: _Lane, slot: int) -> str:
     hosted = ", ".join(escape(name) for name, share in lane.blocks.items() if share[slot] > 0)
     load, memory = lane.load[slot], lane.memory[slot]
-    return f"{escape(lane.label)}, {lane.pricing}<br>slot {slot}: {hosted or 'idle'}<br>vCPU {load:.0%}, memory {memory:.0%}"
+    return (
+        f"{escape(lane.label)}, {lane.pricing}<br>slot {slot}: {hosted or 'idle'}<br>"
+        f"vCPU {load:.0%}, memory {memory:.0%}"
+    )
 
 
 def _faded(colour: str, share: float) -> str:

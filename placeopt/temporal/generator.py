@@ -1,7 +1,7 @@
 """The published AWS tables and the distributions that the CNSM 2024 paper draws its requests from.
 
-Prices, sizes, interruption frequencies: Table III; latencies: Table IV of N. Di Cicco et al., CNSM 2024 (as of 1 July 2024).
-Table IV is asymmetric with a non-zero diagonal, and is kept so.
+Prices, sizes, interruption frequencies: Table III; latencies: Table IV of N. Di Cicco et al., CNSM
+2024 (as of 1 July 2024). Table IV is asymmetric with a non-zero diagonal, and is kept so.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LATENCY_MS = """
 109.98 119.64 193.9  231.79 131.34 3.23
 """
 
-#: Two prices of Table III that cannot be real, and what AWS lists or the neighbouring rows suggest instead.
+#: Two prices of Table III that cannot be real, and what AWS lists or their neighbours suggest.
 CORRECTIONS = {
     ("us-east-1", "t4g.2xlarge"): {"on_demand_usd_per_hour": 0.2688},
     ("eu-south-1", "t4g.large"): {"spot_usd_per_hour": 0.0078},
@@ -90,13 +90,13 @@ def generate(
     requests: int = 50,
     horizon: int = 100,
     places: int = 6,
-    most_replicas: int = 6,
+    max_replicas: int = 6,
     corrected: bool = False,
 ) -> dict[str, Any]:
     """Draw an instance document with the paper's distributions.
 
-    Uniform whole numbers: vCPU 1-6, memory 2-16 GiB, duration 10-50 slots (at most the horizon), replicas 1-6, origins over
-    the data centres.
+    Uniform whole numbers: vCPU 1-6, memory 2-16 GiB, duration 10-50 slots (at most the horizon),
+    replicas 1-6, origins over the data centres.
 
     Parameters
     ----------
@@ -105,17 +105,16 @@ def generate(
         How many requests, how many slots of an hour.
     places : int
         How many of the six data centres, 1 to 6.
-    most_replicas : int
+    max_replicas : int
         Largest number of replicas of a request.
     corrected : bool
         Mend the two impossible prices of Table III.
     """
-    largest = {"requests": 10**6, "horizon": 10**6, "places": len(_PLACES), "most_replicas": 1000}
-    for (label, most), value in zip(
-        largest.items(), (requests, horizon, places, most_replicas), strict=True
-    ):
-        if not 1 <= value <= most:
-            raise UsageError(f"{label} is {value}; legal: 1 to {most}")
+    largest = {"requests": 10**6, "horizon": 10**6, "places": len(_PLACES), "max_replicas": 1000}
+    given = (requests, horizon, places, max_replicas)
+    for (label, limit), value in zip(largest.items(), given, strict=True):
+        if not 1 <= value <= limit:
+            raise UsageError(f"{label} is {value}; legal: 1 to {limit}")
     rng = np.random.default_rng(seed)
     names = _PLACES[:places]
 
@@ -126,7 +125,7 @@ def generate(
         draw(1, 6),
         draw(2, 16),
         draw(min(10, horizon), min(50, horizon)),
-        draw(1, most_replicas),
+        draw(1, max_replicas),
         draw(0, places - 1),
     )
     drawn = [

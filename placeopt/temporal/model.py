@@ -1,70 +1,81 @@
 """The temporal problem as the paper formulates it: a time-indexed mixed-integer program.
 
-Equations are those of N. Di Cicco et al., CNSM 2024. ``models/temporal/README.md`` has the maths, says which component is which
-equation, and where the model departs from the paper and why.
+Equations are those of N. Di Cicco et al., CNSM 2024. ``models/temporal/README.md`` has the maths,
+says which component is which equation, and where the model departs from the paper and why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pyomo.environ as pyo
+from pydantic import Field
 
-from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_mean
+from placeopt.core.errors import InfeasibleInstanceError
+from placeopt.core.parameters import checked
+from placeopt.core.problem import keyword_defaults
 from placeopt.exact.objectives import declare
+from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
-from placeopt.temporal.model_data import Data, Lot, Machine, enough_copies
-from placeopt.temporal.referee import PRICINGS
-
-#: How the replicas of one request are told apart.
-REPLICAS = ("together", "separate")
+from placeopt.temporal.model_data import Lot, Machine, ModelData, enough_copies
 
 
 def build(
     problem: Temporal,
-    copies: int | None = None,
     *,
-    replicas: str = "together",
-    ordered: bool = True,
-    tight: bool = True,
+    copies: Annotated[
+        int | None,
+        Field(ge=1, le=10_000, description="Machines of each offer and pricing; enough if None."),
+    ] = None,
+    replicas: Annotated[
+        Literal["together", "separate"],
+        Field(description="Whether variables count the replicas of a request or tell them apart."),
+    ] = "together",
+    ordered: Annotated[
+        bool, Field(description="Number equal machines by the first replica that they host.")
+    ] = True,
+    tight: Annotated[
+        bool, Field(description="Add constraints that sharpen the relaxation.")
+    ] = True,
 ) -> pyo.ConcreteModel:
     """Return the model of an instance.
 
     Parameters
     ----------
     copies : int, optional
-        Machines of each offer and pricing. The default is enough to lose no point of the front: see `enough_copies`.
+        By default there are enough machines to lose no point of the front: see `enough_copies`.
     replicas : {"together", "separate"}
-        ``separate``: a binary variable for every replica, as printed. ``together``: the replicas of a request are identical, so
-        an integer counts how many of them a machine hosts; the same front with far fewer variables.
+        ``separate``: a binary variable for every replica, as printed. ``together``: the replicas of
+        a request are identical, so an integer counts how many of them a machine hosts. The front is
+        the same, the variables are far fewer.
     ordered : bool
-        Number equal machines by the first replica that they host, which leaves out equivalent solutions only.
+        Leaves out equivalent solutions only.
     tight : bool
-        Add rows that hold anyway in whole numbers and that sharpen the relaxation.
+        The constraints hold anyway in whole numbers.
 
     Returns
     -------
     pyomo.environ.ConcreteModel
-        ``latency_ms``, ``cost_usd`` and ``interruption`` are its Expressions; ``epsilon[name]`` bounds one of them.
+        ``latency_ms``, ``cost_usd`` and ``interruption`` are its Expressions; ``epsilon[name]``
+        bounds one of them.
 
     Raises
     ------
+    UsageError
+        An illegal option.
     InfeasibleInstanceError
         A request fits no offer, or is longer than the horizon.
     """
+    options = _checked(copies=copies, replicas=replicas, ordered=ordered, tight=tight)
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
-    if replicas not in REPLICAS:
-        raise UsageError(f"replicas is {replicas!r}; {did_you_mean(str(replicas), REPLICAS)}")
-    if copies is not None and (not isinstance(copies, int) or copies < 1):
-        raise UsageError(f"copies is {copies}; give a whole number of at least 1")
     model = pyo.ConcreteModel(name=problem.name)
-    model.data = Data(problem, copies, replicas, ordered)
+    model.data = _data(problem, options)
     _add_sets(model)
     _add_variables(model)
     _add_constraints(model)
-    if tight:
+    if options["tight"]:
         model.active_long_enough = pyo.Constraint(model.HOSTS, rule=_active_long_enough)
     declare(
         model,
@@ -77,15 +88,19 @@ def build(
     return model
 
 
-# -- sets, variables -----------------------------------------------------------------------------------------------
+def _checked(**options: Any) -> dict[str, Any]:
+    """Return options of `build`, converted, with the defaults of those that are not given."""
+    return keyword_defaults(build) | checked(build, "the temporal model", options)
+
+
+def _data(problem: Temporal, options: Mapping[str, Any]) -> ModelData:
+    return ModelData(problem, options["copies"], options["replicas"], options["ordered"])
 
 
 def _add_sets(model: pyo.ConcreteModel) -> None:
-    data: Data = model.data
-    requests, locations = (
-        list(data.lots_of),
-        list(dict.fromkeys(machine.location for machine in data.machines)),
-    )
+    data: ModelData = model.data
+    requests = list(data.lots_of)
+    locations = list(dict.fromkeys(machine.location for machine in data.machines))
     model.REQUESTS = pyo.Set(initialize=requests, doc="i in D")
     model.LOCATIONS = pyo.Set(initialize=locations, doc="k in DC")
     model.SLOTS = pyo.Set(initialize=list(data.slots), doc="t in T")
@@ -125,12 +140,12 @@ def _add_sets(model: pyo.ConcreteModel) -> None:
 
 
 def _add_variables(model: pyo.ConcreteModel) -> None:
-    data: Data = model.data
+    data: ModelData = model.data
     model.start = pyo.Var(model.STARTS, domain=pyo.Binary, doc="a: the request starts in this slot")
     model.placed = pyo.Var(
         model.PLACEMENTS,
         domain=pyo.NonNegativeIntegers,
-        bounds=lambda m, lot, machine, t: (0, data.most(lot, machine)),
+        bounds=lambda m, lot, machine, t: (0, data.max_hosted(lot, machine)),
         doc="x: replicas of the lot that start in this slot on this machine",
     )
     model.reserved = pyo.Var(model.RESERVED, domain=pyo.Binary, doc="r: the machine is reserved")
@@ -162,9 +177,6 @@ def _leased(model: pyo.ConcreteModel, machine: Machine) -> Any:
     return model.reserved[machine] if machine.pricing == "reserved" else model.leased[machine]
 
 
-# -- constraints: one rule per family --------------------------------------------------------------------------------
-
-
 def _add_constraints(model: pyo.ConcreteModel) -> None:
     model.cpu_fits = pyo.Constraint(
         model.MACHINES, model.SLOTS, rule=lambda m, j, t: _fits(m, j, t, 0), doc="(10)"
@@ -184,8 +196,8 @@ def _add_constraints(model: pyo.ConcreteModel) -> None:
 
 
 def _fits(model: pyo.ConcreteModel, machine: Machine, t: int, resource: int) -> Any:
-    """What runs on a machine in a slot fits into it, and only while it is paid: equations (10) and (11)."""
-    data: Data = model.data
+    """What runs on a machine in a slot fits, and runs only while it is paid: (10) and (11)."""
+    data: ModelData = model.data
     load = [
         data.demand[lot.request][resource] * model.placed[lot, machine, s]
         for lot in data.hosted_by[machine]
@@ -198,14 +210,14 @@ def _fits(model: pyo.ConcreteModel, machine: Machine, t: int, resource: int) -> 
 
 def _all_placed(model: pyo.ConcreteModel, lot: Lot) -> Any:
     """Every replica runs on one machine from one start: equation (12)."""
-    data: Data = model.data
+    data: ModelData = model.data
     placed = [model.placed[lot, j, t] for j in data.hosts_of[lot] for t in data.starts(lot.request)]
     return pyo.quicksum(placed) == lot.size
 
 
 def _start_together(model: pyo.ConcreteModel, lot: Lot, t: int) -> Any:
     """Replicas start when their request does: equation (13), over all machines at once."""
-    data: Data = model.data
+    data: ModelData = model.data
     if t not in data.starts(lot.request):
         return pyo.Constraint.Skip
     placed = [model.placed[lot, j, t] for j in data.hosts_of[lot]]
@@ -222,8 +234,8 @@ def _one_start(model: pyo.ConcreteModel, request: str) -> Any:
 
 
 def _place_used(model: pyo.ConcreteModel, lot: Lot, location: str) -> Any:
-    """A request uses the places where its replicas run: equation (15), over all machines and starts at once."""
-    data: Data = model.data
+    """A request uses the places where its replicas run: (15), over all machines and starts."""
+    data: ModelData = model.data
     hosts = [j for j in data.hosts_of[lot] if j.location == location]
     placed = [model.placed[lot, j, t] for j in hosts for t in data.starts(lot.request)]
     return (
@@ -255,25 +267,28 @@ def _at_most_leased(model: pyo.ConcreteModel, offer: int) -> Any:
 
 
 def _active_long_enough(model: pyo.ConcreteModel, lot: Lot, machine: Machine) -> Any:
-    """A machine that hosts any of a lot is paid for as long as the lot runs: implied by (10) in whole numbers, not in fractions."""
-    data: Data = model.data
+    """A machine that hosts any of a lot is paid for as long as the lot runs.
+
+    In whole numbers (10) implies that; in fractions it does not.
+    """
+    data: ModelData = model.data
     placed = pyo.quicksum(model.placed[lot, machine, t] for t in data.starts(lot.request))
     if machine.pricing == "reserved":
-        return placed <= data.most(lot, machine) * model.reserved[machine]
+        return placed <= data.max_hosted(lot, machine) * model.reserved[machine]
     active = pyo.quicksum(_active(model, machine, t) for t in data.slots)
-    return data.duration[lot.request] * placed <= data.most(lot, machine) * active
-
-
-# -- objectives ------------------------------------------------------------------------------------------------------
+    return data.duration[lot.request] * placed <= data.max_hosted(lot, machine) * active
 
 
 def _latency(model: pyo.ConcreteModel) -> Any:
-    """Mean over the requests of the largest latency, ms: equation (6)."""
+    """Return the mean over the requests of their largest latency, ms: equation (6)."""
     return pyo.quicksum(model.worst_latency.values()) / len(model.REQUESTS)
 
 
 def _cost(model: pyo.ConcreteModel) -> Any:
-    """Cost over the horizon, USD: equation (7); reserved machines for all of it, the others for the slots they are active."""
+    """Return the cost in USD: equation (7).
+
+    Reserved machines cost for the whole horizon, the others for the slots in which they are active.
+    """
     price, slots = model.data.problem.slot_price, model.data.slots
     reserved = pyo.quicksum(
         price(j.offer, j.pricing) * len(slots) * model.reserved[j] for j in model.RESERVED
@@ -288,8 +303,8 @@ def _cost(model: pyo.ConcreteModel) -> Any:
 
 
 def _interruption(model: pyo.ConcreteModel) -> Any:
-    """Mean over the requests of the interruption frequency that their replicas meet: equation (8), a sum over x itself."""
-    data: Data = model.data
+    """Return the mean over the requests of the mean interruption of their replicas: (8)."""
+    data: ModelData = model.data
     requests, offers = data.problem.requests, data.problem.offers
     terms = [
         (offers[j.offer].spot_interruption or 0.0)
@@ -301,12 +316,9 @@ def _interruption(model: pyo.ConcreteModel) -> Any:
     return pyo.quicksum(terms)
 
 
-# -- plans -----------------------------------------------------------------------------------------------------------
-
-
 def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
-    """Return the plan that the values of a solved model stand for; machines that host nothing are left out."""
-    data: Data = model.data
+    """Return the plan of a solved model; machines that host nothing are left out."""
+    data: ModelData = model.data
     starts = {
         request: next(t for t in data.starts(request) if _value(model.start[request, t]))
         for request in data.lots_of
@@ -335,9 +347,10 @@ def assign(model: pyo.ConcreteModel, plan: Mapping[str, Any]) -> bool:
     Returns
     -------
     bool
-        False where the plan leases more copies of a machine than the model has; the values then stand for no plan.
+        False where the plan leases more copies of a machine than the model has. The values are then
+        those of no plan.
     """
-    data: Data = model.data
+    data: ModelData = model.data
     starts = plan["starts"]
     for variable in model.component_data_objects(pyo.Var):
         variable.set_value(0, skip_validation=True)
@@ -345,14 +358,11 @@ def assign(model: pyo.ConcreteModel, plan: Mapping[str, Any]) -> bool:
         model.start[request, t].set_value(1)
     leased: dict[tuple[str, str, str], list[Any]] = {}
     rank = {name: k for k, name in enumerate(data.lots_of)}
-    for instance in sorted(
-        plan["instances"],
-        key=lambda j: min(((rank[name], r) for name, r in j["replicas"]), default=(len(rank), 0)),
-    ):
-        if instance["replicas"]:
-            leased.setdefault(
-                (instance["location"], instance["size"], instance["pricing"]), []
-            ).append(instance["replicas"])
+    used = [instance for instance in plan["instances"] if instance["replicas"]]
+    used.sort(key=lambda j: min((rank[name], replica) for name, replica in j["replicas"]))
+    for instance in used:
+        key = (instance["location"], instance["size"], instance["pricing"])
+        leased.setdefault(key, []).append(instance["replicas"])
     for machine in data.machines:
         if hosted := leased.get((machine.location, machine.size, machine.pricing)):
             _host(model, machine, starts, hosted.pop(0))
@@ -362,7 +372,8 @@ def assign(model: pyo.ConcreteModel, plan: Mapping[str, Any]) -> bool:
 def _host(
     model: pyo.ConcreteModel, machine: Machine, starts: Mapping[str, int], replicas: list[Any]
 ) -> None:
-    data: Data = model.data
+    """Let a machine host replicas, given as (request, number)."""
+    data: ModelData = model.data
     for t in {
         t for name, _ in replicas for t in range(starts[name], starts[name] + data.duration[name])
     }:
@@ -378,29 +389,27 @@ def _host(
         model.worst_latency[name].set_value(max(model.worst_latency[name].value, latency))
 
 
-def size(
-    problem: Temporal,
-    copies: int | None = None,
-    *,
-    replicas: str = "together",
-    ordered: bool = True,
-    **_: Any,
-) -> int:
-    """Return about how many coefficients the model has."""
-    data = Data(problem, copies, replicas, ordered)
-    starts = {name: len(data.starts(name)) for name in data.duration}
+def size(problem: Temporal, **options: Any) -> int:
+    """Return about how many coefficients the model has under options of `build`."""
+    data = _data(problem, _checked(**options))
     return sum(
-        len(hosts) * (starts[lot.request] * (2 * data.duration[lot.request] + 5) + len(data.slots))
+        len(hosts)
+        * (len(data.starts(lot.request)) * (2 * data.duration[lot.request] + 5) + len(data.slots))
         for lot, hosts in data.hosts_of.items()
     )
 
 
-def lossless(problem: Temporal, copies: int | None = None, **_: Any) -> bool:
+#: What a model with few copies cannot express.
+OMITTED = "plans with more machines of an offer than it has copies"
+
+
+def lossless(problem: Temporal, **options: Any) -> bool:
     """Return whether the model has enough copies of every machine to reach the whole front."""
+    copies = _checked(**options)["copies"]
     if copies is None:
         return True
-    most = [offer.max_instances for offer in problem.offers]
+    limits = [offer.max_instances for offer in problem.offers]
     return all(
-        copies >= enough_copies(problem, j) or (limit is not None and copies >= limit)
-        for j, limit in enumerate(most)
+        copies >= enough_copies(problem, k) or (limit is not None and copies >= limit)
+        for k, limit in enumerate(limits)
     )

@@ -1,13 +1,14 @@
-"""What the temporal model is built from: lots of replicas, machines that may be leased, and their numbers."""
+"""What the temporal model is built from: lots of replicas, machines, and their numbers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
+from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
-from placeopt.temporal.referee import PRICINGS
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Machine:
         return f"{self.location} {self.size} {self.pricing} {self.copy}"
 
 
-class Data:
+class ModelData:
     """The numbers of an instance by the names that the model's indices use."""
 
     def __init__(self, problem: Temporal, copies: int | None, replicas: str, ordered: bool):
@@ -67,33 +68,26 @@ class Data:
         for lot in self.lots:
             self.lots_of[lot.request].append(lot)
         self.machines = list(_machines(problem, copies))
-        usable = problem.usable.tolist()
         self.hosts_of: dict[Lot, list[Machine]] = {}
         self.hosted_by: dict[Machine, list[Lot]] = {machine: [] for machine in self.machines}
         last = -1
         for lot in self.lots:
-            # Equal machines are numbered by the first replica that they host: then replica p is on one of the first p + 1.
+            # Equal machines are numbered by the first replica that they host: then replica p is on
+            # one of the first p + 1.
             last += lot.size
-            able = usable[self.index[lot.request]]
+            usable = problem.arrays.usable[self.index[lot.request]]
             self.hosts_of[lot] = [
                 machine
                 for machine in self.machines
-                if able[machine.offer] and (machine.copy <= last or not ordered)
+                if usable[machine.offer] and (machine.copy <= last or not ordered)
             ]
             for machine in self.hosts_of[lot]:
                 self.hosted_by[machine].append(lot)
-        # Whole numbers without a common factor: small coefficients, exact capacities.
-        factor = [
-            math.gcd(*problem.demands[:, r].tolist(), *problem.capacities[:, r].tolist()) or 1
-            for r in range(2)
-        ]
-        self.demand = {
-            r.name: [int(d) // f for d, f in zip(problem.demands[k], factor, strict=True)]
-            for k, r in enumerate(problem.requests)
-        }
-        self.capacity = [
-            [int(c) // f for c, f in zip(row, factor, strict=True)] for row in problem.capacities
-        ]
+        # Without their common factor, coefficients are small and capacities exact.
+        demands, capacities = problem.arrays.demands, problem.arrays.capacities
+        factor = np.maximum(np.gcd.reduce(np.concatenate((demands, capacities))), 1)
+        self.demand = dict(zip(self.index, (demands // factor).tolist(), strict=True))
+        self.capacity = (capacities // factor).tolist()
 
     def starts(self, request: str) -> range:
         """Return the slots in which a request can start."""
@@ -110,21 +104,15 @@ class Data:
         """Return the latency in ms from the origin of a request to a place."""
         return self.problem.latency_ms[self.problem.requests[self.index[request]].origin][location]
 
-    def most(self, lot: Lot, machine: Machine) -> int:
+    def max_hosted(self, lot: Lot, machine: Machine) -> int:
         """Return how many replicas of a lot fit into a machine at once."""
-        return min(
-            lot.size,
-            *(
-                c // d
-                for c, d in zip(self.capacity[machine.offer], self.demand[lot.request], strict=True)
-                if d
-            ),
-        )
+        resources = zip(self.capacity[machine.offer], self.demand[lot.request], strict=True)
+        return min(lot.size, *(capacity // demand for capacity, demand in resources if demand))
 
     def limited(self, offer: int) -> bool:
         """Return whether ``max_instances`` of an offer is below the number of its machines."""
-        most = self.problem.offers[offer].max_instances
-        return most is not None and most < sum(machine.offer == offer for machine in self.machines)
+        limit = self.problem.offers[offer].max_instances
+        return limit is not None and limit < sum(m.offer == offer for m in self.machines)
 
 
 def _lots(problem: Temporal, replicas: str) -> Iterator[Lot]:
@@ -147,21 +135,24 @@ def _machines(problem: Temporal, copies: int | None) -> Iterator[Machine]:
 
 
 def enough_copies(problem: Temporal, offer: int) -> int:
-    """Return how many machines of one offer and pricing no point of the front needs more of.
+    """Return a number of machines of one offer and pricing that is enough for every point.
 
-    Two machines of the same offer and pricing whose replicas fit into one of them at all times can be merged: no value of the
-    plan grows. So some best plan has no such pair; then all its machines but one hold replicas that fill, taken together, more
-    than half of a machine's vCPU or memory, and there are fewer than 1 + 2W of them, W being the load of everything that the
-    offer can host, in machines. Nor are there more than replicas.
+    Two machines of the same offer and pricing whose replicas fit into one of them at all times can
+    be merged: no value of the plan grows. So some best plan has no such pair. Then all its machines
+    but one hold replicas that together fill more than half of a machine's vCPU or memory. With W
+    the load of everything that the offer can host, in machines, there are fewer than 1 + 2W of
+    them. Nor are there more machines than replicas.
     """
-    able = problem.usable[:, offer]
+    arrays = problem.arrays
+    able = arrays.usable[:, offer]
     replicas = [r.replicas for r, can in zip(problem.requests, able, strict=True) if can]
-    capacity = [int(c) for c in problem.capacities[offer]]
-    load = [
-        sum(n * int(d) for n, d in zip(replicas, problem.demands[able, r], strict=True))
-        for r in range(2)
-    ]
-    # ceil(2 W) in whole numbers, W = load/capacity of vCPU plus that of memory
-    halves = 2 * (load[0] * capacity[1] + load[1] * capacity[0])
+    capacity = arrays.capacities[offer].tolist()
+    demands = arrays.demands[able].tolist()
+    cpu, memory = (
+        sum(count * demand[resource] for count, demand in zip(replicas, demands, strict=True))
+        for resource in range(2)
+    )
+    # ceil(2 W) in whole numbers: W is cpu / capacity[0] + memory / capacity[1].
+    halves = 2 * (cpu * capacity[1] + memory * capacity[0])
     whole = capacity[0] * capacity[1]
     return min(sum(replicas), -(-halves // whole) if whole else 0)

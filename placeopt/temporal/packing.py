@@ -1,124 +1,130 @@
-"""The decoder of temporal vectors, compiled: bins are packed by a sweep over time, pool by pool independent of each other.
+"""The decoder of temporal vectors, compiled: a sweep over time packs replicas into bins.
 
-As what is packed into a pool depends on no other pool, its cost is a function of the starts and numbers of replicas that are sent
-there. Children share most of their pools with a parent, so that a memory of what pools cost spares most of the packing.
+A bin is a machine that may be leased. What is packed into a pool depends on no other pool, so that
+the cost of a pool is a function of the starts and replicas that are sent there. Children share most
+of their pools with a parent; a memory of the costs of pools spares most of the packing.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import mix
+from placeopt.temporal.pools import PoolArrays
 
-#: Bins of a pool that a replica looks at: the oldest first, but in pools of more bins those that last gained room first. It
-#: keeps the cost of a vector linear in its replicas.
-MOST_LOOKS = 32
-#: Pools of which the cost is remembered, a power of two.
+#: Bins of a pool that are tried for a replica: the oldest first, but in pools of more bins those
+#: that last gained room first. It keeps the time of a vector linear in its replicas.
+MAX_TRIED = 32
+#: Pools whose cost is remembered, a power of two.
 REMEMBERED = 1 << 16
 
 
 class Packing(NamedTuple):
-    """Scratch memory of the decoder. The bins of a pool have consecutive numbers, as many as it gets replicas at most.
+    """The vector at hand, packed: n requests, R replicas, P pools.
 
-    A *run* is a request's consecutive replicas in one pool, an *exit* what one run takes back from one bin when it ends.
+    The bins of a pool have consecutive numbers, as many as the pool gets replicas. A *run* is
+    consecutive replicas of a request in one pool.
     """
 
     runs: np.ndarray  # (n + 1,) first run of each request
     run: np.ndarray  # (R, 3) pool, first replica, number of replicas
-    bin_of: np.ndarray  # (R,) of each replica
-    bins: (
-        np.ndarray
-    )  # (R, 5) free cpu and memory, end of the last busy slot, busy slots, position in the order
-    order: np.ndarray  # (R,) bins of each pool in the order in which they are looked at
-    pool: np.ndarray  # (P, 3) first bin, number of bins, position in the order at which the next bin with room is put
-    wanted: np.ndarray  # (P,) whether to pack it
+    sent: np.ndarray  # (P,) uint64, hash of the starts and replicas that each pool gets
+    held: np.ndarray  # (P,) replicas that each pool gets
+    wanted: np.ndarray  # (P,) bool, whether to pack the pool
+    bin_of: np.ndarray  # (R,) bin of each replica
+    bins: np.ndarray  # (R, 5) free vCPU and memory, end of the last busy slot, busy slots, position
+    order: np.ndarray  # (R,) bins of each pool in the order in which they are tried
+    pool: np.ndarray  # (P, 3) first bin, number of bins, where the next bin with room is moved to
+    cost: np.ndarray  # (P,) USD
+    machines: np.ndarray  # (P,) number of bins
+
+
+class PackingScratch(NamedTuple):
+    """Arrays that a sweep borrows. An *exit* is what one run gives back to one bin when it ends."""
+
     arrive: np.ndarray  # (T + 1,) first request that starts at a slot
-    arrive_next: np.ndarray  # (n,)
+    arrive_next: np.ndarray  # (n,) next request that starts at the same slot
     leave: np.ndarray  # (T + 1,) first exit of a slot
-    exits: np.ndarray  # (R, 5) pool, bin, cpu, memory, next exit
-    candidate: np.ndarray  # (MOST_LOOKS,) bins that would become dearer
-    added: np.ndarray  # (MOST_LOOKS,) by how much
-    leased: np.ndarray  # (O,)
+    exits: np.ndarray  # (R, 5) pool, bin, vCPU, memory, next exit
+    candidate: np.ndarray  # (MAX_TRIED,) bins that would cost more
+    added: np.ndarray  # (MAX_TRIED,) by how much, USD
+    leased: np.ndarray  # (O,) machines of each offer
 
 
-class Memory(NamedTuple):
-    """What pools cost, by a hash of what is sent there; a new entry takes the place of the one in its way.
+class PoolMemory(NamedTuple):
+    """What pools cost, by `Packing.sent`; a new entry replaces the one in its place.
 
-    The hash has 64 bits: two different pools are confused about once in 10^18 look-ups. That would mislead a search, not a front: what is
-    reported is the referee's.
+    Two different pools have the same hash of 64 bits about once in 10^18 look-ups. That would
+    mislead a search, but not a front: its values are the referee's.
     """
 
-    key: np.ndarray  # (K,) uint64
-    cost: np.ndarray  # (K,)
-    bins: np.ndarray  # (K,)
-    sent: np.ndarray  # (P,) uint64, the hash of each pool of the vector at hand
-    held: np.ndarray  # (P,) its replicas
-    price: np.ndarray  # (P,) what it costs
-    machines: np.ndarray  # (P,) its bins
+    key: np.ndarray  # (REMEMBERED,) uint64
+    cost: np.ndarray  # (REMEMBERED,) USD
+    machines: np.ndarray  # (REMEMBERED,) number of bins
 
 
-def new_scratch(t: Any) -> Packing:
-    """Return scratch memory for an instance's tables."""
-    n, replicas, num_pools, slots = len(t.duration), int(t.first[-1]), len(t.offer), t.horizon + 1
+def _zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, dtype=np.int64)
 
-    def zeros(*shape: int) -> np.ndarray:
-        return np.zeros(shape, dtype=np.int64)
 
+def new_packing(instance: PoolArrays) -> Packing:
+    """Return a packing to be filled."""
+    n, replicas, num_pools = len(instance.duration), len(instance.request), len(instance.offer)
     return Packing(
-        zeros(n + 1),
-        zeros(replicas, 3),
-        zeros(replicas),
-        zeros(replicas, 5),
-        zeros(replicas),
-        zeros(num_pools, 3),
-        np.ones(num_pools, dtype=np.bool_),
-        zeros(slots),
-        zeros(n),
-        zeros(slots),
-        zeros(replicas, 5),
-        zeros(MOST_LOOKS),
-        np.zeros(MOST_LOOKS),
-        zeros(len(t.most)),
+        runs=_zeros(n + 1),
+        run=_zeros(replicas, 3),
+        sent=np.zeros(num_pools, dtype=np.uint64),
+        held=_zeros(num_pools),
+        wanted=np.ones(num_pools, dtype=np.bool_),
+        bin_of=_zeros(replicas),
+        bins=_zeros(replicas, 5),
+        order=_zeros(replicas),
+        pool=_zeros(num_pools, 3),
+        cost=np.zeros(num_pools),
+        machines=_zeros(num_pools),
     )
 
 
-def new_memory(t: Any) -> Memory:
-    """Return an empty memory for an instance's tables."""
-    num_pools = len(t.offer)
-    return Memory(
-        np.zeros(REMEMBERED, dtype=np.uint64),
-        np.zeros(REMEMBERED),
-        np.zeros(REMEMBERED, dtype=np.int64),
-        np.zeros(num_pools, dtype=np.uint64),
-        np.zeros(num_pools, dtype=np.int64),
-        np.zeros(num_pools),
-        np.zeros(num_pools, dtype=np.int64),
+def new_scratch(instance: PoolArrays) -> PackingScratch:
+    """Return scratch arrays for the sweeps of an instance."""
+    slots, replicas = instance.horizon + 1, len(instance.request)
+    return PackingScratch(
+        arrive=_zeros(slots),
+        arrive_next=_zeros(len(instance.duration)),
+        leave=_zeros(slots),
+        exits=_zeros(replicas, 5),
+        candidate=_zeros(MAX_TRIED),
+        added=np.zeros(MAX_TRIED),
+        leased=_zeros(len(instance.max_machines)),
     )
 
 
-@kernel
-def _mixed(z):
-    """Return 64 bits that look random: the output function of splitmix64 (Steele, Lea, Flood, OOPSLA 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+def new_memory() -> PoolMemory:
+    """Return an empty memory."""
+    return PoolMemory(
+        np.zeros(REMEMBERED, dtype=np.uint64), np.zeros(REMEMBERED), _zeros(REMEMBERED)
+    )
 
 
 @kernel
 def _bring_forward(p, b, pool, bins, order):
-    """Exchange a bin with one of the first that are looked at, with each of them in turn."""
+    """Exchange bin b of pool p with one of the bins tried first, with each of them in turn.
+
+    Changes `pool`, `bins` and `order` of a `Packing` in place.
+    """
     at = pool[p, 0] + pool[p, 2]
-    pool[p, 2] = (pool[p, 2] + 1) % MOST_LOOKS
+    pool[p, 2] = (pool[p, 2] + 1) % MAX_TRIED
     other, place = order[at], bins[b, 4]
     order[at], order[place] = b, other
     bins[b, 4], bins[other, 4] = at, place
 
 
 @kernel
-def _least(added, found):
-    """Return the position of the least of `found` numbers, and raise it so that it comes no more."""
+def _pop_min(added, found):
+    """Return the position of the smallest of the first `found` numbers; set it to inf, in place."""
     best = 0
     for k in range(1, found):
         if added[k] < added[best]:
@@ -128,46 +134,42 @@ def _least(added, found):
 
 
 @kernel
-def _pack(genes, t, s):
-    """Pack the wanted pools in order of start: each replica into the bin of its pool that it makes least dearer.
-
-    As requests come in order of start, what a bin holds after the current slot only shrinks, so that a test of the present
-    load is a test of all later slots. One long function: handing the arrays on to helpers costs more than the work.
-    """
-    duration, demand, rank, capacity, price = t.duration, t.demand, t.rank, t.capacity, t.price
-    runs, run, bin_of, bins, order, pool, wanted = (
-        s.runs,
-        s.run,
-        s.bin_of,
-        s.bins,
-        s.order,
-        s.pool,
-        s.wanted,
-    )
-    arrive, arrive_next, leave, exits, candidate, added = (
-        s.arrive,
-        s.arrive_next,
-        s.leave,
-        s.exits,
-        s.candidate,
-        s.added,
-    )
-    arrive[:] = -1
-    leave[:] = -1
-    for k in range(len(rank) - 1, -1, -1):
-        i = rank[k]
-        for q in range(runs[i], runs[i + 1]):
-            if wanted[run[q, 0]]:
-                arrive_next[i] = arrive[genes[i]]
-                arrive[genes[i]] = i
+def _sort_arrivals(genes, instance, packing, scratch):
+    """Write into `scratch` which requests start at each slot, those that a wanted pool gets."""
+    scratch.arrive[:] = -1
+    for k in range(len(instance.rank) - 1, -1, -1):
+        i = instance.rank[k]
+        for q in range(packing.runs[i], packing.runs[i + 1]):
+            if packing.wanted[packing.run[q, 0]]:
+                scratch.arrive_next[i] = scratch.arrive[genes[i]]
+                scratch.arrive[genes[i]] = i
                 break
-    for slot in range(t.horizon):
+
+
+@kernel
+def _pack(genes, instance, packing, scratch):
+    """Pack the wanted pools by start: each replica into the bin that it makes dearer by the least.
+
+    Requests come in order of start, so that the load of a bin only falls after the current slot;
+    what fits into the present load fits later too. Writes `bin_of`, `bins`, `order` and `pool` of
+    the packing. One long function on purpose: split into helpers it takes four times as long,
+    since each call hands on all arrays.
+    """
+    duration, demand = instance.duration, instance.demand
+    capacity, price = instance.capacity, instance.price
+    runs, run, bin_of, bins = packing.runs, packing.run, packing.bin_of, packing.bins
+    order, pool, wanted = packing.order, packing.pool, packing.wanted
+    arrive, arrive_next, leave = scratch.arrive, scratch.arrive_next, scratch.leave
+    exits, candidate, added = scratch.exits, scratch.candidate, scratch.added
+    _sort_arrivals(genes, instance, packing, scratch)
+    leave[:] = -1
+    for slot in range(instance.horizon):
         e = leave[slot]
         while e >= 0:
             p, b = exits[e, 0], exits[e, 1]
             bins[b, 0] += exits[e, 2]
             bins[b, 1] += exits[e, 3]
-            if pool[p, 1] > MOST_LOOKS and bins[b, 4] >= pool[p, 0] + MOST_LOOKS:
+            if pool[p, 1] > MAX_TRIED and bins[b, 4] >= pool[p, 0] + MAX_TRIED:
                 _bring_forward(p, b, pool, bins, order)  # it has room again
             e = exits[e, 4]
         i = arrive[slot]
@@ -179,38 +181,33 @@ def _pack(genes, t, s):
                     continue
                 last = r + run[q, 2]
                 hourly, whole = price[p, 0], price[p, 1]
-                look, found, taken = pool[p, 0], 0, 0
-                looks_end = look + min(pool[p, 1], MOST_LOOKS)
+                next_tried, found, taken = pool[p, 0], 0, 0
+                tried_end = next_tried + min(pool[p, 1], MAX_TRIED)
                 while r < last:
                     b = -1
-                    while b < 0 and look < looks_end:
-                        c = order[look]
-                        look += 1
+                    while b < 0 and next_tried < tried_end:
+                        c = order[next_tried]
+                        next_tried += 1
                         if bins[c, 0] >= cpu and bins[c, 1] >= memory:
                             if end <= bins[c, 2]:
-                                b = c
+                                b = c  # busy anyway: it costs nothing more
                             else:
-                                longer = bins[c, 3] + end - max(slot, bins[c, 2])
+                                busy = bins[c, 3]
+                                longer = busy + end - max(slot, bins[c, 2])
                                 candidate[found] = c
-                                added[found] = min(hourly * longer, whole) - min(
-                                    hourly * bins[c, 3], whole
-                                )
+                                added[found] = min(hourly * longer, whole)
+                                added[found] -= min(hourly * busy, whole)
                                 found += 1
                     if b < 0 and taken < found:
-                        b = candidate[_least(added, found)]
+                        b = candidate[_pop_min(added, found)]
                         taken += 1
                     if b < 0:
                         b = pool[p, 0] + pool[p, 1]
                         pool[p, 1] += 1
-                        bins[b, 0], bins[b, 1], bins[b, 2], bins[b, 3], bins[b, 4] = (
-                            capacity[p, 0],
-                            capacity[p, 1],
-                            0,
-                            0,
-                            b,
-                        )
+                        bins[b, 0], bins[b, 1] = capacity[p, 0], capacity[p, 1]
+                        bins[b, 2], bins[b, 3], bins[b, 4] = 0, 0, b
                         order[b] = b
-                        if pool[p, 1] > MOST_LOOKS:
+                        if pool[p, 1] > MAX_TRIED:
                             _bring_forward(p, b, pool, bins, order)
                     begin = r
                     room_cpu, room_memory = bins[b, 0], bins[b, 1]
@@ -230,18 +227,12 @@ def _pack(genes, t, s):
 
 
 @kernel
-def _send(genes, t, s, sent, held, f):
-    """Write the runs of a vector, hashes of what pools get, and (6) and (8) into f."""
-    first, legal_first, legal, latencies, frequency, horizon = (
-        t.first,
-        t.legal_first,
-        t.legal,
-        t.latency,
-        t.frequency,
-        t.horizon,
-    )
-    runs, run = s.runs, s.run
-    n = len(t.duration)
+def _send(genes, instance, packing, values):
+    """Write `runs`, `run`, `sent` and `held` of a vector; write (6) and (8) into `values`, (3,)."""
+    first, legal_first, legal = instance.first, instance.legal_first, instance.legal
+    latencies, frequency = instance.latency, instance.frequency
+    runs, run, sent, held = packing.runs, packing.run, packing.sent, packing.held
+    n = len(instance.duration)
     sent[:] = 0
     held[:] = 0
     count = 0
@@ -251,8 +242,9 @@ def _send(genes, t, s, sent, held, f):
         low, last = legal_first[i], first[i + 1]
         if legal_first[i + 1] == low:
             continue
-        worst = spot = 0.0
-        mark = _mixed(np.uint64(i * horizon + genes[i] + 1) * np.uint64(0x9E3779B97F4A7C15))
+        largest = spot = 0.0
+        start = np.uint64(i * instance.horizon + genes[i] + 1)
+        mark = mix(start * np.uint64(0x9E3779B97F4A7C15))
         r = first[i]
         while r < last:
             gene, q = genes[n + r], r + 1
@@ -263,36 +255,32 @@ def _send(genes, t, s, sent, held, f):
             count += 1
             sent[p] += mark * np.uint64(size)
             held[p] += size
-            worst = max(worst, latencies[i, p])
+            largest = max(largest, latencies[i, p])
             spot += frequency[p] * size
             r = q
-        latency += worst
+        latency += largest
         interruption += spot / (last - first[i])
     runs[n] = count
-    f[0], f[2] = latency / n, interruption / n
+    values[0], values[2] = latency / n, interruption / n
 
 
 @kernel
-def _recall(m, wanted):
-    """Look up the pools of the vector at hand; mark as wanted those that are not known, and return how many."""
-    key, cost, bins, sent, held, price, machines = (
-        m.key,
-        m.cost,
-        m.bins,
-        m.sent,
-        m.held,
-        m.price,
-        m.machines,
-    )
+def _recall(packing, memory):
+    """Take the cost of pools from the memory; return how many pools it lacks.
+
+    Writes `cost`, `machines` and `wanted` of the packing, and finishes the hashes in `sent`.
+    """
+    sent, held, wanted = packing.sent, packing.held, packing.wanted
+    cost, machines = packing.cost, packing.machines
     missing = 0
     for p in range(len(held)):
         wanted[p] = False
-        price[p], machines[p] = 0.0, 0
+        cost[p], machines[p] = 0.0, 0
         if held[p] > 0:
-            sent[p] = _mixed(sent[p] + np.uint64(p))
+            sent[p] = mix(sent[p] + np.uint64(p))
             k = np.int64(sent[p] & np.uint64(REMEMBERED - 1))
-            if key[k] == sent[p]:
-                price[p], machines[p] = cost[k], bins[k]
+            if memory.key[k] == sent[p]:
+                cost[p], machines[p] = memory.cost[k], memory.machines[k]
             else:
                 wanted[p] = True
                 missing += 1
@@ -300,9 +288,8 @@ def _recall(m, wanted):
 
 
 @kernel
-def _number_bins(s, held):
-    """Give each pool as many bin numbers as it gets replicas."""
-    pool = s.pool
+def _number_bins(pool, held):
+    """Give each pool as many bin numbers as it gets replicas, in place in `pool`, shape (P, 3)."""
     count = 0
     for p in range(len(held)):
         pool[p, 0], pool[p, 1], pool[p, 2] = count, 0, 0
@@ -310,72 +297,71 @@ def _number_bins(s, held):
 
 
 @kernel
-def _remember(t, s, m):
-    """Add up what the wanted pools cost, and write it into the memory."""
-    pool, bins, prices, wanted = s.pool, s.bins, t.price, s.wanted
-    key, cost, count, sent, price, machines = m.key, m.cost, m.bins, m.sent, m.price, m.machines
-    for p in range(len(wanted)):
-        if wanted[p]:
-            total, hourly, whole = 0.0, prices[p, 0], prices[p, 1]
+def _remember(instance, packing, memory):
+    """Write the cost and the machines of the wanted pools into packing and memory."""
+    pool, bins, sent = packing.pool, packing.bins, packing.sent
+    for p in range(len(packing.wanted)):
+        if packing.wanted[p]:
+            total, hourly, whole = 0.0, instance.price[p, 0], instance.price[p, 1]
             for b in range(pool[p, 0], pool[p, 0] + pool[p, 1]):
                 total += min(hourly * bins[b, 3], whole)
             k = np.int64(sent[p] & np.uint64(REMEMBERED - 1))
-            key[k], cost[k], count[k] = sent[p], total, pool[p, 1]
-            price[p], machines[p] = total, pool[p, 1]
+            memory.key[k], memory.cost[k], memory.machines[k] = sent[p], total, pool[p, 1]
+            packing.cost[p], packing.machines[p] = total, pool[p, 1]
 
 
 @kernel
-def _excess(t, leased, machines):
-    """Return the machines beyond what may be leased, relative to it."""
-    offer, most = t.offer, t.most
+def _excess(instance, leased, machines):
+    """Return the machines beyond what may be leased, relative to it; overwrites `leased`, (O,)."""
+    offer, limits = instance.offer, instance.max_machines
     leased[:] = 0
     for p in range(len(machines)):
         leased[offer[p]] += machines[p]
     excess = 0.0
-    for o in range(len(most)):
-        if 0 <= most[o] < leased[o]:
-            excess += (leased[o] - most[o]) / max(1, most[o])
+    for o in range(len(limits)):
+        if 0 <= limits[o] < leased[o]:
+            excess += (leased[o] - limits[o]) / max(1, limits[o])
     return excess
 
 
 @kernel
-def _value(genes, t, s, m, f):
-    """Write (6), (7), (8) of a vector into f; what its pools cost is left in the memory."""
-    _send(genes, t, s, m.sent, m.held, f)
-    if _recall(m, s.wanted) > 0:
-        _number_bins(s, m.held)
-        _pack(genes, t, s)
-        _remember(t, s, m)
-    f[1] = m.price.sum()
+def _value(genes, instance, packing, scratch, memory, values):
+    """Write (6), (7), (8) of a vector into `values`, (3,), and what its pools cost into packing."""
+    _send(genes, instance, packing, values)
+    if _recall(packing, memory) > 0:
+        _number_bins(packing.pool, packing.held)
+        _pack(genes, instance, packing, scratch)
+        _remember(instance, packing, memory)
+    values[1] = packing.cost.sum()
 
 
 @kernel
-def evaluate(X, t, s, m):
-    """Return (6), (7), (8) of each vector, shape (len(X), 3), and the excess of machines, shape (len(X),)."""
+def evaluate(X, instance, packing, scratch, memory):
+    """Return (6), (7), (8) of vectors, shape (len(X), 3), and their excess machines, (len(X),)."""
     F, excess = np.empty((len(X), 3)), np.zeros(len(X))
     for k in range(len(X)):
-        _value(X[k], t, s, m, F[k])
-        if t.limited:
-            excess[k] = _excess(t, s.leased, m.machines)
+        _value(X[k], instance, packing, scratch, memory, F[k])
+        if instance.limited:
+            excess[k] = _excess(instance, scratch.leased, packing.machines)
     return F, excess
 
 
 @kernel
-def costs_by_place(X, t, s, m):
-    """Return what each location costs in each vector, shape (len(X), places)."""
-    costs = np.zeros((len(X), t.place.max() + 1))
-    f = np.empty(3)
+def costs_by_place(X, instance, packing, scratch, memory):
+    """Return what each location costs in each vector in USD, shape (len(X), places)."""
+    costs = np.zeros((len(X), instance.place.max() + 1))
+    values = np.empty(3)
     for k in range(len(X)):
-        _value(X[k], t, s, m, f)
-        for p in range(len(t.place)):
-            costs[k, t.place[p]] += m.price[p]
+        _value(X[k], instance, packing, scratch, memory, values)
+        for p in range(len(instance.place)):
+            costs[k, instance.place[p]] += packing.cost[p]
     return costs
 
 
 @kernel
-def pack(genes, t, s, m):
-    """Pack all pools of one vector; the bins are in `s`."""
-    _send(genes, t, s, m.sent, m.held, np.empty(3))
-    s.wanted[:] = True
-    _number_bins(s, m.held)
-    _pack(genes, t, s)
+def pack(genes, instance, packing, scratch):
+    """Pack all pools of one vector, in place in `packing`."""
+    _send(genes, instance, packing, np.empty(3))
+    packing.wanted[:] = True
+    _number_bins(packing.pool, packing.held)
+    _pack(genes, instance, packing, scratch)

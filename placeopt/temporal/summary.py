@@ -10,11 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placeopt.report.markup import Bar, Cell, table
+from placeopt.temporal.document import PRICINGS
 
 if TYPE_CHECKING:
     from placeopt.temporal.instance import Temporal
 
-_PRICINGS = ("on-demand", "reserved", "spot")
+#: What the problem asks, in a sentence.
+QUESTION = (
+    "When does each request start, and on which leased machines, reserved, on demand or "
+    "spot, do its replicas run?"
+)
+#: What each objective measures.
+MEANINGS = {
+    "latency_ms": "mean over the requests of the largest latency from the origin to a replica",
+    "cost_usd": "what all leased machines cost over the horizon",
+    "interruption": "mean over the requests of the share of replicas that lose a spot machine",
+}
 
 
 @dataclass
@@ -88,7 +99,7 @@ def sums(
 def plan(problem: Temporal, plan: Mapping[str, Any]) -> str:
     """Return the tables of a plan."""
     places, types = sums(problem, plan)
-    columns = ("machines", *_PRICINGS, "replicas", "cost (USD)", "vCPU in use while paid")
+    columns = ("machines", *PRICINGS, "replicas", "cost (USD)", "vCPU in use while paid")
     centres = [[name, *_cells(s)] for name, s in sorted(places.items())]
     by_place = table(
         "Leased in every data centre", ("data centre", *columns), centres, more="data centres"
@@ -102,7 +113,7 @@ def plan(problem: Temporal, plan: Mapping[str, Any]) -> str:
 
 
 def _cells(total: _Sum) -> list[Cell]:
-    counts = [total.machines[p] for p in _PRICINGS]
+    counts = [total.machines[p] for p in PRICINGS]
     return [
         sum(counts),
         *counts,
@@ -110,6 +121,10 @@ def _cells(total: _Sum) -> list[Cell]:
         round(total.cost, 4),
         Bar(total.used / total.room if total.room else 0.0),
     ]
+
+
+def _slots(start: int | None, duration: int) -> str:
+    return "–" if start is None else f"{start} to {start + duration}"
 
 
 def _requests(problem: Temporal, plan: Mapping[str, Any]) -> str:
@@ -122,7 +137,7 @@ def _requests(problem: Temporal, plan: Mapping[str, Any]) -> str:
             r.name,
             r.origin,
             r.replicas,
-            f"{plan['starts'].get(r.name, '–')} to {plan['starts'].get(r.name, 0) + r.duration_slots}",
+            _slots(plan["starts"].get(r.name), r.duration_slots),
             ", ".join(f"{n} x {place}" for place, n in where[r.name].most_common()),
         ]
         for r in problem.requests

@@ -1,21 +1,46 @@
-"""Greedy answers to temporal instances that choose starts too: slower than `placeopt.temporal.heuristics`, better where machines are reused.
+"""Greedy plans that choose starts too: slower than `placeopt.temporal.heuristics`.
 
-Requests are taken by decreasing duration. For each, every start that aligns with an end or a start of those already placed is
-tried, with the cheapest pool and machine for each replica under the weights; the best is kept.
+They are better where machines are reused. Requests are taken by decreasing duration. For each,
+every start that aligns with an end or a start of those already placed is tried, with the cheapest
+pool and machine for each replica under the weights; the best is kept.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.temporal.pools import PoolArrays, served, weighted_quality
+
+#: Share of the amortised cost in the blend of costs: see `placeopt.temporal.heuristics`.
+BLEND = 0.2
+
+
+class _Machines(NamedTuple):
+    """The machines leased so far: as many as there are replicas R, most of them unused."""
+
+    pool: np.ndarray  # (R,)
+    busy: np.ndarray  # (R,) busy slots
+    used: np.ndarray  # (R, T, 3) vCPU, memory, replicas in each slot
+
+
+class _Trial(NamedTuple):
+    """What a request would do from one start; `room` and `fresh` are those of the machines."""
+
+    room: np.ndarray  # (R,) replicas of the request that each machine can take
+    fresh: np.ndarray  # (R,) slots in which each machine would newly be busy
+    choice: np.ndarray  # (R,) index into the legal list, for each replica of the request
+    machine: np.ndarray  # (R,) for each replica of the request
 
 
 @kernel
 def _fits(used, capacity, demand, begin, end):
-    """Return how many replicas a machine can take over [begin, end), and the slots in which it would newly be busy."""
+    """Return how many replicas a machine can take over [begin, end), and its newly busy slots.
+
+    `used` has shape (T, 3); `capacity` and `demand` have shape (2,).
+    """
     fresh, cpu, memory = 0, capacity[0], capacity[1]
     for slot in range(begin, end):
         fresh += used[slot, 2] == 0
@@ -27,108 +52,147 @@ def _fits(used, capacity, demand, begin, end):
 
 
 @kernel
-def _added(price, busy, fresh):
-    """Return what `fresh` more busy slots cost on a machine with `busy` of them."""
+def _added_cost(price, busy, fresh):
+    """Return what `fresh` more busy slots cost on a machine with `busy`; `price` is (2,)."""
     return min(price[0] * (busy + fresh), price[1]) - min(price[0] * busy, price[1])
 
 
 @kernel
-def _try(i, begin, weights, blend, t, bins, pool, used, busy, room, fresh, choice, bin_of):
-    """Choose pool and machine for each replica of request i from `begin` on; return the weighted sum of what that adds."""
-    n, duration, demand = len(t.duration), t.duration[i], t.demand[i]
-    count = t.first[i + 1] - t.first[i]
-    legal = t.legal[t.legal_first[i] : t.legal_first[i + 1]]
-    for b in range(bins):
-        room[b], fresh[b] = _fits(used[b], t.capacity[pool[b]], demand, begin, begin + duration)
-    total = worst = 0.0
-    for r in range(count):
-        best, choice[r], bin_of[r] = np.inf, 0, bins
-        for index in range(len(legal)):
-            p = legal[index]
-            score = weights[0] * max(0.0, t.latency[i, p] - worst) / n + weights[2] * t.frequency[
-                p
-            ] / (n * count)
+def _cheapest_machine(instance, machines, trial, leased, pool, duration):
+    """Return what one more replica in a pool costs, and the machine; `leased` is a new machine."""
+    price = instance.price[pool]
+    cost, machine = _added_cost(price, 0, duration), leased
+    for b in range(leased):
+        if machines.pool[b] == pool and trial.room[b] > 0:
+            added = _added_cost(price, machines.busy[b], trial.fresh[b])
+            if added < cost:
+                cost, machine = added, b
+    return cost, machine
+
+
+@kernel
+def _lease(instance, machines, trial, b, pool, demand, duration):
+    """Make machine b an empty one of a pool, in place in `machines` and `trial`."""
+    capacity = instance.capacity[pool]
+    machines.pool[b], machines.busy[b], trial.fresh[b] = pool, 0, duration
+    trial.room[b] = min(capacity[0] // demand[0], capacity[1] // demand[1])
+
+
+@kernel
+def _try(request, begin, weights, blend, instance, leased, machines, trial):
+    """Choose pool and machine for each replica of a request that starts at `begin`.
+
+    Writes `trial`, and `pool` and `busy` of the machines from number `leased` on. Returns the
+    weighted sum of what the request adds.
+    """
+    duration, demand = instance.duration[request], instance.demand[request]
+    low, high = instance.legal_first[request], instance.legal_first[request + 1]
+    for b in range(leased):
+        capacity = instance.capacity[machines.pool[b]]
+        trial.room[b], trial.fresh[b] = _fits(
+            machines.used[b], capacity, demand, begin, begin + duration
+        )
+    total = worst_latency = 0.0
+    for r in range(instance.first[request + 1] - instance.first[request]):
+        best, trial.choice[r], trial.machine[r] = np.inf, 0, leased
+        for index in range(high - low):
+            pool = instance.legal[low + index]
+            score = weighted_quality(instance, weights, request, pool, worst_latency)
             if score >= best:
                 continue
-            share = max(demand[0] / t.capacity[p, 0], demand[1] / t.capacity[p, 1])
-            amortised = share * duration * min(t.price[p, 0], t.price[p, 1] / t.horizon)
-            added, chosen = _added(t.price[p], 0, duration), bins
-            for b in range(bins):
-                if pool[b] == p and room[b] > 0 and _added(t.price[p], busy[b], fresh[b]) < added:
-                    added, chosen = _added(t.price[p], busy[b], fresh[b]), b
+            capacity, price = instance.capacity[pool], instance.price[pool]
+            share = max(demand[0] / capacity[0], demand[1] / capacity[1])
+            amortised = share * duration * min(price[0], price[1] / instance.horizon)
+            added, machine = _cheapest_machine(instance, machines, trial, leased, pool, duration)
             score += weights[1] * (blend * amortised + (1 - blend) * added)
             if score < best:
-                best, choice[r], bin_of[r] = score, index, chosen
-        p = legal[choice[r]]
-        worst = max(worst, t.latency[i, p])
+                best, trial.choice[r], trial.machine[r] = score, index, machine
+        pool = instance.legal[low + trial.choice[r]]
+        worst_latency = max(worst_latency, instance.latency[request, pool])
         total += best
-        b = bin_of[r]
-        if b == bins:
-            pool[b], busy[b], fresh[b] = p, 0, duration
-            room[b] = min(t.capacity[p, 0] // demand[0], t.capacity[p, 1] // demand[1])
-            bins += 1
-        room[b] -= 1
+        if trial.machine[r] == leased:
+            _lease(instance, machines, trial, leased, pool, demand, duration)
+            leased += 1
+        trial.room[trial.machine[r]] -= 1
     return total
 
 
 @kernel
-def _starts(i, placed, genes, t, mark):
-    """Mark the starts of request i that are worth a look."""
-    latest = t.horizon - t.duration[i]
+def _mark_starts(request, placed, genes, instance, mark):
+    """Mark the starts of a request that are worth a look, in place in `mark`, bool (T,)."""
+    duration = instance.duration[request]
+    latest = instance.horizon - duration
     mark[:] = False
     mark[0] = mark[latest] = True
-    for j in range(len(placed)):
-        if placed[j]:
-            end = genes[j] + t.duration[j]
+    for other in range(len(placed)):
+        if placed[other]:
+            end = genes[other] + instance.duration[other]
             if end <= latest:
                 mark[end] = True
-            if genes[j] >= t.duration[i]:
-                mark[genes[j] - t.duration[i]] = True
+            if genes[other] >= duration:
+                mark[genes[other] - duration] = True
 
 
 @kernel
-def _build(weights, blend, t, genes):
-    """Write the genes of one solution."""
-    n, replicas = len(t.duration), t.first[len(t.duration)]
-    pool, busy = np.empty(replicas, np.int64), np.zeros(replicas, np.int64)
-    room, fresh = np.empty(replicas, np.int64), np.empty(replicas, np.int64)
-    choice, bin_of = np.empty(replicas, np.int64), np.empty(replicas, np.int64)
-    used = np.zeros((replicas, t.horizon, 3), np.int64)
-    placed, mark = np.zeros(n, np.bool_), np.zeros(t.horizon, np.bool_)
-    bins = 0
+def _place(request, genes, instance, leased, machines, trial):
+    """Place a request as `trial` says, in place in `genes` and `machines`; return `leased`."""
+    first, end = instance.first[request], genes[request] + instance.duration[request]
+    for r in range(instance.first[request + 1] - first):
+        genes[len(instance.duration) + first + r] = trial.choice[r]
+        b = trial.machine[r]
+        leased = max(leased, b + 1)
+        for slot in range(genes[request], end):
+            machines.busy[b] += machines.used[b, slot, 2] == 0
+            machines.used[b, slot, 0] += instance.demand[request, 0]
+            machines.used[b, slot, 1] += instance.demand[request, 1]
+            machines.used[b, slot, 2] += 1
+    return leased
+
+
+@kernel
+def _build(weights, blend, instance, genes):
+    """Write the genes of one plan, shape (n + R,), in place."""
+    n, replicas = len(instance.duration), len(instance.request)
+    machines = _Machines(
+        np.empty(replicas, np.int64),
+        np.zeros(replicas, np.int64),
+        np.zeros((replicas, instance.horizon, 3), np.int64),
+    )
+    trial = _Trial(
+        np.empty(replicas, np.int64),
+        np.empty(replicas, np.int64),
+        np.empty(replicas, np.int64),
+        np.empty(replicas, np.int64),
+    )
+    placed, mark = np.zeros(n, np.bool_), np.zeros(instance.horizon, np.bool_)
+    leased = 0
     genes[:] = 0
-    for i in t.rank:
-        if t.legal_first[i + 1] == t.legal_first[i]:
+    for request in instance.rank:
+        if not served(instance, request):
             continue
-        _starts(i, placed, genes, t, mark)
+        _mark_starts(request, placed, genes, instance, mark)
         best = np.inf
         for begin in np.flatnonzero(mark):
-            total = _try(
-                i, begin, weights, blend, t, bins, pool, used, busy, room, fresh, choice, bin_of
-            )
+            total = _try(request, begin, weights, blend, instance, leased, machines, trial)
             if total < best - 1e-12:
-                best, genes[i] = total, begin
-        _try(i, genes[i], weights, blend, t, bins, pool, used, busy, room, fresh, choice, bin_of)
-        placed[i] = True
-        for r in range(t.first[i + 1] - t.first[i]):
-            genes[n + t.first[i] + r] = choice[r]
-            b = bin_of[r]
-            bins = max(bins, b + 1)
-            for slot in range(genes[i], genes[i] + t.duration[i]):
-                busy[b] += used[b, slot, 2] == 0
-                used[b, slot, 0] += t.demand[i, 0]
-                used[b, slot, 1] += t.demand[i, 1]
-                used[b, slot, 2] += 1
+                best, genes[request] = total, begin
+        _try(request, genes[request], weights, blend, instance, leased, machines, trial)
+        placed[request] = True
+        leased = _place(request, genes, instance, leased, machines, trial)
 
 
 @kernel
-def _build_all(weights, blend, t, X):
+def _build_all(weights, blend, instance, X):
+    """Write one plan a row into X, shape (k, n + R), in place."""
     for k in range(len(weights)):
-        _build(weights[k], blend, t, X[k])
+        _build(weights[k], blend, instance, X[k])
 
 
-def solutions(weights: np.ndarray, tables: Any, blend: float = 0.2) -> np.ndarray:
-    """Return one vector per weight vector, shape (len(weights), num_genes); weights are per ms, USD and share."""
-    X = np.zeros((len(weights), len(tables.duration) + len(tables.request)), dtype=np.int64)
-    _build_all(weights, blend, tables, X)
+def timed_vectors(weights: np.ndarray, instance: PoolArrays) -> np.ndarray:
+    """Return one vector per weight vector, shape (len(weights), n + R).
+
+    Weights, shape (k, 3), are per ms, USD and share.
+    """
+    X = np.zeros((len(weights), len(instance.duration) + len(instance.request)), dtype=np.int64)
+    _build_all(weights, BLEND, instance, X)
     return X

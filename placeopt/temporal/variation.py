@@ -1,195 +1,213 @@
-"""Variation of temporal vectors by whole requests, compiled.
+"""Crossover and mutation of temporal vectors by whole requests, compiled.
 
-Crossover and mutation that act on single genes tear the replicas of a request apart; acting on requests is what makes the
-searches work, and exchanging all that is served from one location is what makes crossover work.
+Operators on single genes tear the replicas of a request apart. These act on whole requests; the
+crossover mostly exchanges all requests that are served from one location.
+
+No table records how the odds below were chosen. ``benchmarks/temporal_search/heldout.md`` tests the
+search that uses them on instances that nothing was tuned on.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import below
+from placeopt.temporal.pools import PoolArrays, pool_of, served
+
+#: Tenths of pairs of parents that are crossed, and of their children that are mutated.
+CROSSED, MUTATED = 9, 4
+#: Tenths of crossovers up to which: the starts of one location are copied; a few requests; each
+#: request with probability 1/2. The rest copy all requests of one location.
+CROSS_STARTS, CROSS_FEW, CROSS_HALF = 1, 2, 5
+#: 33rds of mutations up to which: a start is drawn; two requests are aligned; one replica moves to
+#: a near pool; all replicas do. The rest send a request to another one's pool.
+NEW_START, ALIGN, MOVE_ONE, MOVE_ALL = 3, 24, 30, 32
+#: Requests that are drawn to find one that shares a pool with a given one.
+MAX_COMPANIONS = 12
+#: Farthest move along a legal list.
+MAX_STEP = 4
 
 
 @kernel
-def _random(state):
-    """Return the next 64 random bits: splitmix64 (Steele, Lea, Flood, OOPSLA 2014)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+def _inherit(child, father, instance, request):
+    """Copy the genes of a request from the father into the child, in place."""
+    n = len(instance.duration)
+    child[request] = father[request]
+    for replica in range(n + instance.first[request], n + instance.first[request + 1]):
+        child[replica] = father[replica]
 
 
 @kernel
-def _below(state, bound):
-    """Return a random integer in [0, bound)."""
-    return np.int64((_random(state) >> np.uint64(11)) % np.uint64(bound))
+def _home(genes, instance, request):
+    """Return the location of the first replica of a request."""
+    return instance.place[pool_of(instance, genes, instance.first[request])]
 
 
 @kernel
-def _inherit(child, father, t, i):
-    """Copy request i of the father."""
-    n = len(t.duration)
-    child[i] = father[i]
-    for r in range(n + t.first[i], n + t.first[i + 1]):
-        child[r] = father[r]
+def _inherit_starts(child, father, instance, other):
+    """Copy starts into the child, in place: of the requests served where the father serves one.
 
-
-@kernel
-def _home(genes, t, i):
-    """Return the location of the first replica of request i."""
-    return t.place[t.legal[t.legal_first[i] + genes[len(t.duration) + t.first[i]]]]
-
-
-@kernel
-def _inherit_starts(child, father, t, j):
-    """Copy the starts of all requests that the child serves from where the father serves request j."""
-    if t.legal_first[j + 1] > t.legal_first[j]:
-        place = _home(father, t, j)
-        for i in range(len(t.duration)):
-            if t.legal_first[i + 1] > t.legal_first[i] and _home(child, t, i) == place:
-                child[i] = father[i]
-
-
-@kernel
-def _cross(child, father, t, state):
-    """Copy requests of the father into the child, which is a copy of the mother: a few, each with probability 1/2, or a location; or starts.
-
-    A location is what packing decides about as a whole: all requests that either parent serves from there.
+    These are the requests that the child serves from the location of the father's request `other`.
     """
-    n = len(t.duration)
-    how = _below(state, 10)
-    if how < 1:
-        _inherit_starts(child, father, t, _below(state, n))
-    elif how < 2:
-        for _ in range(1 + _below(state, max(1, n // 4))):
-            _inherit(child, father, t, _below(state, n))
-    elif how < 5:
-        for i in range(n):
-            if _below(state, 2) == 0:
-                _inherit(child, father, t, i)
-    else:
-        j = _below(state, n)
-        if t.legal_first[j + 1] == t.legal_first[j]:
-            return
-        place = _home(father, t, j)
-        for i in range(n):
-            if t.legal_first[i + 1] > t.legal_first[i] and (
-                _home(father, t, i) == place or _home(child, t, i) == place
+    if served(instance, other):
+        place = _home(father, instance, other)
+        for request in range(len(instance.duration)):
+            if served(instance, request) and _home(child, instance, request) == place:
+                child[request] = father[request]
+
+
+@kernel
+def _inherit_location(child, father, instance, other):
+    """Copy all requests that either parent serves from the location of the father's `other`.
+
+    Packing decides about a location as a whole. `child`, still the mother, changes in place.
+    """
+    if served(instance, other):
+        place = _home(father, instance, other)
+        for request in range(len(instance.duration)):
+            if served(instance, request) and (
+                _home(father, instance, request) == place
+                or _home(child, instance, request) == place
             ):
-                _inherit(child, father, t, i)
+                _inherit(child, father, instance, request)
 
 
 @kernel
-def _companion(child, t, i, state):
-    """Return a random request, if it can be found one that shares a pool with request i."""
-    n = len(t.duration)
-    mine = t.legal[
-        t.legal_first[i] + child[n + t.first[i] + _below(state, t.first[i + 1] - t.first[i])]
-    ]
-    j = i
-    for _ in range(12):
-        j = _below(state, n)
-        if j != i and t.legal_first[j + 1] > t.legal_first[j]:
-            r = t.first[j] + _below(state, t.first[j + 1] - t.first[j])
-            if t.legal[t.legal_first[j] + child[n + r]] == mine:
-                break
-    return j
+def _cross(child, father, instance, random):
+    """Copy some of the father's genes into the child, a copy of the mother, in place."""
+    n = len(instance.duration)
+    kind = below(random, 10)
+    if kind < CROSS_STARTS:
+        _inherit_starts(child, father, instance, below(random, n))
+    elif kind < CROSS_FEW:
+        for _ in range(1 + below(random, max(1, n // 4))):
+            _inherit(child, father, instance, below(random, n))
+    elif kind < CROSS_HALF:
+        for request in range(n):
+            if below(random, 2) == 0:
+                _inherit(child, father, instance, request)
+    else:
+        _inherit_location(child, father, instance, below(random, n))
 
 
 @kernel
-def _align(child, t, i, j, state):
-    """Start request i when j starts or ends, or let it end then."""
-    how = _below(state, 4)
-    start = child[j]
-    if how == 1 or how == 3:
-        start += t.duration[j]
-    if how >= 2:
-        start -= t.duration[i]
-    child[i] = min(max(start, 0), t.horizon - t.duration[i])
+def _random_replica(instance, request, random):
+    """Return a random replica of a request."""
+    first = instance.first[request]
+    return first + below(random, instance.first[request + 1] - first)
 
 
 @kernel
-def _new_start(child, t, i, state):
-    """Give request i a random, the first or the last start."""
-    latest = t.horizon - t.duration[i]
-    how = _below(state, 3)
-    child[i] = 0 if how == 0 else (latest if how == 1 else _below(state, latest + 1))
+def _companion(child, instance, request, random):
+    """Return a random request; if one is found in a few draws, one that shares a pool."""
+    mine = pool_of(instance, child, _random_replica(instance, request, random))
+    other = request
+    for _ in range(MAX_COMPANIONS):
+        other = below(random, len(instance.duration))
+        if other == request or not served(instance, other):
+            continue
+        if pool_of(instance, child, _random_replica(instance, other, random)) == mine:
+            break
+    return other
 
 
 @kernel
-def _join(child, t, i, j, state):
-    """Send all replicas of request i to a pool of request j, where that is legal, and align their starts."""
-    n = len(t.duration)
-    r = t.first[j] + _below(state, t.first[j + 1] - t.first[j])
-    pool = t.legal[t.legal_first[j] + child[n + r]]
-    for index in range(t.legal_first[i + 1] - t.legal_first[i]):
-        if t.legal[t.legal_first[i] + index] == pool:
-            child[n + t.first[i] : n + t.first[i + 1]] = index
-            _align(child, t, i, j, state)
+def _align(child, instance, request, other, random):
+    """Let a request start or end when another one starts or ends, in place."""
+    kind = below(random, 4)
+    start = child[other]
+    if kind == 1 or kind == 3:
+        start += instance.duration[other]
+    if kind >= 2:
+        start -= instance.duration[request]
+    child[request] = min(max(start, 0), instance.horizon - instance.duration[request])
+
+
+@kernel
+def _new_start(child, instance, request, random):
+    """Give a request the first, the last or a random start, in place."""
+    latest = instance.horizon - instance.duration[request]
+    kind = below(random, 3)
+    if kind == 0:
+        child[request] = 0
+    else:
+        child[request] = latest if kind == 1 else below(random, latest + 1)
+
+
+@kernel
+def _join(child, instance, request, other, random):
+    """Send a request to a pool of another one, where legal, and align their starts, in place."""
+    n, first = len(instance.duration), instance.first
+    pool = pool_of(instance, child, _random_replica(instance, other, random))
+    begin = instance.legal_first[request]
+    for index in range(instance.legal_first[request + 1] - begin):
+        if instance.legal[begin + index] == pool:
+            child[n + first[request] : n + first[request + 1]] = index
+            _align(child, instance, request, other, random)
             return
 
 
 @kernel
-def _step(child, r, choices, state):
-    """Return a gene a few places along the legal list: the same data centre, often, or the next one."""
-    by = 1 + _below(state, 4)
-    if _below(state, 2) == 0:
+def _step(gene, choices, random):
+    """Return a gene a few places along the legal list: often the same data centre or the next."""
+    by = 1 + below(random, MAX_STEP)
+    if below(random, 2) == 0:
         by = -by
-    return min(max(child[r] + by, 0), choices - 1)
+    return min(max(gene + by, 0), choices - 1)
 
 
 @kernel
-def _move(child, t, state):
-    """Change one request: its start, mostly, or the pool of one or of all its replicas, or both at once."""
-    n = len(t.duration)
-    i = _below(state, n)
-    choices = t.legal_first[i + 1] - t.legal_first[i]
+def _mutate(child, instance, random):
+    """Change a request in place: its start, the pool of one or all of its replicas, or both."""
+    n = len(instance.duration)
+    request = below(random, n)
+    choices = instance.legal_first[request + 1] - instance.legal_first[request]
     if choices == 0:
         return
-    low, high = n + t.first[i], n + t.first[i + 1]
-    one = low + _below(state, high - low)
-    how = _below(state, 33)
-    if how < 3:
-        _new_start(child, t, i, state)
-    elif how < 24:
-        _align(child, t, i, _companion(child, t, i, state), state)
-    elif how < 30:
-        child[one] = _step(child, one, choices, state)
-    elif how < 32:
-        child[low:high] = _step(child, one, choices, state)
+    one = n + _random_replica(instance, request, random)
+    kind = below(random, 33)
+    if kind < NEW_START:
+        _new_start(child, instance, request, random)
+    elif kind < ALIGN:
+        other = _companion(child, instance, request, random)
+        _align(child, instance, request, other, random)
+    elif kind < MOVE_ONE:
+        child[one] = _step(child[one], choices, random)
+    elif kind < MOVE_ALL:
+        low, high = n + instance.first[request], n + instance.first[request + 1]
+        child[low:high] = _step(child[one], choices, random)
     else:
-        j = _below(state, n)
-        if t.legal_first[j + 1] > t.legal_first[j]:
-            _join(child, t, i, j, state)
+        other = below(random, n)
+        if served(instance, other):
+            _join(child, instance, request, other, random)
 
 
 @kernel
-def _vary(mothers, fathers, t, states, crossing):
+def _vary(mothers, fathers, instance, random, crossing):
+    """Return one child of each pair of rows; generator k of `random`, shape (k,), makes child k."""
     children = mothers.copy()
-    state = np.empty(1, dtype=np.uint64)
     for k in range(len(children)):
-        state[0] = states[k]
-        if crossing and _below(state, 10) < 9:
-            _cross(children[k], fathers[k], t, state)
-        # Moves tell more where the crossover is seen alone too; a child that is its mother is not worth an evaluation.
-        if not crossing or _below(state, 10) < 4 or (children[k] == mothers[k]).all():
-            _move(children[k], t, state)
+        own = random[k : k + 1]
+        if crossing and below(own, 10) < CROSSED:
+            _cross(children[k], fathers[k], instance, own)
+        # A child that equals its mother is not worth an evaluation.
+        if not crossing or below(own, 10) < MUTATED or (children[k] == mothers[k]).all():
+            _mutate(children[k], instance, own)
     return children
 
 
 def vary(
-    rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: Any
+    rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, instance: PoolArrays
 ) -> np.ndarray:
-    """Return one child a pair of rows; where both are one array, the children are only mutated, all of them."""
-    states = rng.integers(0, 2**64, size=len(mothers), dtype=np.uint64)
+    """Return one child of each pair of rows, shape of `mothers`.
+
+    Where both are one array, all children are mutated and none is crossed.
+    """
     return _vary(
         np.ascontiguousarray(mothers),
         np.ascontiguousarray(fathers),
-        tables,
-        states,
+        instance,
+        rng.integers(0, 2**64, size=len(mothers), dtype=np.uint64),
         mothers is not fathers,
     )

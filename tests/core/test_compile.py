@@ -37,7 +37,9 @@ def run(folder: Path, code: str) -> str:
 
 
 def test_an_edit_of_a_callee_is_not_served_stale(tmp_path: Path) -> None:
-    """The same file name, length and time of change, another constant: the new one is used; without an edit, the cache is."""
+    """The same file name, length and time of change, another constant: the new one is used; without
+    an edit, the cache is.
+    """
     module = tmp_path / "edited.py"
     seen = []
     for factor in (2, 3):

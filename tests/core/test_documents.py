@@ -158,7 +158,8 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_file(tmp_path: Path) -> 
     target.write_text('{"old": true}')
     script = (
         "import sys, time\nfrom placeopt.core.documents import write_parts\n"
-        "def parts():\n yield b'x' * 1_000_000\n print('half', flush=True)\n time.sleep(60)\n yield b'y'\n"
+        "def parts():\n yield b'x' * 1_000_000\n print('half', flush=True)\n"
+        " time.sleep(60)\n yield b'y'\n"
         f"write_parts({str(target)!r}, parts())"
     )
     writer = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
@@ -221,7 +222,8 @@ class Outer(BaseModel):
         ),
         (
             {"rows": [], "table": {"a": {"b": "x"}}},
-            "table.a.b: 'x' is not legal; legal: a valid number, unable to parse string as a number",
+            "table.a.b: 'x' is not legal; "
+            "legal: a valid number, unable to parse string as a number",
         ),
         ({"rows": 7}, "rows: 7 is not legal; legal: a valid tuple"),
     ],

@@ -50,4 +50,6 @@ def test_sets_are_the_components_of_a_graph(count: int, pairs: list[tuple[int, i
         graph.add_edge(one, other)
     for component in nx.connected_components(graph):
         assert len({int(root(parent, member)) for member in component}) == 1
-    assert len({int(root(parent, m)) for m in range(count)}) == nx.number_connected_components(graph)
+    assert len({int(root(parent, m)) for m in range(count)}) == nx.number_connected_components(
+        graph
+    )

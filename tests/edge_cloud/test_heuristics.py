@@ -202,7 +202,10 @@ def test_lower_bounds_of_a_known_line():
         lower_bounds([Prices(0.5, none, 1000.0)], problem, problem.objectives, cells=1000)
     )
     assert (corners.sum(axis=1) <= 2000 + 1e-9).all() and corners.sum(axis=1).max() > 1990
-    assert corners[:, 1].min() == 0 and np.all(np.diff(corners[:, 0]) > 0)
+    table = problem.arrays
+    dearest = (table.operating + np.outer(table.data, table.network)).max(axis=1).sum()
+    assert corners[:, 1].min() == pytest.approx(2000 - dearest)
+    assert np.all(np.diff(corners[:, 0]) > 0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from placeopt.core.front import minimal
 from placeopt.evolve import archive as module
-from placeopt.evolve.archive import Archive
+from placeopt.evolve.archive import VectorArchive
 
 
 @pytest.mark.parametrize("buffer", [1, 7, 1000])
@@ -18,7 +18,7 @@ def test_keeps_the_non_dominated_with_their_vectors(buffer):
         rng.random((400, 3)) - np.linspace(0, 0.5, 400)[:, None]
     )  # later ones are better, so that rows are freed
     X = np.stack([np.arange(400), rng.integers(0, 9, 400)], axis=1)
-    archive = Archive(2, 3, buffer)
+    archive = VectorArchive(2, 3, buffer)
     for k in range(0, 400, 20):
         archive.add(X[k : k + 20], F[k : k + 20], np.empty((20, 0)))
     found = archive.result()
@@ -30,12 +30,12 @@ def test_keeps_the_non_dominated_with_their_vectors(buffer):
 
 def test_nothing_feasible_leaves_the_least_violating(monkeypatch):
     """Until something is feasible, then only that; memory is bounded by the farthest points."""
-    archive = Archive(1, 2)
+    archive = VectorArchive(1, 2)
     archive.add(np.array([[1], [2]]), np.ones((2, 2)), np.array([[2.0], [1.0]]))
     assert archive.result().tolist() == [[2]]
     archive.add(np.array([[3], [4]]), np.ones((2, 2)), np.array([[0.0], [1.0]]))
     assert archive.result().tolist() == [[3]] and archive.best == (1.0, 1.0)
-    monkeypatch.setattr(module, "MOST_BYTES", 0)
-    small, line = Archive(1, 2), np.arange(500.0)
+    monkeypatch.setattr(module, "MAX_BYTES", 0)
+    small, line = VectorArchive(1, 2), np.arange(500.0)
     small.add(np.arange(500)[:, None], np.stack((line, -line), axis=1), np.empty((500, 0)))
     assert len(small.result()) == 100 and {0.0, 499.0} <= set(small.F[:, 0])

@@ -71,7 +71,7 @@ def test_more_budget_never_worsens_the_archive(problem, method):
 @pytest.mark.parametrize("method", ["greedy", "nsga2", "nsga3", "mspso", "moead", "ensemble"])
 def test_limits_and_absent_prices_are_honoured(method):
     """Few machines of everything, some prices absent: what is returned keeps to both."""
-    document = Temporal.generate(2, requests=4, most_replicas=2).to_document()
+    document = Temporal.generate(2, requests=4, max_replicas=2).to_document()
     for k, offer in enumerate(document["offers"]):
         offer["max_instances"] = 3
         offer[("on_demand_usd_per_hour", "reserved_usd_per_hour", "spot_usd_per_hour")[k % 3]] = (
@@ -114,9 +114,9 @@ def test_a_time_limit_covers_the_whole_run(problem):
 
 def test_a_slow_moment_costs_no_points(problem, monkeypatch):
     """Where judging seemed far slower than it is, the time that is left is used all the same."""
-    from placeopt.evolve.search import Search
+    from placeopt.evolve.search import VectorSearch
 
-    monkeypatch.setattr(Search, "_seconds_to_judge", lambda self: 0.5)
+    monkeypatch.setattr(VectorSearch, "_seconds_to_judge", lambda self: 0.5)
     began = time.perf_counter()
     front = placeopt.solve(problem, "moead", seconds=3, seed=1)
     assert len(front) > 100 and time.perf_counter() - began < 4
@@ -131,7 +131,7 @@ def test_cancelling_returns_what_was_found(problem):
 
 def test_auto_is_exact_where_that_is_quick():
     """Few replicas and no limits on machines: every point optimal; more, or limits: a search."""
-    small = Temporal.generate(3, requests=3, most_replicas=2)
+    small = Temporal.generate(3, requests=3, max_replicas=2)
     front = placeopt.solve(small)
     assert {p.status for p in front.points} == {"optimal"} and front.runs[0].method == "bin-plans"
     document = small.to_document()

@@ -57,7 +57,7 @@ def every_combination(parts: Parts) -> dict[frozenset[tuple[int, int]], np.ndarr
 @pytest.mark.parametrize("seed", range(10))
 def test_against_every_combination(seed, objectives, monkeypatch):
     """The children are combinations, none is dominated, and together with what was there they cover what all combinations cover."""
-    monkeypatch.setattr(recombination, "MOST_OF_ONE", 10**6)
+    monkeypatch.setattr(recombination, "MAX_OF_ONE", 10**6)
     parts, X, F = divided(seed, objectives)
     number = {int(x[6]): k for k, x in enumerate(X)}
     sums = every_combination(parts)

@@ -1,8 +1,9 @@
-"""A stand-in for kubectl over a cluster that is a JSON file: what the exported scripts rely on, and no more.
+"""A stand-in for kubectl over a cluster that is a JSON file: only what exported scripts use.
 
-ReplicaSets adopt pods that have their labels and no owner, end the pods that are too many (not ready first, then by deletion cost) and
-make what is missing; StatefulSets make again what was deleted; a pod is ready where it fits. Every command is kept in a log, and the
-least number of ready pods that each ReplicaSet ever had.
+ReplicaSets adopt pods that have their labels and no owner, end the pods that are too many (not
+ready first, then by deletion cost) and make what is missing; StatefulSets make again what was
+deleted; a pod is ready where it fits. A log keeps every command, and the least number of ready pods
+that each ReplicaSet ever had.
 """
 
 from __future__ import annotations

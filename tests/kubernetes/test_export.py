@@ -1,4 +1,4 @@
-"""Exported plans: replayed by the referee, run against a stand-in for a cluster, interrupted and taken up, safe with any name."""
+"""Exported plans: replayed by the referee, run against a stand-in cluster, safe with any name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from placeopt import cli
 from placeopt.core.documents import parse_json
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
 from placeopt.kubernetes import origin as origins
-from placeopt.kubernetes.export import export, steps
+from placeopt.kubernetes.export import export, steps, steps_document
 from placeopt.kubernetes.origin import Origin
 from placeopt.registry import from_document
 from placeopt.rescheduling.instance import Rescheduling
@@ -214,7 +214,8 @@ def workloads_on_nodes(state: dict[str, Any]) -> Counter[tuple[str, str]]:
     )
 
 
-#: Commands that are lost, by their number; a command that is given again counts again. Every number has been tried alone, too.
+#: Commands that are lost, by their number; a command that is given again counts again. Every
+#: number has been tried alone, too.
 BREAKS = [
     int(k) for k in os.environ.get("PLACEOPT_BREAKS", "5 12 17 26 33 41 48 57 64 70 77 84").split()
 ]
@@ -235,7 +236,7 @@ def test_the_plan_is_legal() -> None:
 def ran(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Machine, subprocess.CompletedProcess[str]]:
-    """The script, run once from its first step to its last, over a Deployment with a wish about nodes."""
+    """The script, run once from first to last step, over a Deployment with a wish about nodes."""
     problem = shop()
     machine = Machine(tmp_path_factory.mktemp("shop"), export(problem, PLAN, shop_origin(problem)))
     state = cluster()
@@ -253,7 +254,10 @@ def ran(
 def test_the_script_does_what_the_plan_says(
     ran: tuple[Machine, subprocess.CompletedProcess[str]],
 ) -> None:
-    """Pods end where the plan puts them, at their new sizes; surge first; the emptied node is cordoned; templates agree."""
+    """Pods end where the plan puts them, at their new sizes; surge first.
+
+    The emptied node is cordoned; templates agree.
+    """
     machine, done = ran
     assert done.returncode == 0, done.stderr
     state = machine.state
@@ -305,7 +309,10 @@ def test_a_script_that_is_done_does_nothing(
 def test_copies_are_pods_that_kubernetes_accepts(
     ran: tuple[Machine, subprocess.CompletedProcess[str]],
 ) -> None:
-    """Every pod that the script makes is valid by the schemas of Kubernetes; what the template asks of nodes is kept."""
+    """Every pod that the script makes is valid by the schemas of Kubernetes.
+
+    What the template asks of nodes is kept.
+    """
     validate = pytest.importorskip("kubernetes_validate")
     made = ran[0].state["made"]
     assert len(made) == 4
@@ -322,7 +329,7 @@ def test_copies_are_pods_that_kubernetes_accepts(
 
 @NEEDS_TOOLS
 def test_an_interrupted_script_is_taken_up_again(tmp_path: Path) -> None:
-    """One command after another is lost; running the script again, each time, ends as if none had been."""
+    """One command after another is lost; running the script again ends as if none had been."""
     problem = shop()
     machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
     machine.state = cluster() | {"break_at": BREAKS}
@@ -340,7 +347,10 @@ def test_an_interrupted_script_is_taken_up_again(tmp_path: Path) -> None:
 
 @NEEDS_TOOLS
 def test_a_cluster_that_has_changed_stops_the_script(tmp_path: Path) -> None:
-    """A pod that moved meanwhile is not touched; nor is the old pod when the new one finds no room."""
+    """A pod that moved meanwhile is not touched.
+
+    Nor is the old pod when the new one finds no room.
+    """
     problem = shop()
     machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
     state = cluster()
@@ -373,7 +383,7 @@ def test_the_commands_in_the_json_do_the_same(tmp_path: Path) -> None:
 
 
 def kubectl_list(state: dict[str, Any]) -> dict[str, Any]:
-    """What `kubectl get nodes,pods,replicasets,deployments,statefulsets -A -o json` says of the stand-in."""
+    """What `kubectl get nodes,pods,replicasets,deployments,statefulsets -A -o json` prints."""
     items: list[dict[str, Any]] = [
         {
             "apiVersion": "v1",
@@ -417,7 +427,7 @@ def kubectl_list(state: dict[str, Any]) -> dict[str, Any]:
 
 @NEEDS_TOOLS
 def test_from_kubectl_to_kubectl(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Import what a cluster says, solve, export, run: the cluster ends as the plan says, on the nodes that it pays for."""
+    """Import what a cluster says, solve, export, run: the cluster ends as the plan says."""
     state = cluster()
     for node in state["nodes"].values():
         node["cpu"] = 1300
@@ -460,7 +470,7 @@ def test_from_kubectl_to_kubectl(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert sum(node["cordoned"] for node in ended["nodes"].values()) == 1
 
 
-# -- the document ------------------------------------------------------------------------------------------------------
+# -- the document ----------------------------------------------------------------------------------
 
 
 def test_steps_say_what_they_interrupt() -> None:
@@ -489,14 +499,17 @@ def test_steps_say_what_they_interrupt() -> None:
 def test_exported_steps_are_the_plan(
     kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Every point of a front, exported without an origin and replayed, has the values of the front; `evaluate` says so too."""
+    """Every point of a front, exported without an origin and replayed, has its values again.
+
+    `evaluate` says so too.
+    """
     folder = Path(__file__).resolve().parents[2] / "instances" / kind
     instance = next(folder.glob("*.json"))
     problem = placeopt.load(instance)
     front = placeopt.solve(problem, "repack" if kind == "rolling-update" else "greedy", seed=1)
     for point in front.points:
         text = export(problem, point.plan, form="json")
-        plan, sha = steps.replay(parse_json(text))
+        plan, sha = steps_document.replay(parse_json(text))
         verdict = problem.evaluate(plan)
         assert (
             sha == problem.instance_name.sha256
@@ -518,7 +531,10 @@ def test_exported_steps_are_the_plan(
 
 
 def test_replicas_of_a_service_are_followed() -> None:
-    """A rescheduling plan names services and nodes: which pod goes is the first there, also after it has moved."""
+    """A rescheduling plan names services and nodes: the first replica there goes.
+
+    Also after it has moved.
+    """
     nodes = [
         {"name": n, "kind": "k", "cpu_cores": 4, "memory_gib": 4, "user_latency_ms": 1}
         for n in ("n1", "n2", "n3")
@@ -597,12 +613,12 @@ def test_what_commands_cannot_do_is_refused(changes: dict[str, Any], message: st
         export(problem, PLAN, shop_origin(problem, **changes))
     if isinstance(refused.value, UnsupportedError):  # as JSON it is a plan all the same
         told = parse_json(export(problem, PLAN, shop_origin(problem, **changes), form="json"))
-        assert "have no commands" in told["warnings"][-1] and len(told["steps"]) == len(MOVES)
+        assert "have no commands" in told["warnings"][0] and len(told["steps"]) == len(MOVES)
 
 
 @NEEDS_TOOLS
 def test_names_of_the_instance_are_not_run(tmp_path: Path) -> None:
-    """Applications and instances may have any name: in the script they are comments and quoted texts."""
+    """Applications and instances may have any name: in the script it is a comment or quoted."""
     hostile = "$(touch hurt) `touch hurt`\n\"; touch hurt #'@title@ {ns}"
     document = shop().to_document() | {"name": hostile}
     document["applications"][0]["name"] = hostile
@@ -636,7 +652,7 @@ def test_what_the_importer_made_up_is_passed_over() -> None:
 
 
 def test_wrong_asks_are_refused() -> None:
-    """Plans that break the instance, foreign origins, forms that a problem does not have, commands without an origin."""
+    """Plans that break the instance, foreign origins, unknown forms, commands without an origin."""
     problem = shop()
     broken = {"steps": PLAN["steps"][:-1]}
     with pytest.raises(
@@ -657,13 +673,13 @@ def test_wrong_asks_are_refused() -> None:
         export(temporal, {})
 
 
-# -- the command -------------------------------------------------------------------------------------------------------
+# -- the command -----------------------------------------------------------------------------------
 
 
 def test_the_command_writes_a_script_that_can_be_run(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The origin is found beside the instance; warnings go to stderr; a front's knee is the default."""
+    """The origin is found beside the instance; warnings go to stderr; the default is the knee."""
     problem = shop()
     problem.write(tmp_path / "shop.json")
     origins.write(tmp_path / "shop.origin.json", shop_origin(problem))
@@ -751,9 +767,27 @@ def test_the_command_writes_a_script_that_can_be_run(
 def test_importing_the_commands_loads_nothing_heavy() -> None:
     """Neither yaml nor plotly, until a command needs them."""
     modules = "placeopt.cli, placeopt.kubernetes.export, placeopt.report"
-    code = f"import sys, {modules}\nprint([m for m in ('yaml', 'plotly', 'numba') if m in sys.modules])"
+    heavy = "('yaml', 'plotly', 'numba')"
+    code = f"import sys, {modules}\nprint([m for m in {heavy} if m in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
         == "[]"
     )
     assert importlib.util.find_spec("yaml") is not None
+
+
+def test_the_command_says_when_steps_have_no_commands(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """JSON without an origin is a plan to read, not one to run: stderr and the file say so."""
+    problem = shop()
+    problem.write(tmp_path / "shop.json")
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN), encoding="utf-8")
+    names = [str(tmp_path / name) for name in ("plan.json", "shop.json")]
+    with pytest.raises(SystemExit) as end:
+        cli.main(["export", "kubernetes", names[0], "--instance", names[1], "--format", "json"])
+    assert not end.value.code
+    out, err = capfd.readouterr()
+    said = "7 of 7 steps have no commands: the names of the cluster are not known; give --origin"
+    assert json.loads(out)["warnings"][0] == said
+    assert err.splitlines()[0] == f"warning: {said}"

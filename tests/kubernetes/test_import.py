@@ -1,4 +1,4 @@
-"""Imports, from small clusters made here: sizes, who stays, who may go where, who calls whom; every instance is solved and judged."""
+"""Imports of small clusters made here; every instance is solved and judged."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError
-from placeopt.kubernetes.gathered import Options
+from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.new_requests import execution_times, new_sizes
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import pod_spec
 from placeopt.kubernetes.reading import Source, View
-from placeopt.kubernetes.sizes import Policy, Size, effective
-from placeopt.kubernetes.units import Rules
+from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
+from placeopt.kubernetes.units import MovingRules
 
 Json = dict[str, Any]
 
@@ -141,7 +141,7 @@ def run(tmp_path: Path) -> Import:
             encoding="utf-8",
         )
         return import_files(
-            [path], to, Options(rules=Rules(**(rules or {})), **options), **(more or {})
+            [path], to, ImportOptions(rules=MovingRules(**(rules or {})), **options), **(more or {})
         )
 
     return importer
@@ -172,15 +172,15 @@ def texts(done: Imported, topic: str) -> str:
     return "; ".join(f"{text}: {', '.join(subjects)}" for text, subjects in done.notes.of(topic))
 
 
-# -- sizes ---------------------------------------------------------------------------------------------------------------
+# -- sizes -----------------------------------------------------------------------------------------
 
 
 def spec_of(document: Json) -> Any:
     return pod_spec(View(document, Source("f", json.dumps(document), is_json=True)))
 
 
-def size_of(document: Json, *policy: str) -> Size:
-    return effective(spec_of(document), Policy.parse(policy), Notes(), "x")
+def size_of(document: Json, *policy: str) -> PodSize:
+    return effective(spec_of(document), MissingRequests.parse(policy), Notes(), "x")
 
 
 def asks(cpu: int | None, **more: Any) -> Json:
@@ -192,9 +192,9 @@ def asks(cpu: int | None, **more: Any) -> Json:
 
 
 def test_effective_requests_by_hand() -> None:
-    """Containers together; a large init container; sidecars before it count with it; overhead; requests of the pod itself."""
+    """Containers together; a large init container; sidecars before it; overhead; the pod's own."""
     always = {"restartPolicy": "Always"}
-    assert size_of({"containers": [asks(100), asks(200)]}) == Size(300, 2 * 2**20)
+    assert size_of({"containers": [asks(100), asks(200)]}) == PodSize(300, 2 * 2**20)
     assert size_of({"containers": [asks(100)], "initContainers": [asks(900), asks(50)]}).cpu == 900
     assert (
         size_of({"containers": [asks(100)], "initContainers": [asks(50, **always), asks(900)]}).cpu
@@ -264,21 +264,21 @@ def test_missing_requests() -> None:
         size_of(document)
     with pytest.raises(DocumentError, match="no memory request"):
         size_of(document, "limits")
-    assert size_of(document, "limits", "default=100m,128Mi") == Size(2000, 2**27)
-    assert size_of(document, "default=100m,128Mi", "limits") == Size(100, 2**27)
+    assert size_of(document, "limits", "default=100m,128Mi") == PodSize(2000, 2**27)
+    assert size_of(document, "default=100m,128Mi", "limits") == PodSize(100, 2**27)
     assert size_of(
         {"containers": [{"name": "c", "resources": {"requests": {"cpu": 0, "memory": "0"}}}]}
-    ) == Size(0, 0)
+    ) == PodSize(0, 0)
     for bad in ("zero", "default", "default=1", "default=x,y", "default=-1,1", "limits=1"):
         with pytest.raises(UsageError, match="missing-requests"):
-            Policy.parse([bad])
+            MissingRequests.parse([bad])
 
 
-# -- a running cluster ------------------------------------------------------------------------------------------------
+# -- a running cluster -----------------------------------------------------------------------------
 
 
 def test_a_cluster_becomes_a_rolling_update(run: Import) -> None:
-    """Pods on their nodes, allocatable not capacity, DaemonSets and static pods off it, ended pods skipped, owners through ReplicaSets."""
+    """Pods on their nodes, less DaemonSets and static pods; owners through ReplicaSets."""
     done = run(
         [
             node("n1"),
@@ -429,7 +429,10 @@ def test_a_deployment_that_recreates_holds_its_pods(run: Import, strategy: str) 
 
 
 def test_shared_claims_and_repelled_pods(run: Import) -> None:
-    """A claim that several nodes may mount does not hold a pod; required anti-affinity of one holds those that it keeps away."""
+    """A claim that several nodes may mount does not hold a pod.
+
+    Required anti-affinity of one pod holds those that it keeps away.
+    """
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -535,7 +538,7 @@ POOLS: list[tuple[str, Json]] = [
     "method", ["repack", "decomposition", "two-phase", "rolling-update", "recreate", "nsga2"]
 )
 def test_rules_about_nodes_are_kept_by_every_method(run: Import, spec: Json, method: str) -> None:
-    """Plain pods never reach the tainted nodes, pods of the pool never leave it: the referee says so of every point."""
+    """Plain pods never reach the tainted nodes, pods of the pool never leave it, at any point."""
     taint = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
     nodes = [node(f"g{k}", labels={"pool": "gpu"}, **taint) for k in (1, 2)] + [
         node(f"n{k}") for k in (1, 2, 3)
@@ -574,7 +577,7 @@ def test_anchors_forbid_what_kubernetes_would(run: Import) -> None:
 
 
 def test_nodes_that_take_no_part(run: Import) -> None:
-    """Cordoned and broken ones are left out with their pods, or drained; a node may be drained by name."""
+    """Cordoned and broken nodes are left out with their pods, or drained, also by name."""
     broken = node("n3")
     broken["status"]["conditions"][0]["status"] = "Unknown"
     objects = [
@@ -634,21 +637,21 @@ def test_new_requests(run: Import, tmp_path: Path) -> None:
         pod("db-0", "n1", owner=("StatefulSet", "db")),
     ]
     for name in ("new.csv", "vpa.json", "manifest.json"):
-        sizes = new_sizes(tmp_path / name, Policy())
-        assert sizes["shop", "web"] == Size(250, 2**28)
+        sizes = new_sizes(tmp_path / name, MissingRequests())
+        assert sizes["shop", "web"] == PodSize(250, 2**28)
         done = run(objects, new_sizes=sizes)
         assert microservices(done)["shop/web-6f9-a"]["new_cpu_millicores"] == 250
         assert "new_cpu_millicores" not in microservices(done)["shop (stays)/db-0"]
     table.write_text("workload,cpu,memory\nweb,1,1\nweb,1,1\n", encoding="utf-8")
     with pytest.raises(DocumentError, match=r"new\.csv: line 3: default/web stands twice"):
-        new_sizes(table, Policy())
+        new_sizes(table, MissingRequests())
 
 
-# -- prices of nodes, latencies ---------------------------------------------------------------------------------------
+# -- prices of nodes, latencies --------------------------------------------------------------------
 
 
 def test_prices_by_machine_type(run: Import, tmp_path: Path) -> None:
-    """In the region of the node; spot nodes at the spot price; a node without a price is an error until a policy says otherwise."""
+    """In the region of the node; spot nodes at the spot price; a missing price is an error."""
     labels = {
         "node.kubernetes.io/instance-type": "m5.large",
         "topology.kubernetes.io/region": "us-east-1",
@@ -760,7 +763,7 @@ def test_app_groups_limit_calls_and_topologies_say_how_far(run: Import) -> None:
     )
 
 
-# -- who calls whom ----------------------------------------------------------------------------------------------------
+# -- who calls whom --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -789,7 +792,7 @@ def test_addresses_that_name_a_service(run: Import, name: str, value: str, calle
 
 
 def test_rescheduling_of_a_call_graph(run: Import) -> None:
-    """Groups of calls, a gateway behind a load balancer, circles cut, services that stay held by their execution times."""
+    """Groups of calls, a gateway behind a load balancer, circles cut, services that stay."""
     objects = [
         zoned("n1", "z1"),
         zoned("n2", "z2"),
@@ -847,7 +850,7 @@ def test_execution_times(tmp_path: Path, run: Import) -> None:
             execution_times(bad)
 
 
-# -- manifests ---------------------------------------------------------------------------------------------------------
+# -- manifests -------------------------------------------------------------------------------------
 
 
 def test_manifests_are_placed_as_the_scheduler_would(run: Import) -> None:
@@ -867,7 +870,7 @@ def test_manifests_are_placed_as_the_scheduler_would(run: Import) -> None:
 
 
 def test_temporal_fleet(run: Import, tmp_path: Path) -> None:
-    """Workloads are requests; machine types with prices and sizes are offers, less what DaemonSets take; Jobs end at their deadline."""
+    """Workloads are requests; machine types are offers, less DaemonSets; Jobs have deadlines."""
     job = deployment("report", kind="Job", cpu="1")
     job["apiVersion"] = "batch/v1"
     job["spec"] |= {"parallelism": 3, "activeDeadlineSeconds": 5400}

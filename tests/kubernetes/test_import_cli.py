@@ -1,4 +1,4 @@
-"""``placeopt import kubernetes`` and ``import prices`` as a person runs them: real files, hostile files, a large cluster."""
+"""``placeopt import kubernetes`` and ``import prices``: real, hostile and large files."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
 def tables(tmp_path: Path) -> dict[str, Path]:
     """Nodes, latencies and prices."""
     texts = {
-        "nodes": "name,cpu,memory,zone,region,instance_type,price,count\nnear,4,8Gi,z1,us,m5.xlarge,0.2,4\nfar,8,16Gi,z2,us,m5.2xlarge,0.3,4\n",
+        "nodes": "name,cpu,memory,zone,region,instance_type,price,count\n"
+        "near,4,8Gi,z1,us,m5.xlarge,0.2,4\nfar,8,16Gi,z2,us,m5.2xlarge,0.3,4\n",
         "latency": ",z1,z2\nz1,0.5,20\nz2,20,0.5\n",
-        "prices": "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour,spot_usd_per_hour,spot_interruption\nus,m5.large,2,8,0.1,0.03,0.05\n",
+        "prices": "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour,spot_usd_per_hour,"
+        "spot_interruption\nus,m5.large,2,8,0.1,0.03,0.05\n",
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
@@ -60,7 +62,7 @@ def options(target: str, tables: dict[str, Path]) -> list[object]:
     )
 
 
-# -- real files ----------------------------------------------------------------------------------------------------------
+# -- real files ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -257,7 +259,7 @@ def test_import_prices(run: Run, kubernetes_data: Path, tmp_path: Path) -> None:
     assert run("import", "prices", table, "--size", "nothing")[0] == 2
 
 
-# -- hostile files -------------------------------------------------------------------------------------------------------
+# -- hostile files ---------------------------------------------------------------------------------
 
 SHOP = """\
 apiVersion: apps/v1
@@ -346,7 +348,7 @@ def spots(value: Any, steps: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def check_outcome(code: int, out: str, err: str, path: Path) -> None:
-    """A clear refusal in one line that names file and line, an infeasible instance, or a valid instance; never a trace."""
+    """A refusal in one line with file and line, an infeasible or a valid instance; no trace."""
     assert code in (0, 2, 3), err
     assert (
         "Traceback" not in err and "\x07" not in err and "\x1b" not in err and "\u202e" not in err
@@ -472,7 +474,10 @@ def test_a_bomb_in_a_process_of_its_own(tmp_path: Path) -> None:
         f"{chr(98 + k)}: &{chr(98 + k)} [{','.join(['*' + chr(97 + k)] * 10)}]\n" for k in range(10)
     )
     (tmp_path / "bomb.yaml").write_text(bomb, encoding="utf-8")
-    limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2); from placeopt.cli import main; main(sys.argv[1:])"
+    limited = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2); "
+        "from placeopt.cli import main; main(sys.argv[1:])"
+    )
     command = [
         sys.executable,
         "-c",
@@ -514,7 +519,7 @@ def test_options_that_are_wrong(run: Run, tmp_path: Path, arguments: tuple[str, 
     assert code == 2 and out == "" and err.startswith("error: ") and err.count("\n") == 1
 
 
-# -- size ----------------------------------------------------------------------------------------------------------------
+# -- size ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -535,7 +540,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_large_cluster(run: Run, large: Path, tmp_path: Path) -> None:
-    """Imports in a fifth of ten seconds, and gets cheaper by plans that the referee replays step by step."""
+    """Imports in a fifth of ten seconds, and gets cheaper by plans that the referee replays."""
     begin, out = time.process_time(), tmp_path / "large.json"
     code, _, err = run(
         "import",

@@ -62,7 +62,7 @@ def crd_schema() -> dict[str, Any]:
 
 
 def strict(schema: Any) -> Any:
-    """Return a schema in which what is not described is not legal, as `kubectl apply --validate=strict` has it."""
+    """Return a schema in which only what is described is legal, as strict validation has it."""
     if isinstance(schema, list):
         return [strict(part) for part in schema]
     if not isinstance(schema, dict):
@@ -94,7 +94,7 @@ def test_weights_are_replicas(placed: tuple[EdgeCloud, dict[str, Any]]) -> None:
 
 
 def test_policies_are_valid(placed: tuple[EdgeCloud, dict[str, Any]]) -> None:
-    """By the openAPIV3Schema of the custom resource, with and without an origin; a wrong weight is not."""
+    """By the openAPIV3Schema of the resource, with and without an origin; a wrong weight is not."""
     jsonschema = pytest.importorskip("jsonschema")
     schema, (problem, plan) = crd_schema(), placed
     for origin in (None, origin_of(problem)):

@@ -1,4 +1,4 @@
-"""Prices: five kinds of files, overlays in order, and what is wrong with a table, by file and line."""
+"""Prices: kinds of files, overlays in order, and what is wrong with a table, by file and line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.price_files import read_prices
-from placeopt.kubernetes.prices import Book, apply, overlay
+from placeopt.kubernetes.prices import PriceBook, apply, overlay
 
 Write = Callable[[str, str], Path]
 
@@ -61,7 +61,7 @@ ADVISOR = json.dumps(
 
 
 def test_on_demand_and_advisor_together(write: Write) -> None:
-    """Spot is on demand less the saving; the class of interruption is its upper end; a type without a price is named and left out."""
+    """Spot is on demand less the saving; interruption is the upper end of its class."""
     notes = Notes()
     book = read_prices([write("a.json", ADVISOR), write("o.json", ON_DEMAND)], notes)
     large = {
@@ -114,12 +114,12 @@ def test_opencost_and_plain_tables(write: Write) -> None:
 
 
 def test_percentages_come_before_fixed_amounts() -> None:
-    """Whatever the order in which they are given; a price that is set comes first; nothing falls below 0."""
+    """Whatever the order in which they are given; a price that is set comes first; none below 0."""
     for texts in (("*=-20%", "m5.*=+0.05"), ("m5.*=+0.05", "*=-20%")):
-        book = Book({("us", "m5.large"): {"on_demand_usd_per_hour": Decimal("1")}})
+        book = PriceBook({("us", "m5.large"): {"on_demand_usd_per_hour": Decimal("1")}})
         apply(book, [overlay(t) for t in texts], Notes())
         assert book.offers["us", "m5.large"]["on_demand_usd_per_hour"] == Decimal("0.85")
-    book = Book(
+    book = PriceBook(
         {
             ("us", "a"): {
                 "on_demand_usd_per_hour": Decimal("1"),
@@ -148,7 +148,7 @@ def test_overlays_against_fractions() -> None:
     for _ in range(200):
         base = Fraction(int(rng.integers(1, 10**6)), 10**4)
         percents, fixed = rng.integers(-50, 51, 2).tolist(), rng.integers(-99, 100, 2).tolist()
-        book = Book(
+        book = PriceBook(
             {
                 ("us", "a"): {
                     "on_demand_usd_per_hour": Decimal(base.numerator) / Decimal(base.denominator)
@@ -253,7 +253,8 @@ def test_odd_overlays(text: str) -> None:
         ("a.json", "[1, 2]", "line 1: not a file of prices"),
         (
             "a.json",
-            '{"spot_advisor": {"us": {"Linux": {"m5": {"s": 60, "r": 7}}}},\n "ranges": [], "instance_types": {}}',
+            '{"spot_advisor": {"us": {"Linux": {"m5": {"s": 60, "r": 7}}}},\n'
+            ' "ranges": [], "instance_types": {}}',
             "the range 7",
         ),
         (

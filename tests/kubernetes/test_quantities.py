@@ -34,7 +34,7 @@ SUFFIXES = (
 
 
 def random_text(rng: np.random.Generator) -> str:
-    """Return a quantity in most cases; in some, one with a character too many, too few or another."""
+    """Return a quantity in most cases; in some, one with a character too many or too few."""
     digits = "".join(str(d) for d in rng.integers(0, 10, int(rng.integers(1, 12))))
     point = int(rng.integers(0, len(digits) + 1))
     number = digits if rng.random() < 0.5 else f"{digits[:point]}.{digits[point:]}"
@@ -60,7 +60,7 @@ def random_text(rng: np.random.Generator) -> str:
 
 
 def test_ten_thousand_random_texts_read_as_the_python_client_reads_them() -> None:
-    """The verdict and, exactly, the value; from the least that anybody writes to the most that Kubernetes holds."""
+    """The verdict and, exactly, the value; from the smallest to the largest that is legal."""
     utils = pytest.importorskip(
         "kubernetes.utils.quantity", reason="the Python client of Kubernetes is not installed"
     )

@@ -1,4 +1,4 @@
-"""Files of others: read as PyYAML and json read them, every value with its line, within bounds, nothing executed."""
+"""Files of others: read as PyYAML and json read them, with lines, in limits, never executed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_yaml_reads_back(value: Any, flow: bool) -> None:
 def test_every_value_knows_its_line(
     tmp_path_factory: pytest.TempPathFactory, value: dict[str, Any], form: str
 ) -> None:
-    """A mark put in the place of a value is found on the line that is named, in YAML and in JSON."""
+    """A mark in the place of a value is found on the line that is named, in YAML and in JSON."""
     for steps, _ in everywhere(value)[1:5]:
         marked = json.loads(json.dumps(value))
         holder = marked
@@ -190,7 +190,7 @@ def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_views_refuse_the_wrong_kind(tmp_path: Path) -> None:
-    """A text where a list is expected, and the like, with path and line; odd characters are spelled out."""
+    """A text where a list is expected, and the like, with path and line; odd characters too."""
     path = tmp_path / "f.yaml"
     path.write_text('a:\n  b: "x"\n  n: -3\n  "\\e[2J": {}\n  t: "\\e[2J"\n', encoding="utf-8")
     view = read(path)[0]

@@ -1,4 +1,7 @@
-"""Drawings of multi-cluster plans: what is in use over time, as it is worked out by hand; names that are no markup."""
+"""Drawings of multi-cluster plans: what is in use over time, as it is worked out by hand.
+
+Names that are no markup.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("plotly")
 
 from placeopt import api
-from placeopt.multi_cluster.drawing import MOST_CLUSTERS, _drawn, course, interactive
+from placeopt.multi_cluster.drawing import MAX_CLUSTERS, _drawn, interactive, usage_over_time
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.plot import plot_plan
 
@@ -43,7 +46,7 @@ def test_the_course_is_what_runs() -> None:
         "requests": requests,
     }
     problem = MultiCluster.from_document(document)
-    told = course(problem, {"decisions": [{"a": 2}, {"a": 1, "b": 1}, {}, {"a": 2}]})
+    told = usage_over_time(problem, {"decisions": [{"a": 2}, {"a": 1, "b": 1}, {}, {"a": 2}]})
     assert told.refused == [2]
     assert told.times.tolist() == [0, 1, 2, 2.5, 3, 3.5, 4, 7]
     assert told.replicas[:, 0].tolist() == [0, 2, 3, 3, 3, 3, 1, 0]
@@ -55,7 +58,7 @@ def test_many_clusters_and_hostile_names() -> None:
     """The busiest within the number that can be read; names are escaped."""
     problem = MultiCluster.generate(1, clusters=30, requests=20)
     plan = {"decisions": [{}] * 20}
-    assert len(_drawn(problem, course(problem, plan))) == MOST_CLUSTERS
+    assert len(_drawn(usage_over_time(problem, plan))) == MAX_CLUSTERS
     document = MultiCluster.generate(1, requests=2).to_document()
     document["clusters"][0]["type"] = document["requests"][0]["deployment"] = "<b>x"
     drawn = interactive(

@@ -1,4 +1,7 @@
-"""Multi-cluster plans as vectors: any vector is a feasible plan with the referee's values; searches go beyond greedy."""
+"""Multi-cluster plans as vectors: any vector is a feasible plan with the referee's values.
+
+Searches go beyond greedy.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +64,6 @@ def test_columns_follow_the_objectives() -> None:
 def test_search_goes_beyond_greedy() -> None:
     """It starts from the greedy plans and adds to them."""
     problem = MultiCluster.generate(1, requests=30)
-    found = moead(problem, problem.objectives, Budget(evaluations=1500), 1)
-    assert len(found) > len(greedy(Task(problem, problem.objectives, Budget(), 1)))
+    found = moead(Task(problem, budget=Budget(evaluations=1500)))
+    assert len(found) > len(greedy(Task(problem)))
     assert found.runs[0].evaluations == 1500

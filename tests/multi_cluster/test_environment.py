@@ -16,9 +16,10 @@ from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.task import Task
 from placeopt.multi_cluster import environment as multi_cluster
 from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.rl import batches, play, policy_file
+from placeopt.rl import play, policy_file
+from placeopt.rl.batches import make_batch
 from placeopt.rl.evaluation import evaluate, greedy, table
-from placeopt.rl.policy import Policy, Shape
+from placeopt.rl.policy import Shape, TrainedPolicy
 
 NAME = placeopt.rl.ENVIRONMENTS["multi-cluster"]
 
@@ -29,7 +30,7 @@ def myopic(parts=3, features=31, weights=None):
     arrays = {key: np.zeros(size, dtype=np.float32) for key, size in shape.arrays().items()} | {
         "factor": np.ones(parts, dtype=np.float32)
     }
-    return Policy(
+    return TrainedPolicy(
         "multi-cluster",
         ("latency", "cost", "inequality")[:parts],
         shape,
@@ -75,9 +76,15 @@ def test_vector_is_single_step_by_step():
 def test_evaluation_does_not_depend_on_the_number_of_environments():
     """Nor on which of them ends first; the myopic policy is the greedy choice."""
     policy = myopic()
-    one = evaluate(play.episodes_for(policy, num_envs=1, steps=20), policy.act, 6, [0.5, 0.5, 0], 3)
+    one = evaluate(
+        play.episodes_for(policy, MultiCluster, num_envs=1, steps=20),
+        policy.act,
+        6,
+        [0.5, 0.5, 0],
+        3,
+    )
     many = evaluate(
-        play.episodes_for(policy, num_envs=4, steps=20),
+        play.episodes_for(policy, MultiCluster, num_envs=4, steps=20),
         greedy(multi_cluster.SCORE),
         6,
         [0.5, 0.5, 0],
@@ -87,12 +94,15 @@ def test_evaluation_does_not_depend_on_the_number_of_environments():
         one["reward"] == pytest.approx(many["reward"])
         and (one["acceptance"] == many["acceptance"]).all()
     )
-    wide = play.episodes_for(policy, num_envs=4, steps=20, clusters=9)
+    wide = play.episodes_for(policy, MultiCluster, num_envs=4, steps=20, clusters=9)
     assert 0 < table(evaluate(wide, policy.act, 4, None, 3))["acceptance"] <= 1
 
 
 def test_method_on_a_trace(tmp_path):
-    """A front over weights, judged by the referee; the same without torch, by the same seed; samples are drawn by the seed."""
+    """A front over weights, judged by the referee.
+
+    The same without torch, by the same seed; samples are drawn by the seed.
+    """
     problem = MultiCluster.generate(seed=1, requests=15)
     path = tmp_path / "p.npz"
     policy_file.write(myopic(), path)
@@ -124,7 +134,7 @@ def test_wrong_use():
         placeopt.solve(problem, "policy")
     with pytest.raises(UnsupportedError, match="reads 30 features"):
         placeopt.solve(problem, "policy", policy=myopic(features=30))
-    with pytest.raises(UsageError, match="parts is 0"):
+    with pytest.raises(UsageError, match="parts of policy is 0"):
         placeopt.solve(problem, "policy", policy=myopic(), parts=0)
     with pytest.raises(UsageError, match="rate is an option of generated episodes"):
         multi_cluster.batch(problem, 1, rate=3.0)
@@ -132,20 +142,20 @@ def test_wrong_use():
         UsageError,
         match="unknown option 'cluster' of multi-cluster episodes; did you mean 'clusters'",
     ):
-        batches.make("multi-cluster", 1, cluster=3)
+        make_batch(MultiCluster, 1, cluster=3)
     with pytest.raises(UsageError, match="generated episodes have no plan"):
         multi_cluster.batch(None, 1).plan(0)
 
 
 def test_policies_that_come_with_placeopt():
-    """Each can be read, says what it was trained on, and beats or equals the greedy choice where it was trained, without torch."""
+    """Each says what it was trained on, and beats the greedy choice there, without torch."""
     names = policy_file.bundled()
     for name in names:
         policy = policy_file.read(name)
         assert {"summary", "algorithm", "settings", "data", "limits"} <= policy.card.keys(), name
         if policy.problem != "multi-cluster" or policy.weights is not None:
             continue
-        batch = play.episodes_for(policy, num_envs=25)
+        batch = play.episodes_for(policy, MultiCluster, num_envs=25)
         for strategy in ("lat-ineq", "cost-ineq"):
             weights = multi_cluster.PREFERENCES[strategy]
             ours, theirs = (
@@ -154,10 +164,13 @@ def test_policies_that_come_with_placeopt():
             )
             assert ours > theirs, (name, strategy)
     code = (
-        "import sys, placeopt; from placeopt.multi_cluster.instance import MultiCluster; from placeopt.rl import policy_file\n"
+        "import sys, placeopt\n"
+        "from placeopt.multi_cluster.instance import MultiCluster\n"
+        "from placeopt.rl import policy_file\n"
         "problem = MultiCluster.generate(seed=1, requests=3)\n"
         "for n in policy_file.bundled():\n"
-        "    if policy_file.read(n).problem == 'multi-cluster': placeopt.solve(problem, 'policy', policy=n, parts=1)\n"
+        "    if policy_file.read(n).problem == 'multi-cluster':\n"
+        "        placeopt.solve(problem, 'policy', policy=n, parts=1)\n"
         "print(sorted({'torch', 'stable_baselines3', 'sb3_contrib'} & set(sys.modules)))"
     )
     assert (

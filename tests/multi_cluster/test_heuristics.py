@@ -1,4 +1,4 @@
-"""Multi-cluster policies: the baselines by hand, one-step look-ahead, rollout, and the methods over traces."""
+"""Multi-cluster policies: baselines by hand, look-ahead, rollout, and methods over traces."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_myopic_takes_the_highest_reward() -> None:
     made = stream(CLUSTERS)
     assert policies.myopic(made, NOBODY, np.array([1.0, 0, 0])).tolist() == [1]
     assert policies.myopic(made, NOBODY, np.array([0, 0, 1.0]))[0] in (3, 4, 5)
-    assert policies.myopic(made, NOBODY, np.array([1.0, 0, 0]), least=0.9).tolist() == [6]
+    assert policies.myopic(made, NOBODY, np.array([1.0, 0, 0]), min_reward=0.9).tolist() == [6]
 
 
 def reward(name: str, strategy: str, episodes: int, **options: object) -> np.ndarray:
@@ -126,7 +126,10 @@ def test_myopic_beats_the_baselines(semantics: str) -> None:
 
 
 def test_rollout_sees_what_comes() -> None:
-    """Published, Latency plus Inequality: where one-step look-ahead loses most; the same seed gives the same."""
+    """Published, Latency plus Inequality: where one-step look-ahead loses most.
+
+    The same seed gives the same.
+    """
     mine, ahead = (
         reward(name, "lat-ineq", 4, semantics="published") for name in ("myopic", "rollout")
     )
@@ -134,7 +137,7 @@ def test_rollout_sees_what_comes() -> None:
     assert (ahead == reward("rollout", "lat-ineq", 4, semantics="published")).all()
 
 
-# -- methods over traces -------------------------------------------------------------------------------------------------
+# -- methods over traces ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("semantics", ["fixed", "published"])
@@ -149,34 +152,27 @@ def test_methods_return_feasible_plans(semantics: str) -> None:
         methods.myopic,
         methods.greedy,
     ):
-        front = method(problem, problem.objectives, Budget(), 1)
-        assert (
-            front.points
-            and front.values.tolist()
-            == method(problem, problem.objectives, Budget(), 1).values.tolist()
-        )
+        front = method(Task(problem))
+        assert front.points
+        assert front.values.tolist() == method(Task(problem)).values.tolist()
         assert all(problem.evaluate(p.plan).feasible for p in front.points)
     assert len(front) > 10
     assert front.runs[0].evaluations == 6 * (8 + 66)
-    assert (
-        methods.greedy(Task(problem, problem.objectives[:2], Budget(evaluations=5), 1))
-        .runs[0]
-        .evaluations
-        == 5
-    )
+    few = methods.greedy(Task(problem, problem.objectives[:2], Budget(evaluations=5)))
+    assert few.runs[0].evaluations == 5
 
 
 def test_myopic_takes_weights() -> None:
     """By strategy, as numbers or text; others are refused."""
     problem = MultiCluster.generate(2, requests=20)
     same = [
-        methods.myopic(Task(problem, problem.objectives, Budget()), weights=w).values.tolist()
+        methods.myopic(Task(problem), weights=w).values.tolist()
         for w in ("lat-ineq", "0.5,0,0.5", (1, 0, 1))
     ]
     assert same[0] == same[1] == same[2] and len(same[0]) == 1
     for wrong in ("latncy", "1,2", (0, 0, 0), (1, -1, 1)):
         with pytest.raises(UsageError, match="weights is"):
-            methods.myopic(Task(problem, problem.objectives, Budget()), weights=wrong)
+            methods.myopic(Task(problem), weights=wrong)
 
 
 def test_seeds_are_greedy_plans() -> None:
@@ -185,5 +181,5 @@ def test_seeds_are_greedy_plans() -> None:
     encoder = build_encoder(problem)
     X = seeds(encoder, NOBODY)
     F, _ = encoder.evaluate(X)
-    greedy = methods.greedy(Task(problem, problem.objectives, Budget(), 1)).values
+    greedy = methods.greedy(Task(problem)).values
     assert ((F[:, None, :] - greedy[None]) ** 2).sum(axis=2).min(axis=0).max() < 1e-12

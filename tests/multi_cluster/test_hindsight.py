@@ -9,6 +9,7 @@ import pytest
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
+from placeopt.core.parameters import checked
 from placeopt.core.task import Task
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.hindsight import hindsight, optimistic, optimum
@@ -82,7 +83,9 @@ def test_hindsight_is_not_below_any_policy() -> None:
 def test_options() -> None:
     """One strategy, or weights; states are checked."""
     problem = MultiCluster.generate(5, requests=5)
-    front = hindsight(Task(problem, problem.objectives, Budget()), weights="balanced")
+    front = hindsight(Task(problem), weights="balanced")
     assert len(front) == 1 and front.runs[0].parameters["weights"]["proven"]
-    with pytest.raises(UsageError, match="states is 0"):
-        hindsight(Task(problem, problem.objectives, Budget()), states=0)
+    assert checked(hindsight, "hindsight", {"states": "7"}) == {"states": 7}
+    for wrong in (0, -1, 1e9, 1.5, "abc", float("nan")):
+        with pytest.raises(UsageError, match=r"states of hindsight is .*legal: at least 1"):
+            checked(hindsight, "hindsight", {"states": wrong})

@@ -1,4 +1,7 @@
-"""Multi-cluster instances, plans and the referee: every rule worked by hand; the compiled core lives through traces as the referee does."""
+"""Multi-cluster instances, plans and the referee: every rule worked by hand.
+
+The simulator gives the same values.
+"""
 
 from __future__ import annotations
 
@@ -49,26 +52,35 @@ def judge(problem: MultiCluster, *decisions: dict[str, int]) -> tuple[tuple[floa
     return verdict.values, {v.kind for v in verdict.violations}
 
 
-# -- fixed semantics ---------------------------------------------------------------------------------------------------
+# -- fixed semantics -------------------------------------------------------------------------------
 
 
 def test_one_placement() -> None:
-    """Cluster a: base (100 + 200) / 2 = 150 ms, times 1.1 with the request on it; cost 1; all 2 replicas on 1 of 3: G = 2/3."""
+    """Cluster a: base (100 + 200) / 2 = 150 ms, times 1.1 with the request on it.
+
+    Cost 1; all 2 replicas on 1 of 3: G = 2/3.
+    """
     values, broken = judge(small((2, 0, 1)), {A: 2})
     assert values == pytest.approx((165.0, 1.0, 2 / 3, 0.0)) and not broken
 
 
 def test_a_spread_charges_each_cluster_its_share() -> None:
-    """3 replicas, 1 on a and 2 on b: a 150 (1 + .1/3), b 350 (1 + .2/3), mean over replicas; cost (1 + 2 x 4) / 3; G of (1, 2, 0) = 4/9."""
+    """3 replicas, 1 on a and 2 on b: a 150 (1 + .1/3), b 350 (1 + .2/3), mean over replicas.
+
+    Cost (1 + 2 x 4) / 3; G of (1, 2, 0) = 4/9.
+    """
     values, broken = judge(small((3, 0, 1)), {A: 1, B: 2})
     latency = (150 * (1 + 0.1 / 3) + 2 * 350 * (1 + 0.2 / 3)) / 3
     assert values == pytest.approx((latency, 3.0, 4 / 9, 0.0)) and not broken
 
 
 def test_latency_grows_with_what_runs_and_falls_back_when_it_leaves() -> None:
-    """Second on top of the first: 150 x 1.1 x 1.1; the third comes when both are gone: 150 x 1.1. Nothing drifts."""
+    """Second on top of the first: 150 x 1.1 x 1.1.
+
+    The third comes when both are gone: 150 x 1.1. Nothing drifts.
+    """
     problem = small((1, 0, 1), (1, 0.5, 1), (1, 2, 1))
-    outcomes, _ = problem.referee.live([{0: 1}, {0: 1}, {0: 1}])
+    outcomes, _ = problem.referee.replay([{0: 1}, {0: 1}, {0: 1}])
     assert [o.latency_ms for o in outcomes] == pytest.approx([165.0, 181.5, 165.0])
     assert [o.load for o in outcomes] == [(1, 0, 0), (2, 0, 0), (1, 0, 0)]
 
@@ -76,7 +88,7 @@ def test_latency_grows_with_what_runs_and_falls_back_when_it_leaves() -> None:
 def test_latency_ends_at_1000() -> None:
     """Cluster c: base 550; 7 requests of 10 per cent: 550 x 1.1^7 = 1071."""
     problem = small(*((1, k / 100, 5) for k in range(7)))
-    outcomes, _ = problem.referee.live([{2: 1}] * 7)
+    outcomes, _ = problem.referee.replay([{2: 1}] * 7)
     assert (
         outcomes[5].latency_ms == pytest.approx(550 * 1.1**6) and outcomes[6].latency_ms == 1000.0
     )
@@ -122,13 +134,16 @@ def test_refusing_everything_is_the_worst_and_legal() -> None:
     assert values == (1000.0, 16.0, pytest.approx(2 / 3), 1.0) and not broken
 
 
-# -- published semantics -----------------------------------------------------------------------------------------------
+# -- published semantics ---------------------------------------------------------------------------
 
 
 def test_published_placement_grows_row_and_column() -> None:
-    """All on b: row (300, 400) x 1.15, seen as its mean over 3 clusters; column b becomes row b; then both shrink again."""
+    """All on b: row (300, 400) x 1.15, seen as its mean over 3 clusters.
+
+    Column b becomes row b; then both shrink again.
+    """
     problem = small((2, 0, 1), (2, 1, 1), semantics="published")
-    outcomes, _ = problem.referee.live([{1: 2}, {0: 2}])
+    outcomes, _ = problem.referee.replay([{1: 2}, {0: 2}])
     assert outcomes[0].latency_ms == pytest.approx(1.15 * 700 / 3)
     assert outcomes[1].latency_ms == pytest.approx(1.15 * (300 + 200) / 3), (
         "the latency from a to b is now that from b to a"
@@ -136,16 +151,22 @@ def test_published_placement_grows_row_and_column() -> None:
 
 
 def test_published_spread_is_charged_before_each_cluster_grows() -> None:
-    """1 on a, 1 on c. a sees (100 + 200) / 3; then all clusters grow in turn: c sees a's row x 1.05 and b's x 1.05."""
+    """1 on a, 1 on c.
+
+    A sees (100 + 200) / 3; then all clusters grow in turn: c sees a's row x 1.05 and b's x 1.05.
+    """
     problem = small((2, 0, 1), semantics="published")
-    outcomes, _ = problem.referee.live([{0: 1, 2: 1}])
+    outcomes, _ = problem.referee.replay([{0: 1, 2: 1}])
     assert outcomes[0].latency_ms == pytest.approx((100 + (200 * 1.05 + 400 * 1.05) / 3) / 2)
 
 
 def test_published_spread_leaves_latencies_lower() -> None:
-    """The way a to c: x 1.05 twice, / 1.10 twice; a to b: x 1.05 twice, / 1.10 once, for b had no replica."""
+    """The way a to c: x 1.05 twice, / 1.10 twice.
+
+    A to b: x 1.05 twice, / 1.10 once, for b had no replica.
+    """
     problem = small((2, 0, 1), (2, 1, 1), semantics="published")
-    outcomes, _ = problem.referee.live([{0: 1, 2: 1}, {0: 2}])
+    outcomes, _ = problem.referee.replay([{0: 1, 2: 1}, {0: 2}])
     assert outcomes[1].latency_ms == pytest.approx(
         1.15 * (100 * 1.05**2 / 1.10 + 200 * 1.05**2 / 1.10**2) / 3
     )
@@ -155,23 +176,29 @@ def test_published_latencies_stay_within_1_and_1000() -> None:
     """999 x 1.15 is cut to 1000, and 1000 / 1.15 is what remains."""
     given = document([{"replicas": 1, "arrival": k, "duration": 1} for k in range(2)], "published")
     given["latency_ms"] = {x: dict.fromkeys((A, B, C), 999) for x in (A, B, C)}
-    outcomes, _ = MultiCluster.from_document(given).referee.live([{0: 1}, {0: 1}])
+    outcomes, _ = MultiCluster.from_document(given).referee.replay([{0: 1}, {0: 1}])
     assert outcomes[0].latency_ms == pytest.approx(2000 / 3) and outcomes[
         1
     ].latency_ms == pytest.approx(2000 / 3)
 
 
 def test_published_placements_are_gone_before_the_next_request() -> None:
-    """4 replicas fill a, whatever the durations; the Gini coefficient counts all that was ever placed."""
+    """4 replicas fill a, whatever the durations.
+
+    The Gini coefficient counts all that was ever placed.
+    """
     problem = small((4, 0, 9), (4, 0.1, 9), (4, 0.2, 9), semantics="published")
     values, broken = judge(problem, {A: 4}, {A: 4}, {B: 4})
     assert not broken and values[2] == pytest.approx((2 / 3 + 2 / 3 + gini([8, 4, 0])) / 3)
 
 
 def test_published_spread_may_place_fewer_even_none() -> None:
-    """Means divide by what was asked for: 1 of 2 replicas on a costs 1/2; none is accepted at 0 ms."""
+    """Means divide by what was asked for: 1 of 2 replicas on a costs 1/2.
+
+    None is accepted at 0 ms.
+    """
     problem = small((2, 0, 1), (2, 0, 1), semantics="published")
-    outcomes, broken = problem.referee.live([{0: 1, 1: 0}, {0: 0, 1: 0}])
+    outcomes, broken = problem.referee.replay([{0: 1, 1: 0}, {0: 0, 1: 0}])
     assert (
         outcomes[0].cost == 0.5
         and outcomes[1].accepted
@@ -181,7 +208,7 @@ def test_published_spread_may_place_fewer_even_none() -> None:
     assert judge(problem, {A: 1}, {})[1] == {"replicas"}
 
 
-# -- the core lives as the referee does ----------------------------------------------------------------------------------
+# -- the simulator against the referee -------------------------------------------------------------
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -193,10 +220,13 @@ def test_published_spread_may_place_fewer_even_none() -> None:
     most=st.integers(1, 24),
     wild=st.booleans(),
 )
-def test_core_equals_referee(
+def test_simulator_equals_referee(
     seed: int, clusters: int, semantics: str, rate: float, most: int, wild: bool
 ) -> None:
-    """Any actions, legal ones or `wild`: the same values; in the fixed semantics nothing is broken."""
+    """Any actions, legal ones or `wild`: the same values.
+
+    In the fixed semantics nothing is broken.
+    """
     problem = MultiCluster.generate(
         seed, clusters=clusters, requests=40, semantics=semantics, rate=rate, most_replicas=most
     )
@@ -219,11 +249,14 @@ def test_core_equals_referee(
             )
 
 
-# -- documents -----------------------------------------------------------------------------------------------------------
+# -- documents -------------------------------------------------------------------------------------
 
 
 def test_generated_instances_have_the_papers_distributions() -> None:
-    """Types of Table 4, Cloud2Edge deployments, 1 to 7 replicas, arrivals at the rate; the document comes back."""
+    """Types of Table 4, Cloud2Edge deployments, 1 to 7 replicas, arrivals at the rate.
+
+    The document comes back.
+    """
     problem = MultiCluster.generate(3, clusters=40, requests=2000)
     assert {(c.type, c.cpu_cores, c.memory_gib, c.cost) for c in problem.clusters} == set(TYPES)
     assert {
@@ -238,10 +271,14 @@ def test_generated_instances_have_the_papers_distributions() -> None:
 
 def test_sizes_are_checked() -> None:
     """With what is legal."""
-    with pytest.raises(UsageError, match="clusters is 1; legal: at least 2"):
+    with pytest.raises(
+        UsageError, match=r"clusters of multi-cluster instances is 1 .*legal: at least 2"
+    ):
         MultiCluster.generate(clusters=1)
-    with pytest.raises(UsageError, match="did you mean 'fixed'"):
+    with pytest.raises(UsageError, match=r"is 'fixt' .*legal: fixed, published"):
         MultiCluster.generate(semantics="fixt")
+    with pytest.raises(UsageError, match="fewest_replicas is 8; legal: at most most_replicas"):
+        MultiCluster.generate(fewest_replicas=8)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The compiled multi-cluster core: equal to plain Python step by step, its contract, and the face over a trace."""
+"""The multi-cluster simulator: equal to plain Python, its contract, and the sequence."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_sequence
-from placeopt.multi_cluster.batch import MultiCluster
-from placeopt.multi_cluster.instance import MultiCluster as Problem
+from placeopt.multi_cluster.batch import MultiClusterBatch
+from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import DEPLOYMENTS, TYPES
 from placeopt.multi_cluster.simulator.stream import UNIT, Stream
 from placeopt.rollout import rollout
@@ -43,7 +43,7 @@ def any_legal(batch: Stream, rng: np.random.Generator) -> np.ndarray:
     return np.where(batch.masks, rng.random(batch.masks.shape), -1).argmax(axis=1)
 
 
-# -- step by step as plain Python ----------------------------------------------------------------------------------------
+# -- step by step as plain Python ------------------------------------------------------------------
 
 
 @settings(max_examples=16, deadline=None, derandomize=True)
@@ -54,11 +54,14 @@ def any_legal(batch: Stream, rng: np.random.Generator) -> np.ndarray:
     rate=st.sampled_from((5.0, 20.0, 100.0)),
     most=st.sampled_from((7, 16, 32)),
 )
-def test_core_equals_plain_python(
+def test_simulator_equals_plain_python(
     seed: int, clusters: int, semantics: str, rate: float, most: int
 ) -> None:
-    """Masks, observations, splits, rewards and latencies of every step; illegal actions now and then."""
-    batch = MultiCluster(
+    """Masks, observations, splits, rewards and latencies of every step.
+
+    Illegal actions now and then.
+    """
+    batch = MultiClusterBatch(
         3, clusters=clusters, semantics=semantics, rate=rate, replicas=(1, most), steps=40
     )
     batch.reset(seeds(3, seed))
@@ -68,11 +71,11 @@ def test_core_equals_plain_python(
             assert one.mask() == batch.masks[k].tolist()
             assert np.allclose(one.rows(), batch.observations[k], rtol=1e-5, atol=1e-6)
             assert [one.latency(c) for c in range(clusters)] == pytest.approx(
-                batch.world.latency[k].tolist(), rel=1e-12
+                batch.state.latency[k].tolist(), rel=1e-12
             )
             for s in range(3):
-                if batch.world.accepts[k, clusters + s]:
-                    assert one.spread(s)[0] == batch.world.split[k, s].tolist()
+                if batch.outcomes.accepts[k, clusters + s]:
+                    assert one.spread(s)[0] == batch.outcomes.split[k, s].tolist()
         actions = any_legal(batch, rng)
         if rng.random() < 0.1:
             actions[:] = rng.integers(batch.num_actions)
@@ -83,13 +86,16 @@ def test_core_equals_plain_python(
             )
 
 
-# -- spreads by hand -----------------------------------------------------------------------------------------------------
+# -- spreads by hand -------------------------------------------------------------------------------
 
 
 def spreads(
     free: list[tuple[float, float]], replicas: int, capacity: float = 4.0
 ) -> list[list[int] | None]:
-    """Return what FFD, FFI and BF1B1 place of replicas of 1 core and 1 GiB, None where masked; clusters alike but for what is free."""
+    """Return what FFD, FFI and BF1B1 place of replicas of 1 core and 1 GiB, None where masked.
+
+    Clusters alike but for what is free.
+    """
     names = [f"c{k}" for k in range(len(free))]
     document = {
         "problem": "multi-cluster",
@@ -117,10 +123,10 @@ def spreads(
             }
         ],
     }
-    stream = Stream.of(Problem.from_document(document))
+    stream = Stream.of(MultiCluster.from_document(document))
     stream.reset()
     legal = stream.masks[0, len(free) :]
-    return [stream.world.split[0, s].tolist() if legal[s] else None for s in range(3)]
+    return [stream.outcomes.split[0, s].tolist() if legal[s] else None for s in range(3)]
 
 
 def test_first_fit_by_hand() -> None:
@@ -141,7 +147,10 @@ def test_first_fit_takes_the_threshold_where_it_fits() -> None:
 
 
 def test_best_fit_by_hand() -> None:
-    """Each replica where the least cpu remains; memory breaks ties; all on one cluster is no spread."""
+    """Each replica where the least cpu remains.
+
+    Memory breaks ties; all on one cluster is no spread.
+    """
     assert spreads([(1, 1), (4, 4), (2, 2)], 4)[2] == [1, 1, 2]
     assert spreads([(4, 4), (4, 3)], 5)[2] == [2, 3]
     assert spreads([(4, 4), (3, 3)], 3)[2] is None
@@ -158,15 +167,15 @@ def test_spreads_are_all_or_nothing() -> None:
     assert spreads([(4, 4), (3, 3)], 7)[0] == [4, 3]
 
 
-# -- the contract --------------------------------------------------------------------------------------------------------
+# -- the contract ----------------------------------------------------------------------------------
 
 
 @EACH
 def test_results_do_not_depend_on_the_number_of_environments(semantics: str) -> None:
-    """Environment k of many and a single one with its seed: the same, observation by observation; also with resets apart."""
+    """Environment k of many and a single one with its seed: the same observations."""
     many, one = (
-        MultiCluster(5, semantics=semantics, steps=30),
-        MultiCluster(1, semantics=semantics, steps=30),
+        MultiClusterBatch(5, semantics=semantics, steps=30),
+        MultiClusterBatch(1, semantics=semantics, steps=30),
     )
     many.reset(seeds(5, 7))
     one.reset(seeds(1, 10))
@@ -187,7 +196,10 @@ def test_results_do_not_depend_on_the_number_of_environments(semantics: str) -> 
 @EACH
 def test_same_seed_same_episode(semantics: str) -> None:
     """And another with another seed."""
-    first, again = MultiCluster(2, semantics=semantics), MultiCluster(2, semantics=semantics)
+    first, again = (
+        MultiClusterBatch(2, semantics=semantics),
+        MultiClusterBatch(2, semantics=semantics),
+    )
     first.reset(seeds(2))
     again.reset(seeds(2))
     assert (first.observations == again.observations).all()
@@ -199,7 +211,7 @@ def test_same_seed_same_episode(semantics: str) -> None:
 def test_rows_tell_actions_apart(semantics: str) -> None:
     """Every legal action has a row of its own, scaled; illegal ones have zeros."""
     batch, rng = (
-        MultiCluster(20, clusters=6, semantics=semantics, rate=20.0),
+        MultiClusterBatch(20, clusters=6, semantics=semantics, rate=20.0),
         np.random.default_rng(0),
     )
     batch.reset(seeds(20))
@@ -216,9 +228,15 @@ def test_rows_tell_actions_apart(semantics: str) -> None:
 
 
 def test_refusals_earn_what_the_semantics_says() -> None:
-    """Fixed: -1 where anything else was legal, else 0. Published: -1 where one cluster could take it all, else +1."""
+    """Fixed: -1 where anything else was legal, else 0.
+
+    Published: -1 where one cluster could take it all, else +1.
+    """
     for semantics, free in (("fixed", 0.0), ("published", 1.0)):
-        batch, found = MultiCluster(50, semantics=semantics, replicas=(1, 40), rate=100.0), set()
+        batch, found = (
+            MultiClusterBatch(50, semantics=semantics, replicas=(1, 40), rate=100.0),
+            set(),
+        )
         batch.reset(seeds(50))
         rng = np.random.default_rng(0)
         for _ in range(60):
@@ -237,11 +255,11 @@ def test_refusals_earn_what_the_semantics_says() -> None:
 
 
 def test_drawn_episodes_have_the_papers_distributions() -> None:
-    """Latencies 1 to 999 ms, types, background below .2, replicas, deployments, rate and duration, increase below .15."""
-    batch = MultiCluster(400, rate=20.0)
+    """Latencies, types, allocations, replicas, deployments, rate, duration, and increase."""
+    batch = MultiClusterBatch(400, rate=20.0)
     batch.reset(seeds(400))
-    w = batch.world
-    ways = w.matrix[:, ~np.eye(4, dtype=bool)]
+    w = batch.traces
+    ways = batch.state.matrix[:, ~np.eye(4, dtype=bool)]
     assert ways.min() == 1 and ways.max() == 999 and ways.mean() == pytest.approx(500, rel=0.02)
     kinds = {(round(t.cpu_cores / UNIT), round(t.memory_gib / UNIT), t.cost) for t in TYPES}
     assert {
@@ -257,8 +275,11 @@ def test_drawn_episodes_have_the_papers_distributions() -> None:
 
 
 def test_forks_go_their_own_way() -> None:
-    """The original stands still; a redrawn future leaves the request at hand; the same seeds give the same future."""
-    batch, rng = MultiCluster(3), np.random.default_rng(0)
+    """The original stands still.
+
+    A redrawn future leaves the request at hand; the same seeds give the same future.
+    """
+    batch, rng = MultiClusterBatch(3), np.random.default_rng(0)
     batch.reset(seeds(3))
     for _ in range(10):
         batch.step(any_legal(batch, rng))
@@ -267,25 +288,25 @@ def test_forks_go_their_own_way() -> None:
     assert (twins[0].observations == before[[1, 1, 2]]).all()
     for twin in twins:
         twin.redraw(np.array([5, 6, 5], dtype=np.uint64))
-    assert (twins[0].world.replicas[:, :11] == batch.world.replicas[[1, 1, 2], :11]).all()
-    assert (twins[0].world.replicas[:, 11:] == twins[1].world.replicas[:, 11:]).all()
-    assert (twins[0].world.replicas[0, 11:] != twins[0].world.replicas[1, 11:]).any()
-    assert (twins[0].world.replicas[0, 11:] == twins[0].world.replicas[2, 11:]).all(), (
+    assert (twins[0].traces.replicas[:, :11] == batch.traces.replicas[[1, 1, 2], :11]).all()
+    assert (twins[0].traces.replicas[:, 11:] == twins[1].traces.replicas[:, 11:]).all()
+    assert (twins[0].traces.replicas[0, 11:] != twins[0].traces.replicas[1, 11:]).any()
+    assert (twins[0].traces.replicas[0, 11:] == twins[0].traces.replicas[2, 11:]).all(), (
         "by the seed alone"
     )
     twins[0].step(np.full(3, twins[0].num_actions - 1))
-    assert (batch.observations == before).all() and batch.world.now.tolist() == [10] * 3
+    assert (batch.observations == before).all() and batch.state.now.tolist() == [10] * 3
 
 
 def test_futures_of_a_trace_are_drawn_from_its_own_facts() -> None:
     """Its deployments, numbers of replicas, rate and mean duration, in its own units."""
-    problem = Problem.generate(
+    problem = MultiCluster.generate(
         2, requests=400, rate=5.0, duration=3.0, fewest_replicas=2, most_replicas=4
     )
     stream = Stream.of(problem, 2)
     stream.reset()
     stream.redraw(np.array([1, 2], dtype=np.uint64))
-    w, t = stream.world, problem.arrays
+    w, t = stream.traces, problem.arrays
     assert {tuple(d) for d in w.demand.reshape(-1, 2).tolist()} == {
         tuple(d) for d in t.demand.tolist()
     }
@@ -308,39 +329,42 @@ def test_futures_of_a_trace_are_drawn_from_its_own_facts() -> None:
 def test_options_are_checked(options: dict) -> None:
     """With what is legal."""
     with pytest.raises(UsageError):
-        MultiCluster(**options)
+        MultiClusterBatch(**options)
 
 
 def test_actions_are_checked() -> None:
     """Right number, right range."""
-    batch = MultiCluster(2)
+    batch = MultiClusterBatch(2)
     batch.reset(seeds(2))
     for actions in ([0], [0, 8], [-1, 0]):
         with pytest.raises(UsageError):
             batch.step(np.array(actions))
 
 
-# -- the face over a trace -----------------------------------------------------------------------------------------------
+# -- the sequence over a trace ---------------------------------------------------------------------
 
 
 @EACH
 def test_costs_sum_to_the_referees_values(semantics: str) -> None:
     """Whatever the decisions; and `costs` foretells each step."""
-    problem = Problem.generate(4, semantics=semantics, requests=25)
-    face, rng = build_sequence(problem), np.random.default_rng(0)
+    problem = MultiCluster.generate(4, semantics=semantics, requests=25)
+    sequence, rng = build_sequence(problem), np.random.default_rng(0)
     for _ in range(3):
-        state, total = face.reset(), np.zeros(4)
-        while not face.done(state):
-            foretold, action = face.costs(state), int(rng.choice(np.flatnonzero(face.mask(state))))
-            twin = face.copy(state)
-            cost = face.step(twin, action)
+        state, total = sequence.reset(), np.zeros(4)
+        while not sequence.done(state):
+            foretold, action = (
+                sequence.costs(state),
+                int(rng.choice(np.flatnonzero(sequence.mask(state)))),
+            )
+            twin = sequence.copy(state)
+            cost = sequence.step(twin, action)
             assert (
                 cost == pytest.approx(foretold[action])
-                and np.isinf(foretold[~face.mask(state)]).all()
+                and np.isinf(foretold[~sequence.mask(state)]).all()
             )
-            total += face.step(state, action)
-        assert total == pytest.approx(problem.evaluate(face.plan(state)).values)
-        assert face.features(state).shape == (8, face.num_features)
+            total += sequence.step(state, action)
+        assert total == pytest.approx(problem.evaluate(sequence.plan(state)).values)
+        assert sequence.features(state).shape == (8, sequence.num_features)
 
 
 @EACH
@@ -351,26 +375,26 @@ def test_rollout_of_all_actions_at_once_is_the_generic_one(
     semantics: str, beta: float, gamma: float, horizon: int
 ) -> None:
     """The same plan, decision by decision; so is greedy."""
-    problem = Problem.generate(7, semantics=semantics, requests=15, rate=30.0)
-    face, weights = build_sequence(problem), np.array([0.01, 0.2, 3.0, 5.0])
-    quick, slow = face.reset(), face.reset()
+    problem = MultiCluster.generate(7, semantics=semantics, requests=15, rate=30.0)
+    sequence, weights = build_sequence(problem), np.array([0.01, 0.2, 3.0, 5.0])
+    quick, slow = sequence.reset(), sequence.reset()
     assert (
-        face.play_rollout(quick, weights, beta, gamma, horizon, 4) == 4
-        and face.play_rollout(quick, weights, beta, gamma, horizon, 99) == 11
+        sequence.play_rollout(quick, weights, beta, gamma, horizon, 4) == 4
+        and sequence.play_rollout(quick, weights, beta, gamma, horizon, 99) == 11
     )
-    while face.remaining(slow):
-        face.step(slow, rollout.choose(face, slow, weights, beta, gamma, horizon))
-    assert face.plan(quick) == face.plan(slow)
-    greedy = face.reset()
-    assert face.play_greedy(greedy, weights, 99) == 15
-    slow = face.reset()
-    while face.remaining(slow):
-        face.step(slow, rollout.greedy(face, slow, weights))
-    assert face.plan(greedy) == face.plan(slow)
+    while sequence.remaining(slow):
+        sequence.step(slow, rollout.choose(sequence, slow, weights, beta, gamma, horizon))
+    assert sequence.plan(quick) == sequence.plan(slow)
+    greedy = sequence.reset()
+    assert sequence.play_greedy(greedy, weights, 99) == 15
+    slow = sequence.reset()
+    while sequence.remaining(slow):
+        sequence.step(slow, rollout.greedy(sequence, slow, weights))
+    assert sequence.plan(greedy) == sequence.plan(slow)
 
 
 def test_illegal_actions_are_refused() -> None:
-    """By the face, not by the batch."""
-    face = build_sequence(Problem.generate(4, requests=3))
+    """By the sequence, not by the batch."""
+    sequence = build_sequence(MultiCluster.generate(4, requests=3))
     with pytest.raises(UsageError, match="not legal"):
-        face.step(face.reset(), 99)
+        sequence.step(sequence.reset(), 99)

@@ -86,7 +86,17 @@ def test_every_width_of_front_is_drawn(
         "nothing is loaded from elsewhere"
     )
     assert len(text) > 3_000_000, "plotly itself is inside"
-    assert ("lower bound" in text.split("</script>", 2)[2]) == bounds
+    assert ("lower bound" in text.split("</script>", 1)[1]) == bounds
+
+
+def test_a_page_may_load_plotly_from_the_network(problem: Temporal, tmp_path: Path) -> None:
+    """Small files, of fronts and plans; the script is loaded once and checked by its hash."""
+    plot_front(front(problem), tmp_path / "f.html", cdn=True)
+    plot_plan(front(problem), 0, tmp_path / "p.html", problem=problem, cdn=True)
+    for name in ("f.html", "p.html"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert len(text) < 300_000
+        assert len(re.findall(r'<script[^>]* src="https://cdn.plot.ly/', text)) == 1
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
@@ -114,7 +124,7 @@ def test_the_same_front_gives_the_same_file(
 def test_hovering_shows_values_units_status_method_and_plan(problem: Temporal) -> None:
     """Escaped, so that a name cannot be markup."""
     text = page(front(problem, 2, name="<b>mine</b> & yours"), problem)
-    shown = text.split("</script>", 2)[2]
+    shown = text.split("</script>", 1)[1]
     said = ("point 3", "latency_ms: ", "USD", "optimal, moead, seed 1", "bounded (gap 10.00%)")
     for part in (*said, "machines: ", "t4g.2xlarge reserved", "replicas on spot"):
         assert part in shown, part
@@ -153,7 +163,7 @@ def test_the_instance_is_found_beside_the_front(problem: Temporal, tmp_path: Pat
 def test_what_cannot_be_drawn_says_why(
     problem: Temporal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other endings, empty fronts, unknown instances, problems without drawings, missing packages."""
+    """Other endings, empty fronts, unknown instances, no drawings, missing packages."""
     with pytest.raises(
         UsageError, match=r"cannot draw 'f.gif'; end the name in .html, .png, .pdf, .svg"
     ):
@@ -164,12 +174,12 @@ def test_what_cannot_be_drawn_says_why(
         UsageError, match="needs the instance 'generated-4-seed3'; name its file with --instance"
     ):
         plot_plan(front(problem), 0, tmp_path / "f.png", problem=None)
-    monkeypatch.setattr(
-        "placeopt.problems.row",
-        lambda layer, problem: (_ for _ in ()).throw(UnsupportedError("none")),
-    )
+    bare = replace(problem.spec, drawing=None)
+    monkeypatch.setattr(Temporal, "spec", bare)
     with pytest.raises(UnsupportedError, match="plans of temporal have no drawing"):
         plot_plan(front(problem), 0, tmp_path / "f.png", problem=problem)
+    with pytest.raises(UsageError, match=r"--cdn is for .html files, and 'f.png' is none"):
+        require("f.png", cdn=True)
     found = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,

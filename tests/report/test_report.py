@@ -1,4 +1,4 @@
-"""Reports: right in words and numbers, for every problem, safe with any name, and drawn by a real browser."""
+"""Reports: right in words and numbers, for every problem, safe with any name, in a browser."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ METHODS = {
     "rolling-update": "repack",
     "edge-cloud": "greedy",
 }  # milliseconds
-HOSTILE = '<script>alert("1")</script>&amp;\u202e\u0007 <img src=x onerror=alert(2)> ünï✓ \U0001f600 </style></title>'
+HOSTILE = (
+    '<script>alert("1")</script>&amp;\u202e\u0007 <img src=x onerror=alert(2)> ünï✓ \U0001f600 '
+    "</style></title>"
+)
 VOID = {"meta", "input", "img", "br", "hr", "link"}
 
 
@@ -80,7 +83,7 @@ def temporal() -> tuple[Problem, Front]:
 
 @pytest.mark.parametrize("kind", specs())
 def test_every_problem_has_a_report(kind: str) -> None:
-    """Well-formed, self-contained, accessible: language, title, captions, headings, alternative texts."""
+    """Well-formed, self-contained, accessible: language, title, captions, alternative texts."""
     problem, front = answered(kind)
     text = report.html(front, problem=problem)
     page = Outline(text)
@@ -105,6 +108,27 @@ def test_every_problem_has_a_report(kind: str) -> None:
     assert "default-src 'none'" in text
     assert "Confirmed" in page.shown and "Not confirmed" not in page.shown
     assert text == report.html(front, problem=problem), "the same front gives the same page"
+
+
+def test_a_report_may_load_plotly_from_the_network(temporal: tuple[Problem, Front]) -> None:
+    """A small page that says so, with a policy that allows this one place."""
+    problem, front = temporal
+    text = report.html(front, problem=problem, cdn=True)
+    assert len(text) < 1_000_000
+    assert len(re.findall(r'<script[^>]* src="https://cdn.plot.ly/', text)) == 1
+    assert "'unsafe-eval' https://cdn.plot.ly;" in text
+    assert "loads plotly from cdn.plot.ly" in Outline(text).shown
+    assert "https://cdn.plot.ly;" not in report.html(front, problem=problem)
+
+
+def test_texts_of_a_problem_name_its_objectives() -> None:
+    """Every problem with a summary says what it asks and what each objective measures."""
+    for spec in specs().values():
+        if spec.has("summary"):
+            summary = spec.load("summary")
+            assert summary.QUESTION.endswith("?")
+            problem = problem_class(spec.kind).generate(1)
+            assert set(summary.MEANINGS) == {o.name for o in problem.objectives}
 
 
 def test_hostile_names_stay_text(temporal: tuple[Problem, Front]) -> None:
@@ -248,8 +272,10 @@ def test_words() -> None:
     front = Front(InstanceName("x", "x", ""), goals, points, ((1.0, 40.0, 0.0), (1.5, 9.0, 0.0)))
     assert words.trade_offs(front) == [
         "The knee, the balanced choice: latency 2 ms, cost 20 USD, disruptions 0 pods.",
-        "The least latency is 1 ms, 50.0% less than the knee; the price is cost 40 USD (100.0% more).",
-        "The least cost is 10 USD, 50.0% less than the knee; the price is latency 8 ms (4.0 times as much).",
+        "The least latency is 1 ms, 50.0% less than the knee; "
+        "the price is cost 40 USD (100.0% more).",
+        "The least cost is 10 USD, 50.0% less than the knee; "
+        "the price is latency 8 ms (4.0 times as much).",
         "Every plan has disruptions 0 pods.",
     ]
     told = " ".join(words.certificate(front))
@@ -264,7 +290,8 @@ def test_words() -> None:
     )
     alone = replace(front, points=points[:1], bounds=())
     assert words.trade_offs(alone) == [
-        "One plan is at once the best found in every objective: latency 1 ms, cost 40 USD, disruptions 0 pods."
+        "One plan is at once the best found in every objective: "
+        "latency 1 ms, cost 40 USD, disruptions 0 pods."
     ]
 
 
@@ -287,7 +314,7 @@ def test_markup() -> None:
     )
 
 
-# -- in a browser ------------------------------------------------------------------------------------------------------
+# -- in a browser ----------------------------------------------------------------------------------
 
 CHROMIUM = next(
     (

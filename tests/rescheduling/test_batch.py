@@ -1,4 +1,4 @@
-"""Rescheduling episodes in batches: the referee agrees, an environment does not depend on the others, starts are random with room."""
+"""Episodes of rescheduling: the referee agrees, environments are independent, starts have room."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def drawn(batch: ReschedulingBatch, rng: np.random.Generator) -> np.ndarray:
 
 def started(batch: ReschedulingBatch, env: int) -> Rescheduling:
     """The running deployment of an environment as an instance of its own."""
-    problem = batch.problems[batch.state.app[env]]
+    problem = batch.problems[batch.state.application[env]]
     document = problem.to_document()
     for i, service in enumerate(document["services"]):
         service["replicas"] = [
@@ -44,7 +44,7 @@ def started(batch: ReschedulingBatch, env: int) -> Rescheduling:
 def test_episodes_are_what_the_referee_says(
     seed: int, replicas: int, application: str, varied: bool
 ) -> None:
-    """Latency, moves and rewards of replayed episodes; what is legal; what the features say a move brings."""
+    """Latency, moves and rewards of replayed episodes, masks, and the rewards in the features."""
     problem = Rescheduling.generate(
         seed, application=application, replicas=replicas, services=5, jitter=0.3, edge_b=3
     )
@@ -98,7 +98,7 @@ def check_masks(
     per_service = batch.slots // len(case.services)
     for action in rng.integers(batch.num_actions - 1, size=6).tolist():
         slot, v = divmod(action, batch.nodes)
-        u = int(batch.state.place[env, slot])
+        u = int(batch.state.node_of[env, slot])
         moves = [*batch.moves(env), (slot // per_service, u, v)]
         legal = u >= 0 and u != v and case.evaluate(case.plan(moves)).feasible
         assert batch.masks[env, action] == legal
@@ -107,7 +107,7 @@ def check_masks(
 
 @pytest.mark.parametrize("background", [0.0, 0.3])
 def test_environments_do_not_depend_on_their_number(background: float) -> None:
-    """Nine together or one by one, with restarts on the way: the same observations, masks, rewards, facts."""
+    """Nine together or one by one, with restarts: the same observations, masks, rewards, facts."""
     together = ReschedulingBatch(ALL, 9, replicas=(1, 5), background=background)
     alone = [ReschedulingBatch(ALL, 1, replicas=(1, 5), background=background) for _ in range(9)]
     seeds = np.arange(100, 109, dtype=np.uint64)
@@ -136,11 +136,11 @@ def test_environments_do_not_depend_on_their_number(background: float) -> None:
 
 
 def test_starts_are_random_and_have_room() -> None:
-    """4 to 20 pods of three applications; the same seed the same start; free capacity is never negative, observations stay scaled."""
+    """4 to 20 pods, the same seed the same start, no overload; observations stay scaled."""
     batch = ReschedulingBatch(ALL, 300, replicas=(1, 5), background=0.4)
     seeds = np.arange(300, dtype=np.uint64)
     batch.reset(seeds)
-    pods = (batch.state.place >= 0).sum(axis=1)
+    pods = (batch.state.node_of >= 0).sum(axis=1)
     assert pods.min() >= 4 and pods.max() <= 20 and len(set(pods)) > 8
     assert (batch.state.free >= 0).all() and len(
         {row.tobytes() for row in batch.state.counts}
@@ -166,7 +166,7 @@ def test_a_larger_continuum() -> None:
 
 
 def test_how_episodes_end() -> None:
-    """Idle for nothing, an illegal action for -100, the last step; what is over pays nothing more."""
+    """Idle costs nothing, an illegal action 100; the last step ends; then there is no reward."""
     batch = ReschedulingBatch(ALL[0], 3, steps=2)
     batch.reset()
     illegal = int(np.flatnonzero(~batch.masks[1])[0])
@@ -197,7 +197,7 @@ def test_options_are_checked() -> None:
         (((ALL[0], other), 1), {}, "same number of nodes"),
         ((ALL, 0), {}, "at least 1"),
         ((ALL, 1), {"start": "home"}, "legal: random, given"),
-        ((ALL, 1), {"replicas": (3, 1)}, "fewest and the most"),
+        ((ALL, 1), {"replicas": (3, 1)}, "least and the largest"),
         ((ALL, 1), {"background": 2.0}, "from 0 to 1"),
     ):
         with pytest.raises(UsageError, match=words):

@@ -1,4 +1,4 @@
-"""Drawings of rescheduling plans: the critical path before and after, the moves, names that are no markup."""
+"""Drawings of rescheduling plans: critical paths, moves, names that are no markup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytest.importorskip("plotly")
 
 from placeopt import api
 from placeopt.plot import plot_plan
-from placeopt.rescheduling.drawing import MOST_SERVICES, _layout, _views, interactive
+from placeopt.rescheduling.drawing import MAX_SERVICES, _layout, _views, interactive
 from placeopt.rescheduling.instance import Rescheduling
 
 
@@ -46,7 +46,7 @@ def test_the_views_add_up() -> None:
 def test_large_graphs_show_the_critical_path() -> None:
     """Within the number that can be read; names are escaped."""
     problem, front = solved(application="random", services=60, replicas=1, cloud_a=5)
-    assert len(_layout(problem, _views(problem, front.points[0].plan))) == MOST_SERVICES
+    assert len(_layout(problem, _views(problem, front.points[0].plan))) == MAX_SERVICES
     document = Rescheduling.generate(1).to_document()
     document["services"][0]["name"] = document["gateway"] = "<b>x"
     drawn = interactive(Rescheduling.from_document(document), {"moves": []}, "title").to_json()

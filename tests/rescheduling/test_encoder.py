@@ -1,4 +1,4 @@
-"""Vectors of rescheduling: values are the referee's, G says what it says, and every vector search serves them."""
+"""Vectors of rescheduling: values are the referee's, and every vector search serves them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from placeopt.rescheduling.instance import Rescheduling
     st.integers(1, 2),
 )
 def test_evaluate_is_the_referee(seed: int, replicas: int, application: str, cloud_a: int) -> None:
-    """Of vectors drawn, varied and mutated, on roomy and on crowded machines; what is feasible round-trips."""
+    """Of vectors drawn, varied and mutated, on roomy and on crowded machines."""
     problem = Rescheduling.generate(
         seed, application=application, replicas=replicas, services=4, cloud_a=cloud_a, jitter=0.2
     )
@@ -56,7 +56,7 @@ def test_seeds_are_what_block_search_finds() -> None:
 
 @pytest.mark.parametrize("method", ["nsga2", "nsga3", "mspso", "moead"])
 def test_vector_searches_serve_it(method: str) -> None:
-    """Feasible fronts from doing nothing to what the seeds reach; the same seed, the same points."""
+    """Feasible fronts; the same seed, the same points."""
     problem = Rescheduling.generate(3, replicas=2)
     front, again = (api.solve(problem, method, evaluations=600, seed=2) for _ in range(2))
     assert front.points == again.points and front.rejected is None

@@ -1,4 +1,4 @@
-"""Rescheduling episodes as environments: both checkers pass, options are checked; the policy that comes with placeopt keeps its word."""
+"""Rescheduling episodes as environments: checkers, options, the bundled policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from placeopt.rescheduling import environment as episodes
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.heuristics import block_search
 from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rl import batches, policy_file
+from placeopt.rl import policy_file
+from placeopt.rl.batches import make_batch
 from placeopt.rl.play import run
 
 NAME = "rescheduling-testbed"
@@ -29,7 +30,7 @@ def test_the_environment_passes_both_checkers() -> None:
 
 
 def test_single_is_one_of_many() -> None:
-    """Environment i of many, seeded with s + i, plays what a single one plays; rewards are drops of the latency less 2 a move."""
+    """Environment i of many, seeded with s + i, is a single one; a move costs 2 ms."""
     many = gymnasium.make_vec(
         "placeopt/Rescheduling-v0", num_envs=3, application="chain", replicas=(2, 3)
     )
@@ -53,18 +54,18 @@ def test_single_is_one_of_many() -> None:
 
 def test_episodes_of_options_and_of_instances() -> None:
     """Machines and applications as asked; an instance as it stands; what is wrong is said."""
-    batch = batches.make("rescheduling", 40, application="all", replicas="1,2", cloud_a=3)
+    batch = make_batch(Rescheduling, 40, application="all", replicas="1,2", cloud_a=3)
     batch.reset(np.arange(40, dtype=np.uint64))
     assert batch.num_actions == 4 * 2 * 7 + 1 and set(batch.info()["application"]) == {0, 1, 2}
     problem = Rescheduling.generate(3, replicas=2)
-    own = batches.make(problem, 2)
+    own = make_batch(problem, 2)
     own.reset()
     assert (own.info()["start_ms"] == problem.initial_latency).all()
     with pytest.raises(UsageError, match="did you mean 'chain'"):
         episodes.batch(application="chian")
     with pytest.raises(UsageError, match="of rescheduling, not of edge-cloud"):
         episodes.batch(EdgeCloud.generate(1, applications=2))
-    with pytest.raises(UsageError, match="fewest and most of a service"):
+    with pytest.raises(UsageError, match="the least and the largest"):
         episodes.batch(replicas="many")
 
 
@@ -90,7 +91,7 @@ def test_training_with_the_settings_of_table_v(algorithm: str) -> None:
 
 
 def test_the_bundled_policy_is_near_the_best_known() -> None:
-    """One episode of the actions liked most, on starts not trained on; what plans begin with is on the front; the card says what it is."""
+    """One episode of the most probable actions on starts that were not trained on."""
     policy = policy_file.read(NAME, "rescheduling")
     assert {"summary", "data", "limits", "seeds", "rewards"} <= policy.card.keys() and policy.card[
         "cpu_seconds"

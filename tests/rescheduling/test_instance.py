@@ -1,4 +1,4 @@
-"""The rescheduling referee: hand-worked latencies, an independent recursion over pods, moves replayed; scenarios; what is refused."""
+"""The rescheduling referee: latencies by hand and by recursion, moves, events, errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHAPE = {"services": 5, "cloud_a": 1, "edge_a": 2, "edge_b": 1}
 
 
 def hand(calls: dict[str, list[list[str]]], homes: dict[str, list[str]]) -> Rescheduling:
-    """Services of 10 ms on fast, 20 ms on slow nodes; fast is 50 ms from the rest and from users, slow 2 ms from users."""
+    """Services take 10 ms on fast, 20 ms on slow nodes; users are 50 ms and 2 ms away."""
     size = {"cpu_cores": 1.0, "memory_gib": 1.0}
     services = [
         {
@@ -89,7 +89,7 @@ def test_replicas_are_averaged_by_hand() -> None:
 
 
 def test_moves_are_replayed_with_capacity() -> None:
-    """The new copy needs room while the old one runs; what is broken is said; loads of the end need not be enough."""
+    """The new copy needs room while the old one runs; violations say what is broken."""
     problem = hand({}, {"a": ["s", "s"], "b": ["t", "t"], "c": ["f"]})
     assert problem.evaluate(
         plan(("a", "s", "f"), ("b", "t", "s"), ("a", "f", "t"))
@@ -141,7 +141,7 @@ def oracle(problem: Rescheduling, homes: dict[str, list[str]]) -> Fraction:
 def test_referee_is_the_recursion_over_pods(
     seed: int, replicas: int, application: str, count: int
 ) -> None:
-    """On random graphs after random moves, feasible or not; the critical path adds up to the latency."""
+    """On random graphs after random moves; the critical path adds up to the latency."""
     problem = Rescheduling.generate(
         seed, application=application, replicas=replicas, jitter=0.3, **SHAPE
     )
@@ -196,7 +196,7 @@ def test_generated_instances_are_the_testbed() -> None:
 
 
 def test_node_failure_and_surge() -> None:
-    """Nothing is lost, nothing runs on what failed, nothing that is not touched moves; no room is said."""
+    """No replica is lost, only touched ones move; too little room is an error."""
     problem = Rescheduling.generate(2, replicas=3)
     after = fail(problem, ["edge-a-1", "cloud-a-2"])
     assert len(after.nodes) == 4 and [len(s.replicas) for s in after.services] == [3] * 4
@@ -220,7 +220,7 @@ def document() -> dict[str, Any]:
 
 
 def test_graphs_that_cannot_be_are_named() -> None:
-    """Circles by their services, unknown names, overloads, missing times and latencies, each with its path."""
+    """Circles, unknown names, overloads, missing times and latencies, each with its path."""
     cases: list[tuple[Any, str, str]] = []
 
     def case(path: str, message: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The rescheduling model: its front is that of a search over all deployments, crowded nodes and all; products of counts are exact."""
+"""The rescheduling model: its front is that of a search over all deployments."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
 from placeopt.exact.compiled_model import CompiledModel
-from placeopt.rescheduling.call_order import shortest
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.move_order import shortest
 
 SMALL = {"cloud_a": 1, "edge_a": 1, "edge_b": 2, "services": 4}
 
@@ -60,7 +60,7 @@ def test_replicas_multiply_exactly(seed: int) -> None:
 
 
 def test_hops_are_charged() -> None:
-    """Two services that must change places need three moves, by way of the third node; without it, the model says so too."""
+    """Two services that change places need three moves, by way of a third node."""
     size = {"cpu_cores": 1.0, "memory_gib": 1.0}
     times = {"x": {"x": 1.0, "y": 50.0, "z": 90.0}, "y": {"x": 50.0, "y": 1.0, "z": 90.0}}
     services = [
@@ -85,8 +85,8 @@ def test_hops_are_charged() -> None:
         front = exact(problem)
         assert [tuple(v) for v in front.values.tolist()] == expected == state_search(problem)
         assert {p.status for p in front.points} == {"optimal"}
-    assert shortest(problem, np.array([[0, 1], [1, 0]])) == (None, True)
-    assert shortest(instance(0), instance(0).arrays.home) == ([], True)
+    assert shortest(problem.arrays, np.array([[0, 1], [1, 0]])) == (None, True)
+    assert shortest(instance(0).arrays, instance(0).arrays.home) == ([], True)
 
 
 def test_size_is_known_beforehand() -> None:

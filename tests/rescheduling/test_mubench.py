@@ -1,4 +1,4 @@
-"""muBench's workmodels become rescheduling instances; a malformed one names the service and the fault."""
+"""muBench's workmodels become rescheduling instances; errors name the service and the fault."""
 
 from __future__ import annotations
 

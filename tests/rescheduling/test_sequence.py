@@ -1,4 +1,4 @@
-"""Rescheduling one replica at a time: an episode costs what the referee says and breaks nothing; rollout serves it."""
+"""Rescheduling as a sequence: an episode costs what the referee says; rollout serves it."""
 
 from __future__ import annotations
 
@@ -30,43 +30,41 @@ def test_costs_of_an_episode_sum_to_the_referee(
     problem = Rescheduling.generate(
         seed, application=application, replicas=replicas, services=4, jitter=0.2
     )
-    face, rng = build_sequence(problem, order=order), np.random.default_rng(seed)
-    state, total, steps = face.reset(rng), np.zeros(2), 0
-    while not face.done(state):
-        assert face.remaining(state) == face.decisions - steps
-        before, mask, twin = face.plan(state), face.mask(state), face.copy(state)
+    sequence, rng = build_sequence(problem, order=order), np.random.default_rng(seed)
+    state, total, steps = sequence.reset(rng), np.zeros(2), 0
+    while not sequence.done(state):
+        assert sequence.remaining(state) == sequence.decisions - steps
+        before, mask, twin = sequence.plan(state), sequence.mask(state), sequence.copy(state)
         if steps % 4 == 0:
-            table = face.features(state)
-            assert (
-                table.shape == (face.num_actions, face.num_features) and table.dtype == np.float32
-            )
+            table = sequence.features(state)
+            assert table.shape == (sequence.num_actions, sequence.num_features)
+            assert table.dtype == np.float32
             assert np.abs(table).max() <= 1 and not table[~mask].any()
             np.testing.assert_allclose(
-                face.costs(state),
-                DecisionSequence.costs(face, state),
+                sequence.costs(state),
+                DecisionSequence.costs(sequence, state),
                 rtol=1e-9,
                 atol=1e-9,
             )
-        total += face.step(state, int(rng.choice(np.flatnonzero(mask))))
-        assert face.plan(twin) == before
+        total += sequence.step(state, int(rng.choice(np.flatnonzero(mask))))
+        assert sequence.plan(twin) == before
         steps += 1
-    verdict = problem.evaluate(face.plan(state))
-    assert (
-        face.remaining(state) == 0 and verdict.feasible and total == pytest.approx(verdict.values)
-    )
-    assert not face.features(state).any() and not face.mask(state).any()
+    verdict = problem.evaluate(sequence.plan(state))
+    assert sequence.remaining(state) == 0
+    assert verdict.feasible and total == pytest.approx(verdict.values)
+    assert not sequence.features(state).any() and not sequence.mask(state).any()
 
 
 def test_illegal_actions_are_refused() -> None:
     """By number, by room, after the end; an unknown order too."""
     problem = Rescheduling.generate(1, replicas=1)
-    face = build_sequence(problem)
-    state = face.reset()
+    sequence = build_sequence(problem)
+    state = sequence.reset()
     state.free[:] = 0
-    elsewhere = next(n for n in range(face.num_actions) if n != face.pods[0][1])
-    for action in (-1, face.num_actions, elsewhere):
+    elsewhere = next(n for n in range(sequence.num_actions) if n != sequence.replicas[0][1])
+    for action in (-1, sequence.num_actions, elsewhere):
         with pytest.raises(UsageError, match="not legal here"):
-            face.step(state, action)
+            sequence.step(state, action)
     with pytest.raises(UsageError, match="did you mean 'calls'"):
         build_sequence(problem, order="call")
 

@@ -49,7 +49,7 @@ def test_training_needs_the_extra(run, tmp_path, monkeypatch):
 
 
 def test_train_and_use(run, tmp_path):
-    """A policy for any problem with a sequential face; with checkpoints; wrong use is one message."""
+    """A policy for any problem with a decision sequence; checkpoints; wrong use is one message."""
     for module in ("torch", "stable_baselines3", "sb3_contrib"):
         pytest.importorskip(module, reason=f"{module} is not installed")
     policy, again, kept, instance = (

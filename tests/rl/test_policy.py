@@ -1,4 +1,4 @@
-"""Policies: the NumPy network is DeepSets, equals the trained one, and its file is read only if whole and right."""
+"""Policies: the NumPy network is DeepSets and equals the trained one; files are checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.rl import policy_file
-from placeopt.rl.policy import Policy, Shape
+from placeopt.rl.policy import Shape, TrainedPolicy
 
 
 def make(seed=0, features=3, parts=2, hidden=(5, 4), activation="tanh", score=(0, 1)):
@@ -21,7 +21,7 @@ def make(seed=0, features=3, parts=2, hidden=(5, 4), activation="tanh", score=(0
     rng = np.random.default_rng(seed)
     shape = Shape(features, parts, hidden, activation, score)
     arrays = {key: rng.normal(size=size).astype(np.float32) for key, size in shape.arrays().items()}
-    return Policy(
+    return TrainedPolicy(
         "multi-cluster",
         tuple("abcdef"[:parts]),
         shape,
@@ -57,7 +57,7 @@ def scene(seed, actions, features, parts):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(shapes, st.integers(1, 9))
 def test_equivariant(form, actions):
-    """Rows that change places take their logits with them; illegal rows count for nothing; any number of actions goes."""
+    """Logits move with their rows; illegal rows have no effect; any number of actions is legal."""
     seed, features, parts, hidden, activation, scored = form
     policy = make(
         seed,
@@ -157,7 +157,7 @@ def test_damaged_and_foreign_files(tmp_path):
     with pytest.raises(DocumentError, match="no header"):
         policy_file.read(bad)
     with zipfile.ZipFile(bad, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.npy", b"\0" * (policy_file.LARGEST + 1))
+        archive.writestr("header.npy", b"\0" * (policy_file.MAX_BYTES + 1))
     with pytest.raises(DocumentError, match="unpacks to"):
         policy_file.read(bad)
     with pytest.raises(DocumentError, match="No such file"):

@@ -1,4 +1,4 @@
-"""Training improves a policy, repeats itself, and goes on from a checkpoint as if nothing had happened."""
+"""Training improves a policy, repeats, and resumes from a checkpoint without a difference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tiny_batch import Cards
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.rl.evaluation import evaluate, greedy, table
-from placeopt.rl.settings import Settings, defaults
+from placeopt.rl.settings import TrainingSettings, defaults
 
 for module in ("torch", "stable_baselines3", "sb3_contrib"):
     pytest.importorskip(module, reason=f"{module} is not installed")
@@ -41,12 +41,12 @@ def small(algorithm, **options):
 @pytest.fixture(autouse=True)
 def short_rounds(monkeypatch):
     """A round is 480 steps."""
-    monkeypatch.setattr(Settings, "round_steps", 480)
+    monkeypatch.setattr(TrainingSettings, "round_steps", 480)
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
 def test_resumed_is_uninterrupted(tmp_path, algorithm):
-    """The arrays are those of a run of one piece; other settings, other problems and damaged files are refused."""
+    """The arrays are those of a whole run; other settings, problems and files are refused."""
     from placeopt.rl.training import train
 
     settings = small(algorithm, buffer_size=400, learning_starts=100)
@@ -79,7 +79,7 @@ def test_resumed_is_uninterrupted(tmp_path, algorithm):
 
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
 def test_learns_without_knowing_the_reward(algorithm):
-    """Nearly the best card is found, for every preference, from features alone; illegal ones are never picked."""
+    """Nearly the best card is picked, for every preference; illegal ones never."""
     from placeopt.rl.training import train
 
     more = {
@@ -144,20 +144,22 @@ def test_vec_env_passes_what_masked_ppo_asks():
 
 def test_settings():
     """Texts become what fields hold; wrong ones are refused."""
-    settings = Settings().with_options({"hidden": "64,32", "gamma": 1, "steps": 10})
+    settings = TrainingSettings().with_options({"hidden": "64,32", "gamma": 1, "steps": 10})
     assert (
         settings.hidden == (64, 32)
         and settings.gamma == 1.0
         and settings.to_document()["hidden"] == [64, 32]
     )
     wrong = {
-        "did you mean 'gamma'": {"gama": 1},
-        "whole numbers": {"hidden": "a"},
-        "at least 1": {"steps": 0},
-        "0 to 1": {"gamma": 2},
+        "no parameter 'gama'; did you mean 'gamma'": {"gama": 1},
+        "hidden of training is 'a'": {"hidden": "a"},
+        "steps of training is 0 .*legal: at least 1": {"steps": 0},
+        "gamma of training is 2 .*legal: at least 0, at most 1": {"gamma": 2},
+        "learning_rate of training is 'nan'": {"learning_rate": "nan"},
+        "weights of training": {"weights": 3},
     }
     for says, options in wrong.items():
         with pytest.raises(UsageError, match=says):
-            Settings().with_options(options)
-    with pytest.raises(UsageError, match="unknown algorithm 'pp0'; did you mean 'ppo'"):
-        Settings(algorithm="pp0")
+            TrainingSettings().with_options(options)
+    with pytest.raises(UsageError, match=r"algorithm of training is 'pp0' .*legal: ppo, dqn"):
+        defaults("pp0")

@@ -1,4 +1,4 @@
-"""Packing and its bound: against all deployments of tiny instances, and on the paper's."""
+"""Consolidation and its bound: against all deployments of tiny instances, and on the paper's."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 from placeopt.core.budget import Budget
-from placeopt.rolling_update.consolidation import Packer, Target, lower_bound
+from placeopt.rolling_update.bounds import lower_bound
+from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import reach
 
 
 def tiny(seed: int) -> RollingUpdate:
-    """Return an instance of at most 5 microservices on 4 nodes of two sizes and several prices; memory binds in half of them."""
+    """Return at most 5 microservices on 4 nodes of two sizes and several prices.
+
+    Memory binds in half of the instances.
+    """
     rng = np.random.default_rng(seed)
     clusters = ["c0", "c1"][: int(rng.integers(1, 3))]
     memory = 10 if rng.random() < 0.5 else 100
@@ -66,14 +70,17 @@ def tiny(seed: int) -> RollingUpdate:
 
 
 def feasible(problem: RollingUpdate, target: np.ndarray) -> bool:
-    """Whether a deployment is within capacities and limits, however it is reached: stop everything, then start it there."""
+    """Whether a deployment is within capacities and limits, however it is reached.
+
+    The plan stops everything, then starts it there.
+    """
     a = problem.arrays
     todo = np.flatnonzero(a.mandatory | (target != a.home)).tolist()
     plan = problem.plan([(m, -1) for m in todo] + [(m, int(target[m])) for m in todo])
     return problem.evaluate(plan).feasible
 
 
-def deployments(problem: RollingUpdate) -> list[Target]:
+def deployments(problem: RollingUpdate) -> list[TargetDeployment]:
     """All deployments that can be reached somehow, with their prices."""
     a = problem.arrays
     choices = [
@@ -81,7 +88,9 @@ def deployments(problem: RollingUpdate) -> list[Target]:
         for movable, home in zip(a.movable, a.home.tolist(), strict=True)
     ]
     every = (np.array(x) for x in itertools.product(*choices))
-    return [Target(int(a.price[np.unique(x)].sum()), x) for x in every if feasible(problem, x)]
+    return [
+        TargetDeployment(int(a.price[np.unique(x)].sum()), x) for x in every if feasible(problem, x)
+    ]
 
 
 def test_bound_and_packing_against_all_deployments() -> None:
@@ -89,7 +98,7 @@ def test_bound_and_packing_against_all_deployments() -> None:
     for seed in range(150):
         problem = tiny(seed)
         every = deployments(problem)
-        found = list(Packer(problem, seed).targets(Budget()))
+        found = list(Consolidation(problem, seed).targets(Budget()))
         if not every:
             assert not found
             continue
@@ -107,9 +116,9 @@ def test_bound_and_packing_against_all_deployments() -> None:
 def test_the_papers_instances_are_packed_to_the_bound(clusters: int) -> None:
     for seed in range(15):
         problem = RollingUpdate.generate(seed, clusters=clusters)
-        packer = Packer(problem, seed)
-        last = list(packer.targets(Budget()))[-1]
-        assert last.price == packer.lowest == 8
+        search = Consolidation(problem, seed)
+        last = list(search.targets(Budget()))[-1]
+        assert last.price == search.lowest == 8
         found = reach(problem, last.node)
         verdict = problem.evaluate(problem.plan(found.steps))
         assert verdict.feasible
@@ -118,6 +127,6 @@ def test_the_papers_instances_are_packed_to_the_bound(clusters: int) -> None:
 
 def test_the_same_seed_packs_the_same() -> None:
     problem = RollingUpdate.generate(3, applications=30, clusters=3)
-    one, other = (list(Packer(problem, 5).targets(Budget())) for _ in range(2))
+    one, other = (list(Consolidation(problem, 5).targets(Budget())) for _ in range(2))
     assert len(one) == len(other)
     assert all((a.node == b.node).all() for a, b in zip(one, other, strict=True))

@@ -15,9 +15,9 @@ pytest.importorskip("plotly")
 
 from placeopt.core.budget import Budget
 from placeopt.plot import plot_plan
-from placeopt.rolling_update import drawing, schemes
-from placeopt.rolling_update.heuristics import repack
+from placeopt.rolling_update import baselines, drawing
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.repack import repack
 from placeopt.rolling_update.timeline import timeline
 
 
@@ -27,12 +27,12 @@ def problem() -> RollingUpdate:
 
 
 def test_a_timeline_ends_where_the_referee_does(problem: RollingUpdate) -> None:
-    """Loads never pass the capacity at a peak of a feasible plan, and the nodes that empty are those no longer paid for."""
+    """Peaks of a feasible plan are within capacities; the nodes that empty are no longer paid."""
     for plan in (
-        schemes.two_phase(problem, np.random.default_rng(0)),
+        baselines.two_phase_plan(problem, np.random.default_rng(0)),
         repack(Task(problem, problem.objectives, Budget(), 1)).points[0].plan,
     ):
-        course = timeline(problem, plan)
+        course = timeline(problem.arrays, problem.steps(plan))
         a = problem.arrays
         assert (course.peak >= course.load).all()
         assert (course.peak <= a.capacity[course.nodes]).all()
@@ -40,7 +40,7 @@ def test_a_timeline_ends_where_the_referee_does(problem: RollingUpdate) -> None:
         cost = a.price[list(untouched)].sum() + a.price[course.nodes][course.hosted[-1] > 0].sum()
         assert cost == problem.evaluate(plan).values[0]
         emptied = ", ".join(
-            sorted({m.source for m in course.moves if m.empties}, key=lambda n: int(str(n)[1:]))
+            sorted({m.source for m in course.steps if m.empties}, key=lambda n: int(str(n)[1:]))
         )  # type: ignore[type-var]
         assert problem.describe(plan)["nodes that empty"] == (emptied or "none")
 
@@ -83,10 +83,10 @@ def test_plans_are_drawn(problem: RollingUpdate, tmp_path: Path, suffix: str) ->
 def test_large_and_empty_plans_are_drawn() -> None:
     """Of many nodes those that empty come first; a plan without steps is a drawing too."""
     problem = RollingUpdate.generate(0, applications=60)
-    plan = schemes.recreate(problem)
+    plan = baselines.recreate_plan(problem)
     figure = drawing.figure(problem, plan, "recreate")
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    assert len(labels) == drawing.MOST_LANES
+    assert len(labels) == drawing.MAX_LANES
     assert sum("empties" in text for text in labels) == len(
         problem.describe(plan)["nodes that empty"].split(", ")
     )

@@ -12,7 +12,10 @@ from placeopt.rolling_update.instance import RollingUpdate
 
 
 def mutilated(seed: int) -> RollingUpdate:
-    """Return a small instance with what generated ones lack: drained nodes, pins, memory that binds, growth, fixed applications."""
+    """Return a small instance with what generated ones lack.
+
+    These are drained nodes, pins, memory that binds, growth and fixed applications.
+    """
     rng = np.random.default_rng(seed)
     clusters = int(rng.integers(1, 4))
     drawn = RollingUpdate.generate(

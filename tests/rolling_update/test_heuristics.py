@@ -1,4 +1,4 @@
-"""Quick answers to rolling updates: what each scheme does on instances small enough to follow by hand."""
+"""Heuristics of rolling updates on instances that are small enough to follow by hand."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
+import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Front
 from placeopt.core.interfaces import build_encoder, seeds
 from placeopt.core.task import Task
-from placeopt.rolling_update import schemes
-from placeopt.rolling_update.heuristics import recreate, repack, rolling_update, two_phase
+from placeopt.rolling_update import baselines
+from placeopt.rolling_update.baselines import recreate, rolling_update, two_phase
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.repack import repack
 
 
 def instance(
     nodes: list[Any], apps: dict[str, Any], flows: dict[str, Any] | None = None, **more: Any
 ) -> RollingUpdate:
-    """Nodes as (name, cluster, cpu, memory, price); applications as lists of (name, node, cpu, memory, new cpu)."""
+    """Return an instance from tuples.
+
+    Nodes are (name, cluster, cpu, memory, price). Applications are lists of (name, node, cpu,
+    memory, new cpu).
+    """
     document = {
         "problem": "rolling-update",
         "name": "t",
@@ -77,7 +83,7 @@ def test_memory_that_binds_keeps_nodes_open() -> None:
 
 
 def test_nodes_of_different_size_and_price() -> None:
-    """The large node is dearer, yet cheaper than the two that it replaces; the free one is filled first."""
+    """The large node is cheaper than the two that it replaces; the free one is filled first."""
     nodes = [
         ("big", "c0", 20, 20, 1.5),
         ("s1", "c0", 10, 10, 1.0),
@@ -101,7 +107,7 @@ def test_an_overloaded_start_only_gets_better() -> None:
 
 
 def test_what_fits_only_after_a_hop_or_a_stop() -> None:
-    """Both must grow in memory on full nodes that only a swap serves: a hop by the spare node, or a stop without one."""
+    """Both grow in memory on full nodes and must swap: by a hop to the spare node, or by a stop."""
     apps = {
         "a": [("m", "n0", 6, 2, 6, {"new_memory_mib": 9})],
         "b": [("m", "n1", 6, 9, 6, {"new_memory_mib": 2})],
@@ -149,7 +155,7 @@ def test_groups_that_must_share_a_cluster_move_together() -> None:
 
 
 def test_moves_that_do_not_pay_are_left_out() -> None:
-    """On the whole front every move more saves something; asking for more per move leaves the steep part."""
+    """On the whole front every move saves something; a higher saving leaves the steep part."""
     problem = RollingUpdate.generate(1)
     every = values(run(problem))
     assert len(every) > 3
@@ -163,10 +169,27 @@ def test_moves_that_do_not_pay_are_left_out() -> None:
     assert max(v[1] for v in values(run(problem, max_moves=13))) <= 13
     nothing = run(problem, max_moves=3)
     assert not nothing.points
-    with pytest.raises(UsageError, match="max_moves is -1"):
-        run(problem, max_moves=-1)
-    with pytest.raises(UsageError, match="min_saving_per_move is -2"):
-        run(problem, min_saving_per_move=-2)
+
+
+@pytest.mark.parametrize("method", ["repack", "decomposition"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_moves", -1),
+        ("max_moves", "abc"),
+        ("max_moves", 1.5),
+        ("max_hops", 1e12),
+        ("restarts", 0),
+        ("restarts", 10**9),
+        ("min_saving_per_move", -2),
+        ("min_saving_per_move", float("nan")),
+        ("min_saving_per_move", float("inf")),
+    ],
+)
+def test_parameters_out_of_range_are_refused(method: str, name: str, value: Any) -> None:
+    problem = RollingUpdate.generate(0, applications=2)
+    with pytest.raises(UsageError, match=f"{name} of {method} is .*; legal: "):
+        placeopt.solve(problem, method, **{name: value})
 
 
 @pytest.mark.parametrize("clusters", [2, 4])
@@ -188,25 +211,25 @@ def test_a_budget_ends_the_search_and_leaves_what_it_has() -> None:
     assert repack(Task(problem, problem.select(["node_cost"]), Budget(seconds=1e-3), 1)).runs
 
 
-# -- the paper's schemes ---------------------------------------------------------------------------------------------
+# -- the schemes of the paper -------------------------------------------------------------------
 
 
 def test_the_two_readings_of_the_cluster_choice() -> None:
-    """Of a loaded and an empty cluster the text takes the empty one, the literal argmin the loaded one."""
+    """The text takes the empty cluster, the literal argmin the loaded one."""
     nodes = [("n0", "c0", 10, 10, 1.0), ("n1", "c1", 10, 10, 1.0)]
     apps = {"fixed": [("f", "n0", 4, 4)], "a": [("x", "n0", 2, 2, 2), ("y", "n0", 2, 2, 2)]}
     document = instance(nodes, apps, {"a": [("x", "y", 20.0)]}).to_document()
     document["applications"][0]["reschedulable"] = False
     problem = RollingUpdate.from_document(document)
     rng = np.random.default_rng(0)
-    assert {s["to"] for s in schemes.two_phase(problem, rng, "text")["steps"]} == {"n1"}
-    assert schemes.two_phase(problem, rng, "argmin")["steps"] == []
-    with pytest.raises(UsageError, match="unknown reading"):
-        schemes.two_phase(problem, rng, "txt")
+    assert {s["to"] for s in baselines.two_phase_plan(problem, rng, "text")["steps"]} == {"n1"}
+    assert baselines.two_phase_plan(problem, rng, "argmin")["steps"] == []
+    with pytest.raises(UsageError, match=r"reading of two-phase is 'txt'.*legal: text, argmin"):
+        placeopt.solve(problem, "two-phase", reading="txt")
 
 
-@pytest.mark.parametrize("order", schemes.ORDERS)
-def test_the_ordering_phase_stops_what_blocks(order: str) -> None:
+@pytest.mark.parametrize("order", ["paper", "random"])
+def test_the_ordering_phase_stops_what_blocks(order: baselines.MoveOrder) -> None:
     """Two full nodes that the allocation makes swap."""
     nodes = [("n0", "c0", 10, 8, 1.0), ("n1", "c0", 10, 10, 1.0)]
     apps = {
@@ -220,12 +243,12 @@ def test_the_ordering_phase_stops_what_blocks(order: str) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_schemes_on_the_papers_instances(seed: int) -> None:
-    """Rolling updates never stop anything, recreating stops everything, the two phases keep all limits."""
+    """Rolling updates stop nothing, recreating stops everything, two phases keep all limits."""
     problem = RollingUpdate.generate(seed, clusters=4)
     of = {
-        "two-phase": schemes.two_phase(problem, np.random.default_rng(seed)),
-        "rolling-update": schemes.rolling_update(problem),
-        "recreate": schemes.recreate(problem),
+        "two-phase": baselines.two_phase_plan(problem, np.random.default_rng(seed)),
+        "rolling-update": baselines.rolling_update_plan(problem),
+        "recreate": baselines.recreate_plan(problem),
     }
     verdicts = {name: problem.evaluate(plan) for name, plan in of.items()}
     assert verdicts["two-phase"].feasible
@@ -240,7 +263,7 @@ def test_the_schemes_on_the_papers_instances(seed: int) -> None:
 def test_the_schemes_as_methods() -> None:
     problem = RollingUpdate.generate(0)
     for method in (two_phase, rolling_update, recreate):
-        front = method(problem, problem.objectives, Budget(), 0)
+        front = method(Task(problem, problem.objectives, Budget(), 0))
         assert front.runs[0].evaluations == 1
         assert front.points or front.rejected is not None
 

@@ -1,4 +1,4 @@
-"""The rolling-update instance, its referee against an independent simulator, its generator and its messages."""
+"""The rolling-update instance: its referee against a simulator, its generator, its messages."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def kinds(problem: RollingUpdate, plan: dict[str, Any]) -> set[str]:
 def simulate(
     document: dict[str, Any], plan: dict[str, Any]
 ) -> tuple[tuple[float, float, float], bool]:
-    """Keep every copy as a row of a table and add up from scratch at every moment: nothing shared with the referee."""
+    """Keep every copy as a row of a table and add up from scratch at every moment.
+
+    Nothing is shared with the referee.
+    """
     nodes = {n["name"]: n for n in document["nodes"]}
     what = {
         (a["name"], m["name"]): (a, m) for a in document["applications"] for m in a["microservices"]

@@ -1,4 +1,4 @@
-"""The time-indexed model: its front is that of all direct orders, by both solvers; its plans are the referee's."""
+"""The time-indexed model: all direct orders, both solvers, the referee's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rolling updates one microservice at a time: an episode costs what the referee says, and complete ones break nothing."""
+"""Rolling updates as sequences: costs are the referee's; complete episodes break nothing."""
 
 from __future__ import annotations
 
@@ -56,46 +56,49 @@ def random_instance(seed: int) -> RollingUpdate:
 @given(st.integers(0, 10**6))
 def test_costs_of_an_episode_sum_to_the_referee(seed: int) -> None:
     problem = random_instance(seed)
-    face, rng = (
+    sequence, rng = (
         build_sequence(problem, order=("emptiest-first", "given")[seed % 2]),
         np.random.default_rng(seed),
     )
-    state, total, steps = face.reset(rng), np.zeros(3), 0
-    while not face.done(state):
-        assert face.remaining(state) == face.decisions - steps
-        before = face.plan(state)
-        table, mask, twin = face.features(state), face.mask(state), face.copy(state)
-        assert table.shape == (face.num_actions, face.num_features) and table.dtype == np.float32
+    state, total, steps = sequence.reset(rng), np.zeros(3), 0
+    while not sequence.done(state):
+        assert sequence.remaining(state) == sequence.decisions - steps
+        before = sequence.plan(state)
+        table, mask, twin = sequence.features(state), sequence.mask(state), sequence.copy(state)
+        assert (
+            table.shape == (sequence.num_actions, sequence.num_features)
+            and table.dtype == np.float32
+        )
         assert np.abs(table).max() <= 1 and not table[~mask].any() and np.isfinite(table).all()
-        np.testing.assert_allclose(face.costs(state), DecisionSequence.costs(face, state))
-        total += face.step(state, int(rng.choice(np.flatnonzero(mask))))
-        assert face.plan(twin) == before
+        np.testing.assert_allclose(sequence.costs(state), DecisionSequence.costs(sequence, state))
+        total += sequence.step(state, int(rng.choice(np.flatnonzero(mask))))
+        assert sequence.plan(twin) == before
         steps += 1
-    verdict = problem.evaluate(face.plan(state))
-    if face.remaining(state) == 0 and face.decisions:
+    verdict = problem.evaluate(sequence.plan(state))
+    if sequence.remaining(state) == 0 and sequence.decisions:
         assert total == pytest.approx(verdict.values, abs=1e-9)
         # What cannot move may break the instance; nothing that was decided does.
         assert verdict.feasible or problem.infeasibility()
-    assert not face.features(state).any() and np.isinf(face.costs(state)).all()
+    assert not sequence.features(state).any() and np.isinf(sequence.costs(state)).all()
 
 
 def test_what_is_refused() -> None:
     problem = RollingUpdate.generate(0, applications=2)
     with pytest.raises(UsageError, match="did you mean 'given'"):
         build_sequence(problem, order="givn")
-    face = build_sequence(problem)
-    state = face.reset()
-    for action in (-1, face.num_actions, *np.flatnonzero(~face.mask(state))):
+    sequence = build_sequence(problem)
+    state = sequence.reset()
+    for action in (-1, sequence.num_actions, *np.flatnonzero(~sequence.mask(state))):
         with pytest.raises(UsageError, match="mask"):
-            face.step(state, int(action))
+            sequence.step(state, int(action))
 
 
 def test_the_first_decisions_empty_the_least_loaded_paid_node() -> None:
     problem = RollingUpdate.generate(0)
-    a, face = problem.arrays, build_sequence(problem)
+    a, sequence = problem.arrays, build_sequence(problem)
     paid = np.flatnonzero(a.price > 0)
     emptiest = paid[a.initial_load[paid, 0].argmin()]
-    assert a.home[face.order[0]] == emptiest  # type: ignore[attr-defined]
+    assert a.home[sequence.order[0]] == emptiest  # type: ignore[attr-defined]
 
 
 def test_rollout_repacks() -> None:
@@ -109,9 +112,9 @@ def test_rollout_repacks() -> None:
 
 
 def test_an_environment_can_be_played() -> None:
-    """The Gymnasium environment over this face follows Gymnasium's own rules."""
+    """The Gymnasium environment over this sequence follows Gymnasium's own rules."""
     from gymnasium.utils.env_checker import check_env
 
-    from placeopt.rl.environment import SequentialEnv
+    from placeopt.rl import make_env
 
-    check_env(SequentialEnv(RollingUpdate.generate(0, applications=3)), skip_render_check=True)
+    check_env(make_env(RollingUpdate.generate(0, applications=3)), skip_render_check=True)

@@ -1,4 +1,7 @@
-"""Rollout over any sequential face: never worse than its base policy, and the compiled form equals the plain one."""
+"""Rollout over any decision sequence: never worse than its base policy.
+
+The compiled form equals the plain one.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_sequence
@@ -23,15 +27,16 @@ from placeopt.temporal.instance import Temporal
 
 
 class Plain:
-    """A face without its compiled play: what the generic code makes of it."""
+    """A decision sequence without its compiled play, for the generic code."""
 
-    def __init__(self, face):
-        self._face = face
+    compiled = False
+
+    def __init__(self, sequence):
+        self._sequence = sequence
 
     def __getattr__(self, name):
-        if name in ("play_greedy", "play_rollout"):
-            raise AttributeError(name)
-        return getattr(self._face, name)
+        assert name not in ("play_greedy", "play_rollout")
+        return getattr(self._sequence, name)
 
 
 def edge_cloud(seed: int) -> EdgeCloud:
@@ -46,7 +51,7 @@ def edge_cloud(seed: int) -> EdgeCloud:
 
 
 def temporal(seed: int) -> Temporal:
-    return Temporal.generate(seed, requests=3, horizon=12, places=2, most_replicas=2)
+    return Temporal.generate(seed, requests=3, horizon=12, places=2, max_replicas=2)
 
 
 def rolling_update(seed: int) -> RollingUpdate:
@@ -70,8 +75,8 @@ def multi_cluster(seed: int) -> MultiCluster:
     return MultiCluster.generate(seed, requests=12, clusters=3)
 
 
-#: A small instance of every problem that has a sequential face.
-FACES = {
+#: A small instance of every problem that has a decision sequence.
+INSTANCES = {
     "temporal": temporal,
     "edge-cloud": edge_cloud,
     "rolling-update": rolling_update,
@@ -80,38 +85,38 @@ FACES = {
 }
 
 
-def weighted(face, state, weights) -> float:
+def weighted(sequence, state, weights) -> float:
     """What a finished episode costs, inf where it is a dead end."""
-    if face.remaining(state):
+    if sequence.remaining(state):
         return math.inf
-    return float(np.dot(face.problem.evaluate(face.plan(state)).values, weights))
+    return float(np.dot(sequence.problem.evaluate(sequence.plan(state)).values, weights))
 
 
-def worst_first(face, state, weights) -> int:
+def worst_first(sequence, state, weights) -> int:
     """A bad policy, but a function of the state: the legal action that costs most."""
-    costs, legal = face.costs(state), face.mask(state)
+    costs, legal = sequence.costs(state), sequence.mask(state)
     return int(np.where(legal, np.where(legal[:, None], costs, 0.0) @ weights, -np.inf).argmax())
 
 
-def test_every_face_is_tried():
-    """A problem that gets a face gets an instance here."""
-    assert set(FACES) == {kind for kind, spec in specs().items() if spec.has("sequence")}
+def test_every_sequence_is_tried():
+    """A problem that gets a decision sequence gets an instance here."""
+    assert set(INSTANCES) == {kind for kind, spec in specs().items() if spec.has("sequence")}
 
 
 @settings(max_examples=50, derandomize=True, deadline=None)
 @given(
     st.integers(0, 10**6),
-    st.sampled_from(list(FACES.values())),
+    st.sampled_from(list(INSTANCES.values())),
     st.sampled_from([rollout.greedy, rollout.first, worst_first]),
 )
 def test_never_worse_than_the_base_policy(seed, make, policy):
-    """With gamma 1, all actions and the full horizon, rollout improves on any policy that is a function of the state."""
-    face = build_sequence(make(seed))
-    weights = np.random.default_rng(seed).dirichlet(np.ones(len(face.objectives)))
-    alone = face.reset()
-    rollout.follow(face, alone, weights, policy)
-    state = rollout.play(face, weights, Budget(), policy=policy)
-    own, improved = weighted(face, alone, weights), weighted(face, state, weights)
+    """With gamma 1, all actions and the full horizon, for any policy of the state alone."""
+    sequence = build_sequence(make(seed))
+    weights = np.random.default_rng(seed).dirichlet(np.ones(len(sequence.objectives)))
+    alone = sequence.reset()
+    rollout.follow(sequence, alone, weights, policy)
+    state = rollout.play(sequence, weights, Budget(), policy=policy)
+    own, improved = weighted(sequence, alone, weights), weighted(sequence, state, weights)
     assert improved <= own + 1e-9 * max(1.0, abs(own))
 
 
@@ -123,23 +128,21 @@ def test_never_worse_than_the_base_policy(seed, make, policy):
     st.sampled_from([0, 1, 2, math.inf]),
 )
 def test_compiled_equals_plain(seed, beta, gamma, horizon):
-    """The compiled rollout of the edge-cloud face finds a plan of the same cost as the plain one."""
-    face = build_sequence(edge_cloud(seed), order=("given", "small-first")[seed % 2])
+    """The compiled rollout of the edge-cloud sequence finds the plan of the plain one."""
+    sequence = build_sequence(edge_cloud(seed), order=("given", "small-first")[seed % 2])
     weights = np.array([(w := (0.01, 0.3, 0.9)[seed % 3]), 1 - w])
     budget = Budget()
-    fast = rollout.play(face, weights, budget, beta=beta, gamma=gamma, horizon=horizon)
-    if (
-        beta < 1
-    ):  # the compiled form ranks the nodes that fit now, the plain one those that the look-ahead allows
-        assert face.remaining(fast) == 0 or not face.mask(fast).any()
+    fast = rollout.play(sequence, weights, budget, beta=beta, gamma=gamma, horizon=horizon)
+    if beta < 1:  # the compiled form ranks nodes that fit, the plain one those it may look ahead to
+        assert sequence.remaining(fast) == 0 or not sequence.mask(fast).any()
         return
-    slow = rollout.play(Plain(face), weights, budget, beta=beta, gamma=gamma, horizon=horizon)
-    assert face.plan(fast) == face.plan(slow)
+    slow = rollout.play(Plain(sequence), weights, budget, beta=beta, gamma=gamma, horizon=horizon)
+    assert sequence.plan(fast) == sequence.plan(slow)
 
 
-@pytest.mark.parametrize("make", FACES.values(), ids=list(FACES))
+@pytest.mark.parametrize("make", INSTANCES.values(), ids=list(INSTANCES))
 def test_fronts_of_every_problem(make):
-    """The method gives feasible fronts, the same ones every time, and one point for given weights."""
+    """Fronts are feasible, the same every time, and one point for given weights."""
     problem = make(1)
     one, two = (rollout.run(Task(problem, problem.objectives, Budget()), parts=4) for _ in range(2))
     assert one.points == two.points and len(one) >= 1 + (make in (edge_cloud, temporal))
@@ -166,6 +169,7 @@ def test_a_dead_end_is_reported():
 
 def test_a_time_limit_is_kept():
     """When time runs out the base policy decides the rest."""
+    rollout.play(build_sequence(edge_cloud(1)), np.array([0.01, 0.99]), Budget())  # compile first
     problem = EdgeCloud.generate(seed=1, applications=300)
     budget = Budget(seconds=0.05)
     state = rollout.play(build_sequence(problem), np.array([0.01, 0.99]), budget)
@@ -176,10 +180,14 @@ def test_a_time_limit_is_kept():
     "wrong",
     [
         {"beta": 0.0},
+        {"beta": "nan"},
         {"gamma": 1.5},
         {"horizon": -1},
+        {"horizon": 1.5},
+        {"horizon": "nan"},
         {"parts": 0},
         {"base": "gredy"},
+        {"order": "gredy"},
         {"weights": "1"},
         {"weights": "a,b"},
         {"weights": (0.0, 0.0)},
@@ -187,6 +195,15 @@ def test_a_time_limit_is_kept():
 )
 def test_parameters_out_of_range(wrong):
     """Wrong parameters say what is legal."""
-    problem = edge_cloud(1)
     with pytest.raises(UsageError, match=r"legal|give"):
-        rollout.run(Task(problem, problem.objectives, Budget()), **wrong)
+        placeopt.solve(edge_cloud(1), "rollout", **wrong)
+
+
+def test_parameters_as_text():
+    """The command line gives texts; an infinite horizon is legal."""
+    problem = edge_cloud(1)
+    one = placeopt.solve(problem, "rollout", horizon="inf", parts="4", order="given")
+    two = placeopt.solve(problem, "rollout", horizon=math.inf, parts=4, order="given")
+    assert one.points == two.points and one.runs[0].parameters["horizon"] == "all"
+    with pytest.raises(UsageError, match="unknown option 'order' of the decisions of temporal"):
+        placeopt.solve(temporal(1), "rollout", order="given")

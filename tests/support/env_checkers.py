@@ -11,7 +11,9 @@ from gymnasium.utils.env_checker import check_env
 
 
 def passes_the_checkers(env: gymnasium.Env[Any, Any]) -> None:
-    """Gymnasium's checker has nothing to say; stable-baselines3's, where it is installed, nothing but that rows of features are unusual."""
+    """Gymnasium's checker has nothing to say; stable-baselines3's, where it is installed, nothing
+    but that rows of features are unusual.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(env, skip_render_check=True)

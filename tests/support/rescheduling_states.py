@@ -1,4 +1,4 @@
-"""The exact front of a rescheduling instance by a search over its deployments: the slow oracle of the model and of the searches."""
+"""The exact front of a rescheduling instance by a search over its deployments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A batch of episodes that can be checked by hand: cards with two values, of which one is to be picked, five times."""
+"""A batch of episodes that can be checked by hand: cards with two values, of which one is to be
+picked, five times.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from placeopt.core.interfaces import Batch
 
 
 class Cards(Batch):
-    """Every step shows `num_actions` cards, some face down; picking one earns its two values, one for each part of the reward.
+    """Every step shows `num_actions` cards, some face down; picking one earns its two values, one
+    for each part of the reward.
 
     Features: the two values, the share of the episode that is left.
     """

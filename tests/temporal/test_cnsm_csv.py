@@ -1,4 +1,4 @@
-"""The CNSM paper's CSV files: read as they are published, refused by file and line where they are wrong."""
+"""The CNSM paper's CSV files: read as published, refused by file and line where wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from placeopt.temporal.generator import latencies, offers
 
 FILES = {
     "requests": "cpu,ram,duration,location,replicas\n4,14,20,a,6\n1,16.5,31,b,3\n",
-    "prices": "DataCenter,Instance,On-Demand,Reserved,Spot,vCPU,RAM,InterruptFrequency\na,big,0.3,0.2,0.1,8,32.0,15\nb,big,,0.2,,8,32,\n",
+    "prices": "DataCenter,Instance,On-Demand,Reserved,Spot,vCPU,RAM,InterruptFrequency\n"
+    "a,big,0.3,0.2,0.1,8,32.0,15\nb,big,,0.2,,8,32,\n",
     "latency": "DataCenter,a,b\na,2.5,30\nb,31,4\n",
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from temporal_instances import tiny
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
@@ -18,73 +19,15 @@ from placeopt.core.interfaces import build_encoder as encoder_of
 from placeopt.core.task import Task
 from placeopt.exact.epsilon_constraint import run as epsilon_constraint
 from placeopt.temporal.exact import bin_plans, bound, certify
-from placeopt.temporal.exact.columns import bin_columns
+from placeopt.temporal.exact.common_starts import common_starts
 from placeopt.temporal.exact.knapsack import Knapsack
-from placeopt.temporal.exact.makespan import makespans, strides
+from placeopt.temporal.exact.local_upper_bounds import local_upper_bounds
+from placeopt.temporal.exact.makespan import makespans
 from placeopt.temporal.exact.numbers import numbers
+from placeopt.temporal.exact.patterns import build_patterns
+from placeopt.temporal.exact.sets import strides
 from placeopt.temporal.exact.staircase import least_cost, staircase
-from placeopt.temporal.exact.sync import common_starts
-from placeopt.temporal.exact.zones import zones
 from placeopt.temporal.instance import Temporal
-
-PLACES = ("north", "south")
-
-
-def tiny(
-    seed: int,
-    *,
-    requests: int = 2,
-    replicas: int = 2,
-    horizon: int = 4,
-    offers: int = 3,
-    **changes: Any,
-) -> Temporal:
-    """Return a random instance small enough for brute force."""
-    rng = np.random.default_rng(seed)
-
-    def offer(k: int) -> dict[str, Any]:
-        prices = {
-            "on_demand_usd_per_hour": 0.1 * int(rng.integers(3, 9)),
-            "reserved_usd_per_hour": 0.1 * int(rng.integers(1, 6)),
-        }
-        if rng.random() < 0.6:
-            prices |= {
-                "spot_usd_per_hour": 0.1 * int(rng.integers(1, 4)),
-                "spot_interruption": 0.05 * int(rng.integers(1, 4)),
-            }
-        if rng.random() < 0.3:
-            del prices["reserved_usd_per_hour" if rng.random() < 0.5 else "on_demand_usd_per_hour"]
-        prices = {name: round(value, 2) for name, value in prices.items()}
-        return {
-            "location": PLACES[k % 2],
-            "size": f"s{k}",
-            "cpu_cores": int(rng.integers(3, 7)),
-            "memory_gib": int(rng.integers(3, 7)),
-            **prices,
-        }
-
-    def request(k: int) -> dict[str, Any]:
-        return {
-            "name": f"r{k}",
-            "cpu_cores": int(rng.integers(1, 4)),
-            "memory_gib": int(rng.integers(1, 4)),
-            "origin": PLACES[int(rng.integers(2))],
-            "duration_slots": int(rng.integers(1, horizon)),
-            "replicas": int(rng.integers(1, replicas + 1)),
-        }
-
-    latency = {
-        a: {b: 1.5 if a == b else float(rng.integers(5, 30)) for b in PLACES} for a in PLACES
-    }
-    document = {
-        "problem": "temporal",
-        "name": f"tiny-{seed}",
-        "horizon_slots": horizon,
-        "latency_ms": latency,
-        "offers": [offer(k) for k in range(offers)],
-        "requests": [request(k) for k in range(requests)],
-    }
-    return Temporal.from_document(document | changes)
 
 
 def partitions(items: list[Any]) -> Any:
@@ -133,7 +76,7 @@ def all_values(problem: Temporal) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_front_is_that_of_all_plans(seed: int) -> None:
-    """The exact front is the front of all plans, every point proven, and the bounds are the points."""
+    """The exact front is that of all plans, every point is proven, the bounds are the points."""
     problem = tiny(seed, offers=2)
     expected = minimal(all_values(problem))
     front = bin_plans(Task(problem, problem.objectives, Budget(), 1))
@@ -144,9 +87,12 @@ def test_front_is_that_of_all_plans(seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "requests"), [(1, 2), (2, 2), (5, 2), (4, 3)])
 def test_front_is_that_of_the_papers_model(seed: int, requests: int) -> None:
-    """The full front of the time-indexed model with enough copies; benchmarks/temporal_exact has thirty of these."""
+    """The full front of the time-indexed model with enough copies.
+
+    benchmarks/temporal_exact has thirty of these.
+    """
     problem = tiny(seed, requests=requests, replicas=4 - requests, horizon=4, offers=2)
-    theirs = epsilon_constraint(problem, problem.objectives, Budget(seconds=60), 1)
+    theirs = epsilon_constraint(Task(problem, problem.objectives, Budget(seconds=60), 1))
     assert theirs.runs[0].completed
     assert np.array_equal(
         bin_plans(Task(problem, problem.objectives, Budget(), 1)).values, theirs.values
@@ -154,7 +100,7 @@ def test_front_is_that_of_the_papers_model(seed: int, requests: int) -> None:
 
 
 def by_starts(problem: Temporal) -> np.ndarray:
-    """Return the front in another way: for all starts, all ways to part the replicas among machines, slot by slot."""
+    """Return the front from all starts and all ways to part the replicas, slot by slot."""
     replicas = tuple(r.replicas for r in problem.requests)
     sets = [s for s in itertools.product(*(range(r + 1) for r in replicas)) if any(s)]
     starts = [range(problem.horizon_slots - r.duration_slots + 1) for r in problem.requests]
@@ -203,7 +149,10 @@ def _parted(
 def _hosts(
     problem: Temporal, begin: tuple[int, ...], counts: tuple[int, ...]
 ) -> list[tuple[tuple[float, ...], float, float]]:
-    """Return (latency of each request, cost, interruption) of every lease that can host a set at these starts."""
+    """Return what every lease that can host a set at these starts adds.
+
+    That is (latency of each request, cost, interruption).
+    """
     load, busy = np.zeros((problem.horizon_slots, 2)), np.zeros(problem.horizon_slots, dtype=bool)
     for n, a, r in zip(counts, begin, problem.requests, strict=True):
         if n:
@@ -239,7 +188,7 @@ def _hosts(
     ("seed", "replicas"), [(16, 2), (25, 2), (80, 2), (105, 3), (131, 3), (3, 2), (4, 3)]
 )
 def test_front_is_exact_where_machines_must_agree_on_starts(seed: int, replicas: int) -> None:
-    """Against an oracle that loops over all starts; in the first five a point of the relaxed front cannot be scheduled."""
+    """Against an oracle over all starts; in the first five a relaxed point has no schedule."""
     problem = tiny(seed, requests=3, replicas=replicas, horizon=5)
     front = bin_plans(Task(problem, problem.objectives, Budget(), 1))
     facts = front.runs[0].parameters
@@ -273,7 +222,7 @@ def test_any_objectives(names: list[str]) -> None:
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_least_busy_time_is_the_makespan(seed: int) -> None:
-    """The theorem: over all starts, the least number of busy slots equals the table's makespan, however far apart the starts may be."""
+    """The theorem: over all starts, the least number of busy slots is the table's makespan."""
     rng = np.random.default_rng(seed)
     durations, demands = rng.integers(1, 4, size=3), rng.integers(1, 4, size=(3, 2))
     capacity, horizon = rng.integers(3, 6, size=2), 7
@@ -365,7 +314,7 @@ def test_zones_are_what_no_point_beats(seed: int) -> None:
     """A vector lies in a zone exactly if no point weakly dominates it."""
     rng = np.random.default_rng(seed)
     points, most = rng.integers(0, 5, size=(6, 3)), np.array([6, 6, 6])
-    upper = zones(points, most)
+    upper = local_upper_bounds(points, most)
     for vector in itertools.product(range(6), repeat=3):
         in_zone = (np.array(vector) < upper).all(axis=1).any()
         assert in_zone == (not (points <= np.array(vector)).all(axis=1).any())
@@ -374,7 +323,7 @@ def test_zones_are_what_no_point_beats(seed: int) -> None:
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6), lines=st.integers(2, 9))
 def test_staircase_holds_whatever_satisfies_the_cuts(seed: int, lines: int) -> None:
-    """Every whole vector above the cuts is weakly dominated by the bound set, beyond the ranges too."""
+    """The bound set weakly dominates every whole vector above the cuts, beyond the ranges too."""
     rng = np.random.default_rng(seed)
     cuts = rng.random((4, 3)) * (300, 9, 9)
     low = rng.integers(0, 5, size=2)
@@ -390,7 +339,10 @@ def dominated(bounds: np.ndarray, values: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_bounds_hold_for_whatever_is_feasible(seed: int) -> None:
-    """No decoded vector, random or greedy, beats the configuration program; a bound with few cells is valid as well."""
+    """No decoded vector, random or greedy, beats the configuration program.
+
+    A bound with few cells is valid as well.
+    """
     problem = Temporal.generate(seed=seed, requests=12)
     encoder = encoder_of(problem, problem.objectives)
     rng = np.random.default_rng(seed)
@@ -408,9 +360,9 @@ def test_bounds_hold_for_whatever_is_feasible(seed: int) -> None:
 
 
 def test_bounds_hold_for_exact_fronts_and_limits() -> None:
-    """The configuration program lies below the exact front, and below plans that keep max_instances."""
+    """The configuration program lies below the exact front, and below plans within limits."""
     for seed in range(3):
-        problem = Temporal.generate(seed=seed, requests=4, most_replicas=2)
+        problem = Temporal.generate(seed=seed, requests=4, max_replicas=2)
         exact = bin_plans(Task(problem, problem.objectives, Budget(), 1))
         free = np.array(bound(Task(problem, problem.objectives, Budget(), 1), cells=20).bounds)
         assert dominated(free, exact.values)
@@ -471,7 +423,7 @@ def test_unreachable_places_and_absent_prices_are_left_out() -> None:
 
 def test_an_early_end_keeps_valid_bounds_and_a_plan() -> None:
     """With no time at all there is still a feasible plan, and a bound set below the true front."""
-    problem = Temporal.generate(seed=3, requests=5, most_replicas=2)
+    problem = Temporal.generate(seed=3, requests=5, max_replicas=2)
     exact = bin_plans(Task(problem, problem.objectives, Budget(), 1))
     hurried = bin_plans(Task(problem, problem.objectives, Budget(seconds=1e-6), 1))
     assert hurried.points and not hurried.runs[0].completed
@@ -484,15 +436,18 @@ def test_an_early_end_keeps_valid_bounds_and_a_plan() -> None:
 
 def test_same_call_same_front_and_a_start_changes_nothing() -> None:
     """Determinism; plans to start from only save work."""
-    problem = Temporal.generate(seed=4, requests=5, most_replicas=2)
+    problem = Temporal.generate(seed=4, requests=5, max_replicas=2)
     front = bin_plans(Task(problem, problem.objectives, Budget(), 1))
     again = bin_plans(Task(problem, problem.objectives, Budget(), 2, start=front))
     assert np.array_equal(front.values, again.values) and front.bounds == again.bounds
 
 
 def test_certify_grades_points() -> None:
-    """Exact points are recognised; a point that is beaten gets the share by which it may be; the gap is reported."""
-    problem = Temporal.generate(seed=6, requests=5, most_replicas=2)
+    """Exact points are recognised; a point that is beaten gets the share by which it may be.
+
+    The gap is reported.
+    """
+    problem = Temporal.generate(seed=6, requests=5, max_replicas=2)
     exact = bin_plans(Task(problem, problem.objectives, Budget(), 1))
     plain = replace(
         exact, points=tuple(replace(p, status="heuristic") for p in exact.points[::2]), bounds=()
@@ -535,22 +490,22 @@ def test_too_many_sets_are_refused_by_name() -> None:
         )
 
 
-def test_columns_that_parts_replace_are_dropped() -> None:
-    """Every column costs less than any way to cut its set in two within its class."""
-    columns = bin_columns(
+def test_patterns_that_parts_replace_are_dropped() -> None:
+    """Every pattern costs less than any way to cut its set in two within its class."""
+    patterns = build_patterns(
         numbers(
-            problem := Temporal.generate(seed=2, requests=4, most_replicas=2), problem.objectives
+            problem := Temporal.generate(seed=2, requests=4, max_replicas=2), problem.objectives
         )
     )
-    assert columns.proven
-    step = strides(columns.numbers.replicas)
-    for w in range(len(columns)):
-        n = columns.counts[w]
+    assert patterns.proven
+    step = strides(patterns.numbers.replicas)
+    for w in range(len(patterns)):
+        n = patterns.counts[w]
         for part in itertools.product(*(range(q + 1) for q in n)):
             code = sum(int(q) * int(s) for q, s in zip(part, step[:-1], strict=True))
-            if 0 < code < columns.codes[w]:
+            if 0 < code < patterns.codes[w]:
                 assert (
-                    columns.best[columns.classes[w], code]
-                    + columns.best[columns.classes[w], columns.codes[w] - code]
-                    > columns.cost[w]
+                    patterns.best[patterns.classes[w], code]
+                    + patterns.best[patterns.classes[w], patterns.codes[w] - code]
+                    > patterns.cost[w]
                 )

@@ -12,7 +12,7 @@ from placeopt.temporal.instance import Temporal
 
 @pytest.mark.parametrize("requests", [1, 5, 40])
 def test_seeds_are_legal_spread_and_repeat(requests):
-    """Seeds lie within the bounds, do not depend on the generator, and reach both cheap and near."""
+    """Seeds are within the bounds, are not random, and are both cheap and near."""
     encoder = build_encoder(Temporal.generate(1, requests=requests))
     one, two = (seeds(encoder, np.random.default_rng(k)) for k in (1, 2))
     np.testing.assert_array_equal(one, two)
@@ -23,16 +23,22 @@ def test_seeds_are_legal_spread_and_repeat(requests):
 
 
 def test_nearest_and_uninterrupted_are_reached_exactly():
-    """Least latency is every replica at the nearest offer that fits; no interruption is possible where firm machines are."""
+    """Least latency is every replica at the nearest offer that fits.
+
+    No interruption is possible where firm machines are.
+    """
     problem = Temporal.generate(2, requests=20)
     front = placeopt.solve(problem, "greedy")
-    nearest = np.where(problem.usable, problem.latencies, np.inf).min(axis=1).mean()
+    nearest = np.where(problem.arrays.usable, problem.arrays.latencies, np.inf).min(axis=1).mean()
     assert front.ideal[0] == pytest.approx(nearest)
     assert front.ideal[2] == 0
 
 
 def test_large_instances_get_fewer_seeds():
-    """The work is bounded: a thousand requests are answered with tens of solutions, still with both ends."""
+    """The work is bounded.
+
+    A thousand requests are answered with tens of solutions, still with both ends.
+    """
     problem = Temporal.generate(3, requests=1000)
     front = placeopt.solve(problem, "greedy")
     assert 6 <= front.runs[0].evaluations <= 200

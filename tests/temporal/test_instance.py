@@ -1,4 +1,7 @@
-"""The temporal problem: its referee against an oracle that walks slot by slot in exact fractions; what is legal, odd, impossible."""
+"""The temporal problem: its referee against an oracle that walks slot by slot in exact fractions.
+
+What is legal, odd, impossible.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def exact(value: float) -> Fraction:
 def oracle(
     document: Mapping[str, Any], plan: Mapping[str, Any]
 ) -> tuple[tuple[float, ...], Counter[str]]:
-    """Return the three values and how often each rule is broken, slot by slot and replica by replica."""
+    """Return the three values and how often each rule is broken.
+
+    Slot by slot and replica by replica.
+    """
     requests = {r["name"]: r for r in document["requests"]}
     offers = {(o["location"], o["size"]): o for o in document["offers"]}
     broken: Counter[str] = Counter()
@@ -83,7 +89,7 @@ def oracle(
     return (float(sum(worst.values()) / n), float(cost), float(interruption / n)), +broken
 
 
-# -- instances and plans, legal and broken -----------------------------------------------------------------------------
+# -- instances and plans, legal and broken --
 
 CORES = st.sampled_from([0.25, 0.5, 1, 1.5, 2, 3])
 PRICES = st.integers(0, 9999).map(lambda x: x / 10_000)
@@ -233,7 +239,10 @@ def test_names_and_order_do_not_matter(
 @SETTINGS
 @given(cases())
 def test_cost_follows_the_currency(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    """Twice the prices cost twice as much, to the last bit; ten times within rounding. Nothing else changes."""
+    """Twice the prices cost twice as much, to the last bit; ten times within rounding.
+
+    Nothing else changes.
+    """
     document, plan = case
     before = from_document(document).evaluate(plan)
     for factor in (2, 10):
@@ -253,7 +262,7 @@ def test_cost_follows_the_currency(case: tuple[dict[str, Any], dict[str, Any]]) 
         )
 
 
-# -- by hand -----------------------------------------------------------------------------------------------------------
+# -- by hand --
 
 
 def toy(**changes: Any) -> dict[str, Any]:
@@ -299,7 +308,10 @@ def on(*machines: list[list[Any]], start: int = 0, pricing: str = "on-demand") -
 
 
 def test_busy_slots_are_paid_once() -> None:
-    """Two replicas on one machine: 3 slots of half an hour at 0.2; on two machines twice that; reserved for all 10 slots."""
+    """Two replicas on one machine: 3 slots of half an hour at 0.2; on two machines twice that.
+
+    Reserved for all 10 slots.
+    """
     problem = from_document(toy(offer={"reserved_usd_per_hour": 0.1}))
     assert problem.evaluate(on([["r1", 0], ["r1", 1]])).values == (2.0, 0.3, 0.0)
     assert problem.evaluate(on([["r1", 0]], [["r1", 1]])).values == (2.0, 0.6, 0.0)
@@ -330,7 +342,8 @@ def test_max_instances_counts_all_prices_together() -> None:
         ),
         (
             on([["r1", 2]]),
-            "instances[0].replicas: unknown replica 'r1' 2; replicas are numbered from 0 within a request",
+            "instances[0].replicas: unknown replica 'r1' 2; replicas are numbered from 0 within a "
+            "request",
         ),
         (on([["r9", 0]]), "instances[0].replicas: unknown replica 'r9' 0"),
         ({"starts": {"r9": 0}, "instances": []}, "starts: unknown request 'r9'"),
@@ -372,7 +385,8 @@ def test_a_plan_of_another_form_is_refused(plan: dict[str, Any], said: str) -> N
         ),
         (
             {"offer": {"max_instances": 0}},
-            "request 'r1' needs 1 vCPU and 2 GiB a replica; every offer that fits has max_instances 0",
+            "request 'r1' needs 1 vCPU and 2 GiB a replica; every offer that fits has "
+            "max_instances 0",
         ),
         (
             {"offer": {"max_instances": 1}, "request": {"replicas": 3}},
@@ -417,7 +431,7 @@ def test_why_an_instance_is_infeasible(changes: dict[str, Any], said: str) -> No
         ),
         (
             {"request": {"cpus": 1}},
-            "requests[0].cpus: unknown field 'cpus'; did you mean 'cpu_cores'? legal: name, cpu_cores",
+            "requests[0].cpus: unknown field 'cpus'; did you mean 'cpu_cores'? legal: name, cpu",
         ),
         (
             {"document": {"latency_ms": {"a": {"a": -1}}}},
@@ -467,10 +481,10 @@ def test_documents_round_trip(document: dict[str, Any]) -> None:
 
 def test_generation_is_seeded_and_sized() -> None:
     """The paper's ranges; the same seed, the same instance; impossible sizes are refused."""
-    problem = Temporal.generate(7, requests=200, horizon=60, places=3, most_replicas=4)
+    problem = Temporal.generate(7, requests=200, horizon=60, places=3, max_replicas=4)
     assert (
         problem
-        == Temporal.generate(7, requests=200, horizon=60, places=3, most_replicas=4)
+        == Temporal.generate(7, requests=200, horizon=60, places=3, max_replicas=4)
         != Temporal.generate(8, requests=200)
     )
     for field, low, high in (
@@ -488,7 +502,7 @@ def test_generation_is_seeded_and_sized() -> None:
         "requests": 50,
         "horizon": 100,
         "places": 6,
-        "most_replicas": 6,
+        "max_replicas": 6,
         "corrected": False,
     }
     with pytest.raises(UsageError, match="places is 7; legal: 1 to 6"):

@@ -1,4 +1,8 @@
-"""The paper's model: its expressions are the referee's values, its components are those of its page, its options change no front."""
+"""The paper's model.
+
+Its expressions are the referee's values, its components are those of its page, its options change
+no front.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +178,7 @@ def test_epsilon_bounds_are_infinite_until_set():
 
 
 def test_enough_copies_is_never_too_few():
-    """Whatever lies on machines of one kind, merging pairs that fit into one leaves at most so many."""
+    """Merging pairs of machines that fit into one leaves at most so many."""
     rng = np.random.default_rng(5)
     for seed in range(40):
         document = small(seed).to_document()
@@ -185,8 +189,10 @@ def test_enough_copies_is_never_too_few():
                 "memory_gib": float(rng.integers(1, 17) / 2),
             }
         problem = Temporal.from_document(document)
-        able = [k for k in range(2) if problem.usable[k, 0]]
-        items = [problem.demands[k] for k in able for _ in range(problem.requests[k].replicas)]
+        able = [k for k in range(2) if problem.arrays.usable[k, 0]]
+        items = [
+            problem.arrays.demands[k] for k in able for _ in range(problem.requests[k].replicas)
+        ]
         rng.shuffle(items)
         machines = []
         for item in items:
@@ -196,7 +202,7 @@ def test_enough_copies_is_never_too_few():
                 merged = False
                 for a in range(len(machines)):
                     for b in range(a):
-                        if (machines[a] + machines[b] <= problem.capacities[0]).all():
+                        if (machines[a] + machines[b] <= problem.arrays.capacities[0]).all():
                             machines[b] = machines[b] + machines.pop(a)
                             merged = True
                             break
@@ -268,5 +274,8 @@ def test_estimated_size():
 
 
 def test_importing_models_loads_no_pyomo():
-    code = "import sys, placeopt.models; assert 'pyomo' not in sys.modules; placeopt.temporal.model; assert 'pyomo' in sys.modules"
+    code = (
+        "import sys, placeopt.models; assert 'pyomo' not in sys.modules; "
+        "placeopt.models.temporal; assert 'pyomo' in sys.modules"
+    )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -1,4 +1,4 @@
-"""Independent parts of temporal vectors: against a graph of requests and locations, and against what an exchange of parts does."""
+"""Independent parts of temporal vectors, against a graph and against exchanges of parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from placeopt.temporal.instance import Temporal
 
 
 def vectors(seed: int):
-    """Return an encoder and vectors related to each other, of an instance with limits on some seeds."""
+    """Return an encoder and related vectors; some seeds have a request that fits nowhere."""
     rng = np.random.default_rng(seed)
     document = Temporal.generate(
         seed, requests=int(rng.integers(2, 12)), horizon=int(rng.integers(10, 60))
@@ -29,8 +29,8 @@ def vectors(seed: int):
 
 
 def by_hand(encoder, genes: np.ndarray) -> set[frozenset[int]]:
-    """Return the sets of requests that share locations, directly or over others: components of a bipartite graph."""
-    t, graph = encoder.tables, nx.Graph()
+    """Return the sets of requests that share locations: components of a bipartite graph."""
+    t, graph = encoder.arrays, nx.Graph()
     n = len(t.duration)
     for i in np.flatnonzero(encoder.served):
         for r in range(t.first[i], t.first[i + 1]):
@@ -46,16 +46,19 @@ def by_hand(encoder, genes: np.ndarray) -> set[frozenset[int]]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_parts_are_the_components_and_add_up(seed):
-    """Labels are those of the components, keys are equal where the requests are, values add up to those of the vector."""
+    """Labels are those of the components, keys are equal where the requests are.
+
+    Values add up to those of the vector.
+    """
     encoder, X = vectors(seed)
-    n, parts = len(encoder.tables.duration), encoder.parts(X)
+    n, parts = len(encoder.arrays.duration), encoder.parts(X)
     np.testing.assert_allclose(
         parts.values.sum(axis=1), encoder.evaluate(X)[0], rtol=1e-9, atol=1e-12
     )
     keys = defaultdict(set)
     for genes, label, key in zip(X, parts.label, parts.key, strict=True):
         assert (label[:n] >= 0).tolist() == encoder.served.tolist()
-        np.testing.assert_array_equal(label[n:], label[encoder.tables.request])
+        np.testing.assert_array_equal(label[n:], label[encoder.arrays.request])
         assert {
             frozenset(np.flatnonzero(label[:n] == part).tolist()) for part in np.flatnonzero(key)
         } == by_hand(encoder, genes)
@@ -67,11 +70,11 @@ def test_parts_are_the_components_and_add_up(seed):
 
 
 def test_a_part_stands_in_for_one_of_the_same_requests():
-    """Where the new part uses no location of the others, the goals change by the difference of the parts; that happens often enough."""
+    """Where a new part shares no location with others, goals change by the parts' difference."""
     exchanged = 0
     for seed in range(10):
         encoder, X = vectors(seed)
-        t, rng = encoder.tables, np.random.default_rng(seed)
+        t, rng = encoder.arrays, np.random.default_rng(seed)
         for _ in range(30):
             X = encoder.mutate(rng, X)
             n, parts = len(t.duration), encoder.parts(X)

@@ -44,7 +44,10 @@ def play(face: DecisionSequence, rng: np.random.Generator) -> tuple[object, np.n
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_costs_of_an_episode_sum_to_the_referee(seed):
-    """Complete episodes are feasible and cost what the referee says; dead ends are reported, and nothing else is broken."""
+    """Complete episodes are feasible and cost what the referee says.
+
+    Dead ends are reported, and nothing else is broken.
+    """
     problem = random_instance(seed)
     face = build_sequence(problem)
     state, total = play(face, np.random.default_rng(seed))
@@ -61,7 +64,7 @@ def test_costs_of_an_episode_sum_to_the_referee(seed):
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_costs_says_what_step_does(seed):
-    """`costs` is the table of what each step would cost, and infinite exactly where the mask forbids it."""
+    """`costs` are those of each step, infinite exactly where the mask forbids it."""
     problem = random_instance(seed)
     face = build_sequence(problem, (problem.objectives[1], problem.objectives[0]))
     rng = np.random.default_rng(seed)
@@ -74,7 +77,7 @@ def test_costs_says_what_step_does(seed):
 
 
 def test_decisions_and_copies():
-    """A complete episode has `decisions` steps, and a copy does not feel what happens to the original."""
+    """A complete episode has `decisions` steps, and a copy does not change with the original."""
     problem = Temporal.generate(seed=1, requests=6, horizon=60)
     face = build_sequence(problem)
     rng = np.random.default_rng(0)
@@ -89,7 +92,7 @@ def test_decisions_and_copies():
 
 
 def test_features_have_a_row_for_each_action():
-    """Features stay within [-1, 1], are 0 for illegal actions and tell the two kinds of decision apart."""
+    """Features are within [-1, 1], 0 for illegal actions, and tell the kinds of decision apart."""
     face = build_sequence(Temporal.generate(seed=2, requests=4, horizon=60))
     state = face.reset()
     rng = np.random.default_rng(0)
@@ -102,7 +105,7 @@ def test_features_have_a_row_for_each_action():
 
 
 def test_reserved_machines_are_chosen_where_cheaper():
-    """A machine that is busy all the time is reserved, one that is hardly busy is paid on demand."""
+    """A machine that is busy all the time is reserved, one that is hardly busy is on demand."""
     offer = {
         "location": "x",
         "size": "s",

@@ -1,10 +1,11 @@
-"""Plans out: ordered steps with the commands that make them, and Karmada policies; nothing is sent to a cluster.
+"""Plans out: ordered steps with their commands, and Karmada policies; no cluster is asked.
 
-==============  ====================================================================================
-``steps``       rolling-update and rescheduling plans as steps, JSON format ``placeopt/steps@1``
-``shell``       the commands of a step, and the script that makes all of them and can be taken up again
-``karmada``     edge-cloud and multi-cluster plans as PropagationPolicies with static weights
-==============  ====================================================================================
+==================  ================================================================================
+``steps``           rolling-update and rescheduling plans as steps
+``steps_document``  steps as JSON, format ``placeopt/steps@1``, and back to the plan
+``shell``           the commands of a step, and a script of all of them that can be run again
+``karmada``         edge-cloud and multi-cluster plans as PropagationPolicies with static weights
+==================  ================================================================================
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from placeopt.core.documents import layout
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +45,9 @@ def export(
     plan : mapping
         A plan that breaks nothing.
     origin : Origin, optional
-        What the instance's names are in the cluster; `commands` need it, without it steps as `json` have no commands.
+        What the instance's names are in the cluster. `commands` need it; without it, steps as
+        `json` have no commands.
+        have no commands.
     form : str, optional
         One of `FORMATS` of the problem.
     namespace : str
@@ -52,7 +56,8 @@ def export(
     Raises
     ------
     UnsupportedError
-        Plans of this problem cannot be exported in this form, or something in the cluster cannot be moved by commands.
+        Plans of this problem cannot be exported in this form, or no command can move something in
+        the cluster.
     DocumentError
         The plan breaks the instance, or the origin does not fit to it.
     """
@@ -70,13 +75,15 @@ def export(
         from placeopt.kubernetes.export.karmada import policies, to_yaml
 
         return to_yaml(policies(problem, plan, origin, namespace=namespace))
-    from placeopt.kubernetes.export import shell, steps
+    from placeopt.kubernetes.export import shell, steps_document
 
     if form == "json":
-        return _layout(steps.document(problem, plan, origin))
+        return layout(steps_document.document(problem, plan, origin))
     if origin is None:
         raise UsageError(
-            "commands need the names of the cluster: give --origin, which `placeopt import kubernetes` writes, or ask for json"
+            "commands need the names of the cluster: give --origin, which "
+            "`placeopt import kubernetes` writes, or ask for json"
+            "writes, or ask for json"
         )
     return shell.script(problem, plan, origin)
 
@@ -85,7 +92,8 @@ def _form(problem: Problem, form: str | None) -> str:
     legal = FORMATS.get(problem.problem, ())
     if not legal:
         raise UnsupportedError(
-            f"plans of {problem.problem} are not Kubernetes objects; `placeopt report` and `placeopt pick` show them"
+            f"plans of {problem.problem} are not Kubernetes objects; "
+            "`placeopt report` and `placeopt pick` show them"
         )
     if form is None:
         return legal[0]
@@ -94,9 +102,3 @@ def _form(problem: Problem, form: str | None) -> str:
             f"a {problem.problem} plan cannot become {form!r}; legal: {', '.join(legal)}"
         )
     return form
-
-
-def _layout(document: Any) -> str:
-    from placeopt.core.documents import layout
-
-    return layout(document)

@@ -1,6 +1,7 @@
 """Placements over clusters as Karmada PropagationPolicies: replicas divided by static weights.
 
-A policy's weights are numbers of replicas, so that a workload whose ``spec.replicas`` is their sum is divided as the plan says.
+The weights of a policy are numbers of replicas. A workload whose ``spec.replicas`` is their sum is
+divided as the plan says.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def policies(
         Edge-cloud, whose nodes are then clusters, or multi-cluster.
     plan : mapping
     origin : Origin, optional
-        Without it a workload is a Deployment of the microservice's or the request's name in `namespace`.
+        Without it a workload is a Deployment in `namespace`, named as the microservice or the
+        request.
 
     Raises
     ------
@@ -116,7 +118,8 @@ def _policy(workload: Workload, counts: Counter[str]) -> dict[str, Any]:
     namespace, kind, name = workload
     if kind not in _VERSIONS:
         raise UnsupportedError(
-            f"{kind} {name!r} has no replicas to divide among clusters; legal: {', '.join(_VERSIONS)}"
+            f"{kind} {name!r} has no replicas to divide among clusters; "
+            f"legal: {', '.join(_VERSIONS)}"
         )
     for word in (namespace, name, *counts):
         if not _NAME.fullmatch(word):

@@ -1,4 +1,4 @@
-"""Plans as ordered steps: which pod of which workload goes where, and what that interrupts. Format ``placeopt/steps@1``."""
+"""Plans as ordered steps: which pod of which workload goes where, and what that interrupts."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ConfigDict, Field
-
-from placeopt.core.documents import sha256, validate
+from placeopt.core.documents import sha256
 from placeopt.core.errors import DocumentError, UnsupportedError
-from placeopt.core.problem import Record
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
-    from placeopt.kubernetes.origin import Item, Origin
+    from placeopt.kubernetes.origin import Origin, OriginItem
     from placeopt.rescheduling.instance import Rescheduling
     from placeopt.rolling_update.instance import RollingUpdate
-
-FORMAT = "placeopt/steps@1"
 
 #: Kinds of workloads whose pods can be moved one by one.
 MOVABLE = ("Deployment", "StatefulSet")
@@ -33,7 +28,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
-class Target:
+class StepTarget:
     """What a step acts on in the cluster.
 
     Attributes
@@ -45,7 +40,8 @@ class Target:
     new_pod : str or None
         The pod that starts; a StatefulSet's has the old name. None for a stop.
     requests : dict
-        Container -> ``{"cpu": "250m", "memory": "64Mi"}``: what the new pod asks for, where that changes.
+        Container -> ``{"cpu": "250m", "memory": "64Mi"}``: what the new pod asks for, where that
+        changes.
     """
 
     namespace: str
@@ -57,7 +53,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Step:
+class PlanStep:
     """One step of a plan.
 
     Attributes
@@ -65,7 +61,8 @@ class Step:
     number : int
         From 1.
     action : str
-        ``move``, ``restart`` (in place), ``hop`` (to a node that it leaves again), ``stop`` or ``start`` (after a stop).
+        ``move``, ``restart`` (in place), ``hop`` (to a node that it leaves again), ``stop`` or
+        ``start`` (after a stop).
     names : dict
         As the plan names it: application and microservice, or service.
     source, target : str or None
@@ -74,7 +71,7 @@ class Step:
         Whether this step leaves the source empty for good.
     cordon : bool
         Whether nothing is to arrive at the source any more, from here on.
-    at : Target or None
+    at : StepTarget or None
         None without an origin.
     """
 
@@ -85,7 +82,7 @@ class Step:
     target: str | None
     empties: bool = False
     cordon: bool = False
-    at: Target | None = None
+    at: StepTarget | None = None
 
     @property
     def warning(self) -> str | None:
@@ -94,7 +91,10 @@ class Step:
         if self.action == "stop":
             return f"disruption: {what} is down from here until a later step starts it again"
         if self.at is not None and self.at.kind == "StatefulSet":
-            return f"interruption: a pod of a StatefulSet cannot run twice, so {what} is down while it restarts"
+            return (
+                "interruption: a pod of a StatefulSet cannot run twice, "
+                f"so {what} is down while it restarts"
+            )
         if self.action == "hop":
             return f"hop: {what} only makes room here, and a later step moves it on"
         return None
@@ -115,8 +115,10 @@ class Step:
 
 def steps(
     problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None, *, partly: bool = False
-) -> list[Step]:
-    """Return the steps of a plan; `partly` leaves out what a step acts on where no command can make it, instead of raising.
+) -> list[PlanStep]:
+    """Return the steps of a plan.
+
+    `partly` leaves out what a step acts on where no command can make it, instead of raising.
 
     Raises
     ------
@@ -143,7 +145,7 @@ def plan_id(problem: Problem, plan: Mapping[str, Any]) -> str:
     return hashlib.sha256((problem.instance_name.sha256 + sha256(plan)).encode()).hexdigest()[:8]
 
 
-def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> list[Step]:
+def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> list[PlanStep]:
     a, moves = problem.arrays, problem.steps(plan)
     last = {m: k for k, (m, n) in enumerate(moves) if n >= 0}
     where, hosted = a.home.tolist(), Counter(a.home.tolist())
@@ -183,7 +185,7 @@ def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> li
         before, after = (None if x < 0 else problem.nodes[x].name for x in (source, n))
         names = {"application": application, "microservice": name}
         found.append(
-            Step(k + 1, action, names, before, after, ends and hosted[source] == 0, cordon, at)
+            PlanStep(k + 1, action, names, before, after, ends and hosted[source] == 0, cordon, at)
         )
         where[m] = n
     return found
@@ -195,7 +197,7 @@ def _resized(problem: RollingUpdate, m: int) -> tuple[int, int] | None:
     return None if (a.old[m] == a.new[m]).all() else (int(a.new[m, 0]), int(a.new[m, 1]))
 
 
-def _rescheduling(problem: Rescheduling, plan: Mapping[str, Any], pods: _Pods) -> list[Step]:
+def _rescheduling(problem: Rescheduling, plan: Mapping[str, Any], pods: _Pods) -> list[PlanStep]:
     moves, home = problem.moves(plan), problem.arrays.home.sum(axis=0).tolist()
     arrives = {v: k for k, (_, _, v) in enumerate(moves)}
     hosted = list(home)
@@ -217,7 +219,7 @@ def _rescheduling(problem: Rescheduling, plan: Mapping[str, Any], pods: _Pods) -
         )
         at = pods.replica(k + 1, name, source, target)
         found.append(
-            Step(
+            PlanStep(
                 k + 1,
                 "restart" if u == v else "move",
                 {"service": name},
@@ -247,7 +249,7 @@ class _Pods:
         action: str,
         node: str | None,
         size: tuple[int, int] | None,
-    ) -> Target | None:
+    ) -> StepTarget | None:
         """Return what a rolling-update step acts on, and remember its new pod."""
         if self.origin is None:
             return None
@@ -267,7 +269,7 @@ class _Pods:
         action: str,
         node: str | None,
         size: tuple[int, int] | None,
-    ) -> Target | None:
+    ) -> StepTarget | None:
         item = origin.item(name, application)
         if item.kind == _MADE_UP:
             return None
@@ -275,12 +277,13 @@ class _Pods:
         pod = self.now.get(known, item.pod)
         if known not in self.now and pod is None:
             raise UnsupportedError(
-                f"{known!r} is not running: commands move running pods; import from `kubectl get nodes,pods`"
+                f"{known!r} is not running: commands move running pods; "
+                "import from `kubectl get nodes,pods`"
             )
         self._check(item, pod, node)
         new = None if action == "stop" else self._new_name(item, pod or item.pod, number)
         self.now[known] = new
-        return Target(
+        return StepTarget(
             item.namespace,
             item.kind,
             item.name,
@@ -289,8 +292,8 @@ class _Pods:
             _requests(item, size) if size and new else {},
         )
 
-    def replica(self, number: int, service: str, source: str, target: str) -> Target | None:
-        """Return what a rescheduling step acts on: the first replica of the service on the node `source`."""
+    def replica(self, number: int, service: str, source: str, target: str) -> StepTarget | None:
+        """Return what a rescheduling step acts on: the first replica of the service on `source`."""
         if self.origin is None:
             return None
         try:
@@ -302,7 +305,7 @@ class _Pods:
 
     def _replica(
         self, origin: Origin, number: int, service: str, source: str, target: str
-    ) -> Target:
+    ) -> StepTarget:
         item = origin.item(service)
         mine = self.replicas.setdefault(service, [(r.pod, r.node) for r in item.replicas])
         k = next(
@@ -310,24 +313,26 @@ class _Pods:
         )
         if k is None:
             raise UnsupportedError(
-                f"no running pod of {service!r} on {source!r} is on file; import from `kubectl get nodes,pods`"
+                f"no running pod of {service!r} on {source!r} is on file; "
+                "import from `kubectl get nodes,pods`"
             )
         pod = mine[k][0]
         self._check(item, pod, target)
         new = self._new_name(item, pod, number)
         mine[k] = (new, target)
-        return Target(item.namespace, item.kind, item.name, pod, new, {})
+        return StepTarget(item.namespace, item.kind, item.name, pod, new, {})
 
-    def _new_name(self, item: Item, pod: str | None, number: int) -> str | None:
+    def _new_name(self, item: OriginItem, pod: str | None, number: int) -> str | None:
         if item.kind == "StatefulSet":
             return pod
         tail = f"-po{self.identity}-{number}"
         return item.name[: 63 - len(tail)].rstrip("-.") + tail
 
-    def _check(self, item: Item, pod: str | None, node: str | None) -> None:
+    def _check(self, item: OriginItem, pod: str | None, node: str | None) -> None:
         if item.kind not in MOVABLE:
             raise UnsupportedError(
-                f"{item.kind} {item.name!r} cannot be moved pod by pod; legal: {', '.join(MOVABLE)}. Pin it in the instance"
+                f"{item.kind} {item.name!r} cannot be moved pod by pod; "
+                f"legal: {', '.join(MOVABLE)}. Pin it in the instance"
             )
         for name in (item.namespace, item.name, pod, node):
             if name is not None and not _NAME.fullmatch(name):
@@ -347,12 +352,13 @@ class _Pods:
             )
 
 
-def _requests(item: Item, size: tuple[int, int]) -> dict[str, dict[str, str]]:
+def _requests(item: OriginItem, size: tuple[int, int]) -> dict[str, dict[str, str]]:
     """Share the new size of a pod among its containers, as they share the size it has now."""
     containers = item.containers
     if not containers:
         raise UnsupportedError(
-            f"{item.kind} {item.name!r} gets a new size, but its containers are not on file; import again"
+            f"{item.kind} {item.name!r} gets a new size, but its containers are not on file; "
+            "import again"
         )
     cpu = _shares(size[0], [c.cpu_millicores or 0 for c in containers])
     memory = _shares(size[1], [c.memory_bytes or 0 for c in containers])
@@ -375,110 +381,7 @@ def _shares(total: int, parts: list[int]) -> list[int]:
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
 
-# -- the document --------------------------------------------------------------------------------------------------------
-
-
-class _Workload(Record):
-    namespace: str
-    kind: str
-    name: str
-
-
-class _StepRecord(Record):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
-
-    number: int
-    action: Literal["move", "restart", "hop", "stop", "start"]
-    application: str | None = None
-    microservice: str | None = None
-    service: str | None = None
-    source: str | None = Field(alias="from")
-    to: str | None
-    disruption: bool
-    empties_node: bool = False
-    warning: str | None = None
-    workload: _Workload | None = None
-    pod: str | None = None
-    new_pod: str | None = None
-    commands: list[str] = Field(default_factory=list)
-
-
-class _Instance(Record):
-    problem: Literal["rolling-update", "rescheduling"]
-    name: str
-    sha256: str
-
-
-class StepsDocument(Record):
-    """A steps file."""
-
-    format: Literal["placeopt/steps@1"]
-    instance: _Instance
-    plan_id: str
-    values: dict[str, float]
-    warnings: list[str] = Field(default_factory=list)
-    setup: list[str] = Field(default_factory=list)
-    steps: list[_StepRecord]
-    finish: list[str] = Field(default_factory=list)
-
-
-def document(
-    problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None
-) -> dict[str, Any]:
-    """Return the steps of a plan as a JSON document; `replay` turns it back into the plan.
-
-    ``setup``, the ``commands`` of the steps in order, and ``finish`` are lines for one bash shell.
-    """
-    from placeopt.kubernetes.export import shell
-
-    made = steps(problem, plan, origin, partly=True)
-    values = dict(
-        zip((o.name for o in problem.objectives), problem.evaluate(plan).values, strict=True)
-    )
-    return {
-        "format": FORMAT,
-        "instance": {
-            "problem": problem.problem,
-            "name": problem.name,
-            "sha256": problem.instance_name.sha256,
-        },
-        "plan_id": plan_id(problem, plan),
-        "values": values,
-        "warnings": [*warnings(made), *([] if origin is None else _without_commands(made))],
-        "setup": [] if origin is None else shell.setup_lines(),
-        "steps": [_record(step) for step in made],
-        "finish": [] if origin is None else shell.finish_lines(made, origin),
-    }
-
-
-def _record(step: Step) -> dict[str, Any]:
-    from placeopt.kubernetes.export import shell
-
-    record: dict[str, Any] = {
-        "number": step.number,
-        "action": step.action,
-        **step.names,
-        "from": step.source,
-        "to": step.target,
-    }
-    stateful = step.at is not None and step.at.kind == "StatefulSet"
-    record |= {
-        "disruption": step.action == "stop" or stateful,
-        "empties_node": step.empties,
-        "warning": step.warning,
-    }
-    if step.at is not None:
-        at = step.at
-        record |= {
-            "workload": {"namespace": at.namespace, "kind": at.kind, "name": at.name},
-            "pod": at.pod,
-            "new_pod": at.new_pod,
-        }
-        record["commands"] = shell.lines(step)
-    return record
-
-
-def warnings(made: list[Step]) -> list[str]:
+def warnings(made: list[PlanStep]) -> list[str]:
     """Return what a reader must know before the first step."""
     found = []
     stops, hops = ([s.number for s in made if s.action == action] for action in ("stop", "hop"))
@@ -487,7 +390,8 @@ def warnings(made: list[Step]) -> list[str]:
         (stops, "stop a copy before its successor runs: disruptions"),
         (
             stateful,
-            "restart pods of StatefulSets, which cannot run twice: interruptions that the plan's values do not count",
+            "restart pods of StatefulSets, which cannot run twice: "
+            "interruptions that the plan's values do not count",
         ),
         (hops, "are hops, to a node that the copy leaves again"),
     ):
@@ -495,29 +399,3 @@ def warnings(made: list[Step]) -> list[str]:
             shown = ", ".join(map(str, numbers[:20])) + (", ..." if len(numbers) > 20 else "")
             found.append(f"{len(numbers)} of {len(made)} steps {what} (steps {shown})")
     return found
-
-
-def _without_commands(made: list[Step]) -> list[str]:
-    silent = [s.number for s in made if s.at is None]
-    why = "what they move is not running, or neither a Deployment's nor a StatefulSet's"
-    return [f"{len(silent)} of {len(made)} steps have no commands: {why}"] if silent else []
-
-
-def replay(text: Any, *, file: str | None = None) -> tuple[dict[str, Any], str]:
-    """Return the plan that a steps document makes, and the SHA-256 of its instance: what the referee judges.
-
-    Raises
-    ------
-    DocumentError
-        Not a steps document.
-    """
-    known: StepsDocument = validate(StepsDocument, text, file=file)
-    if known.instance.problem == "rolling-update":
-        moves = [
-            {"application": s.application, "microservice": s.microservice, "to": s.to}
-            for s in known.steps
-        ]
-        return {"steps": moves}, known.instance.sha256
-    return {
-        "moves": [{"service": s.service, "from": s.source, "to": s.to} for s in known.steps]
-    }, known.instance.sha256

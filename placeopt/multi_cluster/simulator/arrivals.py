@@ -1,4 +1,4 @@
-"""Compiled: random clusters and requests from a random state per environment (splitmix64), so that an episode depends on its seed alone."""
+"""Random clusters and requests; an environment draws from its own generator, ``state.rng[i]``."""
 
 from __future__ import annotations
 
@@ -7,74 +7,66 @@ import math
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import uniform
 
 
 @kernel
-def _uniform(rng, i):
-    """Return a number in [0, 1) and go on."""
-    rng[i] += np.uint64(0x9E3779B97F4A7C15)
-    z = rng[i]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@kernel
-def _below(rng, i, n):
-    """Return a whole number in [0, n)."""
-    return np.int64(_uniform(rng, i) * n)
+def _integer(rng, i, bound):
+    """Return a random integer of [0, bound)."""
+    return np.int64(uniform(rng, i) * bound)
 
 
 @kernel
 def _exponential(rng, i, mean):
-    return -math.log(1.0 - _uniform(rng, i)) * mean
+    return -math.log(1.0 - uniform(rng, i)) * mean
 
 
 @kernel
-def _draw_clusters(w, i, types, background, fill):
-    """Draw latencies of 1 to 999 ms, both ways apart, types, and what is taken beforehand."""
-    n = w.price.shape[1]
-    for a in range(n):
-        for b in range(n):
-            w.matrix[i, a, b] = 1.0 + _below(w.rng, i, 999) if a != b else 0.0
-        w.base[i, a] = w.matrix[i, a].sum() / max(n - 1, 1)
-    for c in range(n):
-        kind = _below(w.rng, i, len(types))
-        w.price[i, c] = types[kind, 2]
+def _draw_clusters(traces, state, i, types, background):
+    """Draw latencies of 1 to 999 ms, both ways apart, types, and what is allocated beforehand."""
+    clusters, rng = traces.price.shape[1], state.rng
+    for a in range(clusters):
+        for b in range(clusters):
+            state.matrix[i, a, b] = 1.0 + _integer(rng, i, 999) if a != b else 0.0
+        traces.base[i, a] = state.matrix[i, a].sum() / (clusters - 1)
+    for c in range(clusters):
+        kind = _integer(rng, i, len(types))
+        traces.price[i, c] = types[kind, 2]
         for r in range(2):
-            w.capacity[i, c, r] = types[kind, r]
-            w.limit[i, c, r] = types[kind, r] * fill // 100
-            w.used[i, c, r] = _below(w.rng, i, background + 1)
+            traces.capacity[i, c, r] = types[kind, r]
+            state.used[i, c, r] = _integer(rng, i, background + 1)
 
 
 @kernel
-def _draw_requests(w, i, first, deployments, flow, fewest, most):
-    """Draw the requests from number `first` on; `flow` is rate, mean duration and largest increase of the latency."""
-    for t in range(first, w.replicas.shape[1]):
-        kind = _below(w.rng, i, len(deployments))
-        w.demand[i, t, 0], w.demand[i, t, 1] = (
-            np.int64(deployments[kind, 0]),
-            np.int64(deployments[kind, 1]),
-        )
-        w.threshold[i, t] = deployments[kind, 2]
-        w.replicas[i, t] = fewest + _below(w.rng, i, most - fewest + 1)
-        before = w.arrival[i, t - 1] if t else 0.0
-        w.arrival[i, t] = before + _exponential(w.rng, i, 1.0 / flow[0])
-        w.departure[i, t] = w.arrival[i, t] + _exponential(w.rng, i, flow[1])
-        w.increase[i, t] = _uniform(w.rng, i) * flow[2]
+def _draw_requests(traces, rng, i, first, deployments, flow, replicas):
+    """Draw the requests from number `first` on."""
+    for t in range(first, traces.replicas.shape[1]):
+        kind = _integer(rng, i, len(deployments))
+        for r in range(2):
+            traces.demand[i, t, r] = np.int64(deployments[kind, r])
+        traces.threshold[i, t] = deployments[kind, 2]
+        traces.replicas[i, t] = replicas[0] + _integer(rng, i, replicas[1] - replicas[0] + 1)
+        before = traces.arrival[i, t - 1] if t else 0.0
+        traces.arrival[i, t] = before + _exponential(rng, i, 1.0 / flow[0])
+        traces.departure[i, t] = traces.arrival[i, t] + _exponential(rng, i, flow[1])
+        traces.increase[i, t] = uniform(rng, i) * flow[2]
 
 
 @kernel
-def draw_all(w, which, types, background, fill, deployments, flow, fewest, most):
-    """Draw whole episodes of the environments of `which`."""
+def draw_all(traces, state, which, types, background, deployments, flow, replicas):
+    """Draw whole episodes of the environments of `which`, in place.
+
+    `types` (k, 3) holds cpu, memory and cost; `background` is the highest allocation beforehand;
+    `deployments` (k, 3) holds cpu, memory and latency threshold; `flow` (3,) is the rate, the mean
+    duration and the highest increase of the latency; `replicas` is a pair, least and greatest.
+    """
     for i in which:
-        _draw_clusters(w, i, types, background, fill)
-        _draw_requests(w, i, 0, deployments, flow, fewest, most)
+        _draw_clusters(traces, state, i, types, background)
+        _draw_requests(traces, state.rng, i, 0, deployments, flow, replicas)
 
 
 @kernel
-def draw_futures(w, deployments, flow, fewest, most):
-    """Draw anew every request after the one at hand."""
-    for i in range(len(w.now)):
-        _draw_requests(w, i, w.now[i] + 1, deployments, flow, fewest, most)
+def draw_futures(traces, state, deployments, flow, replicas):
+    """Draw anew, in place, every request after the one at hand; arguments as of `draw_all`."""
+    for i in range(len(state.now)):
+        _draw_requests(traces, state.rng, i, state.now[i] + 1, deployments, flow, replicas)

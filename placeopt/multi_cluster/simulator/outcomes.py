@@ -1,7 +1,8 @@
-"""Compiled: which actions place the request at hand, what the spreads would place where, and what every action leads to.
+"""What every action leads to, by the fixed rules: spreads, latency, cost, Gini, rewards, masks.
 
-Resources are whole units, so that capacity is exact. The kernels take the few arrays that they need: to hand on a whole world costs
-more than they do. The page is ``models/multi_cluster/README.md``.
+Resources are whole units, so that capacity is exact. Inner kernels take the few arrays that they
+need: to hand on whole records costs more time than they do. The rules are in
+``models/multi_cluster/README.md``.
 """
 
 from __future__ import annotations
@@ -9,24 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.multi_cluster.simulator.state import BF1B1, FFD, MAX_MS, REFUSAL
 
-#: As in `placeopt.multi_cluster.simulator.state`.
-FFD, BF1B1, REJECT = 0, 2, 3
-LARGEST = 1000.0
-
-
-# -- spreads -----------------------------------------------------------------------------------------------------------
+# -- spreads ---------------------------------------------------------------------------------------
 
 
 @kernel
-def _by_free_cpu(free, decreasing, order):
-    """Write the clusters in the order of their free cpu; of equals the first comes first."""
+def sort_by_free_cpu(free, decreasing, order):
+    """Write into `order` (C,) the clusters by their free cpu; equals keep their order."""
     for k in range(len(order)):
-        at = k
+        cpu, at = free[k, 0], k
         while at > 0 and (
-            free[order[at - 1], 0] < free[k, 0]
-            if decreasing
-            else free[order[at - 1], 0] > free[k, 0]
+            free[order[at - 1], 0] < cpu if decreasing else free[order[at - 1], 0] > cpu
         ):
             order[at] = order[at - 1]
             at -= 1
@@ -34,155 +29,121 @@ def _by_free_cpu(free, decreasing, order):
 
 
 @kernel
-def _threshold(free, cpu, memory, asked):
-    """Return how many replicas the fullest cluster takes, at most all but one and at least one."""
-    most = asked - 1
-    for c in range(len(free)):
-        if free[c, 0] < most * cpu:
-            most = free[c, 0] // cpu
-        if free[c, 1] < most * memory:
-            most = free[c, 1] // memory
-    return max(most, 1)
+def _fits(free, demand, c, replicas):
+    return replicas * demand[0] <= free[c, 0] and replicas * demand[1] <= free[c, 1]
 
 
 @kernel
-def _first_fit(free, cpu, memory, asked, order, most, split):
-    """Write algorithm 1 of the paper over the clusters in an order; return whether all replicas find a place on two or more."""
-    left, before, wide = asked, -1, 0
+def _threshold(free, demand, asked):
+    """Return how many replicas the fullest cluster takes, within 1 and all but one."""
+    threshold = asked - 1
+    for c in range(len(free)):
+        for r in range(2):
+            if free[c, r] < threshold * demand[r]:
+                threshold = free[c, r] // demand[r]
+    return max(threshold, 1)
+
+
+@kernel
+def _first_fit(free, demand, asked, order, threshold, split):
+    """Write algorithm 1 of the paper, over the clusters in `order`, into `split` (C,).
+
+    Return whether all replicas find a place, on two clusters or more.
+    """
+    left, before, width = asked, -1, 0
     split[:] = 0
     while left > 0 and left != before:
         before = left
         for c in order:
-            take = most if most <= left else 1
-            if (
-                left > 0
-                and take > 1
-                and (
-                    (split[c] + take) * cpu > free[c, 0] or (split[c] + take) * memory > free[c, 1]
-                )
-            ):
-                take = 1
-            if (
-                left > 0
-                and (split[c] + take) * cpu <= free[c, 0]
-                and (split[c] + take) * memory <= free[c, 1]
-            ):
-                wide += split[c] == 0
+            whole = threshold <= left and _fits(free, demand, c, split[c] + threshold)
+            take = threshold if whole else 1
+            if left > 0 and (whole or _fits(free, demand, c, split[c] + 1)):
+                width += split[c] == 0
                 split[c] += take
                 left -= take
-    return left == 0 and wide > 1
+    return left == 0 and width > 1
 
 
 @kernel
-def _best_fit(free, capacity, cpu, memory, asked, remain, split):
-    """Write where replicas go one by one, each where the least share of cpu remains, then of memory; return as `_first_fit`."""
-    wide = 0
+def _remaining(free, capacity, demand, c, r, replicas):
+    """Return the share of a resource that replicas leave free on a cluster."""
+    return (free[c, r] - replicas * demand[r]) / capacity[c, r]
+
+
+@kernel
+def _best_fit(free, capacity, demand, asked, remaining, split):
+    """Write BF1B1 into `split` (C,): each replica where the least cpu, then memory, remains.
+
+    Return as `_first_fit`; `remaining` (C,) is scratch.
+    """
+    width = 0
     for c in range(len(split)):
         split[c] = 0
-        remain[c] = (free[c, 0] - cpu) / capacity[c, 0]
+        remaining[c] = _remaining(free, capacity, demand, c, 0, 1)
     for _ in range(asked):
-        best, least = -1, np.inf
+        best = -1
         for c in range(len(split)):
-            room = (split[c] + 1) * cpu <= free[c, 0] and (split[c] + 1) * memory <= free[c, 1]
-            if room and (
-                remain[c] < least
+            if _fits(free, demand, c, split[c] + 1) and (
+                best < 0
+                or remaining[c] < remaining[best]
                 or (
-                    remain[c] == least
-                    and _leaves_less_memory(free, capacity, memory, split, c, best)
+                    remaining[c] == remaining[best]
+                    and _remaining(free, capacity, demand, c, 1, split[c] + 1)
+                    < _remaining(free, capacity, demand, best, 1, split[best] + 1)
                 )
             ):
-                best, least = c, remain[c]
+                best = c
         if best < 0:
             return False
-        wide += split[best] == 0
+        width += split[best] == 0
         split[best] += 1
-        remain[best] = (free[best, 0] - (split[best] + 1) * cpu) / capacity[best, 0]
-    return wide > 1
+        remaining[best] = _remaining(free, capacity, demand, best, 0, split[best] + 1)
+    return width > 1
 
 
 @kernel
-def _leaves_less_memory(free, capacity, memory, split, c, other):
-    left = (free[c, 1] - (split[c] + 1) * memory) / capacity[c, 1]
-    return left < (free[other, 1] - (split[other] + 1) * memory) / capacity[other, 1]
-
-
-@kernel
-def _published_first_fit(free, cpu, memory, asked, order, split):
-    """Write the published spread: one pass, then one replica per cluster, and no look at what the first pass took."""
-    left, most = asked, asked - 1
-    for c in range(len(split)):
-        split[c] = 0
-        most = min(most, -(-free[c, 0] // cpu), -(-free[c, 1] // memory))
-    for c in order:
-        if left > 0:
-            take = 1
-            if most < left and most * cpu < free[c, 0] and most * memory < free[c, 1]:
-                take = most
-            elif cpu >= free[c, 0] or memory >= free[c, 1]:
-                take = 0
-            split[c] += take
-            left -= take
-    for c in range(len(split)):
-        if left > 0 and cpu < free[c, 0] and memory < free[c, 1]:
-            split[c] += 1
-            left -= 1
-
-
-@kernel
-def _published_best_fit(free, unit, cpu, memory, asked, split):
-    """Write the published BF1B1: each replica where the sum of free cores and GiB that remains is least."""
-    split[:] = 0
-    for _ in range(asked):
-        best, least, cores = -1, np.inf, np.inf
-        for c in range(len(split)):
-            if (split[c] + 1) * cpu <= free[c, 0] and (split[c] + 1) * memory <= free[c, 1]:
-                here = (free[c, 0] - split[c] * cpu) * unit[0]
-                space = here - cpu * unit[0] + (free[c, 1] - (split[c] + 1) * memory) * unit[1]
-                if space < least or (space == least and here < cores):
-                    best, least, cores = c, space, here
-        if best >= 0:
-            split[best] += 1
-
-
-@kernel
-def _fits(used, limit, cpu, memory, c, replicas):
-    return (
-        used[c, 0] + replicas * cpu <= limit[c, 0] and used[c, 1] + replicas * memory <= limit[c, 1]
-    )
-
-
-@kernel
-def _spread(free, capacity, cpu, memory, asked, order, remain, split, accepts):
-    """Write the three spreads and whether they place the request."""
+def _spread(free, capacity, demand, asked, order, remaining, split, accepts):
+    """Write the three spreads, and whether each places the request."""
     clusters = len(free)
-    most = _threshold(free, cpu, memory, asked)
+    threshold = _threshold(free, demand, asked)
     for s in range(2):
-        _by_free_cpu(free, s == FFD, order)
-        accepts[clusters + s] = _first_fit(free, cpu, memory, asked, order, most, split[s])
-    accepts[clusters + BF1B1] = _best_fit(free, capacity, cpu, memory, asked, remain, split[BF1B1])
+        sort_by_free_cpu(free, s == FFD, order)
+        accepts[clusters + s] = _first_fit(free, demand, asked, order, threshold, split[s])
+    accepts[clusters + BF1B1] = _best_fit(free, capacity, demand, asked, remaining, split[BF1B1])
+
+
+# -- latency, cost, Gini coefficient, rewards ------------------------------------------------------
 
 
 @kernel
-def _published_spread(free, used, limit, unit, cpu, memory, asked, order, split, accepts):
-    """Write the published spreads, of which FFI is FFD; no matter whether all replicas find a place."""
-    clusters = len(free)
-    _by_free_cpu(free, True, order)
-    _published_first_fit(free, cpu, memory, asked, order, split[0])
-    split[1] = split[0]
-    _published_best_fit(free, unit, cpu, memory, asked, split[BF1B1])
+def grown(latency, increase, placed, asked):
+    """Return a latency multiplied for `placed` of the `asked` replicas of a request."""
+    return latency * (1.0 + increase * (placed / asked))
+
+
+@kernel
+def _write_latencies(raw, increase, asked, split, accepts, outcome):
+    """Write the mean latency over replicas after every accepting action; outcome (A, 3)."""
+    clusters = len(raw)
+    for c in range(clusters):
+        if accepts[c]:
+            outcome[c, 0] = min(MAX_MS, grown(raw[c], increase, asked, asked))
     for s in range(3):
-        fits = True
-        for c in range(clusters):
-            fits &= _fits(used, limit, cpu, memory, c, split[s, c])
-        accepts[clusters + s] = fits
-
-
-# -- what every action leads to ----------------------------------------------------------------------------------------
+        if accepts[clusters + s]:
+            total = 0.0
+            for c in range(clusters):
+                here = split[s, c]
+                if here > 0:
+                    total += min(MAX_MS, grown(raw[c], increase, here, asked)) * here
+            outcome[clusters + s, 0] = total / asked
 
 
 @kernel
-def _single(load, apart, total, c, more):
-    """Return the Gini coefficient with `more` replicas on cluster c; `apart` is the sum of differences of pairs without."""
+def _gini_of_one(load, apart, total, c, more):
+    """Return the Gini coefficient with `more` replicas on cluster c.
+
+    Without them, `total` is the sum of the loads and `apart` that of the differences of pairs.
+    """
     own = load[c]
     for b in range(len(load)):
         if b != c:
@@ -191,8 +152,8 @@ def _single(load, apart, total, c, more):
 
 
 @kernel
-def _several(load, split):
-    """Return the Gini coefficient, equation (10) of the paper, of a load with a spread."""
+def _gini_of_spread(load, split):
+    """Return the Gini coefficient, equation (10) of the paper, of the loads with a spread."""
     total, apart = 0, 0
     for a in range(len(load)):
         total += load[a] + split[a]
@@ -202,138 +163,77 @@ def _several(load, split):
 
 
 @kernel
-def _published_single_latency(matrix, c):
-    """Return the mean of the row of cluster c once it has grown."""
-    total = 0.0
-    for b in range(len(matrix)):
-        if b != c:
-            total += max(min(matrix[c, b] * 1.15, LARGEST), 1.0)
-    return total / len(matrix)
-
-
-@kernel
-def _published_spread_latency(matrix, split, asked):
-    """Return the mean latency over replicas, cluster after cluster while all their latencies grow."""
-    total = 0.0
-    for c in range(len(matrix)):
-        if split[c] > 0:
-            here = 0.0
-            for b in range(len(matrix)):
-                if b < c:
-                    here += max(min(matrix[b, c] * 1.05, LARGEST), 1.0)
-                elif b > c:
-                    here += matrix[c, b]
-            total += here / len(matrix) * split[c]
-    return total / asked
-
-
-@kernel
-def _spread_latency(raw, increase, split, asked):
-    """Return the mean latency over replicas after the placement."""
-    total = 0.0
-    for c in range(len(raw)):
-        if split[c] > 0:
-            total += min(LARGEST, raw[c] * (1.0 + increase * (split[c] / asked))) * split[c]
-    return total / asked
-
-
-@kernel
-def _spread_cost(price, split, asked):
-    total = 0.0
-    for c in range(len(price)):
-        total += price[c] * split[c]
-    return total / asked
-
-
-@kernel
-def _outcomes(load, price, raw, matrix, increase, asked, split, accepts, published, outcome):
-    """Write latency, cost and Gini coefficient of every accepting action."""
-    clusters = len(load)
-    apart, total = 0, 0
+def _write_costs_and_gini(load, price, asked, split, accepts, outcome):
+    clusters, apart, total = len(load), 0, 0
     for a in range(clusters):
         total += load[a]
         for b in range(a):
             apart += abs(load[a] - load[b])
     for c in range(clusters):
         if accepts[c]:
-            outcome[c, 0] = (
-                _published_single_latency(matrix, c)
-                if published
-                else min(LARGEST, raw[c] * (1.0 + increase))
-            )
             outcome[c, 1] = price[c]
-            outcome[c, 2] = _single(load, apart, total, c, asked)
+            outcome[c, 2] = _gini_of_one(load, apart, total, c, asked)
     for s in range(3):
-        a = clusters + s
-        if accepts[a]:
-            if published:
-                outcome[a, 0] = _published_spread_latency(matrix, split[s], asked)
-            else:
-                outcome[a, 0] = _spread_latency(raw, increase, split[s], asked)
-            outcome[a, 1] = _spread_cost(price, split[s], asked)
-            outcome[a, 2] = _several(load, split[s])
+        if accepts[clusters + s]:
+            cost = 0.0
+            for c in range(clusters):
+                cost += price[c] * split[s, c]
+            outcome[clusters + s, 1] = cost / asked
+            outcome[clusters + s, 2] = _gini_of_spread(load, split[s])
 
 
 @kernel
-def _rewards(outcome, accepts, scale, refusal, parts):
-    """Write the reward parts of every action: equations (5) to (7)."""
+def write_rewards(load, price, asked, split, accepts, scale, refusal, outcome, parts):
+    """Write costs and Gini coefficients of accepting actions, and the reward parts of all.
+
+    The latencies stand in `outcome` (A, 3) already; `parts` (A, 3) are equations (5) to (7).
+    """
+    _write_costs_and_gini(load, price, asked, split, accepts, outcome)
     for a in range(len(accepts)):
         if accepts[a]:
             parts[a, 0] = 1.0 - (outcome[a, 0] - 1.0) / 999.0
             parts[a, 1] = 1.0 - (outcome[a, 1] - scale[0]) / (scale[1] - scale[0])
             parts[a, 2] = 1.0 - outcome[a, 2]
         else:
-            parts[a, 0] = parts[a, 1] = parts[a, 2] = refusal
+            parts[a, :] = refusal
 
 
 @kernel
-def look_all(w, which, published, masks):
-    """Look in the environments of `which`, whole numbers, that have a request at hand, and refresh their masks.
+def refresh_all(traces, state, outcomes, which):
+    """Refresh `outcomes` of the environments of `which`, whole numbers, in place.
 
-    The published masks let spreads pass that place nothing. After the end only the refusal is legal.
+    After the end of an episode only the refusal is legal.
     """
-    clusters = w.load.shape[1]
-    order, remain = np.zeros(clusters, np.int64), np.zeros(clusters)
+    clusters = state.load.shape[1]
+    order, remaining = np.zeros(clusters, np.int64), np.zeros(clusters)
     for i in which:
-        t, mask = w.now[i], masks[i]
+        t, mask = state.now[i], outcomes.masks[i]
         mask[:] = False
-        mask[clusters + REJECT] = True
-        if t == w.replicas.shape[1]:
+        mask[clusters + REFUSAL] = True
+        if t == traces.replicas.shape[1]:
             continue
-        cpu, memory, asked = w.demand[i, t, 0], w.demand[i, t, 1], w.replicas[i, t]
-        used, limit, free, split, accepts = (
-            w.used[i],
-            w.limit[i],
-            w.free[i],
-            w.split[i],
-            w.accepts[i],
-        )
-        single, any_spread = False, False
+        demand, asked, free = traces.demand[i, t], traces.replicas[i, t], state.free[i]
+        split, accepts, outcome = outcomes.split[i], outcomes.accepts[i], outcomes.outcome[i]
+        accepts[:] = False
         for c in range(clusters):
-            accepts[c] = _fits(used, limit, cpu, memory, c, asked)
-            single |= accepts[c]
-        accepts[clusters:] = False
-        if asked > 1 and published:
-            _published_spread(free, used, limit, w.unit, cpu, memory, asked, order, split, accepts)
-        elif asked > 1:
-            _spread(free, w.capacity[i], cpu, memory, asked, order, remain, split, accepts)
-            any_spread = accepts[clusters] or accepts[clusters + 1] or accepts[clusters + BF1B1]
-        if published:
-            w.refusal[i] = -1.0 if single else 1.0
-        else:
-            w.refusal[i] = -1.0 if single or any_spread else 0.0
-        _outcomes(
-            w.load[i],
-            w.price[i],
-            w.raw[i],
-            w.matrix[i],
-            w.increase[i, t],
+            accepts[c] = _fits(free, demand, c, asked)
+        if asked > 1:
+            _spread(free, traces.capacity[i], demand, asked, order, remaining, split, accepts)
+        refusal = 0.0
+        for a in range(clusters + REFUSAL):
+            if accepts[a]:
+                mask[a] = True
+                refusal = -1.0
+        outcomes.refusal[i] = refusal
+        _write_latencies(state.raw[i], traces.increase[i, t], asked, split, accepts, outcome)
+        write_rewards(
+            state.load[i],
+            traces.price[i],
             asked,
             split,
             accepts,
-            published,
-            w.outcome[i],
+            traces.scale,
+            refusal,
+            outcome,
+            outcomes.parts[i],
         )
-        _rewards(w.outcome[i], accepts, w.scale, w.refusal[i], w.parts[i])
-        for a in range(clusters + REJECT):
-            mask[a] = accepts[a] or (published and a >= clusters)

@@ -1,85 +1,113 @@
-"""What the kernels of the multi-cluster problem work on: N environments as arrays."""
+"""What the kernels of the multi-cluster problem work on: N environments as arrays.
+
+C clusters, T requests and A = C + 4 actions: one per cluster, three spreads, and the refusal.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-FIXED, PUBLISHED = 0, 1
-#: Actions beyond one per cluster: three spreads and the refusal.
-FFD, FFI, BF1B1, REJECT, EXTRA = 0, 1, 2, 3, 4
-#: Columns of `World.sums`: sums over the accepted requests of an episode; the last Gini coefficient; accepted spreads.
-ACCEPTED, LATENCY, COST, GINI, CPU, LAST_GINI, SPREADS, SUMS = 0, 1, 2, 3, 4, 5, 6, 7
+#: Numbers of the spreads, and of the refusal: the action C + REFUSAL.
+FFD, FFI, BF1B1, REFUSAL = range(4)
+#: Actions beyond one per cluster.
+EXTRA = 4
+#: Columns of `EnvironmentState.sums`.
+ACCEPTED, LATENCY, COST, GINI, CPU, LAST_GINI, SPREADS, SUMS = range(8)
+#: Highest latency, ms.
+MAX_MS = 1000.0
 
 
-class World(NamedTuple):
-    """N environments of C clusters and T requests each, A = C + 4 actions.
+class Traces(NamedTuple):
+    """What is given: clusters and requests; names are those of `MultiClusterArrays`."""
 
-    Attributes
-    ----------
-    unit : float (3,)
-        Cores, GiB and time in a unit of the arrays.
-    scale : float (2,)
-        Least and greatest cost of a replica, for rewards.
-    capacity, limit, used, free : int64 (N, C, 2)
-        `limit` is what the masks fill to. `free` is what spreads believe to be free: in the published semantics a refused BF1B1
-        leaves it too small.
-    price, base, raw, latency : float (N, C)
-        Cost of a replica; latency of the empty cluster, before the bound of 1000, and now, ms.
-    matrix : float (N, C, C)
-        Latencies between clusters; the published semantics changes them.
-    demand : int64 (N, T, 2); replicas, int64 (N, T)
-    arrival, departure, threshold, increase : float (N, T)
-    now, active : int64 (N,)
-        Requests decided; of these running.
-    running : int64 (N, T)
-        The running requests, in the order of their arrival.
-    placed : int64 (N, T, C)
-        The decisions: replicas per cluster.
-    action : int64 (N, T)
-        The action behind each, -1 for a request that was not placed.
-    load : int64 (N, C)
-        Replicas now running; in the published semantics, ever placed.
-    split : int64 (N, 3, C)
-        What the spreads would place.
-    accepts : bool (N, A)
-        Whether an action places the request.
-    outcome, parts : float (N, A, 3)
-        Latency, cost and Gini coefficient after every accepting action; the same as rewards.
-    refusal : float (N,)
-        Reward of a request that is not placed.
-    sums : float (N, SUMS)
-    rng : uint64 (N,)
-    """
+    unit: np.ndarray  # (3,)
+    scale: np.ndarray  # (2,)
+    capacity: np.ndarray  # (N, C, 2) int64
+    price: np.ndarray  # (N, C)
+    base: np.ndarray  # (N, C)
+    demand: np.ndarray  # (N, T, 2) int64
+    replicas: np.ndarray  # (N, T) int64
+    arrival: np.ndarray  # (N, T)
+    departure: np.ndarray  # (N, T)
+    threshold: np.ndarray  # (N, T)
+    increase: np.ndarray  # (N, T)
 
-    unit: np.ndarray
-    scale: np.ndarray
-    capacity: np.ndarray
-    limit: np.ndarray
-    used: np.ndarray
-    free: np.ndarray
-    price: np.ndarray
-    base: np.ndarray
-    raw: np.ndarray
-    latency: np.ndarray
-    matrix: np.ndarray
-    demand: np.ndarray
-    replicas: np.ndarray
-    arrival: np.ndarray
-    departure: np.ndarray
-    threshold: np.ndarray
-    increase: np.ndarray
-    now: np.ndarray
-    active: np.ndarray
-    running: np.ndarray
-    placed: np.ndarray
-    action: np.ndarray
-    load: np.ndarray
-    split: np.ndarray
-    accepts: np.ndarray
-    outcome: np.ndarray
-    parts: np.ndarray
-    refusal: np.ndarray
-    sums: np.ndarray
-    rng: np.ndarray
+
+class EnvironmentState(NamedTuple):
+    """What a step changes."""
+
+    used: np.ndarray  # (N, C, 2) int64
+    free: np.ndarray  # (N, C, 2) int64, too small after a published BF1B1 that was refused
+    raw: np.ndarray  # (N, C) latency before the bound of 1000 ms; fixed rules only
+    latency: np.ndarray  # (N, C) ms
+    matrix: np.ndarray  # (N, C, C) latencies between clusters, ms; published rules change them
+    now: np.ndarray  # (N,) int64, requests decided
+    active: np.ndarray  # (N,) int64, requests running
+    running: np.ndarray  # (N, T) int64, the running requests in the order of their arrival
+    placed: np.ndarray  # (N, T, C) int64, the decisions: replicas per cluster
+    action: np.ndarray  # (N, T) int64, the action behind each decision, -1 where nothing is placed
+    load: np.ndarray  # (N, C) int64, replicas running; by published rules, ever placed
+    sums: np.ndarray  # (N, SUMS) over accepted requests; the last Gini coefficient; spreads
+    rng: np.ndarray  # (N,) uint64
+
+
+class ActionOutcomes(NamedTuple):
+    """What every action would lead to, for the request at hand."""
+
+    split: np.ndarray  # (N, 3, C) int64, replicas per cluster of each spread
+    accepts: np.ndarray  # (N, A) bool, whether the action places the request
+    masks: np.ndarray  # (N, A) bool, whether the action is legal
+    outcome: np.ndarray  # (N, A, 3) latency, cost and Gini coefficient of accepting actions
+    parts: np.ndarray  # (N, A, 3) the reward parts
+    refusal: np.ndarray  # (N,) reward of a request that is not placed
+
+
+def allocate(n: int, clusters: int, steps: int) -> tuple[Traces, EnvironmentState, ActionOutcomes]:
+    """Return the arrays of `n` environments, filled with zeros; `unit` and `scale` with ones."""
+    actions = clusters + EXTRA
+
+    def zeros(*shape: int, dtype: Any = np.float64) -> np.ndarray:
+        return np.zeros((n, *shape), dtype=dtype)
+
+    def whole(*shape: int) -> np.ndarray:
+        return zeros(*shape, dtype=np.int64)
+
+    traces = Traces(
+        unit=np.ones(3),
+        scale=np.ones(2),
+        capacity=whole(clusters, 2),
+        price=zeros(clusters),
+        base=zeros(clusters),
+        demand=whole(steps, 2),
+        replicas=whole(steps),
+        arrival=zeros(steps),
+        departure=zeros(steps),
+        threshold=zeros(steps),
+        increase=zeros(steps),
+    )
+    state = EnvironmentState(
+        used=whole(clusters, 2),
+        free=whole(clusters, 2),
+        raw=zeros(clusters),
+        latency=zeros(clusters),
+        matrix=zeros(clusters, clusters),
+        now=whole(),
+        active=whole(),
+        running=whole(steps),
+        placed=whole(steps, clusters),
+        action=whole(steps),
+        load=whole(clusters),
+        sums=zeros(SUMS),
+        rng=zeros(dtype=np.uint64),
+    )
+    outcomes = ActionOutcomes(
+        split=whole(3, clusters),
+        accepts=zeros(actions, dtype=np.bool_),
+        masks=zeros(actions, dtype=np.bool_),
+        outcome=zeros(actions, 3),
+        parts=zeros(actions, 3),
+        refusal=zeros(),
+    )
+    return traces, state, outcomes

@@ -1,26 +1,37 @@
-"""Many episodes of the multi-cluster problem at once, as arrays; the rules are compiled, see ``models/multi_cluster/README.md``."""
+"""Many episodes of the multi-cluster problem at once, as arrays, without observations.
+
+The rules are compiled; they are in ``models/multi_cluster/README.md``.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import Batch
-from placeopt.multi_cluster.instance import Arrays, MultiCluster
+from placeopt.core.parameters import checked
+from placeopt.multi_cluster.arrays import MultiClusterArrays
+from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.options import (
+    MeanDuration,
+    NumClusters,
+    NumReplicas,
+    NumRequests,
+    Rate,
+)
 from placeopt.multi_cluster.paper_data import (
     BACKGROUND,
     DEPLOYMENTS,
     INCREASE,
     RATES,
-    SEMANTICS,
     TYPES,
+    Semantics,
 )
-from placeopt.multi_cluster.simulator import arrivals as draw
-from placeopt.multi_cluster.simulator import outcomes as looks
-from placeopt.multi_cluster.simulator import transition as moves
+from placeopt.multi_cluster.simulator import arrivals, outcomes, published_rules, transition
 from placeopt.multi_cluster.simulator.state import (
     ACCEPTED,
     COST,
@@ -30,19 +41,25 @@ from placeopt.multi_cluster.simulator.state import (
     LAST_GINI,
     LATENCY,
     SPREADS,
-    SUMS,
-    World,
+    ActionOutcomes,
+    EnvironmentState,
+    Traces,
+    allocate,
 )
 
 #: Drawn amounts are multiples of this many cores or GiB.
 UNIT = 1e-9
 
 
+def _whole(amount: float) -> int:
+    return round(amount / UNIT)
+
+
 class Stream(Batch):
     """N episodes of C clusters: a `placeopt.core.interfaces.Batch` without observations.
 
-    Actions 0 to C - 1 place all replicas on one cluster; then the spreads FFD, FFI and BF1B1; then the refusal. An action that does
-    not place the request counts as a refusal.
+    Actions 0 to C - 1 place all replicas on one cluster; then the spreads FFD, FFI and BF1B1; then
+    the refusal. An action that does not place the request counts as a refusal.
 
     Parameters
     ----------
@@ -50,20 +67,20 @@ class Stream(Batch):
     clusters : int
     semantics : {"fixed", "published"}
     rate : float, optional
-        Arrivals per unit of time; 20 in the fixed semantics and 100 in the published by default.
+        Arrivals per unit of time; by default 20 with the fixed rules and 100 with the published.
     duration : float
         Mean duration of a request.
     replicas : pair of int
-        Fewest and most replicas of a request.
+        Least and greatest number of replicas of a request.
     steps : int
         Requests of an episode.
 
     Attributes
     ----------
+    traces, state, outcomes : Traces, EnvironmentState, ActionOutcomes
+        The arrays behind the environments, for policies that read them; not to be written.
     masks : ndarray
         Which actions are legal, bool of shape (N, A).
-    outcome : ndarray
-        Latency in ms, cost and Gini coefficient after every action that places the request, float of shape (N, A, 3).
     parts : ndarray
         The reward parts that every action would earn now, float of shape (N, A, 3).
     """
@@ -74,95 +91,85 @@ class Stream(Batch):
         self,
         num_envs: int = 1,
         *,
-        clusters: int = 4,
-        semantics: str = "fixed",
-        rate: float | None = None,
-        duration: float = 1.0,
-        replicas: tuple[int, int] = (1, 7),
-        steps: int = 100,
+        clusters: NumClusters = 4,
+        semantics: Semantics = "fixed",
+        rate: Rate = None,
+        duration: MeanDuration = 1.0,
+        replicas: tuple[NumReplicas, NumReplicas] = (1, 7),
+        steps: NumRequests = 100,
     ):
-        if semantics not in SEMANTICS:
-            raise UsageError(
-                f"semantics is {semantics!r}; {did_you_mean(str(semantics), SEMANTICS)}"
-            )
-        rate = RATES[semantics] if rate is None else rate
-        fewest, most = replicas
-        for name, value, legal, words in (
-            ("num_envs", num_envs, num_envs >= 1, "a whole number of at least 1"),
-            ("clusters", clusters, clusters >= 2, "a whole number of at least 2"),
-            ("rate", rate, 0 < rate < np.inf, "a number above 0"),
-            ("duration", duration, 0 < duration < np.inf, "a number above 0"),
-            (
-                "replicas",
-                replicas,
-                1 <= fewest <= most <= 10**6,
-                "the fewest, at least 1, and the most",
-            ),
-            ("steps", steps, steps >= 1, "a whole number of at least 1"),
-        ):
-            if not legal:
-                raise UsageError(f"{name} is {value!r}; legal: {words}")
-        self.num_envs, self.clusters, self.semantics, self.steps = (
-            int(num_envs),
-            int(clusters),
-            semantics,
-            int(steps),
-        )
-        self.rate, self.duration, self.replicas = (
-            float(rate),
-            float(duration),
-            (int(fewest), int(most)),
-        )
+        given = {
+            "clusters": clusters,
+            "semantics": semantics,
+            "rate": rate,
+            "duration": duration,
+            "replicas": replicas,
+            "steps": steps,
+        }
+        options = checked(Stream.__init__, "multi-cluster episodes", given)
+        if num_envs < 1:
+            raise UsageError(f"num_envs is {num_envs}; legal: at least 1")
+        if options["replicas"][0] > options["replicas"][1]:
+            raise UsageError(f"replicas is {replicas}; legal: the least number, then the greatest")
+        self.num_envs, self.steps = num_envs, options["steps"]
+        self.clusters, self.semantics = options["clusters"], options["semantics"]
+        self.rate = options["rate"] or RATES[self.semantics]
+        self.duration, self.replicas = options["duration"], options["replicas"]
         self.num_actions = self.clusters + EXTRA
-        self.published = semantics == "published"
-        scale = np.array([min(t.cost for t in TYPES), max(t.cost for t in TYPES)], dtype=float)
-        self._world = empty_world(
-            self.num_envs, self.clusters, self.steps, np.array([UNIT, UNIT, 1.0]), scale
+        self.published = self.semantics == "published"
+        self._instance: MultiClusterArrays | None = None
+        self._drawn_replicas = self.replicas
+        costs = [kind.cost for kind in TYPES]
+        traces, self.state, self.outcomes = allocate(num_envs, self.clusters, self.steps)
+        self.traces = traces._replace(
+            unit=np.array([UNIT, UNIT, 1.0]), scale=np.array([min(costs), max(costs)])
         )
-        self._trace: Arrays | None = None
-        self._asked = self.replicas
-        self._finish()
+        self._bind()
 
     @classmethod
     def of(cls, problem: MultiCluster, num_envs: int = 1) -> Self:
-        """Return environments that all live through the trace of an instance; seeds make no difference to them.
+        """Return environments that all play the trace of an instance, whatever their seeds.
 
-        `redraw` draws from the trace's own rate, mean duration, deployments and numbers of replicas.
+        `redraw` draws by the trace's own rate, mean duration, deployments and replicas.
         """
-        t, steps = problem.arrays, len(problem.requests)
-        fewest, most = int(t.replicas.min()), int(t.replicas.max())
-        rate = steps / max(float(t.arrival[-1]) * t.unit[2], 1e-9)
-        duration = max(float((t.departure - t.arrival).mean()) * t.unit[2], 1e-9)
+        arrays, steps = problem.arrays, len(problem.requests)
+        unit, last = arrays.unit[2], float(arrays.arrival[-1])
+        max_replicas = int(arrays.replicas.max())
         stream = cls(
             num_envs,
             clusters=len(problem.clusters),
             semantics=problem.semantics,
-            rate=rate,
-            duration=duration,
+            rate=steps / max(last * unit, 1e-9),
+            duration=max(float((arrays.departure - arrays.arrival).mean()) * unit, 1e-9),
             steps=steps,
-            replicas=(1, max(most, 7)),
+            replicas=(1, max(max_replicas, 7)),
         )
-        stream._trace, stream._asked = t, (fewest, most)
-        stream._world = stream._world._replace(unit=t.unit, scale=t.scale)
+        stream._instance = arrays
+        stream._drawn_replicas = int(arrays.replicas.min()), max_replicas
+        stream.traces = stream.traces._replace(unit=arrays.unit, scale=arrays.scale)
         return stream
 
-    def _finish(self) -> None:
-        n = self.num_envs
-        self.outcome, self.parts = self._world.outcome, self._world.parts
-        self.masks = np.zeros((n, self.num_actions), dtype=np.bool_)
-        self._rewards = np.zeros((n, 3))
-        self._everyone = np.arange(n)
+    def _bind(self) -> None:
+        """Bring what follows from the arrays up to date."""
+        self.masks, self.parts = self.outcomes.masks, self.outcomes.parts
+        self._rewards = np.zeros((self.num_envs, 3))
+        self._everyone = np.arange(self.num_envs)
 
-    # -- the contract ----------------------------------------------------------------------------------------------
+    @property
+    def _rules(self) -> Any:
+        """The module with `begin_all` and `step_all`."""
+        return published_rules if self.published else transition
+
+    # -- the contract ------------------------------------------------------------------------------
 
     def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
         """Begin new episodes; see `placeopt.core.interfaces.Batch.reset`."""
         chosen = self._everyone if which is None else np.flatnonzero(which)
         if seeds is not None:
-            self._world.rng[chosen] = np.asarray(seeds, dtype=np.uint64)[chosen]
-        self._draw(chosen)
-        moves.begin_all(self._world, chosen, self.published)
-        self._look(chosen)
+            self.state.rng[chosen] = np.asarray(seeds, dtype=np.uint64)[chosen]
+        self._write_traces(chosen)
+        self._rules.begin_all(self.traces, self.state, chosen)
+        self._refresh(chosen)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Take one action in every environment; see `placeopt.core.interfaces.Batch.step`.
@@ -170,165 +177,138 @@ class Stream(Batch):
         Environments whose episode is over stand still and earn 0.
         """
         actions = np.asarray(actions, dtype=np.int64)
-        if (
-            actions.shape != (self.num_envs,)
-            or actions.min() < 0
-            or actions.max() >= self.num_actions
-        ):
+        legal = actions.shape == (self.num_envs,)
+        if not legal or actions.min() < 0 or actions.max() >= self.num_actions:
             raise UsageError(
                 f"actions: give {self.num_envs} whole numbers of 0 to {self.num_actions - 1}"
             )
-        moves.step_all(self._world, actions, self._rewards, self.published)
-        self._look(self._everyone)
-        return self._rewards.copy(), self._world.now >= self.steps
+        self._rules.step_all(self.traces, self.state, self.outcomes, actions, self._rewards)
+        self._refresh(self._everyone)
+        return self._rewards.copy(), self.ended
 
     def info(self) -> dict[str, np.ndarray]:
-        """Return facts of the running episodes; means are over accepted requests, NaN where there are none.
+        """Return facts of the running episodes.
 
         Returns
         -------
         dict of ndarray
-            ``steps``; ``acceptance``; ``latency_ms``, ``cost``, ``inequality``, ``cpu_usage`` in percent: means; ``gini`` after the
-            last accepted request; ``spreads``: the share of accepted requests that were spread.
+            ``steps``; ``acceptance``; the means over accepted requests ``latency_ms``, ``cost``,
+            ``inequality`` and ``cpu_usage`` in percent; ``gini`` after the last accepted request;
+            ``spreads``, the share of accepted requests that were spread. Means are NaN where no
+            request is accepted.
         """
-        sums, now = self._world.sums, self._world.now
+        sums, now = self.state.sums, self.state.now
         accepted = np.where(sums[:, ACCEPTED] > 0, sums[:, ACCEPTED], np.nan)
+        means = {
+            "latency_ms": LATENCY,
+            "cost": COST,
+            "inequality": GINI,
+            "cpu_usage": CPU,
+            "spreads": SPREADS,
+        }
         return {
             "steps": now.copy(),
             "acceptance": sums[:, ACCEPTED] / np.maximum(now, 1),
-            "latency_ms": sums[:, LATENCY] / accepted,
-            "cost": sums[:, COST] / accepted,
-            "inequality": sums[:, GINI] / accepted,
             "gini": sums[:, LAST_GINI].copy(),
-            "cpu_usage": sums[:, CPU] / accepted,
-            "spreads": sums[:, SPREADS] / accepted,
+            **{name: sums[:, column] / accepted for name, column in means.items()},
         }
 
-    # -- beyond the contract ---------------------------------------------------------------------------------------
+    # -- beyond the contract -----------------------------------------------------------------------
 
     @property
-    def world(self) -> World:
-        """The arrays behind the environments, for policies that look at clusters; not to be written."""
-        return self._world
+    def ended(self) -> np.ndarray:
+        """Which episodes are over, bool of shape (N,)."""
+        return self.state.now >= self.steps
 
-    @property
-    def decisions(self) -> np.ndarray:
-        """Replicas per cluster of every request so far, int64 of shape (N, steps, C)."""
-        return self._world.placed
+    def values(self, worst: Sequence[float], refused: int = 0) -> np.ndarray:
+        """Return the objectives' values over the requests so far, shape (N, 4); 0 before the first.
+
+        `worst` are the values where no request is accepted; `refused` more requests are counted.
+        """
+        sums, decided = self.state.sums, self.state.now + refused
+        count = sums[:, ACCEPTED, None]
+        means = sums[:, LATENCY : LATENCY + 3] / np.maximum(count, 1)
+        means = np.where(count > 0, means, np.outer(decided > 0, worst[:3]))
+        return np.column_stack((means, (decided - count[:, 0]) / self.steps))
 
     def placements(self, env: int) -> list[dict[int, int]]:
-        """Return the decisions of an environment so far as replicas by the number of the cluster: what `MultiCluster.plan` reads.
+        """Return the decisions of an environment, requests to come refused.
 
-        A published spread names every cluster, since it may place all replicas on one, or none; a decision for one cluster names it.
+        Each is the replicas by the number of the cluster: what `MultiCluster.plan` reads. A
+        published spread names every cluster, since it may place all replicas on one, or none; a
+        decision for one cluster names it.
         """
         found: list[dict[int, int]] = []
-        for t in range(int(self._world.now[env])):
-            action, row = int(self._world.action[env, t]), self._world.placed[env, t].tolist()
+        for action, placed in zip(
+            self.state.action[env].tolist(), self.state.placed[env].tolist(), strict=True
+        ):
             spread = self.published and action >= self.clusters
-            found.append(
-                {c: n for c, n in enumerate(row) if n > 0 or spread} if action >= 0 else {}
-            )
+            found.append({c: n for c, n in enumerate(placed) if n > 0 or spread})
         return found
 
     def fork(self, index: Sequence[int] | np.ndarray) -> Self:
-        """Return copies of the environments of `index`, which go on independently; repeats are fine."""
-        index = np.asarray(index, dtype=np.int64)
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        self._copy_to(twin, index)
+        """Return copies of the environments of `index`, which go on independently.
+
+        An environment may be copied more than once.
+        """
+        twin = copy.copy(self)
+        twin._take(np.asarray(index, dtype=np.int64))
         return twin
 
     def silent(self, index: Sequence[int] | np.ndarray) -> Stream:
         """Return copies as `fork` does, without observations."""
-        index = np.asarray(index, dtype=np.int64)
         twin = Stream.__new__(Stream)
-        twin.__dict__.update(
-            {name: value for name, value in self.__dict__.items() if name != "observations"}
-        )
-        Stream._copy_to(self, twin, index)
+        twin.__dict__.update(self.__dict__)
+        twin._take(np.asarray(index, dtype=np.int64))
         return twin
 
-    def _copy_to(self, twin: Stream, index: np.ndarray) -> None:
-        shared = ("unit", "scale")
-        twin._world = World(
-            **{k: v if k in shared else v[index] for k, v in self._world._asdict().items()}
-        )
-        twin.num_envs = len(index)
-        twin._finish()
-        twin.masks[:] = self.masks[index]
+    def _take(self, index: np.ndarray) -> None:
+        """Replace the arrays by copies of the environments of `index`."""
+        self.num_envs = len(index)
+        unit, scale, *given = self.traces
+        self.traces = Traces(unit, scale, *(array[index] for array in given))
+        self.state = EnvironmentState(*(array[index] for array in self.state))
+        self.outcomes = ActionOutcomes(*(array[index] for array in self.outcomes))
+        self._bind()
 
     def redraw(self, seeds: np.ndarray) -> None:
-        """Draw anew every request after the one at hand: what a planner that does not know the future has to do in a fork."""
-        self._world.rng[:] = np.asarray(seeds, dtype=np.uint64)
-        draw.draw_futures(self._world, *self._flow())
+        """Draw anew every request after the one at hand, in place.
+
+        A planner that does not know the future does this in its forks.
+        """
+        self.state.rng[:] = np.asarray(seeds, dtype=np.uint64)
+        arrivals.draw_futures(self.traces, self.state, *self._flow())
 
     def _flow(self) -> tuple[Any, ...]:
-        """Return what requests are drawn from: deployments, rate, mean duration and largest increase, in units of the arrays; replicas."""
-        unit = self._world.unit
-        if self._trace is None:
-            kinds = np.array(
+        """Return the deployments, flow and replicas of `arrivals.draw_all`."""
+        unit, instance = self.traces.unit, self._instance
+        if instance is None:
+            deployments = np.array(
                 [
-                    (
-                        round(d.cpu_cores / unit[0]),
-                        round(d.memory_gib / unit[1]),
-                        d.latency_threshold_ms,
-                    )
+                    (_whole(d.cpu_cores), _whole(d.memory_gib), d.latency_threshold_ms)
                     for d in DEPLOYMENTS
                 ]
             )
-            most = INCREASE
+            max_increase = INCREASE
         else:
-            t = self._trace
-            kinds, most = (
-                np.unique(np.column_stack((t.demand, t.threshold)), axis=0),
-                float(t.increase.max()),
-            )
-        return kinds, np.array([self.rate * unit[2], self.duration / unit[2], most]), *self._asked
+            found = np.column_stack((instance.demand, instance.threshold))
+            deployments, max_increase = np.unique(found, axis=0), float(instance.increase.max())
+        flow = np.array([self.rate * unit[2], self.duration / unit[2], max_increase])
+        return deployments, flow, self._drawn_replicas
 
-    def _draw(self, chosen: np.ndarray) -> None:
-        if self._trace is not None:
-            for name in Arrays._fields[2:]:
-                getattr(self._world, name)[chosen] = getattr(self._trace, name)
+    def _write_traces(self, chosen: np.ndarray) -> None:
+        """Draw the traces of the environments of `chosen`, or copy that of the instance."""
+        if self._instance is None:
+            types = np.array([(_whole(t.cpu_cores), _whole(t.memory_gib), t.cost) for t in TYPES])
+            background, flow = _whole(BACKGROUND), self._flow()
+            arrivals.draw_all(self.traces, self.state, chosen, types, background, *flow)
             return
-        types = np.array(
-            [(round(t.cpu_cores / UNIT), round(t.memory_gib / UNIT), t.cost) for t in TYPES],
-            dtype=np.int64,
-        )
-        fill = 95 if self.published else 100
-        draw.draw_all(self._world, chosen, types, round(BACKGROUND / UNIT), fill, *self._flow())
+        arrays = self._instance._asdict()
+        for record in (self.traces._asdict(), self.state._asdict()):
+            for name in (record.keys() & arrays.keys()) - {"unit", "scale"}:
+                record[name][chosen] = arrays[name]
 
-    def _look(self, chosen: np.ndarray) -> None:
+    def _refresh(self, chosen: np.ndarray) -> None:
         """Bring what every action leads to, and the masks, up to date."""
-        looks.look_all(self._world, chosen, self.published, self.masks)
-
-
-def empty_world(n: int, clusters: int, steps: int, unit: np.ndarray, scale: np.ndarray) -> World:
-    """Return the arrays of `n` environments, unfilled."""
-    whole, real, actions = np.int64, np.float64, clusters + EXTRA
-
-    def zeros(*shape: int, dtype: Any = real) -> np.ndarray:
-        return np.zeros((n, *shape), dtype=dtype)
-
-    return World(
-        unit=unit,
-        scale=scale,
-        **{name: zeros(clusters, 2, dtype=whole) for name in ("capacity", "limit", "used", "free")},
-        **{name: zeros(clusters) for name in ("price", "base", "raw", "latency")},
-        matrix=zeros(clusters, clusters),
-        demand=zeros(steps, 2, dtype=whole),
-        replicas=zeros(steps, dtype=whole),
-        **{name: zeros(steps) for name in ("arrival", "departure", "threshold", "increase")},
-        now=zeros(dtype=whole),
-        active=zeros(dtype=whole),
-        running=zeros(steps, dtype=whole),
-        placed=zeros(steps, clusters, dtype=whole),
-        action=zeros(steps, dtype=whole),
-        load=zeros(clusters, dtype=whole),
-        split=zeros(3, clusters, dtype=whole),
-        accepts=zeros(actions, dtype=np.bool_),
-        outcome=zeros(actions, 3),
-        parts=zeros(actions, 3),
-        refusal=zeros(),
-        sums=zeros(SUMS),
-        rng=zeros(dtype=np.uint64),
-    )
+        refresh_all = (published_rules if self.published else outcomes).refresh_all
+        refresh_all(self.traces, self.state, self.outcomes, chosen)

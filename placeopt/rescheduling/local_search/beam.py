@@ -1,7 +1,10 @@
-"""Beam search over the services of a call graph, callers first: whole services stay, or go to one of two zones.
+"""Beam search over the services of a call graph, callers first.
 
-Every deployment is built from empty nodes, so that what is placed first, the callers, does not find its room taken by what could be
-elsewhere. What is not placed yet counts as if each call went to the zone where it takes least, which nothing but room prevents.
+The replicas of a service stay, or all go to one of two zones. Every deployment is built from empty
+nodes, so that services that are not placed yet take no room from their callers. A call to a service
+that is not placed yet counts with the zone where it takes least, whether there is room or not.
+
+`instance` is a `ReschedulingArrays`, `beam` a `Beam`, throughout.
 """
 
 from __future__ import annotations
@@ -11,11 +14,21 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
-from placeopt.rescheduling.instance import Arrays
-from placeopt.rescheduling.local_search.state import Work
+from placeopt.rescheduling.arrays import ReschedulingArrays
+from placeopt.rescheduling.latency import (
+    Deployment,
+    LatencyScratch,
+    latency,
+    latency_scratch,
+    mean_network,
+    mean_own,
+)
 
 #: ms that every move counts in the comparison of deployments: of equals the one with fewer moves.
-_MOVE = 1e-4
+_MOVE_MS = 1e-4
+#: What may become of a service: it stays, or goes to zone 1 or to zone 0. Of equals, the first.
+_OPTIONS = (2, 1, 0)
+_STAY = 2
 
 
 class Beam(NamedTuple):
@@ -23,202 +36,188 @@ class Beam(NamedTuple):
 
     counts: np.ndarray  # int64 (2 W, S, N)
     free: np.ndarray  # int64 (2 W, N, 2)
-    te: np.ndarray  # (2 W, S) mean execution
-    cost: (
-        np.ndarray
-    )  # (2 W, calls) mean latency of a call; with the processing time of what is not placed yet
-    moves: np.ndarray  # (2 W,)
-    value: np.ndarray  # (2 W,)
-    placed: np.ndarray  # bool (S,)
-    took: np.ndarray  # (S,) scratch
-    rows: np.ndarray  # int64 (3 W, N) what may become of the next service
-    values: np.ndarray  # (3 W,)
-    near: np.ndarray  # (2, N) mean latency from a node to a zone
-    rest: np.ndarray  # (S, 2) processing time of a service with all that it reaches, by zone
+    own: np.ndarray  # (2 W, S) as in `Deployment`
+    network: np.ndarray  # (2 W, calls) the same, with the processing of what is not placed yet
+    moves: np.ndarray  # (2 W,) number of moves
+    options: np.ndarray  # int64 (3 W, N) what may become of the next service
+    values: np.ndarray  # (3 W,) ms of the options
+    zone_of: np.ndarray  # int64 (N,) 0 or 1
+    to_zone: np.ndarray  # (2, N) mean latency from a node to a zone
+    below: np.ndarray  # (S, 2) estimated processing of a service, by its zone
+    scratch: LatencyScratch
 
 
-def prepare(t: Arrays, zone_of: np.ndarray, score: np.ndarray, width: int) -> Beam:
-    """Return an empty beam with the estimates: services at the mean of a zone's nodes, weighted by their cpu."""
-    services, nodes = t.home.shape
-    share = np.array([(zone_of == z) * (t.capacity[:, 0] + 1e-9) for z in range(2)])
+def _empty_beam(instance: ReschedulingArrays, zone_of: np.ndarray, width: int) -> Beam:
+    """Return a beam whose first deployment is empty.
+
+    Estimates are those of a service at the mean of a zone's nodes, weighted by their cpu.
+    """
+    services, nodes = instance.home.shape
+    share = np.array([(zone_of == zone) * (instance.capacity[:, 0] + 1e-9) for zone in range(2)])
     share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-9)
-    near = share @ t.delay.T
-    between = share @ near.T  # from zone to zone
-    rest = np.zeros((services, 2))
-    for i in t.order:
-        groups = [0.0 * rest[i]]
-        for g in range(t.group_first[i], t.group_first[i + 1]):
-            members = t.member[t.member_first[g] : t.member_first[g + 1]]
-            groups.append(
-                np.sum([(between + rest[j]).min(axis=1) for j in members], axis=0)
-                if len(members)
-                else 0.0 * rest[i]
-            )
-        rest[i] = share @ score[i] + np.max(groups, axis=0)
-    rest[:, share.sum(axis=1) == 0] = np.inf  # a zone without nodes
-    zeros, whole, calls = np.zeros, (2 * width, services, nodes), t.member.size
+    to_zone = share @ instance.delay.T
+    between = share @ to_zone.T  # from zone to zone
+    below = np.zeros((services, 2))
+    for i in instance.order:
+        groups = [np.zeros(2)]
+        for g in range(instance.group_first[i], instance.group_first[i + 1]):
+            callees = instance.callee[instance.call_first[g] : instance.call_first[g + 1]]
+            groups.append(sum(((between + below[j]).min(axis=1) for j in callees), np.zeros(2)))
+        below[i] = share @ instance.own[i] + np.max(groups, axis=0)
+    below[:, share.sum(axis=1) == 0] = np.inf  # a zone without nodes
+    calls = len(instance.callee)
     return Beam(
-        zeros(whole, dtype=np.int64),
-        np.repeat(t.capacity[None], 2 * width, axis=0),
-        zeros((2 * width, services)),
-        zeros((2 * width, calls)),
-        zeros(2 * width),
-        np.full(2 * width, np.inf),
-        zeros(services, dtype=bool),
-        zeros(services),
-        zeros((3 * width, nodes), dtype=np.int64),
-        zeros(3 * width),
-        near,
-        rest,
+        counts=np.zeros((2 * width, services, nodes), dtype=np.int64),
+        free=np.repeat(instance.capacity[None], 2 * width, axis=0),
+        own=np.zeros((2 * width, services)),
+        network=np.zeros((2 * width, calls)),
+        moves=np.zeros(2 * width),
+        options=np.zeros((3 * width, nodes), dtype=np.int64),
+        values=np.zeros(3 * width),
+        zone_of=zone_of,
+        to_zone=to_zone,
+        below=below,
+        scratch=latency_scratch(services, calls),
     )
 
 
 @kernel
-def _fill(demand, free, home, count, zone_of, zone, score, row):
-    """Write a place for every replica of a service into `row`, in a zone while there is room, or at home (2); return whether all have one."""
-    row[:] = 0
-    left = count
-    for u in range(row.size if zone == 2 else 0):
-        for _ in range(home[u]):
-            if free[u, 0] >= demand[0] * (row[u] + 1) and free[u, 1] >= demand[1] * (row[u] + 1):
-                row[u] += 1
+def _fill(instance, beam, k, service, zone, option):
+    """Write places for a service's replicas in deployment k into `option` (N,).
+
+    They stay at home if `zone` is `_STAY`. Otherwise, and where home has no room, each goes to its
+    fastest node, in the zone while that has room. Return whether all replicas have a place.
+    """
+    home, left = instance.home[service], instance.replicas[service]
+    option[:] = 0
+    for node in range(option.size if zone == _STAY else 0):
+        for _ in range(home[node]):
+            if _one_more_fits(instance, beam, k, service, node, option):
+                option[node] += 1
                 left -= 1
     while left:
-        best, value = -1, np.inf
-        for v in range(row.size):
-            if free[v, 0] >= demand[0] * (row[v] + 1) and free[v, 1] >= demand[1] * (row[v] + 1):
-                here = (
-                    score[v]
-                    + (0.0 if zone == 2 or zone_of[v] == zone else 1e9)
-                    - (1e-6 if row[v] < home[v] else 0.0)
-                )
-                if here < value:
-                    best, value = v, here
+        best, least = -1, np.inf
+        for node in range(option.size):
+            if _one_more_fits(instance, beam, k, service, node, option):
+                value = instance.own[service, node]
+                value += 0.0 if zone == _STAY or beam.zone_of[node] == zone else 1e9
+                value -= 1e-6 if option[node] < home[node] else 0.0
+                if value < least:
+                    best, least = node, value
         if best < 0:
             return False
-        row[best] += 1
+        option[best] += 1
         left -= 1
     return True
 
 
 @kernel
-def _costs(t, owner, b, s, i, row):
-    """Write execution and calls of a service as far as they are known once it runs as in `row`; callers are placed."""
-    total = 0.0
-    for u in range(row.size):
-        if row[u]:
-            total += row[u] * (t.execution[i, u] + (t.user[u] if i == t.order[-1] else 0.0))
-    b.te[s, i] = total / t.replicas[i]
-    for e in range(owner.size):
-        if t.member[e] == i and b.placed[owner[e]]:
-            a, total = owner[e], 0.0
-            for u in range(row.size):
-                if b.counts[s, a, u]:
-                    for v in range(row.size):
-                        total += b.counts[s, a, u] * row[v] * t.delay[u, v]
-            b.cost[s, e] = total / (t.replicas[a] * t.replicas[i])
-        elif owner[e] == i:
-            there = np.zeros(2)
-            for u in range(row.size):
-                for z in range(2):
-                    there[z] += row[u] * b.near[z, u] / t.replicas[i]
-            b.cost[s, e] = min(there[0] + b.rest[t.member[e], 0], there[1] + b.rest[t.member[e], 1])
+def _one_more_fits(instance, beam, k, service, node, option):
+    """Return whether a node has room for a replica besides those of `option`."""
+    demand, free, count = instance.demand[service], beam.free[k, node], option[node] + 1
+    return free[0] >= demand[0] * count and free[1] >= demand[1] * count
 
 
 @kernel
-def _latency(order, group_first, member_first, member, placed, te, cost, took):
-    for i in order:
-        took[i] = 0.0
-        if placed[i]:
-            longest = 0.0
-            for g in range(group_first[i], group_first[i + 1]):
-                group = 0.0
-                for e in range(member_first[g], member_first[g + 1]):
-                    group += cost[e] + took[member[e]]  # of what is not placed, the cost has all
-                longest = max(longest, group)
-            took[i] = te[i] + longest
-    return took[order[-1]]
+def _place(instance, beam, k, service, option):
+    """Write counts and mean times of a service in deployment k once it runs as in `option` (N,).
+
+    Its callers are placed. Calls that it makes are estimated by zone.
+    """
+    counts, network = beam.counts[k], beam.network[k]
+    counts[service] = option
+    beam.own[k, service] = mean_own(instance, counts, service)
+    to_zones = np.zeros(2)
+    for node in range(option.size):
+        for zone in range(2):
+            to_zones[zone] += option[node] * beam.to_zone[zone, node] / instance.replicas[service]
+    for t in range(instance.touch_first[service], instance.touch_first[service + 1]):
+        call = instance.touch[t]
+        if instance.callee[call] == service:
+            network[call] = mean_network(instance, counts, call)
+        else:
+            below = beam.below[instance.callee[call]]
+            network[call] = min(to_zones[0] + below[0], to_zones[1] + below[1])
 
 
 @kernel
-def _copy(b, source, target):
-    b.counts[target], b.free[target], b.te[target], b.cost[target] = (
-        b.counts[source],
-        b.free[source],
-        b.te[source],
-        b.cost[source],
-    )
-    b.moves[target], b.value[target] = b.moves[source], b.value[source]
+def _take(instance, beam, k, service, option):
+    """Run a service in deployment k as in `option` (N,)."""
+    _place(instance, beam, k, service, option)
+    for node in range(option.size):
+        beam.moves[k] += max(0, option[node] - instance.home[service, node])
+        for resource in range(2):
+            beam.free[k, node, resource] -= option[node] * instance.demand[service, resource]
 
 
 @kernel
-def _put(t, owner, b, s, i, row):
-    """Run a service as in `row`."""
-    _costs(t, owner, b, s, i, row)
-    b.counts[s, i] = row
-    for u in range(row.size):
-        b.moves[s] += max(0, row[u] - t.home[i, u])
-        for r in range(2):
-            b.free[s, u, r] -= row[u] * t.demand[i, r]
+def _copy(beam, source, target):
+    """Write deployment `source` over deployment `target`."""
+    for part in (beam.counts, beam.free):
+        part[target] = part[source]
+    for part in (beam.own, beam.network):
+        part[target] = part[source]
+    beam.moves[target] = beam.moves[source]
 
 
 @kernel
-def search(t, owner, b, zone_of, score):
-    """Build deployments; return how many, in the first places of `b.counts`, best first."""
-    width, alive = b.value.size // 2, 1
-    reached = np.zeros(t.replicas.size, np.bool_)
-    for i in t.order:
-        reached[i] = True
-    for i in range(t.replicas.size):  # what no request reaches stays where it is
-        if not reached[i]:
-            _put(t, owner, b, 0, i, t.home[i])
-    for k in range(t.order.size - 1, -1, -1):
-        i = t.order[k]
-        b.placed[i] = True
-        for s in range(alive):
-            _expand(t, owner, b, s, i, zone_of, score)
-        b.values[3 * alive :] = np.inf
-        best, kept = np.argsort(b.values, kind="mergesort"), 0
-        while kept < width and b.values[best[kept]] < np.inf:
-            _copy(b, best[kept] // 3, width + kept)
-            _put(t, owner, b, width + kept, i, b.rows[best[kept]])
-            b.value[width + kept] = b.values[best[kept]]
+def _search(instance, beam):
+    """Build deployments; return how many, in the first places of ``beam.counts``, best first."""
+    width, alive = beam.moves.size // 2, 1
+    reached = np.zeros(instance.replicas.size, np.bool_)
+    for service in instance.order:
+        reached[service] = True
+    for service in range(instance.replicas.size):
+        if not reached[service]:  # no request needs it: it stays
+            _take(instance, beam, 0, service, instance.home[service])
+    for k in range(instance.order.size - 1, -1, -1):
+        service = instance.order[k]
+        for d in range(alive):
+            _expand(instance, beam, d, service)
+        beam.values[3 * alive :] = np.inf
+        best, kept = np.argsort(beam.values, kind="mergesort"), 0
+        while kept < width and beam.values[best[kept]] < np.inf:
+            _copy(beam, best[kept] // 3, width + kept)
+            _take(instance, beam, width + kept, service, beam.options[best[kept]])
             kept += 1
-        for s in range(kept):
-            _copy(b, width + s, s)
+        for d in range(kept):
+            _copy(beam, width + d, d)
         alive = kept
     return alive
 
 
 @kernel
-def _expand(t, owner, b, s, i, zone_of, score):
-    """Write what may become of a service in a deployment, and the latency then."""
-    kept, calls = b.te[s, i], b.cost[s].copy()
-    for option in range(3):  # to stay comes first: of equals it is taken
-        x = 3 * s + option
-        b.values[x] = np.inf
-        row = b.rows[x]
-        if not _fill(
-            t.demand[i], b.free[s], t.home[i], t.replicas[i], zone_of, 2 - option, score[i], row
-        ):
+def _expand(instance, beam, k, service):
+    """Write what may become of a service in deployment k, and the latency then."""
+    kept_own, kept_network = beam.own[k, service], beam.network[k].copy()
+    deployment = Deployment(beam.counts[k], beam.free[k], beam.own[k], beam.network[k])
+    for o in range(3):
+        place = 3 * k + o
+        option = beam.options[place]
+        beam.values[place] = np.inf
+        if not _fill(instance, beam, k, service, _OPTIONS[o], option):
             continue
         twice = False
-        for y in range(3 * s, x):
-            twice = twice or (b.values[y] < np.inf and (b.rows[y] == row).all())
+        for other in range(3 * k, place):
+            known = beam.values[other] < np.inf
+            twice = twice or (known and (beam.options[other] == option).all())
         if twice:
             continue
-        _costs(t, owner, b, s, i, row)
-        value = _latency(
-            t.order, t.group_first, t.member_first, t.member, b.placed, b.te[s], b.cost[s], b.took
-        )
-        b.values[x] = value + _MOVE * (b.moves[s] + np.maximum(0, row - t.home[i]).sum())
-        b.te[s, i], b.cost[s] = kept, calls
+        _place(instance, beam, k, service, option)
+        moves = beam.moves[k] + np.maximum(0, option - instance.home[service]).sum()
+        beam.values[place] = latency(instance, deployment, beam.scratch) + _MOVE_MS * moves
+        beam.counts[k, service] = 0
+        beam.own[k, service] = kept_own
+        beam.network[k] = kept_network
 
 
-def deployments(
-    t: Arrays, work: Work, zone_of: np.ndarray, score: np.ndarray, width: int
-) -> np.ndarray:
-    """Return up to `width` deployments, shape (deployments, S, N), the fastest first."""
-    beam = prepare(t, zone_of, score, width)
-    found = search(t, work.owner, beam, zone_of, score)
-    return beam.counts[:found].copy()
+def deployments(instance: ReschedulingArrays, zone_of: np.ndarray, width: int) -> np.ndarray:
+    """Return up to `width` deployments, shape (deployments, S, N), the fastest first.
+
+    Parameters
+    ----------
+    zone_of : ndarray of int64, shape (N,)
+        The zone of every node, 0 or 1.
+    """
+    beam = _empty_beam(instance, zone_of, width)
+    return beam.counts[: _search(instance, beam)].copy()

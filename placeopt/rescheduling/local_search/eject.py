@@ -1,59 +1,85 @@
-"""Moves that need room made first: what is least missed leaves a node, then a replica goes there that gains more."""
+"""Ejections: replicas leave a full node so that one comes that saves more there."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from placeopt.rescheduling.instance import Arrays
-from placeopt.rescheduling.local_search import kernels
-from placeopt.rescheduling.local_search.state import Archive, Work
+from placeopt.rescheduling.arrays import ReschedulingArrays
+from placeopt.rescheduling.local_search import descent
+from placeopt.rescheduling.local_search.state import PlanArchive, SearchState
+from placeopt.rescheduling.move_order import Moves
 
-#: Moves that one pass tries; replicas that leave for one that comes.
-_TRIED, _LEAVE = 12, 3
+#: Replicas that a pass tries to bring; replicas that leave for one of them, at most.
+_MAX_TRIED, _MAX_LEAVING = 12, 3
 
 
-def improve(t: Arrays, w: Work, archive: Archive) -> float:
-    """Descend, then make one such move if any of those most promising helps; return the latency.
+def improve(instance: ReschedulingArrays, state: SearchState, archive: PlanArchive) -> float:
+    """Descend, make one ejection if any of the most promising helps, descend again.
 
-    The deployment is a local optimum of single moves when nothing helped.
+    The state is a local optimum of single moves afterwards.
+
+    Returns
+    -------
+    float
+        The latency in ms.
     """
-    now = float(kernels.descend(t, w, t.home, archive, False, False))
-    pot = w.pot  # of this deployment, as the descent ends with no move
-    here = np.where(w.counts > 0, pot, -np.inf)
+    now = _descend(instance, state, archive)
+    # Potentials and weights are those of this deployment: the descent ends when no move helps.
+    potential, deployment = state.potential, state.deployment
+    here = np.where(deployment.counts > 0, potential, -np.inf)
     source = here.argmax(axis=1)
-    gain = np.where(w.weight[:, None] > 0, pot - here.max(axis=1, keepdims=True), 0.0)
-    room = (w.free[None] >= t.demand[:, None]).all(axis=2)
-    gain[room | (t.capacity[None] < t.demand[:, None]).any(axis=2)] = 0.0
-    likely = np.argsort(gain, axis=None, kind="stable")[:_TRIED]
-    for i, v in zip(*np.unravel_index(likely, gain.shape), strict=True):
-        if gain[i, v] >= -1e-6:
+    on_path = state.scratch.service_weight[:, None] > 0
+    change = np.where(on_path, potential - here.max(axis=1, keepdims=True), 0.0)
+    room = (deployment.free[None] >= instance.demand[:, None]).all(axis=2)
+    too_small = (instance.capacity[None] < instance.demand[:, None]).any(axis=2)
+    change[room | too_small] = 0.0
+    likely = np.argsort(change, axis=None, kind="stable")[:_MAX_TRIED]
+    for service, target in (divmod(int(cell), change.shape[1]) for cell in likely):
+        if change[service, target] >= -descent.MIN_GAIN_MS:
             break
-        moves = _make_room(t, w, int(i), int(v))
-        if moves is not None:
-            moves.append((int(i), int(source[i]), int(v)))
-            after = kernels.move(t, w, *moves[-1])
-            if after < now - 1e-6:
-                return float(kernels.descend(t, w, t.home, archive, False, False))
-        for j, x, y in reversed(moves or ()):
-            kernels.move(t, w, j, y, x)
+        moves = _make_room(instance, state, service, target)
+        if moves is None:
+            continue
+        moves.append((service, int(source[service]), target))
+        if descent.move(instance, state, *moves[-1]) < now - descent.MIN_GAIN_MS:
+            return _descend(instance, state, archive)
+        _undo(instance, state, moves)
     return now
 
 
-def _make_room(t: Arrays, w: Work, i: int, v: int) -> list[tuple[int, int, int]] | None:
-    """Take replicas off a node until one of service `i` fits, those first that cost least elsewhere; None where that fails."""
-    moves: list[tuple[int, int, int]] = []
-    while (w.free[v] < t.demand[i]).any():
-        others = np.flatnonzero(w.counts[:, v])
-        others = others[(others != i) & (t.demand[others] > 0).any(axis=1)]
-        cost = np.where(
-            (w.free[None] >= t.demand[others][:, None]).all(axis=2), w.pot[others], np.inf
-        )
-        cost[:, v] = np.inf
-        if len(moves) == _LEAVE or not np.isfinite(cost).any():
-            for j, x, y in reversed(moves):
-                kernels.move(t, w, j, y, x)
+def _descend(instance: ReschedulingArrays, state: SearchState, archive: PlanArchive) -> float:
+    found, _ = descent.descend(instance, state, archive, False, False, descent.UNLIMITED)
+    return float(found)
+
+
+def _undo(instance: ReschedulingArrays, state: SearchState, moves: Moves) -> None:
+    for service, source, target in reversed(moves):
+        descent.move(instance, state, service, target, source)
+
+
+def _make_room(
+    instance: ReschedulingArrays, state: SearchState, service: int, node: int
+) -> Moves | None:
+    """Move replicas off a node until one of a service fits, those first that cost least elsewhere.
+
+    Returns
+    -------
+    list of (service, from, to), or None
+        The moves made; None where that fails and nothing has changed.
+    """
+    demand, deployment = instance.demand, state.deployment
+    moves: Moves = []
+    while (deployment.free[node] < demand[service]).any():
+        others = np.flatnonzero(deployment.counts[:, node])
+        others = others[(others != service) & (demand[others] > 0).any(axis=1)]
+        room = (deployment.free[None] >= demand[others][:, None]).all(axis=2)
+        cost = np.where(room, state.potential[others], np.inf)
+        cost[:, node] = np.inf
+        if len(moves) == _MAX_LEAVING or not np.isfinite(cost).any():
+            _undo(instance, state, moves)
             return None
-        k, x = divmod(int((cost - w.pot[others, v][:, None]).argmin()), cost.shape[1])
-        moves.append((int(others[k]), v, x))
-        kernels.move(t, w, *moves[-1])
+        change = cost - state.potential[others, node][:, None]
+        k, target = divmod(int(change.argmin()), cost.shape[1])
+        moves.append((int(others[k]), node, target))
+        descent.move(instance, state, *moves[-1])
     return moves

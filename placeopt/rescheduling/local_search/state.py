@@ -1,4 +1,4 @@
-"""What the compiled rescheduling search knows of a deployment, and the plans that it keeps."""
+"""What the compiled rescheduling search works on: a deployment, and the plans that it keeps."""
 
 from __future__ import annotations
 
@@ -6,108 +6,62 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.rescheduling.instance import Arrays
+from placeopt.rescheduling.arrays import ReschedulingArrays
+from placeopt.rescheduling.latency import (
+    Deployment,
+    LatencyScratch,
+    empty_deployment,
+    latency_scratch,
+)
 
 
-class Work(NamedTuple):
-    """A deployment and what is known of it.
+class SearchState(NamedTuple):
+    """A deployment, and what the search knows of it; S services, N nodes."""
 
-    Attributes
-    ----------
-    counts : int64 (S, N)
-    free : int64 (N, 2)
-    ds, crit, saved : float (calls,)
-        Mean latency of every call; how often it is paid on the critical path; a place to keep the first meanwhile.
-    te, took, weight, kept : float (S,)
-        Mean execution (with the users' latency, for the gateway), processing time, times on the critical path; a place to keep the
-        second meanwhile.
-    dirty : bool (S,)
-        What has to be computed anew.
-    pot : float (S, N)
-        What a replica adds to the critical path.
-    owner : int64 (calls,)
-        The caller of every call.
-    touch_first : int64 (S + 1,); touch, int64 (2 calls,)
-        Calls that a service makes or is called by.
-    linear : bool
-        No service has two groups: there is one path only, and potentials say it all.
-    """
-
-    counts: np.ndarray
-    free: np.ndarray
-    ds: np.ndarray
-    crit: np.ndarray
-    saved: np.ndarray
-    te: np.ndarray
-    took: np.ndarray
-    weight: np.ndarray
-    kept: np.ndarray
-    dirty: np.ndarray
-    pot: np.ndarray
-    owner: np.ndarray
-    touch_first: np.ndarray
-    touch: np.ndarray
-    linear: bool
+    deployment: Deployment
+    scratch: LatencyScratch
+    stale: np.ndarray  # bool (S,) services of which the mean times are out of date
+    potential: np.ndarray  # (S, N) ms that a replica adds to the critical path
+    linear: bool  # no service has two groups: potentials give changes exactly
 
 
-class Archive(NamedTuple):
-    """The best plan of every number of moves.
+class PlanArchive(NamedTuple):
+    """The best plan of every number of moves, up to K."""
 
-    Attributes
-    ----------
-    latency : float (K + 1,)
-    moves : int32 (K + 1, K, 3)
-        (service, from, to) in order.
-    tries : int64 (1,)
-        Deployments looked at.
-    """
-
-    latency: np.ndarray
-    moves: np.ndarray
-    tries: np.ndarray
+    latency: np.ndarray  # (K + 1,) ms, inf where there is none
+    moves: np.ndarray  # int32 (K + 1, K, 3) service, from, to
+    tries: np.ndarray  # int64 (1,) deployments that were evaluated
 
 
-def work(t: Arrays) -> Work:
-    """Return room for a deployment; `load` takes one up."""
-    services, nodes = t.home.shape
-    calls, zeros = t.member.size, np.zeros
-    owner = np.repeat(
-        np.repeat(np.arange(services), np.diff(t.group_first)), np.diff(t.member_first)
-    ).astype(np.int64)
-    ends = np.concatenate((owner, t.member))
-    return Work(
-        np.zeros_like(t.home),
-        t.capacity.copy(),
-        zeros(calls),
-        zeros(calls),
-        zeros(calls),
-        zeros(services),
-        zeros(services),
-        zeros(services),
-        zeros(services),
-        np.ones(services, dtype=bool),
-        zeros((services, nodes)),
-        owner,
-        np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=services)))).astype(np.int64),
-        (np.argsort(ends, kind="stable") % max(1, calls)).astype(np.int64),
-        bool(np.diff(t.group_first).max() <= 1),
+def search_state(instance: ReschedulingArrays) -> SearchState:
+    """Return a state without replicas; `load` gives it a deployment."""
+    services, nodes = instance.home.shape
+    return SearchState(
+        deployment=empty_deployment(instance),
+        scratch=latency_scratch(services, len(instance.callee)),
+        stale=np.ones(services, dtype=bool),
+        potential=np.zeros((services, nodes)),
+        linear=bool(np.diff(instance.group_first).max() <= 1),
     )
 
 
-def archive(most: int) -> Archive:
-    """Return room for the plans of up to `most` moves."""
-    return Archive(
-        np.full(most + 1, np.inf),
-        np.zeros((most + 1, most, 3), dtype=np.int32),
-        np.zeros(1, dtype=np.int64),
+def plan_archive(max_moves: int) -> PlanArchive:
+    """Return an empty archive for plans of at most `max_moves` moves."""
+    return PlanArchive(
+        latency=np.full(max_moves + 1, np.inf),
+        moves=np.zeros((max_moves + 1, max_moves, 3), dtype=np.int32),
+        tries=np.zeros(1, dtype=np.int64),
     )
 
 
-def zones(t: Arrays) -> np.ndarray:
-    """Return the zone of every node, 0 or 1: nearer to one or to the other of the two nodes that are farthest apart."""
-    if len(t.user) < 2:
-        return np.zeros(len(t.user), dtype=np.int64)
-    between = t.delay + t.delay.T
+def zones(instance: ReschedulingArrays) -> np.ndarray:
+    """Return the zone of every node, 0 or 1, shape (N,).
+
+    The two nodes that are farthest apart are the centres; a node belongs to the nearer one.
+    """
+    if len(instance.user) < 2:
+        return np.zeros(len(instance.user), dtype=np.int64)
+    between = instance.delay + instance.delay.T
     one, other = np.unravel_index(int(between.argmax()), between.shape)
     nearer = between[other] < between[one]
     nearer[other] = True  # with no delays at all, the zones still differ

@@ -1,9 +1,9 @@
-"""Exact fronts and proven bounds of temporal instances: bin plans, certificates, the configuration program.
+"""Exact fronts and proven bounds of temporal instances.
 
 The mathematics are on the page ``models/temporal/bin_plans.md``.
 """
 
 from placeopt.temporal.exact.bounds import bound, certify
-from placeopt.temporal.exact.plans import bin_plans
+from placeopt.temporal.exact.exact_front import bin_plans
 
 __all__ = ["bin_plans", "bound", "certify"]

@@ -4,34 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective, Point, Run, merge
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task, versions
-from placeopt.temporal.exact.columns import bin_columns, count_sets
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.configuration_lp import ConfigurationLP
-from placeopt.temporal.exact.dp import relaxed_front, states_fit
 from placeopt.temporal.exact.grid import Grid
 from placeopt.temporal.exact.numbers import Numbers, numbers
+from placeopt.temporal.exact.patterns import build_patterns
+from placeopt.temporal.exact.relaxed_front import relaxed_front, states_fit
+from placeopt.temporal.exact.sets import count_sets
 from placeopt.temporal.exact.staircase import staircase
 from placeopt.temporal.heuristics import plans_at
 from placeopt.temporal.instance import Temporal
 
-#: Sets of replicas up to which a certificate tries bin plans before the configuration program.
-_FEW_SETS = 3_000
+#: Sets of replicas up to which a certificate tries the relaxed front before the linear program.
+_MAX_SETS = 3_000
 #: Seconds that a certificate takes where the budget is used up.
 _OWN_SECONDS = 10.0
+#: Limits and lines of a certificate.
+_CELLS, _LINES = 120, 48
+
+Lines = Annotated[
+    int,
+    Field(
+        ge=2,
+        le=1000,
+        description="Lines of the bound set in latency and in interruption; it has about "
+        "lines ** 2 vectors.",
+    ),
+]
 
 
 def lower_bounds(
     numbers: Numbers, budget: Budget, cells: int, lines: int
 ) -> tuple[np.ndarray, ConfigurationLP | None]:
-    """Return a lower-bound set in whole numbers, shape (k, 3), from the configuration program; and the program, None where cost is no goal."""
+    """Return a lower-bound set from the configuration program, in whole numbers, shape (k, 3).
+
+    The program is returned too, None where cost is no objective.
+    """
     low = least_values(numbers)
     if all(lease.price == 0 for lease in numbers.leases):
         return low[None, :], None
@@ -46,8 +63,11 @@ def lower_bounds(
 
 
 def least_values(numbers: Numbers) -> np.ndarray:
-    """Return the least latency and interruption of each request alone, added up, and cost 0: closed forms, shape (3,)."""
-    usable = numbers.problem.usable
+    """Return lower bounds on each objective alone, shape (3,).
+
+    Latency and interruption are the sums of the least values of each request; cost is 0.
+    """
+    usable = numbers.problem.arrays.usable
     places = np.array([numbers.places.index(offer.location) for offer in numbers.problem.offers])
     latency = np.where(usable, numbers.latency[:, places], 2**60).min(axis=1).sum()
     frequency = np.full(usable.shape, 2**60)
@@ -62,24 +82,21 @@ def least_values(numbers: Numbers) -> np.ndarray:
 def bound(
     task: Task[Temporal],
     *,
-    cells: int = 120,
-    lines: int = 48,
+    cells: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=100_000,
+            description="Limits on latency and interruption at which the configuration program "
+            "is solved, chosen where the bound is loose.",
+        ),
+    ] = _CELLS,
+    lines: Lines = _LINES,
 ) -> Front:
-    """Return a proven lower-bound set, and plans built greedily at the dual prices of latency and interruption that prove it.
+    """Return a proven lower-bound set, and plans built greedily at the dual prices that prove it.
 
-    As `start` of a search these plans gain little: benchmarks/temporal_search/dual_seeds.md.
-
-    Parameters
-    ----------
-    seed : int
-        Not used: nothing is left to chance.
-    start : Front, optional
-        Not used.
-    cells : int
-        Limits on latency and interruption at which the configuration program is solved at most; they are chosen where the bound is
-        loose.
-    lines : int
-        Lines of the bound set in each of these two directions: it has about ``lines ** 2`` vectors.
+    Nothing is random, and ``task.start`` is not used. As `start` of a search these plans gain
+    little: benchmarks/temporal_search/dual_seeds.md.
 
     Raises
     ------
@@ -92,15 +109,12 @@ def bound(
     found, program = lower_bounds(data, task.budget, cells, lines)
     completed = not task.budget.out_of_time
     bounds = data.values(found)
-    prices = np.array(
-        [(cut.latency, cut.interruption) for cut in program.cuts] if program else []
-    ).reshape(-1, 2)
+    cuts = program.cuts if program else []
+    prices = np.array([(cut.latency, cut.interruption) for cut in cuts]).reshape(-1, 2)
     prices *= np.array([data.units[0], data.units[2]]) / data.units[1]
+    plans = plans_at(data.problem, task.objectives, prices if completed else prices[:2])
     front = task.front(
-        _until(
-            plans_at(data.problem, task.objectives, prices if completed else prices[:2]),
-            task.budget,
-        ),
+        _until(plans, task.budget),
         method="bound",
         bounds=bounds.tolist(),
         solver_calls=program.solves if program else 0,
@@ -112,7 +126,7 @@ def bound(
 
 
 def _until(candidates: Iterator[Candidate], budget: Budget) -> Iterator[Candidate]:
-    """Hand on candidates until the time is over, three in any case: the extremes."""
+    """Yield candidates until the time is over, three in any case: the extremes."""
     for count, candidate in enumerate(candidates):
         if count >= 3 and budget.out_of_time:
             return
@@ -120,11 +134,11 @@ def _until(candidates: Iterator[Candidate], budget: Budget) -> Iterator[Candidat
 
 
 def certify(problem: Problem, front: Front, budget: Budget) -> Front:
-    """Return the front with a lower-bound set, the status of every point, and how much of the hypervolume may be missing.
+    """Return the front with a lower-bound set and the status of every point.
 
-    Takes what is left of the budget, or some seconds if nothing is. Where the instance is small the bounds are the exact front of the
-    relaxed problem (bin plans), otherwise those of the configuration program. The run that is added says under ``parameters`` the
-    hypervolume gap to the proven bound.
+    Takes what is left of the budget, or some seconds if nothing is. The bounds are the front of the
+    relaxed problem where the instance is small, otherwise those of the configuration program. The
+    run that is added has the hypervolume gap to the proven bound in its ``parameters``.
 
     Raises
     ------
@@ -134,11 +148,11 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
     data = numbers(problem, front.objectives)
     own = Budget(seconds=_OWN_SECONDS) if budget.exhausted and not budget.cancelled else budget
     bounds, method, solves = None, "bin-plans", 0
-    if not data.limited and count_sets(data) <= _FEW_SETS:
+    if not data.limited and count_sets(data.replicas) <= _MAX_SETS:
         bounds = _relaxed_values(data, front, own)
     if bounds is None:
         method = "bound"
-        bounds, program = lower_bounds(data, own, 120, 48)
+        bounds, program = lower_bounds(data, own, _CELLS, _LINES)
         solves = program.solves if program else 0
     proven = Front(
         front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
@@ -151,18 +165,25 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
     if (gap := graded.gap()) is not None:
         facts["hypervolume_gap"] = gap
     run = Run(
-        "certify", None, own.seconds, 0, solves, not own.out_of_time, facts, versions(["highspy"])
+        method="certify",
+        seed=None,
+        seconds=own.seconds,
+        evaluations=0,
+        solver_calls=solves,
+        completed=not own.out_of_time,
+        parameters=facts,
+        versions=versions(["highspy"]),
     )
     return replace(graded, runs=(*graded.runs, run))
 
 
 def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray | None:
     """Return the front of the relaxed problem, None where it is out of reach."""
-    columns = bin_columns(data)
-    if not states_fit(columns):
+    patterns = build_patterns(data)
+    if not states_fit(patterns):
         return None
     known = np.array([data.whole(p.plan) for p in front.points], dtype=np.int64).reshape(-1, 3)
-    relaxed = relaxed_front(columns, Completion(columns), budget, known)
+    relaxed = relaxed_front(patterns, Completion(patterns), budget, known)
     return relaxed.values if relaxed.complete else None
 
 
@@ -171,8 +192,8 @@ def grade(
 ) -> list[Point]:
     """Return the points with what a lower-bound set proves of them.
 
-    A point that no bound vector dominates is non-dominated. Of another one the gap says by which share its cost could fall at
-    most, the other objectives being no worse.
+    A point that no bound vector dominates is optimal: no plan dominates it. The gap of another one
+    is the share by which its cost could fall at most, the other objectives being no worse.
     """
     names = [o.name for o in objectives]
     cost = names.index("cost_usd") if "cost_usd" in names else None

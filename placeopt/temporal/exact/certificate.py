@@ -1,4 +1,4 @@
-"""From a partition to a plan: which machines to lease, when every request starts, and what that costs at the least."""
+"""From a partition to a plan: leases and starts, and the proven least cost."""
 
 from __future__ import annotations
 
@@ -9,17 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.temporal.exact.columns import Columns
+from placeopt.temporal.exact.common_starts import FOUND, IMPOSSIBLE, common_starts
 from placeopt.temporal.exact.numbers import Lease, Numbers
-from placeopt.temporal.exact.sync import common_starts
+from placeopt.temporal.exact.patterns import Patterns
 
 #: Search nodes, and choices of leases, for machines that share requests.
-_NODES, _CHOICES = 300, 1000
+_MAX_NODES, _MAX_CHOICES = 300, 1000
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A feasible plan in whole numbers: its cost, the starts, and each machine with its replicas."""
+    """A feasible plan in whole numbers.
+
+    Attributes
+    ----------
+    cost : int
+    starts : ndarray of int, shape (requests,)
+    machines : tuple of (Lease, ndarray)
+        Each machine with its replicas of each request, shape (requests,).
+    """
 
     cost: int
     starts: np.ndarray
@@ -28,13 +36,13 @@ class Schedule:
     def plan(self, numbers: Numbers) -> dict[str, Any]:
         """Return the plan document."""
         problem = numbers.problem
-        given = [0] * len(problem.requests)
+        placed = [0] * len(problem.requests)
         instances = []
         for lease, counts in self.machines:
             replicas: list[list[Any]] = []
             for i in np.flatnonzero(counts):
-                replicas += [[problem.requests[i].name, given[i] + q] for q in range(counts[i])]
-                given[i] += int(counts[i])
+                replicas += [[problem.requests[i].name, placed[i] + q] for q in range(counts[i])]
+                placed[i] += int(counts[i])
             offer = problem.offers[lease.offer]
             instances.append(
                 {
@@ -44,22 +52,29 @@ class Schedule:
                     "replicas": replicas,
                 }
             )
-        return {
-            "starts": {r.name: int(a) for r, a in zip(problem.requests, self.starts, strict=True)},
-            "instances": instances,
-        }
+        starts = zip(problem.requests, self.starts, strict=True)
+        return {"starts": {r.name: int(slot) for r, slot in starts}, "instances": instances}
 
 
 @dataclass
-class _Part:
+class _Group:
     """Machines that share requests, and the cheapest way known to run them.
 
     Attributes
     ----------
+    members : ndarray of int, shape (requests of the group,)
+    counts : ndarray of int, shape (machines, requests of the group)
+    codes, classes : list of int
+        The set and the class of each machine.
     low : int
         Proven: they cost at least this.
     cost : int or None
         Of the best starts known.
+    starts : ndarray of int or None, shape (requests of the group,)
+    leases : list of Lease or None
+        One per machine.
+    nodes : int
+        Search nodes spent.
     """
 
     members: np.ndarray
@@ -74,180 +89,170 @@ class _Part:
 
     @property
     def settled(self) -> bool:
-        """Whether the cost is the least there is."""
+        """Whether the cost is proven to be the least."""
         return self.cost is not None and self.cost <= self.low
 
 
 class Scheduler:
-    """Finds starts for partitions of one instance; remembers what it found of the parts of a partition that share requests."""
+    """Finds starts for partitions of one instance.
 
-    def __init__(self, columns: Columns):
-        self.columns, self.numbers = columns, columns.numbers
-        self._known: dict[tuple[tuple[int, int], ...], _Part] = {}
+    It remembers what it found of the groups of machines that share requests.
+    """
+
+    def __init__(self, patterns: Patterns):
+        self.patterns, self.numbers = patterns, patterns.numbers
+        self._known: dict[tuple[tuple[int, int], ...], _Group] = {}
 
     def vector(self, partition: Sequence[int], schedule: Schedule) -> tuple[int, int, int]:
         """Return the whole-number vector of a plan with this partition."""
-        columns, used = self.columns, list(partition)
-        there = columns.counts[used] > 0
-        worst = np.where(there, self.numbers.latency[:, columns.places[used]].T, 0).max(axis=0)
-        return int(worst.sum()), schedule.cost, int(columns.interruption[used].sum())
+        patterns, used = self.patterns, list(partition)
+        there = patterns.counts[used] > 0
+        latency = np.where(there, self.numbers.latency[:, patterns.places[used]].T, 0).max(axis=0)
+        return int(latency.sum()), schedule.cost, int(patterns.interruption[used].sum())
 
     def certify(self, partition: Sequence[int]) -> Schedule | None:
-        """Return a plan that costs what the bin plans say, None where there is none (or none was found within the nodes)."""
-        return self.least_cost(partition, int(self.columns.cost[list(partition)].sum()) + 1)[0]
+        """Return a plan that costs what the patterns say, None where none was found."""
+        return self.least_cost(partition, int(self.patterns.cost[list(partition)].sum()) + 1)[0]
 
     def least_cost(self, partition: Sequence[int], limit: int) -> tuple[Schedule | None, bool]:
         """Search for the cheapest plan with this partition that costs less than `limit`.
 
-        A machine that idles in between is two machines of another partition, so windows without idle slots suffice.
+        A machine that idles in between is two machines of another partition, so that windows
+        without idle slots suffice.
 
         Returns
         -------
         (Schedule or None, bool)
             The bool says whether the answer is proven.
         """
-        parts = [self._part(group) for group in self._groups(list(partition))]
-        parts.sort(key=lambda part: len(part.members))
-        total, proven = sum(part.low for part in parts), True
-        for part in parts:
-            others = total - part.low
+        groups = [self._group(used) for used in self._sharing(list(partition))]
+        groups.sort(key=lambda group: len(group.members))
+        total, proven = sum(group.low for group in groups), True
+        for group in groups:
+            others = total - group.low
             if total >= limit:
                 return None, proven
-            self._search(part, limit - others)
-            total = others + max(part.low, part.cost or 0)
-            if part.cost is None or others + part.cost >= limit:
-                return None, proven and others + part.low >= limit
-            proven &= part.settled
-        return self._assembled(parts), proven
+            self._search(group, limit - others)
+            total = others + max(group.low, group.cost or 0)
+            if group.cost is None or others + group.cost >= limit:
+                return None, proven and others + group.low >= limit
+            proven &= group.settled
+        return self._assembled(groups), proven
 
-    def _groups(self, used: list[int]) -> list[list[int]]:
-        """Return the columns in groups that share requests; a column of a single request stands alone, whatever shares it."""
-        groups: list[tuple[np.ndarray, list[int]]] = []
+    def _sharing(self, used: list[int]) -> list[list[int]]:
+        """Return the patterns in groups that share requests.
+
+        A pattern of a single request stands alone: it fits whenever the request starts.
+        """
+        groups: list[tuple[int, list[int]]] = []  # requests as bits, patterns
         for w in used:
-            members = self.columns.counts[w] > 0
-            mine = [w]
-            if members.sum() > 1:
-                for joined in [g for g in groups if g[0] is not None and (g[0] & members).any()]:
-                    members, mine = members | joined[0], joined[1] + mine
-                    groups = [g for g in groups if g[1] is not joined[1]]
-            groups.append(
-                (members if members.sum() > 1 else np.zeros(len(members), dtype=bool), mine)
-            )
+            requests = np.flatnonzero(self.patterns.counts[w]).tolist()
+            bits, mine = sum(1 << i for i in requests) if len(requests) > 1 else 0, [w]
+            for group in [group for group in groups if group[0] & bits]:
+                groups.remove(group)
+                bits, mine = bits | group[0], group[1] + mine
+            groups.append((bits, mine))
         return [sorted(mine) for _, mine in groups]
 
-    def _part(self, used: list[int]) -> _Part:
-        columns = self.columns
-        key = tuple((int(columns.codes[w]), int(columns.classes[w])) for w in used)
+    def _group(self, used: list[int]) -> _Group:
+        patterns = self.patterns
+        key = tuple((int(patterns.codes[w]), int(patterns.classes[w])) for w in used)
         if key not in self._known:
-            members = np.flatnonzero(columns.counts[used].any(axis=0))
-            counts = np.ascontiguousarray(columns.counts[used][:, members])
-            self._known[key] = _Part(
-                members,
-                counts,
-                [k[0] for k in key],
-                [k[1] for k in key],
-                int(columns.cost[used].sum()),
+            members = np.flatnonzero(patterns.counts[used].any(axis=0))
+            self._known[key] = _Group(
+                members=members,
+                counts=np.ascontiguousarray(patterns.counts[used][:, members]),
+                codes=[code for code, _ in key],
+                classes=[machine for _, machine in key],
+                low=int(patterns.cost[used].sum()),
             )
         return self._known[key]
 
-    def _assembled(self, parts: Sequence[_Part]) -> Schedule:
+    def _assembled(self, groups: Sequence[_Group]) -> Schedule:
+        """Return the plan of groups whose starts are known."""
         starts = np.zeros(len(self.numbers.replicas), dtype=np.int64)
         machines: list[tuple[Lease, np.ndarray]] = []
-        for part in parts:
-            assert part.starts is not None and part.leases is not None
-            if len(part.members) > 1:
-                starts[part.members] = part.starts
-            for lease, row in zip(part.leases, part.counts, strict=True):
+        for group in groups:
+            assert group.starts is not None and group.leases is not None
+            if len(group.members) > 1:
+                starts[group.members] = group.starts
+            for lease, row in zip(group.leases, group.counts, strict=True):
                 counts = np.zeros(len(starts), dtype=np.int64)
-                counts[part.members] = row
+                counts[group.members] = row
                 machines.append((lease, counts))
-        return Schedule(sum(part.cost or 0 for part in parts), starts, tuple(machines))
+        return Schedule(sum(group.cost or 0 for group in groups), starts, tuple(machines))
 
-    def _search(self, part: _Part, limit: int) -> None:
-        """Look for the least cost of a part, below `limit`; what is proven is written to the part."""
-        if part.settled or part.low >= limit or part.nodes >= _NODES:
+    def _search(self, group: _Group, limit: int) -> None:
+        """Look for the least cost of a group, below `limit`; write what is found to the group."""
+        if group.settled or group.low >= limit or group.nodes >= _MAX_NODES:
             return
-        limit = limit if part.cost is None else min(limit, part.cost)
-        best, complete = limit, True
-        options = [
-            self._options(machine, code)
-            for machine, code in zip(part.classes, part.codes, strict=True)
-        ]
-        for leases in self._choices(options, limit):
+        best = limit if group.cost is None else min(limit, group.cost)
+        complete = True
+        machines = zip(group.classes, group.codes, strict=True)
+        options = [self._options(machine, code) for machine, code in machines]
+        for leases in _choices(options, best):
             if leases is None:
                 complete = False
                 break
-            low = np.array(
-                [self._window(lease, code) for lease, code in zip(leases, part.codes, strict=True)]
-            )
-            best, done = self._tighten(part, best, leases, low)
+            low = [self._window(lease, k) for lease, k in zip(leases, group.codes, strict=True)]
+            best, done = self._tighten(group, best, leases, np.array(low))
             complete &= done
         if complete:
-            part.low, part.nodes = best, 0
+            group.low, group.nodes = best, 0
 
     def _window(self, lease: Lease, code: int) -> int:
+        """Return for how many slots a machine that hosts a set is paid at least."""
         return (
-            self.numbers.horizon
-            if lease.pricing == "reserved"
-            else int(self.columns.spans[lease.size][code])
+            self.numbers.horizon if lease.reserved else int(self.patterns.spans[lease.size][code])
         )
 
     def _options(self, machine: int, code: int) -> list[tuple[int, Lease]]:
-        """Return the leases of a class that can host a set, with their least costs, cheapest first."""
-        leases = self.columns.machines[machine].leases
-        able = [
+        """Return the leases of a class that can host a set, with their least costs, by cost."""
+        leases = [
             lease
-            for lease in leases
-            if self.columns.spans[lease.size][code] <= self.numbers.horizon
+            for lease in self.patterns.machines[machine].leases
+            if self.patterns.spans[lease.size][code] <= self.numbers.horizon
         ]
-        return sorted(
-            ((lease.price * self._window(lease, code), lease) for lease in able),
-            key=lambda option: option[0],
-        )
-
-    def _choices(
-        self, options: list[list[tuple[int, Lease]]], limit: int
-    ) -> Iterator[list[Lease] | None]:
-        """Yield every choice of one lease a machine whose least costs sum to less than `limit`, then None if some were left out."""
-        slack = limit - sum(choice[0][0] for choice in options)
-        near = [
-            [(cost, lease) for cost, lease in choice if cost - choice[0][0] < slack]
-            for choice in options
-        ]
-        for count, chosen in enumerate(itertools.product(*near)):
-            if count == _CHOICES:
-                yield None
-                return
-            if sum(cost for cost, _ in chosen) < limit:
-                yield [lease for _, lease in chosen]
+        costs = [lease.price * self._window(lease, code) for lease in leases]
+        return sorted(zip(costs, leases, strict=True), key=lambda option: option[0])
 
     def _tighten(
-        self, part: _Part, limit: int, leases: list[Lease], low: np.ndarray
+        self, group: _Group, limit: int, leases: list[Lease], low: np.ndarray
     ) -> tuple[int, bool]:
-        """Branch on how long machines may be busy. Returns the limit, lowered to what was found, and whether it is proven."""
-        price = np.array([0 if lease.pricing == "reserved" else lease.price for lease in leases])
-        fixed = sum(
-            lease.price * self.numbers.horizon for lease in leases if lease.pricing == "reserved"
-        )
-        stack, proven = [(low, np.full(len(low), self.numbers.horizon))], True
+        """Branch on how long machines may be busy, at least `low`, shape (machines,).
+
+        Returns
+        -------
+        (int, bool)
+            The limit, lowered to the cost that was found, and whether it is proven.
+        """
+        numbers = self.numbers
+        price = np.array([0 if lease.reserved else lease.price for lease in leases])
+        fixed = sum(lease.price * numbers.horizon for lease in leases if lease.reserved)
+        stack, proven = [(low, np.full(len(low), numbers.horizon))], True
         while stack:
             low, high = stack.pop()
             slack = limit - 1 - fixed - int(price @ low)
             if slack < 0 or (low > high).any():
                 continue
-            if part.nodes >= _NODES:
+            if group.nodes >= _MAX_NODES:
                 return limit, False
-            part.nodes += 1
+            group.nodes += 1
             high = np.minimum(high, low + slack // np.maximum(price, 1))
-            status, starts = self._starts(
-                part, leases, np.where(price > 0, high, self.numbers.horizon)
+            status, starts = common_starts(
+                group.counts,
+                numbers.demands[group.members],
+                numbers.durations[group.members],
+                numbers.sizes[[lease.size for lease in leases]],
+                np.where(price > 0, high, numbers.horizon),
+                numbers.horizon,
             )
-            if status != 1:
-                proven &= status == 0
+            if status != FOUND:
+                proven &= status == IMPOSSIBLE
                 continue
-            if (cost := self._cost(part.counts, part.members, leases, starts)) < limit:
-                limit, part.cost, part.starts, part.leases = cost, cost, starts, leases
-            length = self._lengths(part, starts)
+            if (cost := self._cost(group, leases, starts)) < limit:
+                limit, group.cost, group.starts, group.leases = cost, cost, starts, leases
+            length = self._lengths(group, starts)
             excess = price * (length - low)
             widest = int(excess.argmax())
             if excess[widest] > 0:
@@ -256,37 +261,37 @@ class Scheduler:
                 stack.append((low, np.where(here, length - 1, high)))
         return limit, proven
 
-    def _starts(
-        self, part: _Part, leases: Sequence[Lease], window: np.ndarray
-    ) -> tuple[int, np.ndarray]:
-        numbers, sizes = self.numbers, self.numbers.sizes[[lease.size for lease in leases]]
-        return common_starts(
-            part.counts,
-            numbers.demands[part.members],
-            numbers.durations[part.members],
-            sizes,
-            window,
-            numbers.horizon,
-        )
+    def _lengths(self, group: _Group, starts: np.ndarray) -> np.ndarray:
+        """Return the slots from first start to last end on each machine, shape (machines,)."""
+        ends = starts + self.numbers.durations[group.members]
+        begin = np.where(group.counts > 0, starts, self.numbers.horizon).min(axis=1)
+        return np.where(group.counts > 0, ends, 0).max(axis=1) - begin
 
-    def _lengths(self, part: _Part, starts: np.ndarray) -> np.ndarray:
-        """Return from first start to last end on each machine."""
-        begin = np.where(part.counts > 0, starts, self.numbers.horizon).min(axis=1)
-        return (
-            np.where(part.counts > 0, starts + self.numbers.durations[part.members], 0).max(axis=1)
-            - begin
-        )
-
-    def _cost(
-        self, counts: np.ndarray, members: np.ndarray, leases: Sequence[Lease], starts: np.ndarray
-    ) -> int:
+    def _cost(self, group: _Group, leases: Sequence[Lease], starts: np.ndarray) -> int:
         """Return what the machines cost at these starts, paid for their busy slots."""
-        cost = 0
-        for row, lease in zip(counts, leases, strict=True):
-            busy = np.zeros(self.numbers.horizon, dtype=bool)
-            for i in np.flatnonzero(row):
-                busy[starts[i] : starts[i] + self.numbers.durations[members[i]]] = True
-            cost += lease.price * (
-                self.numbers.horizon if lease.pricing == "reserved" else int(busy.sum())
-            )
+        cost, horizon = 0, self.numbers.horizon
+        ends = starts + self.numbers.durations[group.members]
+        for counts, lease in zip(group.counts, leases, strict=True):
+            busy = np.zeros(horizon, dtype=bool)
+            for i in np.flatnonzero(counts):
+                busy[starts[i] : ends[i]] = True
+            cost += lease.price * (horizon if lease.reserved else int(busy.sum()))
         return cost
+
+
+def _choices(options: list[list[tuple[int, Lease]]], limit: int) -> Iterator[list[Lease] | None]:
+    """Yield the choices of one lease a machine whose least costs sum to less than `limit`.
+
+    Yields None at last if some were left out.
+    """
+    slack = limit - sum(choice[0][0] for choice in options)
+    near = [
+        [(cost, lease) for cost, lease in choice if cost - choice[0][0] < slack]
+        for choice in options
+    ]
+    for count, chosen in enumerate(itertools.product(*near)):
+        if count == _MAX_CHOICES:
+            yield None
+            return
+        if sum(cost for cost, _ in chosen) < limit:
+            yield [lease for _, lease in chosen]

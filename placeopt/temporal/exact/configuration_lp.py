@@ -1,10 +1,12 @@
-"""A linear program over what runs at once on a machine, solved by column generation: bounds for instances of any size.
+"""A linear program over patterns that run at once, solved by column generation.
 
-Variables: for how many slots a pattern of replicas runs on machines of a type, and how many machines are reserved. Rows: every
-request gets replicas x duration replica-slots; limits on latency and interruption; a reserved machine runs for at most the
-horizon, and a request for at most its duration on each (the row that makes reserving a part of a machine useless). What is
-left out is that replicas run without interruption and start together, that machines paid by the slot are whole, and that a request
-pays its largest latency, not the mean. ``models/temporal/bin_plans.md`` proves that the bound is valid.
+It bounds instances of any size. Variables: for how many slots a pattern of replicas runs on
+machines of a type, and how many machines are reserved. Constraints: every request gets replicas x
+duration replica-slots; limits on latency and interruption; a reserved machine runs for at most the
+horizon, and a request for at most its duration on each. The last one makes it useless to reserve a
+part of a machine. Relaxed is that replicas run without interruption and start together, that
+machines paid by the slot are whole, and that a request pays its largest latency, not the mean.
+``models/temporal/bin_plans.md`` proves that the bound is valid.
 """
 
 from __future__ import annotations
@@ -19,15 +21,19 @@ from placeopt.exact.solvers import Program, Session
 from placeopt.temporal.exact.knapsack import Knapsack
 from placeopt.temporal.exact.numbers import Numbers
 
-#: Columns are generated until bound and value differ by at most this share.
+#: Patterns are generated until bound and value differ by at most this share.
 _CLOSE = 1e-3
-#: Rounds of column generation for one question.
-_ROUNDS = 1000
+#: Rounds of column generation at one pair of limits.
+_MAX_ROUNDS = 1000
 
 
 @dataclass(frozen=True)
-class _Type:
-    """A kind of machine; `reserved` is its place among the reserved ones, -1 if it is paid by the slot."""
+class _MachineType:
+    """Machines of one size, place, price and frequency.
+
+    `reserved` is the number among the reserved types, -1 if it is paid by the slot; `offer` is -1
+    where it is not limited.
+    """
 
     place: int
     size: int
@@ -38,8 +44,11 @@ class _Type:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Every plan costs at least ``constant - latency * its latency - interruption * its interruption``; whole-number units."""
+class CostCut:
+    """Every plan costs at least ``constant - latency * x - interruption * y``.
+
+    x and y are its latency and interruption; all are in whole-number units.
+    """
 
     constant: float
     latency: float
@@ -55,7 +64,7 @@ class ConfigurationLP:
 
     Attributes
     ----------
-    cuts : list of Cut
+    cuts : list of CostCut
         What has been proven.
     solves : int
         Linear programs solved.
@@ -64,54 +73,63 @@ class ConfigurationLP:
     """
 
     def __init__(self, numbers: Numbers):
-        self.numbers, self.cuts, self.solves, self.used = numbers, list[Cut](), 0, np.zeros(2)
+        self.numbers, self.cuts, self.solves, self.used = numbers, list[CostCut](), 0, np.zeros(2)
         self._types, self._reserved = _types(numbers)
         replicas, durations = numbers.replicas, numbers.durations
+        self._work = replicas * durations
         self._knapsacks = [Knapsack(numbers.demands, replicas, size) for size in numbers.sizes]
-        self._latency = numbers.latency / (replicas * durations)[:, None]
+        self._latency = numbers.latency / self._work[:, None]
         self._interruption = numbers.share / durations
         self._limited = sorted({t.offer for t in self._types if t.offer >= 0})
+        limits = [numbers.problem.offers[k].max_instances or 0 for k in self._limited]
+        self._supply = numbers.horizon * np.array(limits, dtype=np.int64)
         self._lay_rows()
         self._seen: set[tuple[int, bytes]] = set()
         self._session = Session(self._first_program())
-        singles = []
-        for k, machine in enumerate(self._types):
-            for i in range(len(replicas)):
-                if (most := self._most(machine)[i]) > 0:
-                    counts = np.zeros(len(replicas), dtype=np.int64)
-                    counts[i] = most
-                    singles.append((k, counts))
-        self._add(singles)
+        self._add(
+            [
+                (k, counts)
+                for k, machine in enumerate(self._types)
+                for counts in np.diag(self._max_alone(machine))
+                if counts.any()
+            ]
+        )
 
-    # -- rows and columns ----------------------------------------------------------------------------------------
+    def _max_alone(self, machine: _MachineType) -> np.ndarray:
+        """Return how many replicas of each request fit a machine alone, shape (requests,).
 
-    def _most(self, machine: _Type) -> np.ndarray:
-        """Return how many replicas of each request fit a machine alone, 0 where it cannot be reached."""
+        It is 0 where the machine cannot be reached.
+        """
         return np.where(
-            self.numbers.latency[:, machine.place] >= 0, self._knapsacks[machine.size].most, 0
+            self.numbers.latency[:, machine.place] >= 0, self._knapsacks[machine.size].limits, 0
         )
 
     def _lay_rows(self) -> None:
-        """Number the rows: requests, latency, interruption, time of reserved machines, requests on these, limited offers."""
+        """Number the constraints.
+
+        These are: requests, latency, interruption, time of reserved machines, requests on these,
+        limited offers.
+        """
         n, count = len(self.numbers.replicas), len(self._reserved)
         self._time_row = n + 2 + np.arange(count)
         self._once_row = np.full((count, n), -1)
         fits = np.array(
-            [self._most(machine) > 0 for machine in self._reserved], dtype=bool
+            [self._max_alone(machine) > 0 for machine in self._reserved], dtype=bool
         ).reshape(count, n)
         self._once_row[fits] = n + 2 + count + np.arange(fits.sum())
         self._limit_row = n + 2 + count + int(fits.sum()) + np.arange(len(self._limited))
 
     def _first_program(self) -> Program:
-        """Return the program with the reserved machines, and a way to break the two limits at a price."""
+        """Return the program with the reserved machines alone.
+
+        Two more variables exceed the limits on latency and interruption at a high price.
+        """
         numbers, n = self.numbers, len(self.numbers.replicas)
         rows = n + 2 + len(self._reserved) + int((self._once_row >= 0).sum()) + len(self._limited)
         lower, upper = np.full(rows, -np.inf), np.zeros(rows)
-        lower[:n], upper[:n] = numbers.replicas * numbers.durations, np.inf
+        lower[:n], upper[:n] = self._work, np.inf
         upper[n : n + 2] = np.inf
-        upper[self._limit_row] = [
-            numbers.horizon * (numbers.problem.offers[j].max_instances or 0) for j in self._limited
-        ]
+        upper[self._limit_row] = self._supply
         matrix = sp.lil_matrix((rows, len(self._reserved) + 2))
         for q, machine in enumerate(self._reserved):
             matrix[self._time_row[q], q] = -numbers.horizon
@@ -119,21 +137,12 @@ class ConfigurationLP:
             matrix[self._once_row[q][used], q] = -numbers.durations[used]
             if machine.offer >= 0:
                 matrix[self._limit_row[self._limited.index(machine.offer)], q] = numbers.horizon
-        dearest = (
-            float((numbers.replicas * numbers.durations).sum()) * max(t.price for t in self._types)
-            + 1.0
-        )
-        spans = np.maximum(
-            [
-                numbers.latency.max(axis=1).sum(),
-                numbers.share @ numbers.replicas * max(t.frequency for t in self._types),
-            ],
-            1,
-        )
+        max_cost = float(self._work.sum()) * max(t.price for t in self._types) + 1.0
+        spans = np.maximum([numbers.max_latency, numbers.max_interruption], 1)
         matrix[n, len(self._reserved)] = matrix[n + 1, len(self._reserved) + 1] = -1.0
         cost = [
             *(machine.price * numbers.horizon for machine in self._reserved),
-            *(100 * dearest / spans),
+            *(100 * max_cost / spans),
         ]
         zero = np.zeros(len(cost))
         return Program(
@@ -146,13 +155,9 @@ class ConfigurationLP:
         if not new:
             return 0
         self._seen.update((k, counts.tobytes()) for k, counts in new)
-        n, rows, columns, values, cost = (
-            len(self.numbers.replicas),
-            list[int](),
-            list[int](),
-            list[float](),
-            list[float](),
-        )
+        n = len(self.numbers.replicas)
+        rows, columns = list[int](), list[int]()
+        values, cost = list[float](), list[float]()
         for column, (k, counts) in enumerate(new):
             machine, used = self._types[k], np.flatnonzero(counts)
             entries = dict(zip(used.tolist(), counts[used].astype(float).tolist(), strict=True))
@@ -167,31 +172,28 @@ class ConfigurationLP:
             values += entries.values()
             columns += [column] * len(entries)
             cost.append(0.0 if machine.reserved >= 0 else float(machine.price))
+        shape = (self._session.program.shape[0], len(new))
         self._session.add_columns(
-            np.array(cost),
-            sp.csc_matrix(
-                (values, (rows, columns)), shape=(self._session.program.shape[0], len(new))
-            ),
+            np.array(cost), sp.csc_matrix((values, (rows, columns)), shape=shape)
         )
         return len(new)
 
-    # -- solving ----------------------------------------------------------------------------------------------------
-
     def solve(self, latency: float, interruption: float, budget: Budget) -> float | None:
-        """Minimise cost under limits; the cut that proves the bound best at these limits joins `cuts`.
+        """Minimise cost under limits; the best cut at these limits joins `cuts`.
 
         Returns
         -------
         float or None
-            The value of the program, at least its optimum; None where the budget ended, or the program has no solution.
+            The value of the program, at least its optimum; None where the budget ended, or the
+            program has no solution.
         """
         n = len(self.numbers.replicas)
         upper = self._session.program.row_upper.copy()
         upper[n], upper[n + 1] = latency, interruption
         self._session.change(row_upper=upper)
-        best: Cut | None = None
+        best: CostCut | None = None
         value = None
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             if budget.out_of_time:
                 break
             outcome = self._session.solve(budget=budget)
@@ -204,93 +206,90 @@ class ConfigurationLP:
                 best is None or cut.at(latency, interruption) > best.at(latency, interruption)
             ):
                 best = cut
-            close = best is not None and best.at(latency, interruption) >= value - _CLOSE * abs(
-                value
-            )
+            enough = value - _CLOSE * abs(value)
+            close = best is not None and best.at(latency, interruption) >= enough
             if close or self._add(patterns) == 0:
                 break
         if best is not None:
             self.cuts.append(best)
         return value
 
-    def _price(self, duals: np.ndarray) -> tuple[Cut | None, list[tuple[int, np.ndarray]]]:
-        """Return the cut that these duals prove once they are scaled to be feasible, and the patterns that they lack.
+    def _price(self, duals: np.ndarray) -> tuple[CostCut | None, list[tuple[int, np.ndarray]]]:
+        """Return the cut that duals prove once they are scaled, and the patterns that they lack.
 
-        Scaling all duals but those of the two limits by the worst ratio of what a pattern is worth to what it costs keeps them
-        feasible for every pattern there is, since it lowers the worth of every pattern at least as much.
+        Duals are feasible if no pattern is worth more than it costs. Scaling all of them but those
+        of the two limits by the largest ratio of worth to cost makes them feasible for every
+        pattern there is, since it lowers the worth of every pattern at least as much.
         """
-        numbers, n = self.numbers, len(self.numbers.replicas)
-        per_latency, per_interruption = max(0.0, -float(duals[n])), max(0.0, -float(duals[n + 1]))
-        once, time, limit = (
-            np.maximum(-duals, 0.0),
-            np.maximum(-duals, 0.0),
-            np.maximum(-duals, 0.0),
-        )
-        request = np.maximum(duals[:n], 0.0)
-        toll = [
+        n = len(self.numbers.replicas)
+        per_latency, per_interruption = (max(0.0, -float(dual)) for dual in duals[n : n + 2])
+        tolls = [
             per_latency * np.maximum(self._latency[:, t.place], 0)
             + per_interruption * t.frequency * self._interruption
             for t in self._types
         ]
-        for machine, paid in zip(
-            self._types, toll, strict=True
-        ):  # where machines are free nobody is worth more than the toll
-            if machine.price == 0:
-                request = np.where(self._most(machine) > 0, np.minimum(request, paid), request)
+        request = np.maximum(duals[:n], 0.0)
+        for machine, toll in zip(self._types, tolls, strict=True):
+            if machine.price == 0:  # what costs nothing is worth no more than its toll
+                alone = self._max_alone(machine) > 0
+                request = np.where(alone, np.minimum(request, toll), request)
         scale, patterns = 1.0, []
-        for k, (machine, paid) in enumerate(zip(self._types, toll, strict=True)):
+        for k, (machine, toll) in enumerate(zip(self._types, tolls, strict=True)):
             if machine.price == 0:
                 continue
-            worth = np.where(self._most(machine) > 0, request - paid, -1.0)
-            fee = (
-                limit[self._limit_row[self._limited.index(machine.offer)]]
-                if machine.offer >= 0
-                else 0.0
-            )
-            q = machine.reserved
-            if q < 0:
-                best, counts = self._knapsacks[machine.size].best(worth, np.zeros(n))
-                scale = max(scale, (best - fee) / machine.price)
-                lacking = best > (machine.price + fee) * (1 + 1e-7)
-            else:
-                setup = np.where(self._once_row[q] >= 0, once[self._once_row[q]], 0.0)
-                best, counts = self._knapsacks[machine.size].best(worth, setup)
-                slot = time[self._time_row[q]]
-                whole = numbers.horizon * (max(slot, best) - fee) + float(setup @ numbers.durations)
-                scale = max(scale, whole / (machine.price * numbers.horizon))
-                lacking = best > slot + 1e-7 * machine.price
+            worth = np.where(self._max_alone(machine) > 0, request - toll, -1.0)
+            ratio, lacking, counts = self._best_pattern(machine, worth, np.maximum(-duals, 0.0))
+            scale = max(scale, ratio)
             if lacking:
                 patterns.append((k, counts))
-        supply = np.array(
-            [
-                numbers.horizon * (numbers.problem.offers[j].max_instances or 0)
-                for j in self._limited
-            ]
-        )
-        total = float(request @ (numbers.replicas * numbers.durations)) - float(
-            limit[self._limit_row] @ supply
-        )
-        return Cut(
-            total / scale if np.isfinite(scale) else 0.0, per_latency, per_interruption
-        ), patterns
+        total = float(request @ self._work)
+        total -= float(np.maximum(-duals[self._limit_row], 0.0) @ self._supply)
+        constant = total / scale if np.isfinite(scale) else 0.0
+        return CostCut(constant, per_latency, per_interruption), patterns
+
+    def _best_pattern(
+        self, machine: _MachineType, worth: np.ndarray, dual: np.ndarray
+    ) -> tuple[float, bool, np.ndarray]:
+        """Return the best pattern of a type: worth over cost, whether it pays, and its counts.
+
+        Parameters
+        ----------
+        worth : ndarray, shape (requests,)
+            Of a replica in a slot.
+        dual : ndarray, shape (constraints,)
+            Prices of the constraints with an upper bound.
+        """
+        knapsack, horizon, q = self._knapsacks[machine.size], self.numbers.horizon, machine.reserved
+        fee = 0.0
+        if machine.offer >= 0:
+            fee = dual[self._limit_row[self._limited.index(machine.offer)]]
+        if q < 0:
+            best, counts = knapsack.best(worth, np.zeros(len(worth)))
+            pays = best > (machine.price + fee) * (1 + 1e-7)
+            return (best - fee) / machine.price, pays, counts
+        setup = np.where(self._once_row[q] >= 0, dual[self._once_row[q]], 0.0)
+        best, counts = knapsack.best(worth, setup)
+        slot = dual[self._time_row[q]]
+        whole = horizon * (max(slot, best) - fee) + float(setup @ self.numbers.durations)
+        pays = best > slot + 1e-7 * machine.price
+        return whole / (machine.price * horizon), pays, counts
 
 
-def _types(numbers: Numbers) -> tuple[list[_Type], list[_Type]]:
-    """Return all kinds of machines, and those that are reserved: what is cheaper reserved than by the slot, or only reserved."""
+def _types(numbers: Numbers) -> tuple[list[_MachineType], list[_MachineType]]:
+    """Return all machine types, and those of them that are reserved.
+
+    A type is reserved where that is cheaper than by the slot, or the only way.
+    """
     cheapest: dict[tuple[bool, int, int, int, int], int] = {}
     for lease in numbers.leases:
-        key = (
-            lease.pricing == "reserved",
-            lease.place,
-            lease.size,
-            lease.frequency,
-            -1 if lease.limit is None else lease.offer,
-        )
+        offer = -1 if lease.limit is None else lease.offer
+        key = (lease.reserved, lease.place, lease.size, lease.frequency, offer)
         cheapest[key] = min(cheapest.get(key, lease.price), lease.price)
-    types, reserved = list[_Type](), list[_Type]()
+    types, reserved = list[_MachineType](), list[_MachineType]()
     for (is_reserved, place, size, frequency, offer), price in sorted(cheapest.items()):
-        if is_reserved and price < cheapest.get((False, place, size, 0, offer), price + 1):
-            reserved.append(_Type(place, size, price, frequency, len(reserved), offer))
-        elif not is_reserved:
-            types.append(_Type(place, size, price, frequency, -1, offer))
+        if not is_reserved:
+            types.append(_MachineType(place, size, price, frequency, -1, offer))
+        elif price < cheapest.get((False, place, size, 0, offer), price + 1):
+            number = len(reserved)
+            reserved.append(_MachineType(place, size, price, frequency, number, offer))
     return types + reserved, reserved

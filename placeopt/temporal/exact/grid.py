@@ -1,4 +1,7 @@
-"""Where to ask the configuration program: limits on latency and interruption at which the bound is still loose."""
+"""Where to solve the configuration program: limits at which the bound is still loose.
+
+The limits are on latency and interruption.
+"""
 
 from __future__ import annotations
 
@@ -10,49 +13,51 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.temporal.exact.configuration_lp import ConfigurationLP
 
-#: Asking stops where no rectangle can hide more than this share of the volume below the bound.
+#: Refinement ends where no rectangle can miss more than this share of the volume below the bound.
 _FINE = 2e-4
 
 
 class Grid:
     """Rectangles of limits, split where the program may be far above what is proven.
 
-    The value of the program is convex in the limits. Over a rectangle it lies between the cuts and the mean of its corners, so the
-    difference of these in the middle, times the area, says how much volume of the bound is at stake.
+    The value of the program is convex in the limits. Over a rectangle it lies between the cuts and
+    the mean of its corners. So the difference of these in the middle, times the area, says how much
+    volume the bound may miss.
 
     Parameters
     ----------
     program : ConfigurationLP
     low : ndarray, shape (2,)
         Least latency and interruption.
+    budget : Budget
+
+    Attributes
+    ----------
+    low, high : ndarray of int64, shape (2,)
+        Range of the limits.
     """
 
     def __init__(self, program: ConfigurationLP, low: np.ndarray, budget: Budget):
         self._program, self._budget = program, budget
         self._value: dict[tuple[int, int], float] = {}
         numbers = program.numbers
-        most = np.array(
-            [
-                numbers.latency.max(axis=1).sum(),
-                numbers.share @ numbers.replicas * max(x.frequency for x in numbers.leases),
-            ]
-        )
-        self.low, self.high = (
-            np.asarray(low, dtype=np.int64),
-            np.maximum(most, low).astype(np.int64),
-        )
+        self.low = np.asarray(low, dtype=np.int64)
+        self.high = np.maximum((numbers.max_latency, numbers.max_interruption), self.low)
         self._heap: list[tuple[float, tuple[int, int, int, int]]] = []
-        if self._ask(*self.high) is not None:  # beyond what the cheapest mix needs nothing changes
+        if self._solve(*self.high) is not None:
+            # Beyond what the cheapest solution needs nothing changes.
             self.high = np.clip(np.ceil(program.used), self.low, self.high).astype(np.int64)
             self._push(self.low[0], self.high[0], self.low[1], self.high[1])
 
     def refine(self, cells: int) -> None:
-        """Ask at most `cells` more questions."""
-        most = len(self._value) + cells
-        while self._heap and len(self._value) < most and not self._budget.out_of_time:
+        """Solve the program at no more than about `cells` more limits."""
+        limit = len(self._value) + cells
+        while self._heap and len(self._value) < limit and not self._budget.out_of_time:
             score, (a, b, c, d) = heapq.heappop(self._heap)
             stake = self._stake(a, b, c, d)
-            if stake < -0.7 * score:  # cuts that were found meanwhile help here too
+            if stake <= 0:  # by rounding: nothing can be missed here, and asking would not end
+                continue
+            if stake < -0.7 * score:  # cuts that were found meanwhile hold here
                 heapq.heappush(self._heap, (-stake, (a, b, c, d)))
                 continue
             if stake <= _FINE * self._volume():
@@ -74,7 +79,8 @@ class Grid:
             *self._value.values(), 1.0
         )
 
-    def _ask(self, latency: int, interruption: int) -> float | None:
+    def _solve(self, latency: int, interruption: int) -> float | None:
+        """Return the value of the program, None where it has none."""
         key = (int(latency), int(interruption))
         if key not in self._value:
             value = self._program.solve(*key, self._budget)
@@ -84,8 +90,8 @@ class Grid:
         return self._value[key]
 
     def _push(self, a: int, b: int, c: int, d: int) -> None:
-        """Keep a rectangle [a, b] x [c, d] that can be split, if the budget lets its corners be asked."""
-        corners = [self._ask(x, y) for x in (a, b) for y in (c, d)]
+        """Keep a rectangle [a, b] x [c, d] that can be split and whose corners have values."""
+        corners = [self._solve(x, y) for x in (a, b) for y in (c, d)]
         if None not in corners and (b - a > 1 or d - c > 1):
             heapq.heappush(self._heap, (-self._stake(a, b, c, d), (int(a), int(b), int(c), int(d))))
 
@@ -98,7 +104,7 @@ class Grid:
         return (mean - self._proven((a + b) / 2, (c + d) / 2)) * max(b - a, 1) * max(d - c, 1)
 
     def _bend(self, *ends: tuple[int, int]) -> float:
-        """Return how far the cuts lie below the middles of two edges, each given by its two ends."""
+        """Return how far the cuts lie below the middles of two edges, given by their ends."""
         total = 0.0
         for (a, c), (b, d) in (ends[:2], ends[2:]):
             total += (self._value[a, c] + self._value[b, d]) / 2 - self._proven(

@@ -1,10 +1,8 @@
-"""Makespan tables: how long a set of replicas keeps one machine busy at the least, over all start times.
+"""Makespan tables: the least busy time of one machine that hosts a set, over all start times.
 
-The least busy time of a machine that hosts the set S equals the minimum makespan g(S) of S on two cumulative resources
-(``models/temporal/bin_plans.md``). The replicas of one request that share a machine start together: they are one item.
-
-A set is a vector of counts n with 0 <= n_i <= r_i; its code is sum n_i * stride_i with stride_0 = 1, stride_i+1 = stride_i (r_i + 1).
-A part of a set has a smaller code than the set.
+It equals the minimum makespan of the set on two cumulative resources
+(``models/temporal/bin_plans.md``). The replicas of one request that share a machine start together:
+they are one item. Sets have codes: see `placeopt.temporal.exact.sets`.
 """
 
 from __future__ import annotations
@@ -12,146 +10,114 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.temporal.exact.sets import next_part, write_counts
+
+#: Search nodes per set; a set that needs more keeps low < high.
+MAX_NODES = 200_000
 
 
-def strides(replicas: np.ndarray) -> np.ndarray:
-    """Return the stride of each request in the code of a set, and last the number of sets, shape (requests + 1,)."""
-    return np.concatenate(([1], np.cumprod(replicas.astype(object) + 1))).astype(object)
-
-
-def makespans(
-    replicas: np.ndarray,
-    demands: np.ndarray,
-    durations: np.ndarray,
-    capacity: np.ndarray,
-    horizon: int,
-    nodes: int = 200_000,
-) -> tuple[np.ndarray, np.ndarray]:
+@kernel
+def makespans(replicas, demands, durations, capacity, horizon):
     """Return least makespans of all sets on one machine size, as proven intervals [low, high].
 
-    Parameters
-    ----------
-    capacity : ndarray, shape (2,)
-    nodes : int
-        Search nodes per set; a set that needs more keeps low < high.
-
-    Returns
-    -------
-    low, high : ndarray of int64, shape (sets,)
-        ``horizon + 1`` where the set does not fit, or is not done within the horizon.
+    Sets are taken by growing code: a set is cut in two in all ways first, then searched for
+    something shorter. `replicas` and `durations` have shape (requests,), `demands` (requests, 2),
+    `capacity` (2,). Returns `low` and `high`, (sets,): ``horizon + 1`` where the set does not fit,
+    or is not done within the horizon.
     """
-    return _table(replicas, demands, durations, capacity, horizon, nodes)
-
-
-@kernel
-def _counts(code: int, replicas: np.ndarray, n: np.ndarray) -> None:
-    for i in range(len(replicas)):
-        n[i] = code % (replicas[i] + 1)
-        code //= replicas[i] + 1
-
-
-@kernel
-def _table(replicas, demands, durations, capacity, horizon, nodes):
-    """Fill the table by growing code: a set is cut in two in all ways first, then searched for something shorter."""
     k = len(replicas)
-    total = 1
+    sets = 1
     for i in range(k):
-        total *= replicas[i] + 1
-    low, high = np.zeros(total, np.int64), np.zeros(total, np.int64)
-    n, items = np.zeros(k, np.int64), np.zeros((k, 3), np.int64)
-    for code in range(1, total):
-        _counts(code, replicas, n)
+        sets *= replicas[i] + 1
+    low, high = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
+    counts, items = np.zeros(k, np.int64), np.zeros((k, 3), np.int64)
+    for code in range(1, sets):
+        write_counts(code, replicas, counts)
         count, fits = 0, True
         for i in range(k):
-            if n[i] > 0:
-                items[count, 0], items[count, 1], items[count, 2] = (
-                    n[i] * demands[i, 0],
-                    n[i] * demands[i, 1],
-                    durations[i],
-                )
-                fits = (
-                    fits
-                    and items[count, 0] <= capacity[0]
-                    and items[count, 1] <= capacity[1]
-                    and durations[i] <= horizon
-                )
+            if counts[i] > 0:
+                items[count, 0] = counts[i] * demands[i, 0]
+                items[count, 1] = counts[i] * demands[i, 1]
+                items[count, 2] = durations[i]
+                fits = fits and items[count, 0] <= capacity[0] and items[count, 1] <= capacity[1]
+                fits = fits and durations[i] <= horizon
                 count += 1
         floor = _floor(items[:count], capacity) if fits else horizon + 1
         if floor > horizon:
             low[code] = high[code] = horizon + 1
             continue
-        target = min(_split(code, replicas, n, high), horizon + 1)
+        target = min(_split(code, replicas, counts, high), horizon + 1)
         if floor >= target:  # floor <= makespan <= target: the parts one after the other are best
             low[code] = high[code] = target
             continue
-        proven, best = _search(items[:count], capacity, floor, target, nodes)
+        proven, best = _search(items[:count], capacity, floor, target)
         high[code] = best
         low[code] = best if proven else floor
     return low, high
 
 
 @kernel
-def _split(code, replicas, n, high):
-    """Return the least sum of makespans over all ways to cut a set in two."""
-    k = len(replicas)
-    part = np.zeros(k, np.int64)
+def _split(code, replicas, counts, high):
+    """Return the least sum of makespans, `high`, over all ways to cut a set in two."""
+    part = np.zeros(len(replicas), np.int64)
     best = np.int64(2**40)
-    piece = 0
-    while True:
-        i, stride = 0, 1
-        while i < k and part[i] == n[i]:  # the next part: count up in mixed radix
-            piece -= part[i] * stride
-            part[i] = 0
-            stride *= replicas[i] + 1
-            i += 1
-        if i == k:
-            return best
-        part[i] += 1
-        piece += stride
+    piece = next_part(part, 0, counts, replicas, 0, 1)
+    while piece >= 0:
         if 2 * piece <= code:
             best = min(best, high[piece] + high[code - piece])
+        piece = next_part(part, piece, counts, replicas, 0, 1)
+    return best
 
 
 @kernel
 def _floor(items, capacity):
-    """A lower bound on the makespan: work, the longest item, and items that pairwise exclude each other."""
+    """Return a lower bound on the makespan of items, shape (k, 3): vCPU, memory, length.
+
+    It is the largest of: the longest item, the work over the capacity, the work with weights by
+    dual feasible functions, and the total length of items that pairwise exclude each other.
+    """
     bound = 0
     for i in range(len(items)):
-        bound = max(bound, items[i, 2])
+        bound = max(bound, items[i, 2], _chain(items, i, capacity))
     for resource in range(2):
-        work = 0
-        for i in range(len(items)):
-            work += items[i, resource] * items[i, 2]
-        bound = max(bound, -(-work // capacity[resource]))
-        for j in range(len(items)):  # items above C - t exclude all that are not below t
-            limit = items[j, resource]
-            if 2 * limit > capacity[resource]:
-                continue
-            work = 0
-            for i in range(len(items)):
-                if items[i, resource] > capacity[resource] - limit:
-                    work += capacity[resource] * items[i, 2]
-                elif items[i, resource] >= limit:
-                    work += items[i, resource] * items[i, 2]
-            bound = max(bound, -(-work // capacity[resource]))
-    for j in range(len(items)):
-        bound = max(bound, _chain(items, j, capacity))
+        bound = max(bound, _work(items, resource, 0, capacity[resource]))
+        for j in range(len(items)):
+            if 2 * items[j, resource] <= capacity[resource]:
+                bound = max(bound, _work(items, resource, items[j, resource], capacity[resource]))
     return bound
 
 
 @kernel
+def _work(items, resource, limit, capacity):
+    """Return a lower bound on the makespan by the work on one resource.
+
+    Items above ``capacity - limit`` exclude all that are not below `limit`: they count as if they
+    took the whole capacity, and items below `limit` count nothing.
+    """
+    work = 0
+    for i in range(len(items)):
+        demand = items[i, resource]
+        if demand > capacity - limit:
+            work += capacity * items[i, 2]
+        elif demand >= limit:
+            work += demand * items[i, 2]
+    return -(-work // capacity)
+
+
+@kernel
 def _chain(items, first, capacity):
-    """The total length of items that exclude each other in pairs, gathered greedily around one of them, longest first."""
+    """Return the total length of items that exclude each other in pairs.
+
+    They are gathered greedily around item `first`, the longest first.
+    """
     taken = np.zeros(len(items), np.int64)
     taken[0], count, length = first, 1, items[first, 2]
     for i in np.argsort(-items[:, 2]):
         joins = i != first
         for t in range(count):
             a = taken[t]
-            if (
-                items[a, 0] + items[i, 0] <= capacity[0]
-                and items[a, 1] + items[i, 1] <= capacity[1]
-            ):
+            cpu, memory = items[a, 0] + items[i, 0], items[a, 1] + items[i, 1]
+            if cpu <= capacity[0] and memory <= capacity[1]:
                 joins = False
         if joins:
             taken[count] = i
@@ -161,28 +127,21 @@ def _chain(items, first, capacity):
 
 
 @kernel
-def _search(items, capacity, floor, target, nodes):
-    """Search for a makespan below target, over start orders: in order, every item starts as early as it can.
+def _search(items, capacity, floor, target):
+    """Search for a makespan below `target`: in every order, each item starts as early as it can.
 
-    Left-shifted schedules suffice: keeping the order of the starts and moving every item to the first slot, not before its
-    predecessor's start, where it fits beside the items before it moves none of them right.
-
-    Returns
-    -------
-    (bool, int)
-        Whether the search was complete, and the least makespan, at most target.
+    Left-shifted schedules suffice: keep the order of the starts, and move every item to the first
+    slot, not before its predecessor's start, where it fits beside the items before it. No item
+    moves right. Returns whether the search was complete, and the least makespan, at most `target`.
     """
     k = len(items)
-    start, chosen, option = (
-        np.zeros(k + 1, np.int64),
-        np.zeros(k + 1, np.int64),
-        np.zeros(k + 1, np.int64),
-    )
+    start, chosen = np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
+    option = np.zeros(k + 1, np.int64)
     used = np.zeros(k, np.bool_)
     finish = np.zeros(k, np.int64)
     best, depth, visited = target, 0, 0
     while depth >= 0:
-        if option[depth] == 0 and visited >= nodes:
+        if option[depth] == 0 and visited >= MAX_NODES:
             return False, best
         j = option[depth]
         if j == k:  # all options of this depth are tried: step back
@@ -217,7 +176,10 @@ def _search(items, capacity, floor, target, nodes):
 
 @kernel
 def _earliest(items, capacity, used, finish, after, j):
-    """The first slot, not before `after`, at which item j fits: later than `after` the load only falls."""
+    """Return the first slot, not before `after`, at which item j fits.
+
+    No used item starts after `after`, so that the load only falls from then on.
+    """
     time = after
     while True:
         cpu, memory, free = items[j, 0], items[j, 1], np.int64(2**40)
@@ -233,7 +195,10 @@ def _earliest(items, capacity, used, finish, after, j):
 
 @kernel
 def _can_beat(items, capacity, used, finish, now, best):
-    """Whether the work that is left may be done before `best`, nothing more starting before `now`."""
+    """Return whether the work that is left may be done before `best`.
+
+    Nothing more starts before `now`.
+    """
     cpu, memory, room = 0, 0, best - 1 - now
     for i in range(len(items)):
         left = items[i, 2] if not used[i] else max(0, finish[i] - now)

@@ -1,4 +1,7 @@
-"""The instance as whole numbers: latencies, prices and interruptions in the referee's own units, so that nothing is rounded."""
+"""The instance in whole numbers, as the exact methods need it.
+
+Latencies, prices and interruptions are in the referee's own units, so that nothing is rounded.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ import numpy as np
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
 from placeopt.core.front import Objective
 from placeopt.core.problem import Problem
+from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
-from placeopt.temporal.referee import PRICINGS
 
 #: Greater than every cost: "impossible".
 NEVER = np.int64(2**60)
@@ -19,7 +22,23 @@ NEVER = np.int64(2**60)
 
 @dataclass(frozen=True)
 class Lease:
-    """One way to lease a machine: an offer under one of its prices."""
+    """One way to lease a machine: an offer under one of its prices.
+
+    Attributes
+    ----------
+    offer : int
+    pricing : str
+    place : int
+        Index into `Numbers.places`.
+    size : int
+        Row of `Numbers.sizes`.
+    price : int
+        Per slot.
+    frequency : int
+        Of interruptions.
+    limit : int or None
+        Machines of the offer that may be leased.
+    """
 
     offer: int
     pricing: str
@@ -28,6 +47,11 @@ class Lease:
     price: int
     frequency: int
     limit: int | None
+
+    @property
+    def reserved(self) -> bool:
+        """Whether the whole horizon is paid."""
+        return self.pricing == "reserved"
 
 
 @dataclass(frozen=True)
@@ -38,12 +62,16 @@ class Numbers:
     ----------
     replicas, durations : ndarray, shape (requests,)
     demands : ndarray, shape (requests, 2)
+        vCPU and memory of one replica.
+    horizon : int
     sizes : ndarray, shape (sizes, 2)
-        The different (cpu, memory) capacities.
+        The different capacities (vCPU, memory) of machines.
+    places : tuple of str
     latency : ndarray, shape (requests, places)
         -1 where a place cannot be reached.
     share : ndarray, shape (requests,)
         What one replica on a machine of frequency 1 adds to the interruption.
+    leases : tuple of Lease
     units : tuple of int
         Divide (latency, cost, interruption) by these to get ms, USD and the share.
     """
@@ -67,32 +95,42 @@ class Numbers:
         return self.problem.columns(self.objectives)
 
     @property
-    def exact(self) -> bool:
-        """Whether every number of the instance is kept exactly."""
-        return all(o.step is not None for o in self.objectives)
-
-    def values(self, whole: np.ndarray) -> np.ndarray:
-        """Return the objectives asked for of whole-number vectors (..., 3), as the referee would divide them."""
-        return (np.asarray(whole, dtype=np.int64) / np.array(self.units, dtype=float))[
-            ..., self.columns
-        ]
-
-    def whole(self, plan: dict) -> np.ndarray:
-        """Return the whole-number vector of a plan by the referee, 0 for objectives not asked for, shape (3,)."""
-        values = self.problem.evaluate(plan).values
-        asked = self.columns
-        return np.array(
-            [
-                round(v * u) if k in asked else 0
-                for k, (v, u) in enumerate(zip(values, self.units, strict=True))
-            ],
-            dtype=np.int64,
-        )
-
-    @property
     def limited(self) -> bool:
         """Whether an offer limits how many machines may be leased."""
         return any(lease.limit is not None for lease in self.leases)
+
+    @property
+    def max_frequency(self) -> int:
+        """The largest interruption frequency of a lease."""
+        return max(lease.frequency for lease in self.leases)
+
+    @property
+    def max_latency(self) -> int:
+        """An upper bound on the latency of every plan: each request pays its farthest place."""
+        return int(self.latency.max(axis=1).sum())
+
+    @property
+    def max_interruption(self) -> int:
+        """An upper bound on the interruption of every plan."""
+        return int(self.share @ self.replicas) * self.max_frequency
+
+    def values(self, whole: np.ndarray) -> np.ndarray:
+        """Return the objectives asked for of whole-number vectors, shape (..., 3).
+
+        Values are divided as the referee divides them.
+        """
+        values = np.asarray(whole, dtype=np.int64) / np.array(self.units, dtype=float)
+        return values[..., self.columns]
+
+    def whole(self, plan: dict) -> np.ndarray:
+        """Return the whole-number vector of a plan by the referee, shape (3,).
+
+        It is 0 for objectives that were not asked for.
+        """
+        values = np.array(self.problem.evaluate(plan).values) * np.array(self.units, dtype=float)
+        vector = np.zeros(3, dtype=np.int64)
+        vector[self.columns] = np.round(values)[self.columns]
+        return vector
 
 
 def numbers(problem: Problem, objectives: Sequence[Objective]) -> Numbers:
@@ -112,61 +150,54 @@ def numbers(problem: Problem, objectives: Sequence[Objective]) -> Numbers:
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
     asked = {o.name for o in objectives}
-    units, n = problem._units, len(problem.requests)
-    places = tuple(dict.fromkeys(o.location for o in problem.offers))
-    sizes, size_of = np.unique(problem.capacities, axis=0, return_inverse=True)
-    latency = np.full((n, len(places)), -1, dtype=np.int64)
-    for k, request in enumerate(problem.requests):
-        for j, offer in enumerate(problem.offers):
-            ms = units.latency[request.origin][j]
-            if ms is not None:
-                latency[k, places.index(offer.location)] = ms if "latency_ms" in asked else 0
-    leases = []
-    for j, offer in enumerate(problem.offers):
-        for pricing in PRICINGS:
-            if offer.price(pricing) is None or offer.max_instances == 0:
-                continue
-            price = units.slot_cost[j, pricing] if "cost_usd" in asked else 0
-            frequency = units.frequency[j] if pricing == "spot" and "interruption" in asked else 0
-            leases.append(
-                Lease(
-                    j,
-                    pricing,
-                    places.index(offer.location),
-                    int(size_of.ravel()[j]),
-                    price,
-                    frequency,
-                    offer.max_instances,
-                )
-            )
-    replicas = np.array([r.replicas for r in problem.requests], dtype=np.int64)
-    share = np.array([units.share // r.replicas for r in problem.requests], dtype=object)
-    _small_enough(problem, latency, leases)
+    arrays, n = problem.arrays, len(problem.requests)
+    locations = [offer.location for offer in problem.offers]
+    places = tuple(dict.fromkeys(locations))
+    sizes, size_of = np.unique(arrays.capacities, axis=0, return_inverse=True)
+    latency = arrays.whole_latencies[:, [locations.index(place) for place in places]]
+    latency = latency if "latency_ms" in asked else np.minimum(latency, 0)
+    leases = tuple(
+        Lease(
+            offer=k,
+            pricing=pricing,
+            place=places.index(offer.location),
+            size=int(size_of.ravel()[k]),
+            price=arrays.slot_costs[k, pricing] if "cost_usd" in asked else 0,
+            frequency=arrays.frequencies[k] if pricing == "spot" and "interruption" in asked else 0,
+            limit=offer.max_instances,
+        )
+        for k, offer in enumerate(problem.offers)
+        for pricing in PRICINGS
+        if offer.price(pricing) is not None and offer.max_instances != 0
+    )
+    _check_sums(problem, latency, leases)
+    shares = arrays.replica_shares if any(lease.frequency for lease in leases) else 0
     return Numbers(
-        problem,
-        tuple(objectives),
-        replicas,
-        np.array([r.duration_slots for r in problem.requests], dtype=np.int64),
-        problem.demands,
-        problem.horizon_slots,
-        sizes,
-        places,
-        latency,
-        share.astype(np.int64),
-        tuple(leases),
-        (n * units.latency_scale, units.cost_scale, n * units.interruption_scale),
+        problem=problem,
+        objectives=tuple(objectives),
+        replicas=np.array([r.replicas for r in problem.requests], dtype=np.int64),
+        durations=np.array([r.duration_slots for r in problem.requests], dtype=np.int64),
+        demands=arrays.demands,
+        horizon=problem.horizon_slots,
+        sizes=sizes,
+        places=places,
+        latency=latency,
+        share=np.array([shares // r.replicas for r in problem.requests], np.int64),
+        leases=leases,
+        units=(n * arrays.latency_scale, arrays.cost_scale, n * arrays.interruption_scale),
     )
 
 
-def _small_enough(problem: Temporal, latency: np.ndarray, leases: Sequence[Lease]) -> None:
-    """Raise unless all sums fit 52 bits: then they are exact as floats too."""
+def _check_sums(problem: Temporal, latency: np.ndarray, leases: Sequence[Lease]) -> None:
+    """Raise unless all sums fit into 52 bits; then they are exact as floats too."""
+    arrays = problem.arrays
     slots = problem.horizon_slots * sum(r.replicas for r in problem.requests)
     largest = max(
         int(latency.max(axis=1).astype(object).sum()),
         slots * max(lease.price for lease in leases),
-        len(problem.requests) * problem._units.share * max(lease.frequency for lease in leases),
-        slots * int(problem.demands.max()),
-        problem.horizon_slots * int(problem.capacities.max()),
+        len(problem.requests) * arrays.replica_shares * max(lease.frequency for lease in leases),
+        slots * int(arrays.demands.max()),
+        problem.horizon_slots * int(arrays.capacities.max()),
     )
     if largest >= 2**52:
         raise UnsupportedError(

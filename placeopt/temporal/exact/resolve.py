@@ -1,4 +1,8 @@
-"""From the relaxed front to the true one: which points can start together, and what lies between those that cannot and the next."""
+"""From the relaxed front to the true one.
+
+Points of the relaxed front whose machines can agree on starts are points of the true front. Around
+the others, partitions are enumerated and scheduled.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import nondominated
+from placeopt.core.front import minimal
 from placeopt.temporal.exact.certificate import Schedule, Scheduler
-from placeopt.temporal.exact.columns import Columns, bin_columns
 from placeopt.temporal.exact.completion import Completion
-from placeopt.temporal.exact.dp import Relaxed, program, run_pass, targets_of, zones_below
 from placeopt.temporal.exact.labels import Targets
+from placeopt.temporal.exact.patterns import Patterns, build_patterns
+from placeopt.temporal.exact.relaxed_front import (
+    Relaxed,
+    build_model,
+    run_pass,
+    targets_of,
+    upper_bounds,
+)
 
-#: Labels that one enumeration may keep, first and at last; one that needs more is cut into its boxes.
-_MOST_LABELS = (250_000, 3_000_000)
+#: Labels that one enumeration may keep, first and at last; one that needs more is cut into its
+#: boxes.
+_MAX_LABELS = (250_000, 3_000_000)
 #: Boxes enumerated at once.
 _AT_ONCE = 32
 #: How far above the relaxed points partitions are enumerated first, as shares of the cost range.
@@ -54,11 +65,16 @@ class Resolved:
             self.plans.setdefault(scheduler.vector(partition, schedule), schedule)
 
 
-def _certified(columns: Columns, relaxed: Relaxed) -> tuple[Resolved, np.ndarray]:
-    """Return a plan for every point of the relaxed front whose machines can agree on starts, and which points these are."""
-    scheduler, resolved = Scheduler(columns), Resolved(bounds=relaxed.values)
+def _certified(patterns: Patterns, relaxed: Relaxed, budget: Budget) -> tuple[Resolved, np.ndarray]:
+    """Return a plan for every relaxed point whose machines can agree on starts.
+
+    Which points these are is returned too, bool of shape (points,).
+    """
+    scheduler, resolved = Scheduler(patterns), Resolved(bounds=relaxed.values)
     exact = np.zeros(len(relaxed.values), dtype=bool)
     for k, partition in enumerate(relaxed.partitions):
+        if budget.out_of_time:
+            break
         schedule = scheduler.certify(partition)
         exact[k] = schedule is not None
         resolved.add(partition, schedule, scheduler)
@@ -66,7 +82,7 @@ def _certified(columns: Columns, relaxed: Relaxed) -> tuple[Resolved, np.ndarray
 
 
 def resolve(
-    columns: Columns,
+    patterns: Patterns,
     completion: Completion,
     relaxed: Relaxed,
     budget: Budget,
@@ -74,36 +90,37 @@ def resolve(
 ) -> Resolved:
     """Return the true front, as far as the budget allows.
 
-    Between the feasible points, in zones that hold a relaxed point, all partitions are enumerated and scheduled at the least cost:
-    first little above the relaxed points and with their bin plans, since that finds plans which make the zones small; at last
-    with all bin plans, since a machine may have to be busy for longer than it need be alone. A zone that holds nothing feasible
-    then drops out of the bound set.
+    Between the feasible points, in zones that hold a relaxed point, all partitions are enumerated
+    and scheduled at the least cost: first little above the relaxed points and with their patterns,
+    since that finds plans which make the zones small; at last with all patterns, since a machine
+    may have to be busy for longer than it need be alone. A zone that holds nothing feasible then
+    drops out of the bound set.
 
     Parameters
     ----------
     effort : float
-        Labels and columns that the enumerations may look at.
+        Labels and patterns that the enumerations may look at.
     """
-    resolved, exact = _certified(columns, relaxed)
-    _repair(columns, relaxed, resolved, exact)
+    resolved, exact = _certified(patterns, relaxed, budget)
+    _repair(patterns, relaxed, resolved, exact, budget)
     points = relaxed.values[~exact]
     if len(points) and relaxed.complete:
-        points = _resolve_points(columns, completion, resolved, points, budget, effort)
-    resolved.bounds = _minimal(np.concatenate((resolved.values, points)))
+        points = _resolve_points(patterns, completion, resolved, points, budget, effort)
+    resolved.bounds = minimal(np.concatenate((resolved.values, points))).astype(np.int64)
     resolved.certified = sum(tuple(p) in resolved.plans for p in relaxed.values.tolist())
     return resolved
 
 
 def _resolve_points(
-    columns: Columns,
+    patterns: Patterns,
     completion: Completion,
     resolved: Resolved,
     points: np.ndarray,
     budget: Budget,
     effort: float,
 ) -> np.ndarray:
-    """Look for plans near points that have none; return the points that may yet have plans in reach."""
-    search = _Enumeration(columns, completion, resolved, budget, effort)
+    """Look for plans near points that have none; return the points that are still open."""
+    search = _Enumeration(patterns, completion, resolved, budget, effort)
     for reach in _REACH:
         points = points[[tuple(p) not in resolved.plans for p in points.tolist()]]
         search.near(points, int(reach * completion.spread[1]))
@@ -111,18 +128,28 @@ def _resolve_points(
     if len(points) == 0 or search.stopped:
         return points
     search = _Enumeration(
-        bin_columns(columns.numbers, everything=True), completion, resolved, budget, search.effort
+        build_patterns(patterns.numbers, everything=True),
+        completion,
+        resolved,
+        budget,
+        search.effort,
     )
-    return _still_open(resolved.values, points, search.between(points), columns)
+    return _still_open(resolved.values, points, search.between(points), patterns)
 
 
-def _repair(columns: Columns, relaxed: Relaxed, resolved: Resolved, exact: np.ndarray) -> None:
-    """Schedule the partitions that cannot start together as cheaply as they can, so that there is a plan near every point."""
-    scheduler = Scheduler(columns)
+def _repair(
+    patterns: Patterns, relaxed: Relaxed, resolved: Resolved, exact: np.ndarray, budget: Budget
+) -> None:
+    """Schedule the partitions that cannot start together at their least cost.
+
+    Then there is a plan near every point.
+    """
+    scheduler = Scheduler(patterns)
     for k in np.flatnonzero(~exact):
-        resolved.add(
-            relaxed.partitions[k], scheduler.least_cost(relaxed.partitions[k], 2**60)[0], scheduler
-        )
+        if budget.out_of_time:
+            return
+        partition = relaxed.partitions[k]
+        resolved.add(partition, scheduler.least_cost(partition, 2**60)[0], scheduler)
 
 
 class _Enumeration:
@@ -130,21 +157,16 @@ class _Enumeration:
 
     def __init__(
         self,
-        columns: Columns,
+        patterns: Patterns,
         completion: Completion,
         resolved: Resolved,
         budget: Budget,
         effort: float,
     ):
-        self.columns, self.completion, self.resolved, self.budget, self.effort = (
-            columns,
-            completion,
-            resolved,
-            budget,
-            effort,
-        )
-        self.model, self.order = program(columns, completion)
-        self.scheduler = Scheduler(columns)
+        self.patterns, self.completion, self.resolved = patterns, completion, resolved
+        self.budget, self.effort = budget, effort
+        self.model, self.order = build_model(patterns, completion)
+        self.scheduler = Scheduler(patterns)
 
     @property
     def stopped(self) -> bool:
@@ -152,63 +174,59 @@ class _Enumeration:
         return self.budget.out_of_time or self.effort <= 0
 
     def near(self, points: np.ndarray, reach: int) -> None:
-        """Look at vectors with no more latency and interruption than a point and at most `reach` more cost, where no plan is as good."""
+        """Enumerate the partitions of at most `reach` more cost than a point, not better plans.
+
+        Their latency and interruption are at most those of the point. What a known plan weakly
+        dominates is left out.
+        """
         if len(points) and not self.stopped:
-            upper, boxes = (
-                zones_below(self.columns, self.resolved.values),
-                points + np.array([1, reach + 1, 1]),
-            )
-            self._run(
-                np.unique(
-                    np.minimum(boxes[:, None, :], upper[None, :, :])[_below(points, upper)], axis=0
-                ),
-                points,
-                _MOST_LABELS[:1],
-            )
+            upper = upper_bounds(self.patterns, self.resolved.values)
+            boxes = points + np.array([1, reach + 1, 1])
+            cut = np.minimum(boxes[:, None, :], upper[None, :, :])[_below(points, upper)]
+            self._run(np.unique(cut, axis=0), points, _MAX_LABELS[:1])
 
     def between(self, points: np.ndarray) -> np.ndarray:
-        """Look at the zones of the plans that hold a point, the lowest first; return those that are done, by their upper bounds."""
-        upper = zones_below(self.columns, self.resolved.values)
-        return self._run(upper[_below(points, upper).any(axis=0)], points, _MOST_LABELS)
+        """Enumerate the zones of the plans that hold a point, the lowest first.
+
+        Returns the upper bounds of those that are done, shape (zones, 3).
+        """
+        upper = upper_bounds(self.patterns, self.resolved.values)
+        return self._run(upper[_below(points, upper).any(axis=0)], points, _MAX_LABELS)
 
     def _run(
         self, upper: np.ndarray, points: np.ndarray, allowances: tuple[int, ...]
     ) -> np.ndarray:
-        """Enumerate boxes, many at once with few labels, then those that need more; return the upper bounds of those that are done."""
-        targets = targets_of(
-            upper[np.argsort(_height(upper, points), kind="stable")], self.completion
-        )
-        waiting = [
-            np.arange(k, min(k + _AT_ONCE, len(targets.upper)))
-            for k in range(0, len(targets.upper), _AT_ONCE)
-        ]
+        """Enumerate boxes, many at once with few labels, then those that need more.
+
+        Returns the upper bounds of those that are done, shape (boxes, 3).
+        """
+        order = np.argsort(_height(upper, points), kind="stable")
+        targets = targets_of(upper[order], self.completion)
+        count = len(targets.upper)
+        waiting = [np.arange(k, min(k + _AT_ONCE, count)) for k in range(0, count, _AT_ONCE)]
         closed = [np.empty((0, 3), dtype=np.int64)]
-        for most_labels in allowances:
+        for max_labels in allowances:
             queue, waiting = waiting[::-1], []
             while queue and not self.stopped:
                 group = queue.pop()
-                part = Targets(targets.upper[group], targets.limit[group], targets.tests[group])
-                values, paths, done, looks = run_pass(
-                    self.model, part, self.budget, most_labels, everything=True
-                )
-                self.effort -= looks
-                if not done and len(group) > 1:
+                part = Targets(*(array[group] for array in targets))
+                found = run_pass(self.model, part, self.budget, max_labels, everything=True)
+                self.effort -= found.looks
+                if not found.done and len(group) > 1:
                     queue += np.array_split(group, 2)[::-1]
-                elif not done:
+                elif not found.done:
                     waiting.append(group)
-                elif self._schedule(values, paths):
+                elif self._schedule(found.values, found.paths):
                     closed.append(part.upper)
         return np.concatenate(closed)
 
     def _schedule(self, values: np.ndarray, paths: list[list[int]]) -> bool:
-        """Schedule partitions at the least cost where that may beat the known plans; return whether all answers are proven."""
-        vectors = dict(
-            zip(
-                (tuple(sorted(int(self.order[w]) for w in path)) for path in paths),
-                values,
-                strict=True,
-            )
-        )
+        """Schedule partitions at the least cost where that may beat the known plans.
+
+        Returns whether all answers are proven.
+        """
+        partitions = (tuple(sorted(int(self.order[w]) for w in path)) for path in paths)
+        vectors = dict(zip(partitions, values, strict=True))
         known, proven = self.resolved.values, True
         for partition in sorted(vectors, key=lambda p: (vectors[p][1], p)):
             if self.budget.out_of_time:
@@ -227,27 +245,20 @@ class _Enumeration:
 
 
 def _height(upper: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return how much of the cost lies between the upper bound of a zone and the cheapest point in it."""
-    return upper[:, 1] - np.where(
-        _below(points, upper).T, points[None, :, 1], upper[:, None, 1]
-    ).min(axis=1)
+    """Return the cost between the upper bound of each zone and the cheapest point in it."""
+    cost = np.where(_below(points, upper).T, points[None, :, 1], upper[:, None, 1])
+    return upper[:, 1] - cost.min(axis=1)
 
 
 def _still_open(
-    values: np.ndarray, points: np.ndarray, closed: np.ndarray, columns: Columns
+    values: np.ndarray, points: np.ndarray, closed: np.ndarray, patterns: Patterns
 ) -> np.ndarray:
-    """Return the points that lie in a zone of the plans which is not done."""
-    upper = zones_below(columns, values)
+    """Return the points that lie in a zone of the plans which is not done, shape (k, 3)."""
+    upper = upper_bounds(patterns, values)
     upper = upper[~_below(upper, closed + 1).any(axis=1)]
     return points[_below(points, upper).any(axis=1)]
 
 
 def _below(these: np.ndarray, those: np.ndarray) -> np.ndarray:
-    """Return whether each of `these` is less in everything than each of `those`, shape (these, those)."""
+    """Return whether each of `these` is less in everything than each of `those`, (these, those)."""
     return np.asarray(np.all(these[:, None, :] < those[None, :, :], axis=2))
-
-
-def _minimal(vectors: np.ndarray) -> np.ndarray:
-    """Return the vectors that no other dominates."""
-    unique = np.unique(vectors, axis=0)
-    return unique[nondominated(unique.astype(float))]

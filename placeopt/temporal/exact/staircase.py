@@ -1,8 +1,9 @@
 """From linear inequalities that every plan satisfies to a lower-bound set.
 
-A *cut* (b, p, q) says cost >= b - p * latency - q * interruption. On a grid of limits on latency and interruption, all plans of the
-cell between two lines cost at least what the cuts say at its upper corner, so they are dominated by the vector (lower latency
-line, that cost, lower interruption line).
+A *cut* (b, p, q) says cost >= b - p * latency - q * interruption. On a grid of limits on latency
+and interruption, all plans of the cell between two lines cost at least what the cuts say at its
+upper corner. So they are dominated by the vector (lower latency line, that cost, lower interruption
+line).
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ _FINE = 240
 
 
 def least_cost(cuts: np.ndarray, latency: np.ndarray, interruption: np.ndarray) -> np.ndarray:
-    """Return the greatest lower bound on cost by `cuts`, shape (k, 3), at least 0, under broadcast limits."""
+    """Return the greatest lower bound on cost by `cuts`, shape (k, 3), at least 0.
+
+    `latency` and `interruption` are limits, broadcast together.
+    """
     bound = np.zeros(np.broadcast(latency, interruption).shape)
     for constant, per_latency, per_interruption in cuts:
         bound = np.maximum(
@@ -32,7 +36,8 @@ def staircase(cuts: np.ndarray, low: np.ndarray, high: np.ndarray, lines: int) -
     ----------
     cuts : ndarray, shape (k, 3)
     low, high : ndarray of int, shape (2,)
-        Ranges of latency and of interruption: no plan has less than `low`; what has more than `high` is met by a last cell.
+        Ranges of latency and of interruption. No plan has less than `low`; a last cell covers all
+        plans with more than `high`.
     """
     axes = [
         np.unique(np.linspace(low[a], max(high[a], low[a]), _FINE).astype(np.int64))
@@ -44,18 +49,18 @@ def staircase(cuts: np.ndarray, low: np.ndarray, high: np.ndarray, lines: int) -
     ends = [
         np.append(_lines(axes[a], surface if a == 0 else surface.T, lines), 2**52) for a in range(2)
     ]
-    begin = [
-        np.concatenate((end[:1], end[:-1] + 1)) for end in ends
-    ]  # the first cell is the first line itself
+    # The first cell is the first line itself.
+    begin = [np.concatenate((end[:1], end[:-1] + 1)) for end in ends]
     cost = np.ceil(least_cost(cuts, ends[0][:, None], ends[1][None, :]) * (1 - 1e-9) - 1e-6)
     corners = np.stack(np.broadcast_arrays(begin[0][:, None], cost, begin[1][None, :]), axis=-1)
     return minimal(corners.reshape(-1, 3)).astype(np.int64)
 
 
 def _lines(axis: np.ndarray, surface: np.ndarray, count: int) -> np.ndarray:
-    """Return at most `count` values of an axis, the first and the last among them, denser where the cost falls faster along it.
+    """Return at most `count` values of an axis, the first and the last among them.
 
-    A cell loses its width times the fall of cost across it, which is least in sum where lines are as dense as the root of the slope.
+    A cell loses its width times the fall of cost across it. The sum is least where lines are as
+    dense as the root of the slope of `surface`, shape (len(axis), other axis).
     """
     if len(axis) <= count:
         return axis

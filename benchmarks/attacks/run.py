@@ -1,0 +1,265 @@
+"""Thousands of attacks on the command line, kills and interrupts at random moments.
+
+python benchmarks/attacks/run.py                     # writes benchmarks/attacks/results.md
+python benchmarks/attacks/run.py --row prices        # one row, every attack on a line of JSON
+
+Rows are those of ``tests/support/attack_inputs.py``; each runs in a process of its own, so that a
+crash is one failed attack. Then some of the same attacks run as a user runs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE.parent), str(ROOT / "tests" / "support")]
+
+import attack_inputs  # noqa: E402
+from machine import facts, table  # noqa: E402
+
+from placeopt.core.front import Front  # noqa: E402
+
+TOY = ROOT / "instances" / "temporal" / "toy.json"
+PLACEOPT = (sys.executable, "-m", "placeopt")
+#: Seconds without a line after which a row is taken for hung; the first attack compiles kernels.
+SILENCE = 60
+REWRITE = "from placeopt.core.front import Front\nf = Front.read({0!r})\nwhile True: f.write({0!r})"
+
+
+# -- many attacks in one process -------------------------------------------------------------------
+
+
+def attack(row: str, first: int, count: int, seed: int) -> None:
+    """Print the verdict of every attack of a row as a line of JSON."""
+    for number in range(first, count):
+        with tempfile.TemporaryDirectory() as folder:
+            rng = np.random.default_rng([seed, number])
+            arguments = attack_inputs.ROWS[row](rng, Path(folder))
+            begun = time.monotonic()
+            found = attack_inputs.outcome(arguments)
+            seconds = time.monotonic() - begun
+        print(json.dumps([number, found.verdict, found.detail, seconds]), flush=True)
+
+
+def verdicts(row: str, count: int, seed: int) -> Iterator[tuple[str, str, float]]:
+    """Yield (verdict, detail, seconds) of every attack of a row; a crash is one of them."""
+    done = 0
+    while done < count:
+        command = [sys.executable, __file__, "--row", row, "--first", str(done)]
+        command += ["--inputs", str(count), "--seed", str(seed)]
+        quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen(command, **quiet) as worker:
+            for _, verdict, detail, seconds in _lines(worker):
+                done += 1
+                yield verdict, detail, seconds
+            worker.kill()
+            code = worker.wait()
+        if done < count:
+            yield "crash or hang", f"{row}, attack {done}, seed {seed}: exit code {code}", 0.0
+            done += 1
+
+
+def _lines(worker: subprocess.Popen[bytes]) -> Iterator[Any]:
+    """Yield what a worker prints, until it ends or is silent for too long."""
+    assert worker.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(worker.stdout, selectors.EVENT_READ)
+        while selector.select(SILENCE) and (line := worker.stdout.readline()):
+            yield json.loads(line)
+
+
+# -- as a user runs it -----------------------------------------------------------------------------
+
+
+def processes(count: int, seed: int) -> Iterator[tuple[str, str, float]]:
+    """Yield the verdicts of attacks of all rows in turn, each in a process of its own."""
+    rows = list(attack_inputs.ROWS)
+    for number in range(count):
+        with tempfile.TemporaryDirectory() as folder:
+            rng = np.random.default_rng([seed + 1, number])
+            arguments = attack_inputs.ROWS[rows[number % len(rows)]](rng, Path(folder))
+            begun = time.monotonic()
+            try:
+                done = subprocess.run(
+                    [*PLACEOPT, *arguments], capture_output=True, timeout=SILENCE, check=False
+                )
+            except subprocess.TimeoutExpired:
+                yield "crash or hang", f"process {number}, seed {seed}: {arguments}", SILENCE
+                continue
+        seconds = time.monotonic() - begun
+        texts = (stream.decode("utf-8", "replace") for stream in (done.stdout, done.stderr))
+        found = attack_inputs.judged(done.returncode, *texts, seconds)
+        yield found.verdict, f"{arguments}: {found.detail}" if found.failed else "", seconds
+
+
+# -- kills and interrupts --------------------------------------------------------------------------
+
+
+def victims(folder: Path) -> list[list[str]]:
+    """Return commands that write a front into a folder: quickly, by workers, again and again."""
+    target = folder / "f.json"
+    solve = [*PLACEOPT, "solve", str(TOY), "-o", str(target), "--method"]
+    return [
+        [*solve, "greedy", "--evaluations", "50"],
+        [*solve, "ensemble", "--jobs", "2", "--evaluations", "4000"],
+        [sys.executable, "-c", REWRITE.format(str(target))],
+    ]
+
+
+def struck(
+    count: int, seed: int, number: signal.Signals, judge: Callable[..., str]
+) -> Iterator[tuple[str, str, float]]:
+    """Yield the verdicts of commands that get a signal at a random moment."""
+    rng = np.random.default_rng([seed, int(number)])
+    kinds = 3 if number == signal.SIGKILL else 2
+    for k in range(count):
+        with tempfile.TemporaryDirectory() as name:
+            folder, scratch = Path(name) / "out", Path(name) / "tmp"
+            folder.mkdir()
+            scratch.mkdir()
+            quick = victims(folder)[0]
+            subprocess.run(quick, stderr=subprocess.DEVNULL, check=True)
+            places = {"TMPDIR": str(scratch), "JOBLIB_TEMP_FOLDER": str(scratch)}
+            with subprocess.Popen(
+                victims(folder)[k % kinds],
+                env=os.environ | places,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            ) as victim:
+                time.sleep(rng.uniform(0.05, 2.5))
+                victim.send_signal(number)
+                _, err = victim.communicate(timeout=SILENCE)
+            fault = judge(folder, victim.returncode, err.decode("utf-8", "replace"))
+            fault = fault or _left(victim.pid, scratch)
+        yield fault or "answered", f"strike {k}, seed {seed}: {fault}" if fault else "", 0.0
+
+
+def killed(folder: Path, _code: int, _err: str) -> str:
+    """Return what is wrong after a kill; the next command in the folder sweeps what is left."""
+    Front.read(folder / "f.json").write(folder / "next.json")
+    litter = {p.name for p in folder.iterdir()} - {"f.json", "next.json"}
+    return f"litter: {sorted(litter)}" if litter else ""
+
+
+def interrupted(folder: Path, code: int, err: str) -> str:
+    """Return what is wrong after Ctrl-C."""
+    if "Traceback" in err:
+        return f"traceback: {err[-200:]}"
+    if code not in (0, 130, -signal.SIGINT):
+        return f"exit code {code}"
+    return killed(folder, code, err)
+
+
+def _left(session: int, scratch: Path) -> str:
+    """Return what outlives a command: its workers, files among the temporary ones."""
+    end = time.monotonic() + 10
+    while (workers := _of_session(session)) or any(scratch.iterdir()):
+        if time.monotonic() > end:
+            return f"workers {workers}, files {[p.name for p in scratch.iterdir()]}"
+        time.sleep(0.1)
+    return ""
+
+
+def _of_session(session: int) -> list[int]:
+    """Return the processes of a session that are no zombies."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                state, _, _, mine = (
+                    (entry / "stat").read_text().rpartition(")")[2].split(maxsplit=4)[:4]
+                )
+            except OSError:
+                continue
+            if int(mine) == session and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Attack, and write the table; or one row, as lines of JSON."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--inputs", type=int, default=150, help="attacks of a row")
+    parser.add_argument("--processes", type=int, default=300, help="attacks as a user runs them")
+    parser.add_argument("--strikes", type=int, default=100, help="kills, and interrupts")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--row", choices=list(attack_inputs.ROWS))
+    parser.add_argument("--first", type=int, default=0)
+    given = parser.parse_args()
+    if given.row:
+        attack(given.row, given.first, given.inputs, given.seed)
+        return
+    begun, machine = time.monotonic(), facts("numpy", "typer")
+    rows: dict[str, Iterator[tuple[str, str, float]]] = {
+        row: verdicts(row, given.inputs, given.seed) for row in attack_inputs.ROWS
+    }
+    rows["all, each in its own process"] = processes(given.processes, given.seed)
+    rows["kill -9 at a random moment"] = struck(given.strikes, given.seed, signal.SIGKILL, killed)
+    rows["Ctrl-C at a random moment"] = struck(
+        given.strikes, given.seed, signal.SIGINT, interrupted
+    )
+    lines, total, failures = [], Counter[str](), []
+    for name, found in rows.items():
+        counts, slowest = Counter[str](), 0.0
+        for verdict, detail, seconds in found:
+            kind = verdict if verdict in ("refused", "answered") else "failed"
+            counts.update(("tried", kind))
+            slowest = max(slowest, seconds)
+            if kind == "failed":
+                failures.append(f"* {name}: {verdict}: {detail}")
+        total += counts
+        lines.append((name, *_cells(counts), f"{slowest:.1f}" if slowest else ""))
+        print(*lines[-1], sep=" | ", flush=True)
+    lines.append(("**all**", *_cells(total), ""))
+    _write(lines, failures, f"{machine} {time.monotonic() - begun:.0f} s.", given)
+    sys.exit(bool(failures))
+
+
+def _cells(counts: Counter[str]) -> list[str]:
+    return [str(counts[key]) for key in ("tried", "refused", "answered", "failed")]
+
+
+def _write(
+    lines: list[tuple[str, ...]], failures: list[str], machine: str, given: argparse.Namespace
+) -> None:
+    """Write results.md."""
+    head = ("attacked by", "tried", "refused with one line", "answered", "failed", "slowest, s")
+    options = f"--inputs {given.inputs} --processes {given.processes} --strikes {given.strikes}"
+    text = [
+        "# Attacks on the command line",
+        "",
+        "Seeded mutations of every file type. *Refused*: exit code 2 and one line. *Answered*:",
+        "exit code 0, or 3 where no plan is feasible. *Failed*: a crash, a traceback, another",
+        f"code, more than {attack_inputs.LONGEST} s. A kill fails if the old front is lost,",
+        "a worker outlives its parent, or a file is left after the next command that writes",
+        "there; Ctrl-C fails like a kill, or by a traceback.",
+        "",
+        f"`python benchmarks/attacks/run.py {options} --seed {given.seed}`. {machine}",
+        "",
+        *table(head, lines),
+        *(["", "Failed:", "", *failures] if failures else []),
+        "",
+    ]
+    (HERE / "results.md").write_text("\n".join(text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""A problem of your own: which services get a replica in a standby cluster of limited size?
+
+Cost and risk pull apart. After `pip install examples/own_problem` every search, rollout, the
+environments, plots and commands serve it: `placeopt generate backups -o b.json`, say.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from placeopt.core.documents import validate
+from placeopt.core.front import Evaluation, Objective, Violation
+from placeopt.core.interfaces import DecisionSequence, Encoder
+from placeopt.core.problem import Amount, Name, Positive, Problem, Record
+from placeopt.core.spec import ProblemSpec
+
+SPEC = ProblemSpec(
+    kind="backups",
+    instance="backups:Backups",
+    plan="backups:BackupPlan",
+    generator="backups:generate",
+    encoder="backups:BackupEncoder",
+    sequence="backups:BackupSequence",
+)
+
+
+class BackedService(Record):
+    name: Name
+    cpu_cores: Positive
+    usd_per_hour: Amount
+    risk: Amount
+
+
+class BackupPlan(Record):
+    replicas: tuple[Name, ...]
+
+
+class Backups(Problem):
+    """Services that may have a replica in a standby cluster of `cpu_cores`."""
+
+    spec: ClassVar[ProblemSpec] = SPEC
+    problem: Literal["backups"] = "backups"
+    cpu_cores: Positive
+    services: tuple[BackedService, ...]
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        return (Objective("cost_usd", "USD/h"), Objective("risk", "share"))
+
+    def evaluate(self, plan: Any) -> Evaluation:
+        chosen = set(validate(BackupPlan, plan).replicas)
+        inside = [s for s in self.services if s.name in chosen]
+        cost = sum(s.usd_per_hour for s in inside)
+        risk = sum(s.risk for s in self.services) - sum(s.risk for s in inside)
+        over = sum(s.cpu_cores for s in inside) - self.cpu_cores
+        lack = Violation("cpu-capacity", over / self.cpu_cores, f"{over:g} cores too few")
+        return Evaluation((cost, risk), (lack,) if over > 1e-9 else ())
+
+
+def generate(seed: int = 0, *, services: int = 12) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(1, 20, size=(services, 3)).astype(float).tolist()
+    keys = ("cpu_cores", "usd_per_hour", "risk")
+    rows = [{"name": f"s{k}"} | dict(zip(keys, row)) for k, row in enumerate(drawn)]  # noqa: B905
+    cores = sum(row["cpu_cores"] for row in rows) / 2
+    return {"problem": "backups", "name": f"b{seed}", "cpu_cores": cores, "services": rows}
+
+
+class BackupEncoder(Encoder):
+    """One gene a service: 1 with a replica, 0 without."""
+
+    def __init__(self, problem: Backups, objectives: tuple[Objective, ...]):
+        self.problem, self.objectives = problem, objectives
+        self.num_genes, self.num_constraints = len(problem.services), 1
+        self.lower, self.upper = np.zeros(self.num_genes, int), np.ones(self.num_genes, int)
+
+    def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = [self.problem.evaluate(self.decode(genes)) for genes in X]
+        F = np.array([e.values for e in found])[:, self.problem.columns(self.objectives)]
+        return F, np.array([[sum(v.amount for v in e.violations)] for e in found])
+
+    def decode(self, genes: np.ndarray) -> dict[str, Any]:
+        return {"replicas": [self.problem.services[k].name for k in np.flatnonzero(genes)]}
+
+
+class BackupSequence(DecisionSequence):
+    """One service after another: without a replica (0) or with one (1), while there is room."""
+
+    num_actions, num_features, costs_never_fall = 2, 2, True
+
+    def __init__(self, problem: Backups, objectives: tuple[Objective, ...]):
+        self.problem, self.objectives, self.decisions = problem, objectives, len(problem.services)
+
+    def reset(self, rng: np.random.Generator | None = None) -> list[int]:
+        return []
+
+    def copy(self, state: list[int]) -> list[int]:
+        return list(state)
+
+    def remaining(self, state: list[int]) -> int:
+        return self.decisions - len(state)
+
+    def mask(self, state: list[int]) -> np.ndarray:
+        if len(state) == self.decisions:
+            return np.zeros(2, bool)
+        chosen = [*np.flatnonzero(state), len(state)]
+        cores = sum(self.problem.services[k].cpu_cores for k in chosen)
+        return np.array([True, cores <= self.problem.cpu_cores])
+
+    def step(self, state: list[int], action: int) -> np.ndarray:
+        service = self.problem.services[len(state)]
+        state.append(int(action))
+        cost = np.array([service.usd_per_hour * action, service.risk * (1 - action)])
+        return cost[self.problem.columns(self.objectives)]
+
+    def plan(self, state: list[int]) -> dict[str, Any]:
+        return {"replicas": [self.problem.services[k].name for k in np.flatnonzero(state)]}

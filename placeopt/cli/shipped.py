@@ -1,0 +1,41 @@
+"""The command ``instances``: what comes with placeopt."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from placeopt.cli.screen import console, emit, make_table
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command(epilog="Example: placeopt instances; placeopt solve toy -o front.json")(instances)
+
+
+def instances(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the instances that come with placeopt; commands take their names instead of files."""
+    from placeopt.core.documents import read_json
+    from placeopt.core.shipped import best_known
+    from placeopt.core.shipped import instances as shipped
+
+    found: list[dict[str, Any]] = []
+    for name, file in shipped().items():
+        known = best_known(name)
+        points = None if known is None else len(read_json(known)["points"])
+        kind = read_json(file)["problem"]
+        found.append({"name": name, "problem": kind, "best_known": points, "file": str(file)})
+    if as_json:
+        emit(json.dumps(found, indent=1))
+        return
+    rows = [
+        (one["name"], one["problem"], f"{one['best_known']} points" if one["best_known"] else "-")
+        for one in found
+    ]
+    console(stderr=False).print(
+        make_table(("instance", "problem", "best known front"), rows, left=3)
+    )

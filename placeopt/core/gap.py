@@ -1,0 +1,43 @@
+"""The gap of a front in words: what may be missing, of what, and up to which values."""
+
+from __future__ import annotations
+
+import math
+
+from placeopt.core.front import Front
+
+_COMPLETE = "complete: every proven bound is reached by a plan, so no plan is missing"
+
+
+def gap_in_words(front: Front) -> str:
+    """Return in a phrase how much the front may miss, empty where nothing is proven.
+
+    Examples
+    --------
+    >>> from placeopt.core.front import InstanceName, Objective, Point
+    >>> goals = (Objective("latency_ms", "ms"), Objective("cost_usd", "USD"))
+    >>> name = InstanceName("temporal", "toy", "")
+    >>> gap_in_words(Front(name, goals, (Point((5.0, 1.0), {}),), ((5.0, 1.0), (1.0, 10.0))))
+    'at most 44.45% of the attainable hypervolume is missing (up to latency_ms 5.5, cost_usd 11)'
+    """
+    gap = front.gap()
+    if gap is None:
+        return ""
+    if front.complete:
+        return _COMPLETE
+    corner = ", ".join(
+        f"{o.name} {x:.4g}"
+        for o, x in zip(front.objectives, front.reference(bounds=True).tolist(), strict=True)
+    )
+    return f"at most {percent(gap)} of the attainable hypervolume is missing (up to {corner})"
+
+
+def percent(gap: float) -> str:
+    """Return a gap above 0 in per cent, rounded up, so that no gap is understated.
+
+    Examples
+    --------
+    >>> percent(0.1), percent(1e-9), percent(0.99999)
+    ('10.00%', '0.01%', '100.00%')
+    """
+    return f"{max(1, math.ceil(gap * 1e4 - 1e-9)) / 1e4:.2%}"

@@ -1,0 +1,138 @@
+"""Steps as a JSON document, format ``placeopt/steps@1``, and back to the plan that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from placeopt.core.documents import validate
+from placeopt.core.problem import Problem, Record
+from placeopt.kubernetes.export import shell
+from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
+from placeopt.kubernetes.origin import Origin
+
+FORMAT = "placeopt/steps@1"
+
+
+class _StepWorkload(Record):
+    namespace: str
+    kind: str
+    name: str
+
+
+class _StepRecord(Record):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
+
+    number: int
+    action: Literal["move", "restart", "hop", "stop", "start"]
+    application: str | None = None
+    microservice: str | None = None
+    service: str | None = None
+    source: str | None = Field(alias="from")
+    to: str | None
+    disruption: bool
+    empties_node: bool = False
+    warning: str | None = None
+    workload: _StepWorkload | None = None
+    pod: str | None = None
+    new_pod: str | None = None
+    commands: list[str] = Field(default_factory=list)
+
+
+class _StepsInstance(Record):
+    problem: Literal["rolling-update", "rescheduling"]
+    name: str
+    sha256: str
+
+
+class StepsDocument(Record):
+    """A steps file."""
+
+    format: Literal["placeopt/steps@1"]
+    instance: _StepsInstance
+    plan_id: str
+    values: dict[str, float]
+    warnings: list[str] = Field(default_factory=list)
+    setup: list[str] = Field(default_factory=list)
+    steps: list[_StepRecord]
+    finish: list[str] = Field(default_factory=list)
+
+
+def document(
+    problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None
+) -> dict[str, Any]:
+    """Return the steps of a plan as a JSON document; `replay` turns it back into the plan.
+
+    ``setup``, the ``commands`` of the steps in order, and ``finish`` are lines for one bash shell.
+    """
+    made = steps(problem, plan, origin, partly=True)
+    values = problem.evaluate(plan).values
+    return {
+        "format": FORMAT,
+        "instance": {
+            "problem": problem.problem,
+            "name": problem.name,
+            "sha256": problem.instance_name.sha256,
+        },
+        "plan_id": plan_id(problem, plan),
+        "values": {o.name: value for o, value in zip(problem.objectives, values, strict=True)},
+        "warnings": [*_without_commands(made, origin), *warnings(made)],
+        "setup": [] if origin is None else shell.setup_lines(),
+        "steps": [_record(step) for step in made],
+        "finish": [] if origin is None else shell.finish_lines(made, origin),
+    }
+
+
+def _record(step: PlanStep) -> dict[str, Any]:
+    at = step.at
+    record: dict[str, Any] = {
+        "number": step.number,
+        "action": step.action,
+        **step.names,
+        "from": step.source,
+        "to": step.target,
+        "disruption": step.action == "stop" or (at is not None and at.kind == "StatefulSet"),
+        "empties_node": step.empties,
+        "warning": step.warning,
+    }
+    if at is not None:
+        record |= {
+            "workload": {"namespace": at.namespace, "kind": at.kind, "name": at.name},
+            "pod": at.pod,
+            "new_pod": at.new_pod,
+            "commands": shell.lines(step),
+        }
+    return record
+
+
+def _without_commands(made: list[PlanStep], origin: Origin | None) -> list[str]:
+    """Return the warning about steps that have no commands; none where all have some."""
+    silent = [step for step in made if step.at is None]
+    if not silent:
+        return []
+    count = f"{len(silent)} of {len(made)} steps have no commands: "
+    if origin is None:
+        return [count + "the names of the cluster are not known; give --origin"]
+    why = "what they move is not running, or no Deployment or StatefulSet owns it"
+    return [count + why]
+
+
+def replay(text: Any, *, file: str | None = None) -> tuple[dict[str, Any], str]:
+    """Return the plan that a steps document makes, and the SHA-256 of its instance.
+
+    Raises
+    ------
+    DocumentError
+        Not a steps document.
+    """
+    known: StepsDocument = validate(StepsDocument, text, file=file)
+    if known.instance.problem == "rolling-update":
+        moves = [
+            {"application": s.application, "microservice": s.microservice, "to": s.to}
+            for s in known.steps
+        ]
+        return {"steps": moves}, known.instance.sha256
+    moves = [{"service": s.service, "from": s.source, "to": s.to} for s in known.steps]
+    return {"moves": moves}, known.instance.sha256

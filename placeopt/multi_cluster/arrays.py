@@ -1,0 +1,77 @@
+"""A multi-cluster instance as arrays, with resources and times in whole units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from placeopt.core.problem import scaled_down, scaled_up, unit_digits
+from placeopt.multi_cluster.document import DeploymentRequest, FederatedCluster
+from placeopt.multi_cluster.paper_data import TYPES
+
+
+class MultiClusterArrays(NamedTuple):
+    """An instance of C clusters and T requests."""
+
+    unit: np.ndarray  # (3,) cores, GiB and time in a whole unit
+    scale: np.ndarray  # (2,) least and greatest cost for rewards: 1, 16 unless a cluster is beyond
+    capacity: np.ndarray  # (C, 2) int64, cpu and memory
+    used: np.ndarray  # (C, 2) int64, what is allocated before the trace
+    price: np.ndarray  # (C,) cost of a replica
+    base: np.ndarray  # (C,) latency of the empty cluster, ms
+    matrix: np.ndarray  # (C, C) latencies between clusters, ms
+    demand: np.ndarray  # (T, 2) int64, cpu and memory of a replica
+    replicas: np.ndarray  # (T,) int64
+    arrival: np.ndarray  # (T,) whole numbers as floats
+    departure: np.ndarray  # (T,) whole numbers as floats
+    threshold: np.ndarray  # (T,) highest latency that the request asks for, ms
+    increase: np.ndarray  # (T,) share by which the request raises the latency of its clusters
+
+
+def build(
+    clusters: Sequence[FederatedCluster],
+    requests: Sequence[DeploymentRequest],
+    latency_ms: Sequence[Sequence[float]],
+) -> MultiClusterArrays:
+    """Return the arrays of clusters and requests; `latency_ms` is the matrix, 0 on its diagonal."""
+    cpu, memory = (_resource(clusters, requests, name) for name in ("cpu_cores", "memory_gib"))
+    times = [time for r in requests for time in (r.arrival, r.duration)]
+    digits = unit_digits(times)
+    moments = scaled_up(times, digits).reshape(-1, 2)
+    matrix = np.array(latency_ms)
+    costs = [c.cost for c in clusters]
+    legal_costs = [*costs, *(kind.cost for kind in TYPES)]
+    return MultiClusterArrays(
+        unit=np.array([cpu[0], memory[0], 10.0**-digits]),
+        scale=np.array([min(legal_costs), max(legal_costs)]),
+        capacity=np.stack((cpu[1], memory[1]), axis=1),
+        used=np.stack((cpu[2], memory[2]), axis=1),
+        price=np.array(costs, dtype=float),
+        base=matrix.sum(axis=1) / (len(matrix) - 1),
+        matrix=matrix,
+        demand=np.stack((cpu[3], memory[3]), axis=1),
+        replicas=np.array([r.replicas for r in requests], dtype=np.int64),
+        arrival=moments[:, 0].astype(float),
+        departure=moments.sum(axis=1).astype(float),
+        threshold=np.array([r.latency_threshold_ms for r in requests], dtype=float),
+        increase=np.array([r.latency_increase for r in requests], dtype=float),
+    )
+
+
+def _resource(
+    clusters: Sequence[FederatedCluster], requests: Sequence[DeploymentRequest], name: str
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the unit of a resource; in it, capacities and allocations (C,) and demands (T,)."""
+    capacity = [getattr(c, name) for c in clusters]
+    used = [getattr(c, f"allocated_{name}") for c in clusters]
+    demand = [getattr(r, name) for r in requests]
+    copies = sum(r.replicas for r in requests)
+    digits = unit_digits([*capacity, *used, *demand], copies)
+    return (
+        10.0**-digits,
+        scaled_down(capacity, digits),
+        scaled_up(used, digits),
+        scaled_up(demand, digits),
+    )

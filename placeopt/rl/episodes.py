@@ -1,0 +1,80 @@
+"""Episodes of a batch under weights: observations to keep, scalar rewards, and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from placeopt.core.errors import UsageError
+from placeopt.core.interfaces import Batch
+from placeopt.rl.preferences import Preferences, Weights
+
+#: Observations are clipped to this; features are scaled to about [-1, 1].
+LIMIT = 10.0
+#: Columns that an observation may have beside the features.
+APPENDED = ("weights", "legal")
+
+
+class WeightedEpisodes:
+    """A batch and the weights of its reward's parts.
+
+    Parameters
+    ----------
+    batch : Batch
+    weights
+        As of `placeopt.rl.preferences.Preferences`.
+    append : tuple of {"weights", "legal"}, optional
+        Columns beside the features: the weights of the reward's parts, whether the action is legal.
+        By default the weights if they are drawn, and nothing else.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Actions and columns of an observation.
+    """
+
+    def __init__(self, batch: Batch, weights: Weights = None, append: Sequence[str] | None = None):
+        self.batch = batch
+        self.preferences = Preferences(len(batch.rewards), batch.num_envs, weights)
+        if append is None:
+            append = ("weights",) if self.preferences.drawn else ()
+        if not set(append) <= set(APPENDED):
+            raise UsageError(f"append is {append!r}; legal: {', '.join(APPENDED)}")
+        self.append = tuple(append)
+        extra = len(batch.rewards) * ("weights" in self.append) + ("legal" in self.append)
+        self.shape = (batch.num_actions, batch.num_features + extra)
+        self.returns = np.zeros(batch.num_envs)
+        self.lengths = np.zeros(batch.num_envs, dtype=np.int64)
+
+    def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
+        """Begin new episodes; arguments as of `Batch.reset`."""
+        self.preferences.reset(seeds, which)
+        self.batch.reset(seeds, which)
+        again = slice(None) if which is None else which
+        self.returns[again] = 0
+        self.lengths[again] = 0
+
+    def observe(self) -> np.ndarray:
+        """Return a new array of observations, float32 of shape (N, A, columns)."""
+        batch, features = self.batch, self.batch.num_features
+        rows = np.empty((batch.num_envs, *self.shape), dtype=np.float32)
+        np.clip(batch.observations, -LIMIT, LIMIT, out=rows[:, :, :features])
+        if "weights" in self.append:
+            rows[:, :, features : features + len(batch.rewards)] = self.preferences.rows[:, None, :]
+        if "legal" in self.append:
+            rows[:, :, -1] = batch.masks
+        return rows
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the scalar rewards (N,), their parts (N, K) and which episodes ended (N,)."""
+        parts, ended = self.batch.step(np.ascontiguousarray(actions, dtype=np.int64))
+        rewards = np.einsum("nk,nk->n", parts, self.preferences.rows)
+        self.returns += rewards
+        self.lengths += 1
+        return rewards, parts, ended.copy()
+
+    def facts(self) -> dict[str, np.ndarray]:
+        """Return what the batch says of its episodes, and their return and length; (N,) each."""
+        own = {"episode_return": self.returns.copy(), "episode_length": self.lengths.copy()}
+        return {key: np.array(value) for key, value in self.batch.info().items()} | own

@@ -1,0 +1,242 @@
+"""The schemes that the re-orchestration paper compares: its two-phase heuristic, and Kubernetes'.
+
+M. Zambianco, S. Cretti, D. Siracusa, "Cost Minimization in Multi-cloud Systems with Runtime
+Microservice Re-orchestration", Algorithms 1 and 2 and section V-A. All of them may break latency
+limits; the referee reports it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from placeopt.core.front import Front
+from placeopt.core.task import Candidate, Task
+from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.instance import RollingUpdate
+
+#: Readings of line 10 of Algorithm 1: the cluster with the lowest occupation, as the text has it,
+#: or literally the one with the smallest share of free resources.
+Reading = Literal["text", "argmin"]
+#: Orders of the moves: Algorithm 2, or a random order of what fits.
+MoveOrder = Literal["paper", "random"]
+#: Weights of three scores. NodeResourcesFit (most allocated) and NodeAffinity (cheap nodes) have
+#: the default weights of kube-scheduler. PodAffinity (the cluster of the peers) is above both
+#: together, as the paper gives it "high affinity values".
+_FIT, _PRICE, _PEERS = 1.0, 2.0, 4.0
+
+
+def two_phase(
+    task: Task[RollingUpdate],
+    *,
+    reading: Annotated[
+        Reading, Field(description="Clusters by occupation, or literally by line 10.")
+    ] = "text",
+    order: Annotated[MoveOrder, Field(description="Algorithm 2, or a random order.")] = "paper",
+) -> Front:
+    """Run the paper's two-phase heuristic."""
+    plan = two_phase_plan(task.problem, np.random.default_rng(task.seed), reading, order)
+    return _one(task, "two-phase", plan, {"reading": reading, "order": order})
+
+
+def rolling_update(task: Task[RollingUpdate]) -> Front:
+    """Replace every microservice in turn, where a Kubernetes scheduler would put it."""
+    return _one(task, "rolling-update", rolling_update_plan(task.problem), {})
+
+
+def recreate(task: Task[RollingUpdate]) -> Front:
+    """Stop every microservice, then start new copies where a Kubernetes scheduler would."""
+    return _one(task, "recreate", recreate_plan(task.problem), {})
+
+
+def _one(
+    task: Task[RollingUpdate], method: str, plan: dict[str, Any], parameters: dict[str, Any]
+) -> Front:
+    """Return the front of a single plan."""
+    task.budget.spend(1)
+    return task.front([Candidate(plan)], method=method, parameters=parameters, libraries=("numpy",))
+
+
+class _FreeNodes:
+    """Free resources, and the nodes that a microservice may go to."""
+
+    def __init__(self, arrays: UpdateArrays, load: np.ndarray):
+        self.arrays = arrays
+        self.free = arrays.capacity - load  # (N, 2)
+        self.scale = np.maximum(arrays.capacity, 1)
+
+    def fitting(self, m: int) -> np.ndarray:
+        """Return the nodes with room for the new copy of microservice m."""
+        a = self.arrays
+        fits = (self.free >= a.new[m]).all(axis=1)
+        if a.pinned[m]:
+            return a.home[[m]][fits[a.home[[m]]]]
+        return np.flatnonzero(fits & ~a.drain)
+
+    def take(self, n: int, size: np.ndarray) -> None:
+        self.free[n] -= size
+
+
+def two_phase_plan(
+    problem: RollingUpdate,
+    rng: np.random.Generator,
+    reading: Reading = "text",
+    order: MoveOrder = "paper",
+) -> dict[str, Any]:
+    """Return the plan of the paper's two-phase heuristic."""
+    target = _allocate(problem.arrays, reading)
+    return problem.plan(_ordered(problem.arrays, target, rng if order == "random" else None))
+
+
+def _allocate(a: UpdateArrays, reading: Reading) -> np.ndarray:
+    """Return the target nodes of Algorithm 1, shape (M,).
+
+    The nodes hold only what is not rescheduled at first. What fits nowhere keeps its node.
+    """
+    nodes, target = _FreeNodes(a, a.fixed_load), a.home.copy()
+    by_application: dict[str, list[int]] = {}
+    for m in np.flatnonzero(a.movable).tolist():
+        by_application.setdefault(a.names[m][0], []).append(m)
+    left: list[int] = []
+    for members in by_application.values():
+        left += [m for m in members if not a.tight_peers[m]]
+        free, size = (
+            np.array([x[a.cluster == c].sum(axis=0) for c in range(len(a.clusters))])
+            for x in (nodes.free, nodes.scale)
+        )
+        score = (free / size).min(axis=1)
+        cluster = int(score.argmax() if reading == "text" else score.argmin())
+        for m in (m for m in members if a.tight_peers[m]):
+            inside = nodes.fitting(m)
+            if not _settle(nodes, m, inside[a.cluster[inside] == cluster], target):
+                left.append(m)
+    share = (a.new / a.capacity.max(axis=0).clip(1)).max(axis=1)
+    for m in sorted(left, key=lambda m: (-share[m], m)):
+        if not _settle(nodes, m, nodes.fitting(m), target):
+            nodes.take(a.home[m], a.new[m])
+    return target
+
+
+def _settle(nodes: _FreeNodes, m: int, choice: np.ndarray, target: np.ndarray) -> bool:
+    """Put microservice m on the node of least price times free share; changes `target`.
+
+    Of equals (free nodes) the fullest is taken. Returns False where `choice` is empty.
+    """
+    if len(choice) == 0:
+        return False
+    share = (nodes.free / nodes.scale).min(axis=1)[choice]
+    n = int(choice[np.lexsort((share, nodes.arrays.price[choice] * share))[0]])
+    nodes.take(n, nodes.arrays.new[m])
+    target[m] = n
+    return True
+
+
+def _ordered(
+    a: UpdateArrays, target: np.ndarray, rng: np.random.Generator | None
+) -> list[tuple[int, int]]:
+    """Return the steps of Algorithm 2.
+
+    Of what fits, the move that takes the least share of the room is made; with `rng`, a random
+    one. If nothing fits, the largest microservice is stopped. It is started when it fits, or when
+    all else is done.
+    """
+    todo, stopped = np.flatnonzero(a.starts_of(target)).tolist(), set[int]()
+    free = a.capacity - a.initial_load
+    share = (a.old / a.capacity.max(axis=0).clip(1)).max(axis=1)
+    steps: list[tuple[int, int]] = []
+    while todo:
+        waiting = np.array(todo)
+        room = free[target[waiting]]
+        fits = (room >= a.new[waiting]).all(axis=1)
+        if fits.any():
+            score = (
+                (a.new[waiting] / np.maximum(room, 1)).max(axis=1)
+                if rng is None
+                else rng.random(len(waiting))
+            )
+            m = int(waiting[np.where(fits, score, np.inf).argmin()])
+            free[target[m]] -= a.new[m]
+            todo.remove(m)
+            steps.append((m, int(target[m])))
+        else:
+            running = [m for m in todo if m not in stopped]
+            if not running:
+                return steps + [(m, int(target[m])) for m in todo]
+            m = max(running, key=lambda m: (share[m], -m))
+            steps.append((m, -1))
+        if m not in stopped:
+            free[a.home[m]] += a.old[m]
+        stopped.add(m)
+    return steps
+
+
+def rolling_update_plan(problem: RollingUpdate) -> dict[str, Any]:
+    """Return the plan of a Kubernetes rolling update.
+
+    Every microservice in turn is replaced, new copy first, where the scheduler puts it. A copy that
+    fits nowhere waits until something else has moved; one that waits for ever changes nothing.
+    """
+    a = problem.arrays
+    nodes = _FreeNodes(a, a.initial_load)
+    return problem.plan(_scheduled_steps(nodes, a.home.copy(), a.old))
+
+
+def recreate_plan(problem: RollingUpdate) -> dict[str, Any]:
+    """Return the plan that stops all reschedulable microservices, then schedules new copies."""
+    a = problem.arrays
+    nodes, where = _FreeNodes(a, a.fixed_load), np.where(a.movable, -1, a.home)
+    stops = [(m, -1) for m in np.flatnonzero(a.movable).tolist()]
+    return problem.plan(stops + _scheduled_steps(nodes, where, np.zeros_like(a.old)))
+
+
+def _scheduled_steps(
+    nodes: _FreeNodes, where: np.ndarray, freed: np.ndarray
+) -> list[tuple[int, int]]:
+    """Return the starts of all reschedulable microservices, in rounds until nothing fits.
+
+    Parameters
+    ----------
+    nodes : _FreeNodes
+        Changed in place.
+    where : int array (M,)
+        Node of every microservice, -1 for none; changed in place.
+    freed : int array (M, 2)
+        What each frees on its home when its new copy runs.
+    """
+    a = nodes.arrays
+    steps: list[tuple[int, int]] = []
+    todo = np.flatnonzero(a.movable).tolist()
+    while todo:
+        waiting = []
+        for m in todo:
+            n = _scheduled(nodes, where, m)
+            if n < 0:
+                waiting.append(m)
+                continue
+            nodes.take(n, a.new[m])
+            nodes.take(a.home[m], -freed[m])
+            where[m] = n
+            steps.append((m, n))
+        if len(waiting) == len(todo):
+            break
+        todo = waiting
+    return steps
+
+
+def _scheduled(nodes: _FreeNodes, where: np.ndarray, m: int) -> int:
+    """Return the node with room and the best score, -1 for none.
+
+    Every score is scaled to [0, 1], as kube-scheduler does.
+    """
+    a = nodes.arrays
+    choice = nodes.fitting(m)
+    if len(choice) == 0:
+        return -1
+    allocated = 1 - ((nodes.free[choice] - a.new[m]) / nodes.scale[choice]).mean(axis=1)
+    cheap = 1 - a.price[choice] / max(1, a.price.max())
+    placed = [where[peer] for peer, _ in a.tight_peers[m] if where[peer] >= 0]
+    peers = np.bincount(a.cluster[placed], minlength=len(a.clusters))
+    near = (peers / max(1, peers.max()))[a.cluster[choice]]
+    return int(choice[(_FIT * allocated + _PRICE * cheap + _PEERS * near).argmax()])

@@ -1,0 +1,183 @@
+"""``repack``: close nodes, then order the moves to the deployments that were met on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from placeopt.core.budget import Budget
+from placeopt.core.front import Front
+from placeopt.core.task import Candidate, Task
+from placeopt.rolling_update.bounds import bound_vector
+from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
+from placeopt.rolling_update.encoder import RollingUpdateEncoder
+from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.reach import Reach, reach
+
+#: Microservices that all descents of one run together place, and the largest number of descents.
+_WORK, _MAX_DESCENTS = 2500, 25
+#: Deployments of one descent that are ordered, and of each of the descents of `seeds`.
+_ORDERED, _SEEDED = 12, 36
+
+# Parameters that `repack` and `decomposition` share.
+Restarts = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=10_000,
+        description="Descents from the running deployment; by default more for small instances.",
+    ),
+]
+MaxHops = Annotated[
+    int | None, Field(ge=0, le=10**9, description="Extra starts of one plan at most.")
+]
+MaxMoves = Annotated[int | None, Field(ge=0, le=10**9, description="Starts of one plan at most.")]
+MinSaving = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1e12,
+        description="What every move must save, in units of price, against plans with fewer.",
+    ),
+]
+
+
+def repack(
+    task: Task[RollingUpdate],
+    *,
+    restarts: Restarts = None,
+    max_hops: MaxHops = None,
+    max_moves: MaxMoves = None,
+    min_saving_per_move: MinSaving = 0.0,
+) -> Front:
+    """Close node after node, and order the moves to the deployments met on the way.
+
+    Every packing is repaired by shifts and swaps. Every order is direct if one is found, else has
+    hops, else stops. The front carries the bound of `bound_vector`, so that its gap is known.
+    """
+    limited = max_moves is not None or min_saving_per_move > 0
+    trade = limited or [o.name for o in task.objectives] != ["node_cost"]
+    candidates = [
+        Candidate(plan)
+        for plan in plans(task.problem, task.budget, task.seed, restarts, max_hops, trade=trade)
+    ]
+    return task.front(
+        worthwhile(task.problem, candidates, max_moves, min_saving_per_move),
+        method="repack",
+        bounds=bound_vector(task.problem, task.objectives),
+        completed=not task.budget.out_of_time,
+        parameters={
+            "restarts": restarts,
+            "max_hops": max_hops,
+            "max_moves": max_moves,
+            "min_saving_per_move": min_saving_per_move,
+        },
+        libraries=("numba", "numpy"),
+    )
+
+
+def plans(
+    problem: RollingUpdate,
+    budget: Budget,
+    seed: int,
+    restarts: int | None = None,
+    max_hops: int | None = None,
+    *,
+    trade: bool = True,
+) -> Iterator[dict[str, Any]]:
+    """Yield the empty plan, then the plans of several descents, the cheapest of each first.
+
+    Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a
+    last resort only. The other parameters are those of `repack`.
+    """
+    yield {"steps": []}
+    if problem.infeasibility():
+        return
+    if restarts is None:
+        restarts = max(1, min(_MAX_DESCENTS, _WORK // len(problem.arrays.home)))
+    lowest = math.inf
+    for k in range(restarts):
+        if k and budget.exhausted:
+            return
+        targets = list(Consolidation(problem, seed + 1000 * k).targets(budget))
+        for target in _chosen(targets, _ORDERED if trade else 1):
+            for found in _orders(problem, target.node, max_hops, seed, trade):
+                budget.spend(1)
+                yield problem.plan(found.steps)
+            lowest = min(lowest, target.price)
+            budget.report(
+                (lowest / problem.arrays.price_scale,), k + 1, f"descent {k + 1} of {restarts}"
+            )
+            if budget.exhausted:
+                return
+
+
+def _chosen(targets: Sequence[TargetDeployment], count: int) -> list[TargetDeployment]:
+    """Return the last target, the first, and others spread evenly between; the last one first."""
+    if not targets:
+        return []
+    picks = np.unique(np.linspace(len(targets) - 1, 0, num=count).round().astype(int))[::-1]
+    return [targets[k] for k in picks.tolist()]
+
+
+def _orders(
+    problem: RollingUpdate, target: np.ndarray, max_hops: int | None, seed: int, trade: bool
+) -> list[Reach]:
+    """Return how a target is reached: directly or with hops, and to trade, with stops instead."""
+    tries = max(1, min(8, 1000 // len(target)))
+    found = reach(problem, target, max_hops=max_hops, tries=tries, seed=seed)
+    if found.hops == 0 or not trade:
+        return [found]
+    return [found, reach(problem, target, states=0, max_hops=0, tries=tries, seed=seed)]
+
+
+def worthwhile(
+    problem: RollingUpdate,
+    candidates: Sequence[Candidate],
+    max_moves: int | None,
+    min_saving_per_move: float,
+) -> list[Candidate]:
+    """Return the candidates of at most `max_moves` starts whose every extra move saves enough.
+
+    A candidate stays if, against every feasible other with fewer starts and no more stops, it saves
+    at least `min_saving_per_move` for each start more. So no part of its moves can be dropped at a
+    smaller loss than that, as far as the candidates show. Plans that the referee rejects stay only
+    where there are no others.
+    """
+    if max_moves is None and min_saving_per_move == 0:
+        return list(candidates)
+    limit = math.inf if max_moves is None else max_moves
+    verdicts = [(c, problem.evaluate(c.plan)) for c in candidates]
+    feasible = [(c, verdict.values) for c, verdict in verdicts if verdict.feasible]
+    if not feasible:
+        return list(candidates)
+    small = [(c, values) for c, values in feasible if values[1] <= limit]
+    return [
+        c
+        for c, values in small
+        if all(_pays(values, other, min_saving_per_move) for _, other in small)
+    ]
+
+
+def _pays(values: Sequence[float], other: Sequence[float], saving: float) -> bool:
+    """Return whether a plan saves `saving` for each start more than another; values as judged."""
+    cost, starts, stops = values
+    if other[1] >= starts or other[2] > stops:
+        return True
+    return other[0] - cost >= saving * (starts - other[1]) - 1e-9
+
+
+def seeds(encoder: RollingUpdateEncoder, rng: np.random.Generator) -> np.ndarray:
+    """Return the vectors of the deployments met on three descents, shape (k, num_genes)."""
+    found = []
+    for _ in range(3):
+        search = Consolidation(encoder.problem, int(rng.integers(2**31)))
+        found += [
+            encoder.encode_target(target.node)
+            for target in _chosen(list(search.targets(Budget())), _SEEDED)
+        ]
+    return np.unique(np.array(found, dtype=np.int64).reshape(-1, encoder.num_genes), axis=0)

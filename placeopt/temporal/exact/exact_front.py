@@ -1,0 +1,111 @@
+"""The method `bin-plans`: the exact front, by what can share a machine for how long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from placeopt.core.errors import UnsupportedError
+from placeopt.core.front import Front
+from placeopt.core.task import Candidate, Task
+from placeopt.temporal.exact.bounds import Lines, grade
+from placeopt.temporal.exact.certificate import Scheduler
+from placeopt.temporal.exact.completion import Completion
+from placeopt.temporal.exact.numbers import Numbers, numbers
+from placeopt.temporal.exact.patterns import Patterns, build_patterns
+from placeopt.temporal.exact.relaxed_front import relaxed_front, states_fit
+from placeopt.temporal.exact.resolve import resolve
+from placeopt.temporal.exact.staircase import staircase
+from placeopt.temporal.instance import Temporal
+
+
+def bin_plans(
+    task: Task[Temporal],
+    *,
+    effort: Annotated[
+        float,
+        Field(
+            ge=0,
+            allow_inf_nan=False,
+            description="Labels and patterns looked at to resolve points whose machines do not "
+            "agree on starts; four million take about a second.",
+        ),
+    ] = 4e8,
+    lines: Lines = 40,
+) -> Front:
+    """Return the exact front of a small temporal instance, with a proof for every point.
+
+    Nothing is random. Plans in ``task.start`` save work: what they dominate is not looked at.
+
+    Returns
+    -------
+    Front
+        Points are ``optimal`` where no plan can dominate them, ``bounded`` where that is open:
+        machines that are cheapest alone may not agree on when a request starts. Every plan is
+        weakly dominated by a vector of `Front.bounds`.
+
+    Raises
+    ------
+    UnsupportedError
+        Not a temporal instance; too many sets of replicas; offers with ``max_instances``; numbers
+        too wide for exact sums.
+    InfeasibleInstanceError
+        A request that nothing can serve.
+    """
+    data = numbers(task.problem, task.objectives)
+    if data.limited:
+        raise UnsupportedError(
+            "bin plans cut machines in two where that costs nothing, so they cannot keep "
+            "max_instances; use 'bound' and a search"
+        )
+    patterns = build_patterns(data)
+    if not states_fit(patterns):
+        raise UnsupportedError(
+            "the states of this instance are too many for bin plans; use 'bound' and a search"
+        )
+    completion = Completion(patterns)
+    known = _known(data, task.start)
+    relaxed = relaxed_front(patterns, completion, task.budget, known if len(known) else None)
+    resolved = resolve(patterns, completion, relaxed, task.budget, effort)
+    if not relaxed.complete:
+        resolved.bounds = staircase(completion.cuts, *completion.ranges, lines)
+    if not resolved.plans:
+        alone, scheduler = _alone(patterns), Scheduler(patterns)
+        resolved.add(alone, scheduler.least_cost(alone, 2**60)[0], scheduler)
+    facts = {
+        "columns": len(patterns),
+        "relaxed_points": len(relaxed.values),
+        "certified_relaxed_points": resolved.certified,
+    }
+    candidates = [Candidate(schedule.plan(data)) for schedule in resolved.plans.values()]
+    if task.start is not None:
+        candidates += [Candidate(point.plan) for point in task.start.points]
+    bounds = data.values(resolved.bounds)
+    front = task.front(
+        candidates,
+        method="bin-plans",
+        bounds=bounds.tolist(),
+        completed=relaxed.complete and not task.budget.out_of_time,
+        parameters=facts,
+    )
+    return replace(front, points=tuple(grade(front.objectives, front.points, bounds)))
+
+
+def _known(data: Numbers, start: Front | None) -> np.ndarray:
+    """Return the whole-number vectors of the feasible plans to start from, shape (plans, 3)."""
+    plans = [] if start is None else [point.plan for point in start.points]
+    plans = [plan for plan in plans if data.problem.evaluate(plan).feasible]
+    return np.array([data.whole(plan) for plan in plans], dtype=np.int64).reshape(-1, 3)
+
+
+def _alone(patterns: Patterns) -> tuple[int, ...]:
+    """Return the partition in which every replica has the cheapest machine to itself."""
+    single = patterns.counts.sum(axis=1) == 1
+    partition: list[int] = []
+    for i, count in enumerate(patterns.numbers.replicas):
+        able = np.flatnonzero(single & (patterns.counts[:, i] == 1))
+        partition += [int(able[patterns.cost[able].argmin()])] * int(count)
+    return tuple(partition)

@@ -1,0 +1,156 @@
+"""What a front may miss: never more than its gap says, whatever is left out of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hard_instances import FIVE_POINTS, ONE_STOP, problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import placeopt
+from placeopt.cli import app
+from placeopt.core.dominance import hypervolume, minimal
+from placeopt.core.errors import DocumentError
+from placeopt.core.front import Front, InstanceName, Objective, Point, merge
+from placeopt.core.gap import gap_in_words, percent
+from placeopt.report import words
+
+SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+def front(points: list[tuple[float, ...]], bounds: list[tuple[float, ...]] = ()) -> Front:
+    goals = tuple(Objective(f"o{k}", "") for k in range(len(points[0])))
+    return Front(
+        InstanceName("any", "any", ""),
+        goals,
+        tuple(Point(tuple(map(float, p)), {}) for p in points),
+        tuple(tuple(map(float, b)) for b in bounds),
+    )
+
+
+@st.composite
+def found_and_true(draw: st.DrawFn) -> tuple[Front, np.ndarray]:
+    """Return a front of some feasible vectors with a valid bound set, and the true front."""
+    size = draw(st.integers(1, 3))
+    vector = st.tuples(*[st.integers(0, 8)] * size)
+    feasible = draw(st.lists(vector, min_size=1, max_size=12))
+    truth = minimal(feasible)
+    known = draw(st.lists(st.sampled_from(feasible), min_size=1, unique=True))
+    slack = draw(st.sampled_from([0, 0, 3]))
+    lowered = [[max(0, x - draw(st.integers(0, slack))) for x in row] for row in truth.tolist()]
+    return front(known, [tuple(row) for row in lowered]), truth
+
+
+def claims_no_more_than_the_truth(answer: Front, truth: np.ndarray) -> None:
+    """Check the gap and the word `complete` against the true front."""
+    gap = answer.gap()
+    corner = answer.reference(bounds=True).tolist()
+    missing = 1 - answer.hypervolume(corner) / hypervolume(truth, corner)
+    assert gap >= missing - 1e-9
+    reached = all((answer.values <= row).all(axis=1).any() for row in truth)
+    assert reached or (gap > 0 and not answer.complete)
+    assert ("complete" in gap_in_words(answer)) == answer.complete
+    assert "complete" not in gap_in_words(answer) or reached
+
+
+@SETTINGS
+@given(found_and_true(), st.integers(1, 4))
+def test_no_front_claims_more_than_the_truth(drawn: tuple[Front, np.ndarray], size: int) -> None:
+    """Neither the whole, nor a part of it, nor a part of a part."""
+    whole, truth = drawn
+    part = whole.subset(size)
+    for answer in (whole, part, part.subset(1)):
+        claims_no_more_than_the_truth(answer, truth)
+        assert answer.gap() >= whole.gap() - 1e-12
+        assert (answer.reference(bounds=True) == whole.reference(bounds=True)).all()
+
+
+@SETTINGS
+@given(found_and_true(), st.integers(1, 4))
+def test_files_and_merges_keep_what_a_part_leaves_out(drawn: tuple, size: int) -> None:
+    """The box survives a file, merging a part with itself, and with the whole."""
+    part = drawn[0].subset(size)
+    document = part.to_document()
+    assert document.get("box", []) == list(part.box)
+    assert merge([part, part]) == part
+    assert merge([part, drawn[0]]).gap() == pytest.approx(drawn[0].gap())
+
+
+def test_the_box_of_a_file_is_read_and_has_one_value_per_objective(tmp_path: Path) -> None:
+    part = front([(1, 9), (3, 3), (9, 1)], [(1, 1)]).subset(2)
+    assert part.box == (9.0, 9.0)
+    part.write(tmp_path / "part.json")
+    assert Front.read(tmp_path / "part.json") == part
+    document = json.loads((tmp_path / "part.json").read_text()) | {"box": [1.0]}
+    (tmp_path / "part.json").write_text(json.dumps(document))
+    with pytest.raises(DocumentError, match="box: 1 values; give one per objective: 2"):
+        Front.read(tmp_path / "part.json")
+
+
+def test_a_bound_without_a_point_beyond_the_worst_found_counts() -> None:
+    """By hand: the box ends at 1.1 times (5, 10), not at 1.1 times the only point."""
+    answer = front([(5, 1)], [(5, 1), (1, 10)])
+    assert answer.gap() == pytest.approx(1 - 0.5 * 10 / (0.5 * 10 + 4 * 1))
+    assert not answer.complete
+    assert front([(5, 1), (1, 10)], [(5, 1), (1, 10)]).complete
+
+
+def test_infinite_bounds_are_dropped() -> None:
+    """They lie below nothing feasible, and JSON cannot hold them."""
+    answer = front([(5, 1)], [(5, 1), (1, float("inf"))])
+    assert answer.bounds == ((5.0, 1.0),)
+    answer.to_json()
+
+
+def test_a_gap_is_rounded_up() -> None:
+    assert percent(0.123401) == "12.35%"
+    assert percent(1e-12) == "0.01%"
+    assert percent(0.5) == "50.00%"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_a_part_of_five_points_is_not_complete(size: int) -> None:
+    whole = placeopt.solve(problem(FIVE_POINTS))
+    assert len(whole) == 5
+    assert whole.complete
+    part = whole.subset(size)
+    assert part.gap() > 0.01
+    told = " ".join(words.certificate(part))
+    assert "complete" not in told
+    assert "part of a larger front" in told
+
+
+def test_the_command_line_says_what_the_written_points_miss(tmp_path: Path) -> None:
+    """Solve with one point of five, then report and compare: none says that nothing is missing."""
+    instance, one, all_of_them = (tmp_path / name for name in ("i.json", "one.json", "all.json"))
+    instance.write_text(json.dumps(FIVE_POINTS))
+    run = CliRunner().invoke(app, ["solve", str(instance), "--points", "1", "-o", str(one)])
+    assert run.exit_code == 0
+    said = " ".join(run.stderr.split())
+    assert "the front: complete: every proven bound is reached" in said
+    assert "the points written: at most 59.54% of the attainable hypervolume is missing" in said
+    page = tmp_path / "page.html"
+    arguments = ["report", str(one), "--instance", str(instance), "-o", str(page)]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    text = page.read_text()
+    assert "The front is complete" not in text and "no plan is missing" not in text
+    assert "at most 59.54% of the attainable hypervolume is missing" in text
+    CliRunner().invoke(app, ["solve", str(instance), "-o", str(all_of_them)])
+    table = CliRunner().invoke(app, ["compare", str(one), str(all_of_them), "--json"])
+    gaps = [row["gap"] for row in json.loads(table.stdout)["fronts"]]
+    assert gaps[0] > 0.5
+    assert gaps[1] == 0
+
+
+def test_a_bound_that_no_plan_reaches_is_not_forgotten() -> None:
+    """Every plan needs a stop; the bound without one lies beyond the worst values found."""
+    answer = placeopt.solve(problem(ONE_STOP), "decomposition", evaluations=500)
+    assert (3.5, 3.0, 0.0) in answer.bounds
+    assert not answer.complete
+    assert answer.gap() > 0.5
+    assert "at most" in gap_in_words(answer)

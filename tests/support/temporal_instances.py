@@ -1,0 +1,68 @@
+"""Random temporal instances that are small enough for brute force."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from placeopt.temporal.instance import Temporal
+
+PLACES = ("north", "south")
+
+
+def tiny(
+    seed: int,
+    *,
+    requests: int = 2,
+    replicas: int = 2,
+    horizon: int = 4,
+    offers: int = 3,
+    **changes: Any,
+) -> Temporal:
+    """Return a random instance small enough for brute force."""
+    rng = np.random.default_rng(seed)
+
+    def offer(k: int) -> dict[str, Any]:
+        prices = {
+            "on_demand_usd_per_hour": 0.1 * int(rng.integers(3, 9)),
+            "reserved_usd_per_hour": 0.1 * int(rng.integers(1, 6)),
+        }
+        if rng.random() < 0.6:
+            prices |= {
+                "spot_usd_per_hour": 0.1 * int(rng.integers(1, 4)),
+                "spot_interruption": 0.05 * int(rng.integers(1, 4)),
+            }
+        if rng.random() < 0.3:
+            del prices["reserved_usd_per_hour" if rng.random() < 0.5 else "on_demand_usd_per_hour"]
+        prices = {name: round(value, 2) for name, value in prices.items()}
+        return {
+            "location": PLACES[k % 2],
+            "size": f"s{k}",
+            "cpu_cores": int(rng.integers(3, 7)),
+            "memory_gib": int(rng.integers(3, 7)),
+            **prices,
+        }
+
+    def request(k: int) -> dict[str, Any]:
+        return {
+            "name": f"r{k}",
+            "cpu_cores": int(rng.integers(1, 4)),
+            "memory_gib": int(rng.integers(1, 4)),
+            "origin": PLACES[int(rng.integers(2))],
+            "duration_slots": int(rng.integers(1, horizon)),
+            "replicas": int(rng.integers(1, replicas + 1)),
+        }
+
+    latency = {
+        a: {b: 1.5 if a == b else float(rng.integers(5, 30)) for b in PLACES} for a in PLACES
+    }
+    document = {
+        "problem": "temporal",
+        "name": f"tiny-{seed}",
+        "horizon_slots": horizon,
+        "latency_ms": latency,
+        "offers": [offer(k) for k in range(offers)],
+        "requests": [request(k) for k in range(requests)],
+    }
+    return Temporal.from_document(document | changes)

@@ -1,0 +1,110 @@
+"""Schedules of partitions against all starts and all leases."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from temporal_instances import tiny
+
+from placeopt.temporal.exact.certificate import Scheduler
+from placeopt.temporal.exact.numbers import numbers
+from placeopt.temporal.exact.patterns import Patterns, build_patterns
+
+
+def random_partition(patterns: Patterns, rng: np.random.Generator) -> tuple[int, ...]:
+    """Return patterns that place every replica once, or nothing where the draws lead nowhere."""
+    left, used = patterns.numbers.replicas.copy(), []
+    while left.any():
+        fits = np.flatnonzero((patterns.counts <= left).all(axis=1))
+        if len(fits) == 0:
+            return ()
+        used.append(int(rng.choice(fits)))
+        left = left - patterns.counts[used[-1]]
+    return tuple(used)
+
+
+def brute_force(patterns: Patterns, partition: tuple[int, ...]) -> tuple[float, float]:
+    """Return the least cost over all starts and leases; machines paid while busy, or throughout.
+
+    Throughout is from the first start to the last end on a machine.
+    """
+    data = patterns.numbers
+    busy_best = span_best = np.inf
+    for starts in itertools.product(*(range(data.horizon - d + 1) for d in data.durations)):
+        runs = np.zeros((len(starts), data.horizon), dtype=np.int64)
+        for i, start in enumerate(starts):
+            runs[i, start : start + data.durations[i]] = 1
+        busy_cost = span_cost = 0.0
+        for w in partition:
+            load = np.einsum("i,it,ir->tr", patterns.counts[w], runs, data.demands)
+            slots = np.flatnonzero(patterns.counts[w] @ runs)
+            span = slots[-1] - slots[0] + 1
+            able = [
+                lease
+                for lease in patterns.machines[patterns.classes[w]].leases
+                if (load <= data.sizes[lease.size]).all()
+            ]
+            for cost, paid in (("busy", len(slots)), ("span", span)):
+                least = min(
+                    (x.price * (data.horizon if x.reserved else paid) for x in able),
+                    default=np.inf,
+                )
+                if cost == "busy":
+                    busy_cost += least
+                else:
+                    span_cost += least
+        busy_best, span_best = min(busy_best, busy_cost), min(span_best, span_cost)
+    return busy_best, span_best
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_least_cost(seed: int) -> None:
+    """Schedules are feasible plans of the cost that is said; what is proven is the least cost."""
+    problem = tiny(seed, requests=3, horizon=5)
+    data = numbers(problem, problem.objectives)
+    patterns = build_patterns(data, everything=True)
+    scheduler, rng = Scheduler(patterns), np.random.default_rng(seed)
+    checked = 0
+    for _ in range(6):
+        if not (partition := random_partition(patterns, rng)):
+            continue
+        checked += 1
+        low, high = brute_force(patterns, partition)
+        schedule, proven = scheduler.least_cost(partition, 2**60)
+        assert proven
+        if schedule is None:
+            assert high == np.inf
+            continue
+        assert low <= schedule.cost <= high
+        plan = schedule.plan(data)
+        assert problem.evaluate(plan).feasible
+        assert tuple(data.whole(plan)) == scheduler.vector(partition, schedule)
+        assert scheduler.least_cost(partition, schedule.cost)[0] is None
+        certified = scheduler.certify(partition)
+        claimed = int(patterns.cost[list(partition)].sum())
+        assert (certified is not None) == (schedule.cost == claimed)
+    assert checked
+
+
+def test_patterns_that_share_a_request_are_searched_together() -> None:
+    """Two replicas of a long request on two machines, each with another request: starts are common.
+
+    Each machine alone is busy for 4 slots. Request `a` must start before `b` on one machine and
+    after it on the other, unless a machine waits.
+    """
+    base = tiny(0, horizon=4).to_document()
+    request = {"cpu_cores": 2, "memory_gib": 2, "origin": "north", "duration_slots": 2}
+    offer = {"location": "north", "size": "s", "cpu_cores": 2, "memory_gib": 2}
+    document = base | {
+        "offers": [offer | {"on_demand_usd_per_hour": 1.0}],
+        "requests": [request | {"name": name, "replicas": 2} for name in "ab"],
+    }
+    problem = type(tiny(0)).from_document(document)
+    data = numbers(problem, problem.objectives)
+    patterns = build_patterns(data, everything=True)
+    both = int(np.flatnonzero((patterns.counts == 1).all(axis=1))[0])
+    schedule = Scheduler(patterns).certify((both, both))
+    assert schedule is not None
+    assert sorted(schedule.starts.tolist()) == [0, 2] and schedule.cost == 8 * data.leases[0].price

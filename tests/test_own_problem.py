@@ -1,0 +1,99 @@
+"""A problem of another distribution, found by its entry point, is served as ours are."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "own_problem"
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Command:
+    """Install the example as pip does, into a folder of its own; run Python with it."""
+    site = tmp_path_factory.mktemp("site")
+    shutil.copy(EXAMPLE / "backups.py", site)
+    facts = site / "placeopt_backups-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: placeopt-backups\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[placeopt.problems]\nbackups = backups:SPEC\n")
+    work = tmp_path_factory.mktemp("work")
+    root = str(EXAMPLE.parents[1])
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join((str(site), root))
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            capture_output=True,
+            text=True,
+            cwd=work,
+            env=os.environ | {"PYTHONPATH": path},
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    run("-m", "placeopt", "generate", "backups", "--size", "services=8", "-o", "b.json")
+    return run
+
+
+def test_the_example_is_short_and_its_project_file_names_it() -> None:
+    assert len((EXAMPLE / "backups.py").read_text().splitlines()) < 120
+    project = (EXAMPLE / "pyproject.toml").read_text()
+    assert '[project.entry-points."placeopt.problems"]\nbackups = "backups:SPEC"' in project
+
+
+@pytest.mark.parametrize("method", ["nsga3", "moead", "rollout", "auto", "ensemble"])
+def test_methods_find_the_whole_front(command: Command, method: str) -> None:
+    code = (
+        "import itertools, placeopt\n"
+        f"problem = placeopt.load('b.json')\n"
+        f"front = placeopt.solve(problem, '{method}', evaluations=3000)\n"
+        "names = [s.name for s in problem.services]\n"
+        "sets = itertools.chain.from_iterable(\n"
+        "    itertools.combinations(names, k) for k in range(len(names) + 1))\n"
+        "judged = [problem.evaluate({'replicas': list(chosen)}) for chosen in sets]\n"
+        "values = [e.values for e in judged if e.feasible]\n"
+        "best = {v for v in values if not any(w != v and w[0] <= v[0] and w[1] <= v[1]\n"
+        "                                     for w in values)}\n"
+        "found = {tuple(p.values) for p in front.points}\n"
+        "print(len(found & best), len(found), len(best))\n"
+    )
+    both, found, best = map(int, command("-c", code).stdout.split())
+    assert found > 1 and (both == best or method == "rollout")
+
+
+def test_commands_serve_it(command: Command) -> None:
+    cli = ("-m", "placeopt")
+    assert '"backups"' in command(*cli, "schema", "backups").stdout
+    assert "replicas" in command(*cli, "schema", "backups", "--plan").stdout
+    assert json.loads(command(*cli, "check", "b.json", "--json").stdout)["feasible"] is True
+    command(*cli, "solve", "b.json", "--method", "nsga3", "--evaluations", "500", "-o", "f.json")
+    command(*cli, "plot", "f.json", "-o", "f.html")
+    command(*cli, "report", "f.json", "-o", "r.html")
+    command(*cli, "evaluate", "b.json", "f.json")
+    assert "replicas" in command(*cli, "pick", "f.json", "--knee").stdout
+    assert len(json.loads(command(*cli, "compare", "f.json", "--json").stdout)["fronts"]) == 1
+    found = json.loads(command(*cli, "methods", "--json").stdout)
+    serving = {m["name"] for m in found if "backups" in m["problems"]}
+    assert serving == {"auto", "ensemble", "moead", "mspso", "nsga2", "nsga3", "policy", "rollout"}
+
+
+def test_an_environment_serves_it(command: Command) -> None:
+    code = (
+        "import gymnasium, placeopt.rl\n"
+        "env = gymnasium.make(placeopt.rl.ENVIRONMENTS['backups'], sizes={'services': 5})\n"
+        "seen, info = env.reset(seed=1)\n"
+        "ended = False\n"
+        "while not ended:\n"
+        "    seen, reward, ended, _, info = env.step(int(info['action_mask'].argmax()))\n"
+        "print(info['feasible'], info['plan'])\n"
+    )
+    assert command("-c", code).stdout.split()[0] == "True"
