@@ -208,7 +208,7 @@ def _add_latency_levels(model: pyo.ConcreteModel) -> None:
     for a, delays in levels.items():
         for i in _members(model, a):
             distance = arrays.delay[arrays.source[a]]
-            nodes = sorted(model.nodes_of[i], key=lambda v, at=distance: -at[v])  # type: ignore[misc]
+            nodes = sorted(model.nodes_of[i], key=distance.__getitem__, reverse=True)
             rank = np.searchsorted(delays, distance[nodes])
             farthest_first = [model.row_of[i][v] for v in nodes]
             for k in range(1, int(rank.max()) + 1):

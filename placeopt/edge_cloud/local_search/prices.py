@@ -212,32 +212,29 @@ def lower_bounds(
     """Return a lower-bound set of the selected objectives from proofs for several weights.
 
     Each proof says that no plan lies below a line. The costs are cut into cells. In each, the least
-    cost of the cell and the least latency that all lines allow there bound every plan.
+    cost of the cell and the least latency that all lines allow there bound every plan. No plan
+    costs more than the dearest node of every microservice, where the lines bound all latencies.
     """
     instance = problem.arrays
     lines = np.array([(p.weight, p.bound) for p in proofs if np.isfinite(p.bound)]).reshape(-1, 2)
     weight, bound = lines.T
-    least_cost = max([instance.least_cost.sum() * (1 - 1e-9), *bound[weight == 1]])
-    # No plan costs more than the dearest, so every line bounds the latency of all plans.
-    dearest = float((instance.operating + np.outer(instance.data, instance.network)).max(1).sum())
-    use = weight < 1
-    ends = bound[use] - dearest * (1 + 1e-9) * weight[use]
-    least_latency = max([0.0, *(ends / (1 - weight[use]))])
-    names = [o.name for o in objectives]
-    if len(names) == 1:
-        return [[float(least_cost if names[0] == "cost" else least_latency)]]
+    falling, rising = weight < 1, weight > 0  # lines that bound the latency, and the cost
 
     def latency(cost: np.ndarray) -> np.ndarray:
         """Return the least latency of plans of at most this cost."""
-        use = weight < 1
-        heights = (bound[use] - np.outer(cost, weight[use])) / (1 - weight[use])
-        return heights.max(axis=1, initial=least_latency)
+        heights = bound[falling] - np.outer(cost, weight[falling])
+        return (heights / (1 - weight[falling])).max(axis=1, initial=0.0)
 
-    use = weight > 0
+    dearest = np.sum([(instance.operating + instance.network * x).max() for x in instance.data])
+    least_cost = max([instance.least_cost.sum() * (1 - 1e-9), *bound[weight == 1]])
+    least_latency = latency(dearest[None] * (1 + 1e-9))[0]
+    names = [o.name for o in objectives]
+    if len(names) == 1:
+        return [[float(least_cost if names[0] == "cost" else least_latency)]]
     levels = np.linspace(least_latency, latency(np.array([least_cost]))[0], cells // 2)
-    costs = (bound[use] - np.outer(levels, 1 - weight[use])) / weight[use]
+    costs = (bound[rising] - np.outer(levels, 1 - weight[rising])) / weight[rising]
     costs = costs.max(axis=1, initial=least_cost)
     edges = np.unique([*np.linspace(least_cost, costs.max(), cells // 2), *costs])
-    heights = np.append(latency(edges[1:]), least_latency)
+    heights = np.append(np.maximum(latency(edges[1:]), least_latency), least_latency)
     corners = {"cost": edges, "latency_ms": heights}
     return np.stack([corners[name] for name in names], axis=1).tolist()
