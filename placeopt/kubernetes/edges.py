@@ -23,7 +23,8 @@ Key = tuple[str, str]
 Workloads = dict[Key, tuple[dict[str, str], PodSpec]]
 
 _NAMES = re.compile(
-    r"(_|^)(ADDR|ADDRESS|URL|URI|HOST|HOSTNAME|SERVICE|SERVER|ENDPOINT|ENDPOINTS|UPSTREAM|BROKER|BROKERS|BACKEND)(S)?$"
+    r"(_|^)(ADDR|ADDRESS|URL|URI|HOST|HOSTNAME|SERVICE|SERVER|ENDPOINT|ENDPOINTS|UPSTREAM"
+    r"|BROKER|BROKERS|BACKEND)(S)?$"
 )
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,30}://")
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)

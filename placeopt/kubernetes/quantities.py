@@ -16,7 +16,8 @@ from typing import Any
 from placeopt.core.errors import DocumentError
 
 _FORM = re.compile(
-    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?(Ki|Mi|Gi|Ti|Pi|Ei|[numkKMGTPE])?",
+    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?"
+    r"(Ki|Mi|Gi|Ti|Pi|Ei|[numkKMGTPE])?",
     re.ASCII,
 )
 _FACTOR = {

@@ -104,7 +104,8 @@ def _head(front: Front) -> str:
     proven = f"<p>Grey crosses: proven lower bounds. The front: {gap}.</p>" if gap else ""
     knee = front.pick().values
     rows = "".join(
-        f"<tr><td>{escape(label(o))}</td><td>{low:.6g}</td><td>{middle:.6g}</td><td>{high:.6g}</td></tr>"
+        f"<tr><td>{escape(label(o))}</td><td>{low:.6g}</td><td>{middle:.6g}</td>"
+        f"<td>{high:.6g}</td></tr>"
         for o, low, middle, high in zip(
             front.objectives, front.ideal, knee, front.nadir, strict=True
         )
