@@ -13,6 +13,7 @@ from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.front import Evaluation, Front, Rejected, Run, merge
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task, require_fitting
+from placeopt.core.workers import Workers
 
 
 def load(path: str | os.PathLike[str]) -> Problem:
@@ -89,10 +90,9 @@ def solve(
     chosen = problem.select(objectives)
     if start is not None:
         require_fitting(problem, start)
-    if jobs < 1:
-        raise UsageError(f"jobs is {jobs}; give a whole number of at least 1")
-    if seed < 0:
-        raise UsageError(f"seed is {seed}; give a whole number of at least 0")
+    Workers(jobs, scheduler)  # refuses what is not legal
+    if not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise UsageError(f"seed is {seed!r}; give a whole number from 0 to 2**63")
     if method == "ensemble":
         parameters |= {"jobs": jobs} | ({} if scheduler is None else {"scheduler": scheduler})
     from placeopt.portfolio import run_method

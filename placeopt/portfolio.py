@@ -54,6 +54,7 @@ def ensemble(
     Points keep the name of the method that found them.
     """
     names = methods.split(",") if isinstance(methods, str) else list(methods)
+    Workers(jobs, scheduler)  # refuses what is not legal
     jobs = min(jobs, len(names))
     for name in names:
         if name in ("ensemble", "auto"):

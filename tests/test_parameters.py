@@ -27,8 +27,6 @@ SIZES: dict[str, dict[str, Any]] = {
     "rescheduling": {"application": "chain", "replicas": 1},
     "multi-cluster": {"requests": 4, "clusters": 2},
 }
-#: Methods with parameters that do not declare what is legal yet.
-PENDING = {"ensemble", "epsilon-constraint"}
 #: Parameters that other ones need.
 GIVEN = {"policy": {"policy": "rescheduling-testbed"}}
 KIND = {"policy": "rescheduling"}
@@ -53,15 +51,7 @@ def declared() -> list[tuple[str, str, Parameter]]:
     return list(found.values())
 
 
-DECLARED = [
-    pytest.param(
-        case,
-        marks=pytest.mark.skipif(
-            case[0] in PENDING and not case[2].legal, reason="legal values are not declared yet"
-        ),
-    )
-    for case in declared()
-]
+DECLARED = declared()
 
 
 def label(case: tuple[str, str, Parameter]) -> str:

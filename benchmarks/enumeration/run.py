@@ -19,14 +19,11 @@ from typing import Any
 import numpy as np
 
 import placeopt
-from placeopt.core.budget import Budget
-from placeopt.core.dominance import hypervolume
+from placeopt.budget import Budget
+from placeopt.dominance import hypervolume
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from machine import facts, table
-from textbook import ALGORITHMS, TwoStages
-
 from instances import (
     Instance,
     correlated_knapsack,
@@ -35,6 +32,8 @@ from instances import (
     generated_knapsack,
     kirlik,
 )
+from machine import facts, table
+from textbook import ALGORITHMS, TwoStages
 
 HERE = Path(__file__).parent
 LIMIT = 120.0

@@ -61,8 +61,14 @@ class Workers:
     scheduler: Any = None
 
     def __post_init__(self) -> None:
-        if self.jobs < 1:
-            raise UsageError(f"jobs is {self.jobs}; give a whole number of at least 1")
+        if not isinstance(self.jobs, int) or self.jobs < 1:
+            raise UsageError(f"jobs is {self.jobs!r}; give a whole number of at least 1")
+        address = isinstance(self.scheduler, str) and "://" in self.scheduler
+        if self.scheduler is not None and not address and not hasattr(self.scheduler, "submit"):
+            raise UsageError(
+                f"scheduler is {self.scheduler!r}; give the address of a Dask scheduler, "
+                "such as tcp://10.0.0.5:8786, or a distributed.Client"
+            )
 
     def run(
         self,

@@ -14,8 +14,7 @@ Regions begin at the worst limits, so that their answers lie close together at f
 may be stopped therefore asks for limits on coarse grids first, and on finer ones now and then; the
 answers serve the regions later.
 
-Questions are asked in batches whose size does not depend on the number of workers: the same
-questions in the same order, and so the same points, for any number of jobs.
+Questions are asked in batches whose size does not depend on the number of jobs: nor do the points.
 
 All values here are in units: multiples of an objective's `step`, whole numbers, or the values
 themselves where there is no step.
@@ -25,6 +24,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -378,7 +378,7 @@ class _Search:
         left = budget.seconds_left
         seconds = max(left / question.parts, min(left, _MIN_SLICE))
         payload = None if question.start is None else question.start.payload
-        began = budget.seconds
+        began = time.perf_counter()
         try:
             question.answer = self.oracle.minimise(
                 question.objective,
@@ -389,7 +389,7 @@ class _Search:
             )
         except SolverError:
             question.answer, question.failed = Answer("unknown"), True
-        question.slow = math.isfinite(left) and budget.seconds - began >= 0.5 * seconds
+        question.slow = time.perf_counter() - began >= 0.5 * seconds  # never without a limit
 
     def _learn(self, question: Question) -> tuple[float, np.ndarray | None]:
         """Remember an answer; return the bound that it proves and a vector to go on from."""
