@@ -19,11 +19,14 @@ from typing import Any
 import numpy as np
 
 import placeopt
-from placeopt.budget import Budget
-from placeopt.dominance import hypervolume
+from placeopt.core.budget import Budget
+from placeopt.core.dominance import hypervolume
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from machine import facts, table
+from textbook import ALGORITHMS, TwoStages
+
 from instances import (
     Instance,
     correlated_knapsack,
@@ -32,8 +35,6 @@ from instances import (
     generated_knapsack,
     kirlik,
 )
-from machine import facts, table
-from textbook import ALGORITHMS, TwoStages
 
 HERE = Path(__file__).parent
 LIMIT = 120.0

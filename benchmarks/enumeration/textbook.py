@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placeopt.budget import Budget
+from placeopt.core.budget import Budget
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.goals import goals_of
 from placeopt.exact.solvers import solve
