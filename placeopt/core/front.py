@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -36,6 +37,8 @@ __all__ = [
 
 #: Statuses, best first.
 STATUSES = ("optimal", "bounded", "heuristic")
+#: Points that a notebook shows.
+SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Point:
     """One answer on a front; `values` are the referee's, in the order of the front's objectives."""
 
     values: tuple[float, ...]
-    plan: dict[str, Any]
+    plan: dict[str, Any] = field(repr=False)
     status: str = "heuristic"
     gap: float | None = None
     method: str = ""
@@ -194,6 +197,79 @@ class Front:
     def __len__(self) -> int:
         return len(self.points)
 
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    @overload
+    def __getitem__(self, which: int) -> Point: ...
+    @overload
+    def __getitem__(self, which: slice) -> Front: ...
+    def __getitem__(self, which: int | slice) -> Point | Front:
+        """Return a point, or a front of some points; its gap counts those that are left out."""
+        if isinstance(which, slice):
+            return self._part(self.points[which])
+        return self.points[which]
+
+    def __repr__(self) -> str:
+        """Name, size, ranges and what is proven; no plans."""
+        if not self.points:
+            return f"<Front {self.instance.name}: no points>"
+        ranges = ", ".join(
+            f"{o.name} {low:.6g} to {high:.6g}"
+            for o, low, high in zip(
+                self.objectives, self.values.min(axis=0), self.values.max(axis=0), strict=True
+            )
+        )
+        gap = self.gap()
+        proven = "" if gap is None else f"; gap {gap:.2%}"
+        return f"<Front {self.instance.name}: {len(self)} points, {ranges}{proven}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: at most `SHOWN` points."""
+        names = [f"{o.name} ({o.unit})" if o.unit else o.name for o in self.objectives]
+        rows = [
+            [*(f"{value:.6g}" for value in p.values), p.status, p.method]
+            for p in self.subset(SHOWN).points
+        ]
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in (*names, "status", "method"))
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        return f"<p>{escape(repr(self))}</p><table><tr>{head}</tr>{body}</table>"
+
+    def where(
+        self, predicate: Callable[[Point], bool] = lambda point: True, **limits: float
+    ) -> Front:
+        """Return the points that a function accepts, within the worst values allowed.
+
+        Its gap counts what is left out.
+
+        Examples
+        --------
+        >>> goals = (Objective("latency_ms", "ms"), Objective("cost_usd", "USD"))
+        >>> points = (Point((1.0, 9.0), {}), Point((5.0, 2.0), {}))
+        >>> front = Front(InstanceName("temporal", "toy", ""), goals, points)
+        >>> front.where(cost_usd=5)
+        <Front toy: 1 points, latency_ms 5 to 5, cost_usd 2 to 2>
+
+        Raises
+        ------
+        UsageError
+            An unknown objective.
+        """
+        signs, columns = self._signs, {name: self._column(name) for name in limits}
+        within = (
+            point
+            for point in self.points
+            if all(signs[c] * (point.values[c] - limits[n]) <= 0 for n, c in columns.items())
+        )
+        return self._part(tuple(point for point in within if predicate(point)))
+
+    def _part(self, points: tuple[Point, ...]) -> Front:
+        """Return a front of some of the points that keeps bounds and worst values."""
+        box = self._worst([self.nadir.tolist(), self.box]) if self.points else self.box
+        return replace(self, points=points, box=box)
+
     @property
     def values(self) -> np.ndarray:
         """All values, shape (points, objectives)."""
@@ -244,19 +320,22 @@ class Front:
         signed = [(np.array(row) * self._signs).tolist() for row in rows if len(row)]
         return tuple((np.array(worst(signed)) * self._signs).tolist()) if signed else ()
 
-    def hypervolume(self, reference: Sequence[float], *, plain: bool = False) -> float:
+    def hypervolume(
+        self, reference: Sequence[float] | None = None, *, plain: bool = False
+    ) -> float:
         """Return the volume that the points dominate within `reference`.
 
         Parameters
         ----------
-        reference : sequence of float
-            One value per objective; points beyond it count nothing.
+        reference : sequence of float, optional
+            One value per objective; points beyond it count nothing. `reference()` by default.
         plain : bool
             Divide by the product of `reference`: the share of the box from the origin.
         """
         if plain and (self._signs < 0).any():
             raise UsageError("the plain hypervolume is of minimised objectives only")
-        return self._volume(self.values, reference, plain)
+        within = self.reference().tolist() if reference is None else reference
+        return self._volume(self.values, within, plain)
 
     def _volume(
         self, vectors: np.ndarray, reference: Sequence[float], plain: bool = False
@@ -361,8 +440,7 @@ class Front:
         if len(self.points) <= size:
             return self
         kept = farthest(self.values * self._signs, size)
-        box = self._worst([self.nadir.tolist(), self.box])
-        return replace(self, points=tuple(self.points[k] for k in kept), box=box)
+        return self._part(tuple(self.points[k] for k in kept))
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame: a row a point; objectives, status, gap, method, seed."""
