@@ -60,17 +60,30 @@ class LnsState(NamedTuple):
 
 
 def lns_task(
-    instance: EdgeCloudArrays, rng: np.random.Generator, **given: np.ndarray | float
+    instance: EdgeCloudArrays,
+    rng: np.random.Generator,
+    *,
+    weight: float,
+    price: np.ndarray,
+    alone: np.ndarray,
+    unplaced: float,
+    max_removed: int,
+    strength: float,
 ) -> LnsTask:
-    """Return the task of a search; `given` are the fields that do not follow from the instance."""
+    """Return the task of a search; the arguments are fields of `LnsTask`."""
     by_source = np.argsort(instance.source, kind="stable")
     nodes = len(instance.capacity)
     return LnsTask(
         instance=instance,
+        weight=weight,
+        price=price,
+        alone=alone,
+        unplaced=unplaced,
         by_source=by_source,
         source_first=np.searchsorted(instance.source[by_source], np.arange(nodes + 1)),
         noise=rng.uniform(*_NOISE, nodes + _NOISE_LENGTH),
-        **given,  # type: ignore[arg-type]
+        max_removed=max_removed,
+        strength=strength,
     )
 
 
