@@ -17,9 +17,10 @@ import numpy as np
 from placeopt.core.front import Objective
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import below, uniform
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.kernels import cost, fits, latency, put, take, uniform
+from placeopt.edge_cloud.kernels import cost, fits, latency, put, take
 
 
 class EncoderTables(NamedTuple):
@@ -118,9 +119,9 @@ def _random_gene(tables, service, random):
 def _mutate(tables, genes, random):
     """Change one application, in place: one gene, all genes, or all to the node of one of them."""
     instance = tables.instance
-    application = int(uniform(random) * len(instance.source))
+    application = below(random, len(instance.source))
     first, last = instance.first[application], instance.first[application + 1]
-    chosen, kind = first + int(uniform(random) * (last - first)), uniform(random)
+    chosen, kind = first + below(random, last - first), uniform(random)
     if kind < 0.7:
         genes[chosen] = _random_gene(tables, chosen, random)
     if kind < 0.4:
@@ -146,7 +147,7 @@ def _vary(tables, mothers, fathers, children, random):
             parent = mothers[k] if uniform(random) < share else fathers[k]
             for service in range(instance.first[application], instance.first[application + 1]):
                 children[k, service] = parent[service]
-        for _ in range(1 + int(uniform(random) * 2)):
+        for _ in range(1 + below(random, 2)):
             _mutate(tables, children[k], random)
 
 
@@ -209,7 +210,8 @@ class EdgeCloudEncoder(Encoder):
         """Return children by crossover of whole applications, one or two of them mutated."""
         children = np.empty((len(mothers), self.num_genes), dtype=np.int64)
         parents = (np.ascontiguousarray(parents, dtype=np.int64) for parents in (mothers, fathers))
-        _vary(self.tables, *parents, children, np.array([rng.integers(1, 2**63)], dtype=np.uint64))
+        random = rng.integers(0, 2**64, size=1, dtype=np.uint64)
+        _vary(self.tables, *parents, children, random)
         return children
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:

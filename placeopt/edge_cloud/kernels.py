@@ -68,14 +68,3 @@ def latency(instance, hosts, application):
         if hosts[service] >= 0:
             farthest = max(farthest, instance.delay[source, hosts[service]])
     return farthest
-
-
-@kernel
-def uniform(random):
-    """Return a random float of [0, 1) by xorshift64*; advances `random`, (1,) uint64."""
-    x = random[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    random[0] = x
-    return ((x * np.uint64(2685821657736338717)) >> np.uint64(11)) * (1.0 / 9007199254740992.0)

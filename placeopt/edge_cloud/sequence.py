@@ -132,10 +132,8 @@ class EdgeCloudSequence(DecisionSequence):
         if not mask.any():
             return features
         instance, service = self.instance, kernels.next_service(self.order, state)
-        demand, increments = (
-            np.maximum(instance.demand[service], 1e-9),
-            self._increments(state, service),
-        )
+        increments = self._increments(state, service)
+        demand = np.maximum(instance.demand[service], 1e-9)
         application = instance.application_of[service]
         first, last = instance.first[application : application + 2]
         with np.errstate(invalid="ignore"):

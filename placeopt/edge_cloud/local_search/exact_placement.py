@@ -263,11 +263,11 @@ def paid(instance, price, hosts, application):
 
 
 @kernel
-def relax(instance, weight, price, search, hosts, chosen, worth, limit):
+def relax(instance, weight, price, search, hosts, chosen, values, limit):
     """Place each chosen application as if it were alone; return what is proven of the sum.
 
     Starts from the placements in `hosts` and writes better ones there. Writes the value of each
-    application, prices included, into `worth`, (applications,).
+    application, prices included, into `values`, (applications,).
     """
     total, room = 0.0, instance.capacity.copy()
     for application in chosen:
@@ -275,11 +275,11 @@ def relax(instance, weight, price, search, hosts, chosen, worth, limit):
         if hosts[first] >= 0:
             before = weighted_sum(instance, weight, hosts, application)
             before += paid(instance, price, hosts, application)
-        worth[application], proven = place_best(
+        values[application], proven = place_best(
             instance, weight, price, room, search, application, before, limit
         )
         total += proven
-        if worth[application] < before:
+        if values[application] < before:
             hosts[first:last] = search.found[: last - first]
     return total
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import below, uniform
 from placeopt.edge_cloud import kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
-from placeopt.edge_cloud.kernels import uniform
 from placeopt.edge_cloud.local_search.exact_placement import BIG, paid, place_best, weighted_sum
 
 #: The first application taken out has the largest regret of a random number of them, up to this;
@@ -60,17 +60,30 @@ class LnsState(NamedTuple):
 
 
 def lns_task(
-    instance: EdgeCloudArrays, rng: np.random.Generator, **given: np.ndarray | float
+    instance: EdgeCloudArrays,
+    rng: np.random.Generator,
+    *,
+    weight: float,
+    price: np.ndarray,
+    alone: np.ndarray,
+    unplaced: float,
+    max_removed: int,
+    strength: float,
 ) -> LnsTask:
-    """Return the task of a search; `given` are the fields that do not follow from the instance."""
+    """Return the task of a search; the arguments are fields of `LnsTask`."""
     by_source = np.argsort(instance.source, kind="stable")
     nodes = len(instance.capacity)
     return LnsTask(
         instance=instance,
+        weight=weight,
+        price=price,
+        alone=alone,
+        unplaced=unplaced,
         by_source=by_source,
         source_first=np.searchsorted(instance.source[by_source], np.arange(nodes + 1)),
         noise=rng.uniform(*_NOISE, nodes + _NOISE_LENGTH),
-        **given,  # type: ignore[arg-type]
+        max_removed=max_removed,
+        strength=strength,
     )
 
 
@@ -87,7 +100,7 @@ def lns_state(task: LnsTask, hosts: np.ndarray, rng: np.random.Generator) -> Lns
         head=np.full(nodes, -1),
         after=np.zeros(services, dtype=np.int64),
         before=np.zeros(services, dtype=np.int64),
-        random=np.array([rng.integers(1, 2**63)], dtype=np.uint64),
+        random=rng.integers(0, 2**64, size=1, dtype=np.uint64),
     )
     _enter(task, state)
     return state
@@ -155,10 +168,10 @@ def _regret(task, state, application):
 def _choose_first(task, state):
     """Return the application of largest regret of a random number of them; advances the state."""
     random, applications = state.random, len(state.values)
-    first = int(uniform(random) * applications)
+    first = below(random, applications)
     largest = _regret(task, state, first)
-    for _ in range(int(uniform(random) * _MAX_DRAWS)):
-        other = int(uniform(random) * applications)
+    for _ in range(below(random, _MAX_DRAWS)):
+        other = below(random, applications)
         regret = _regret(task, state, other)
         if regret > largest:
             first, largest = other, regret
@@ -184,16 +197,16 @@ def _choose(task, state, removed):
     instance, random = task.instance, state.random
     first = _choose_first(task, state)
     removed[0] = first
-    count, wanted, kind = 1, 1 + int(uniform(random) * task.max_removed), uniform(random)
+    count, wanted, kind = 1, 1 + below(random, task.max_removed), uniform(random)
     source = instance.source[first]
     if kind < _SAME_SOURCE:
         low, high = task.source_first[source], task.source_first[source + 1]
         for _ in range(wanted - 1):
-            other = task.by_source[low + int(uniform(random) * (high - low))]
+            other = task.by_source[low + below(random, high - low)]
             count = _add(removed, count, other)
         return count
     low, high = instance.first[first], instance.first[first + 1]
-    node = state.hosts[low + int(uniform(random) * (high - low))]
+    node = state.hosts[low + below(random, high - low)]
     if kind >= _SAME_NODE or node < 0:
         nearest = min(len(instance.operating), _NEAR_NODES)
         node = instance.near[source, int(uniform(random) ** 2 * nearest)]
@@ -203,7 +216,7 @@ def _choose(task, state, removed):
         service = state.after[service]
     for _ in range(wanted - 1 if length > 0 else 0):
         service = state.head[node]
-        for _ in range(int(uniform(random) * length)):
+        for _ in range(below(random, length)):
             service = state.after[service]
         count = _add(removed, count, instance.application_of[service])
     return count
@@ -217,7 +230,7 @@ def _remove(task, state, removed, old):
     """
     value = 0.0
     for k in range(len(removed)):
-        other = k + int(uniform(state.random) * (len(removed) - k))
+        other = k + below(state.random, len(removed) - k)
         removed[k], removed[other] = removed[other], removed[k]
         application = removed[k]
         value += state.values[application]
@@ -231,7 +244,7 @@ def _remove(task, state, removed, old):
 @kernel
 def _draw_prices(task, state, price):
     """Write prices of random strength, noisy by node, into `price`, (nodes, 2)."""
-    offset = int(uniform(state.random) * (len(task.noise) - len(price)))
+    offset = below(state.random, len(task.noise) - len(price))
     factor = task.strength * uniform(state.random)
     for node in range(len(price)):
         price[node, 0] = task.price[node, 0] * factor * task.noise[offset + node]

@@ -96,7 +96,7 @@ class Relaxation:
         self.instance = instance = problem.arrays
         self.search = placement_search(instance)
         self.hosts = np.full(len(instance.demand), -1)
-        self._worth = np.zeros(len(instance.source))
+        self._values = np.zeros(len(instance.source))
         self._unit = np.maximum(instance.demand.mean(axis=0), 1e-9)
         layers = np.array([problem.layers.index(node.layer) for node in problem.nodes])
         self._member = layers[:, None] == np.arange(len(problem.layers))  # (nodes, layers)
@@ -105,12 +105,12 @@ class Relaxation:
         self, weight: float, price: np.ndarray, chosen: np.ndarray, limit: int = _SEARCH_LIMIT
     ) -> float:
         """Place applications alone under prices, in `hosts`; return what is proven of the sum."""
-        arrays = (self.instance, weight, price, self.search, self.hosts, chosen, self._worth)
+        arrays = (self.instance, weight, price, self.search, self.hosts, chosen, self._values)
         return float(relax(*arrays, limit))
 
     def bound(self, weight: float, price: np.ndarray) -> float:
         """Return the lower bound that prices prove; inf where an application has no place."""
-        proven = self._relax(weight, price, np.arange(len(self._worth)))
+        proven = self._relax(weight, price, np.arange(len(self._values)))
         if proven >= BIG / 2:
             return np.inf
         capacity = float((price * self.instance.capacity).sum())
@@ -119,7 +119,7 @@ class Relaxation:
     def costs_alone(self, weight: float, price: np.ndarray) -> np.ndarray:
         """Return the cost of each application alone, prices included, shape (applications,)."""
         self.bound(weight, price)
-        return self._worth.copy()
+        return self._values.copy()
 
     def _layer_prices(self, weight: float, share: Budget, scale: float) -> np.ndarray:
         """Return prices to begin with, in mean demands, shape (nodes, 2).
