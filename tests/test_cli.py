@@ -115,7 +115,6 @@ def test_bare_and_version_and_module(here: Here) -> None:
     "arguments",
     [
         ("slove",),
-        ("solve",),
         ("solve", TOY, "--seeds", 3),
         ("solve", TOY, "--seed", "x"),
         ("check", TOY, TOY),
@@ -125,6 +124,12 @@ def test_bad_usage_is_2(here: Here, arguments: tuple[object, ...]) -> None:
     """With one message."""
     out, err = here(*arguments, code=2)
     assert out == "" and err.count("Error") == 1 and "Usage:" in err
+
+
+def test_solve_without_an_instance_says_what_to_give(here: Here) -> None:
+    """Exit code 2, with one message of its own."""
+    out, err = here("solve", code=2)
+    assert out == "" and err.startswith("error: give an instance: ") and err.count("\n") == 1
 
 
 # -- solve -----------------------------------------------------------------------------------------
