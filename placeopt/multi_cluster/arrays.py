@@ -33,14 +33,13 @@ class MultiClusterArrays(NamedTuple):
 def build(
     clusters: Sequence[FederatedCluster],
     requests: Sequence[DeploymentRequest],
-    latency_ms: Sequence[Sequence[float]],
+    matrix: np.ndarray,
 ) -> MultiClusterArrays:
-    """Return the arrays of clusters and requests; `latency_ms` is the matrix, 0 on its diagonal."""
+    """Return the arrays of clusters and requests; `matrix` has latencies in ms, its diagonal 0."""
     cpu, memory = (_resource(clusters, requests, name) for name in ("cpu_cores", "memory_gib"))
     times = [time for r in requests for time in (r.arrival, r.duration)]
     digits = unit_digits(times)
     moments = scaled_up(times, digits).reshape(-1, 2)
-    matrix = np.array(latency_ms)
     costs = [c.cost for c in clusters]
     legal_costs = [*costs, *(kind.cost for kind in TYPES)]
     return MultiClusterArrays(

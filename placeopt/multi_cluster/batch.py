@@ -24,6 +24,8 @@ class MultiClusterBatch(Stream):
     """
 
     num_features = FEATURES
+    #: The one-step reward parts of an action, and its reward if it places nothing.
+    score = (5, 6, 7, 8)
 
     def _bind(self) -> None:
         super()._bind()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Only so many clusters are drawn, the busiest ones.
 MAX_CLUSTERS = 16
-_CPU, _MEMORY = PALETTE[0], PALETTE[1]
+_CPU, _MEMORY = PALETTE[:2]
 
 
 class UsageOverTime(NamedTuple):
@@ -47,7 +47,7 @@ def usage_over_time(problem: MultiCluster, plan: Mapping[str, Any]) -> UsageOver
     arrays, decisions = problem.arrays, problem.decisions(plan)
     arrivals, departures = arrays.arrival * arrays.unit[2], arrays.departure * arrays.unit[2]
     if problem.semantics == "published":
-        departures = np.append(arrivals[1:], arrivals[-1] + 1 / max(len(arrivals), 1))
+        departures = np.append(arrivals[1:], arrivals[-1] + 1 / len(arrivals))
     clusters = len(arrays.capacity)
     placed = np.array([[decision.get(c, 0) for c in range(clusters)] for decision in decisions])
     moments = np.concatenate((departures, arrivals))  # a departure comes before an arrival
@@ -93,10 +93,10 @@ def figure(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Figure
     gone = [problem.requests[k].arrival for k in usage.refused]
     for axes, c in zip(panels, drawn, strict=True):
         cpu, memory = usage.shares[:, c].T
-        area = {"step": "post", "color": _CPU, "alpha": 0.35, "linewidth": 0, "label": "cpu"}
-        axes.fill_between(usage.times, cpu, **area)
-        line = {"where": "post", "color": _MEMORY, "linewidth": 1.0, "label": "memory"}
-        axes.step(usage.times, memory, **line)
+        axes.fill_between(
+            usage.times, cpu, step="post", color=_CPU, alpha=0.35, linewidth=0, label="cpu"
+        )
+        axes.step(usage.times, memory, where="post", color=_MEMORY, linewidth=1.0, label="memory")
         axes.vlines(gone, -0.08, 0.0, color=KNEE, linewidth=0.6, label="refused")
         axes.set_ylim(-0.08, 1.05)
         axes.set_yticks([0, 0.5, 1], ["0", "50%", "100%"], fontsize=6)
@@ -147,16 +147,17 @@ def interactive(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> A
                 fill=fill,
                 **shown,
             )
-        marker = {"symbol": "line-ns-open", "color": KNEE, "size": 7}
-        ticks = {
-            "x": gone,
-            "y": [0.0] * len(gone),
-            "text": texts,
-            "hoverinfo": "x+text",
-            "mode": "markers",
-            "marker": marker,
-        }
-        drawing.add_scatter(**ticks, name="refused", legendgroup="refused", **shown)
+        drawing.add_scatter(
+            x=gone,
+            y=[0.0] * len(gone),
+            text=texts,
+            hoverinfo="x+text",
+            mode="markers",
+            marker={"symbol": "line-ns-open", "color": KNEE, "size": 7},
+            name="refused",
+            legendgroup="refused",
+            **shown,
+        )
     drawing.update_yaxes(range=[-0.05, 1.05], tickformat=".0%")
     drawing.update_xaxes(title_text="time", row=len(drawn), col=1)
     drawing.update_annotations(font_size=11)

@@ -38,7 +38,6 @@ class MultiClusterEncoder(Encoder):
     def _play(self, X: np.ndarray) -> Stream:
         """Return the episodes of vectors (n, num_genes) at their ends."""
         batch = Stream.of(self.problem, len(X))
-        batch.reset()
         rows, accepts = np.arange(len(X)), batch.outcomes.accepts
         for genes in np.asarray(X, dtype=np.int64).T:
             reward = np.where(accepts, batch.parts.sum(axis=2), -np.inf)
@@ -57,12 +56,11 @@ class MultiClusterEncoder(Encoder):
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector."""
-        return self.problem.plan(self._play(np.asarray(genes)[None]).placements(0))
+        return self._play(np.asarray(genes)[None]).plan(0)
 
     def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
         """Return a vector of a plan: the same plan where its decisions are actions, else FFD."""
-        batch = Stream.of(self.problem, 1)
-        batch.reset()
+        batch = Stream.of(self.problem)
         clusters, genes = batch.clusters, np.empty(self.num_genes, dtype=np.int64)
         for t, decision in enumerate(self.problem.decisions(plan)):
             placed = np.array([decision.get(c, 0) for c in range(clusters)])
@@ -99,8 +97,3 @@ class MultiClusterEncoder(Encoder):
         """Return copies of X in which about two decisions are drawn anew."""
         drawn = rng.integers(0, self._refusal + 1, size=np.shape(X))
         return np.where(rng.random(np.shape(X)) < 2 / self.num_genes, drawn, X)
-
-
-def build(problem: MultiCluster, objectives: Sequence[Objective]) -> MultiClusterEncoder:
-    """Return the encoder of a multi-cluster instance."""
-    return MultiClusterEncoder(problem, objectives)

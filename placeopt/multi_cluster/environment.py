@@ -13,28 +13,9 @@ from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 
 #: Columns with the one-step reward parts of an action, and with its reward if it places nothing.
-SCORE = (5, 6, 7, 8)
+SCORE = MultiClusterBatch.score
 #: The reward strategies of the paper, by name.
 PREFERENCES = STRATEGIES
-
-
-class MultiClusterEpisodes(MultiClusterBatch):
-    """A batch that knows its score columns and the plan of an instance's episode."""
-
-    score = SCORE
-    problem: MultiCluster | None = None
-
-    def plan(self, env: int) -> dict[str, Any]:
-        """Return the plan so far; requests that are still to come are refused.
-
-        Raises
-        ------
-        UsageError
-            The episodes are not those of an instance.
-        """
-        if self.problem is None:
-            raise UsageError("generated episodes have no plan; give an instance")
-        return self.problem.plan(self.placements(env))
 
 
 def batch(
@@ -48,7 +29,7 @@ def batch(
     duration: float = 1.0,
     replicas: Sequence[int] = (1, 7),
     steps: int = 100,
-) -> MultiClusterEpisodes:
+) -> MultiClusterBatch:
     """Return generated episodes, or those of an instance, which are all alike.
 
     Options are those of `placeopt.multi_cluster.simulator.stream.Stream`, for generated episodes.
@@ -68,15 +49,13 @@ def batch(
         "steps": steps,
     }
     if problem is None:
-        return MultiClusterEpisodes(num_envs, **options)
+        return MultiClusterBatch(num_envs, **options)
     for name, default in keyword_defaults(batch).items():
         if options[name] != default:
             raise UsageError(
                 f"{name} is an option of generated episodes; an instance says itself what they are"
             )
-    found = MultiClusterEpisodes.of(problem, num_envs)
-    found.problem = problem
-    return found
+    return MultiClusterBatch.of(problem, num_envs)
 
 
 EPISODES = CompiledEpisodes(batch=batch, preferences=PREFERENCES)

@@ -79,11 +79,9 @@ def _cluster(rng: np.random.Generator, name: str) -> dict[str, Any]:
     kind = TYPES[rng.integers(len(TYPES))]
     allocated = rng.uniform(0, BACKGROUND, size=2).round(3).tolist()
     return {
+        **kind._asdict(),
         "name": name,
         "type": kind.name,
-        "cpu_cores": kind.cpu_cores,
-        "memory_gib": kind.memory_gib,
-        "cost": kind.cost,
         "allocated_cpu_cores": allocated[0],
         "allocated_memory_gib": allocated[1],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.front import Front
 from placeopt.core.interfaces import Encoder
 from placeopt.core.task import Candidate, Task
+from placeopt.core.weights import read_weights as read_row
 from placeopt.core.weights import simplex
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.instance import MultiCluster
@@ -30,15 +32,18 @@ WeightsText = Annotated[
 
 
 def _front(
-    method: str, task: Task[MultiCluster], policy: policies.Policy, count: int, **parameters: Any
+    method: str,
+    task: Task[MultiCluster],
+    policy: policies.Policy,
+    count: int = 1,
+    **parameters: Any,
 ) -> Front:
     """Return the front of the `count` plans of a policy."""
     batch = Stream.of(task.problem, count)
-    batch.reset()
     policies.play(batch, policy, np.random.default_rng(task.seed), task.budget)
     task.budget.spend(count)
     return task.front(
-        (Candidate(task.problem.plan(batch.placements(k))) for k in range(count)),
+        (Candidate(batch.plan(k)) for k in range(count)),
         method=method,
         completed=bool(batch.ended.all()),
         parameters=parameters,
@@ -48,22 +53,22 @@ def _front(
 
 def cpu_greedy(task: Task[MultiCluster]) -> Front:
     """All replicas of a request on the feasible cluster with the least share of cpu in use."""
-    return _front("cpu-greedy", task, policies.cpu_greedy, 1)
+    return _front("cpu-greedy", task, policies.cpu_greedy)
 
 
 def binpack(task: Task[MultiCluster]) -> Front:
     """All replicas of a request on the feasible cluster with the greatest share of cpu in use."""
-    return _front("binpack", task, policies.binpack, 1)
+    return _front("binpack", task, policies.binpack)
 
 
 def latency_greedy(task: Task[MultiCluster]) -> Front:
     """All replicas on a random feasible cluster within the latency threshold, else refuse."""
-    return _front("latency-greedy", task, policies.latency_greedy, 1)
+    return _front("latency-greedy", task, policies.latency_greedy)
 
 
 def karmada_greedy(task: Task[MultiCluster]) -> Front:
     """All replicas on the feasible cluster where most of them fit: Karmada's default."""
-    return _front("karmada-greedy", task, policies.karmada_greedy, 1)
+    return _front("karmada-greedy", task, policies.karmada_greedy)
 
 
 def _look_ahead(
@@ -71,10 +76,7 @@ def _look_ahead(
 ) -> Front:
     """Return one-step look-ahead by rows of weights (n, 3), as many as the budget allows."""
     count = max(1, task.budget.allow(len(weights)))
-
-    def policy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
-        return policies.myopic(batch, rng, weights[:count], min_reward[:count])
-
+    policy = partial(policies.myopic, weights=weights[:count], min_reward=min_reward[:count])
     return _front(method, task, policy, count, plans=count)
 
 
@@ -87,17 +89,15 @@ def read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
         return np.concatenate((np.array(list(STRATEGIES.values())), simplex(PARTS, 3)))
     if isinstance(weights, str) and weights in STRATEGIES:
         return np.array([STRATEGIES[weights]])
-    hint = ""
-    if isinstance(weights, str):
-        hint = f" or a strategy: {did_you_mean(weights, STRATEGIES)}"
     try:
-        row = np.array(weights.split(",") if isinstance(weights, str) else weights, dtype=float)
-    except (TypeError, ValueError):
-        row = np.empty(0)
-    if row.shape != (3,) or not (np.isfinite(row).all() and (row >= 0).all() and row.any()):
+        row = read_row(weights, 3)
+    except UsageError:
+        hint = ""
+        if isinstance(weights, str):
+            hint = f" or a strategy: {did_you_mean(weights, STRATEGIES)}"
         raise UsageError(
             f"weights is {weights!r}; give three numbers of at least 0, such as 0.4,0.3,0.3{hint}"
-        )
+        ) from None
     return row[None] / row.sum()
 
 
@@ -126,8 +126,6 @@ def seeds(encoder: Encoder, rng: np.random.Generator) -> np.ndarray:
     assert isinstance(encoder.problem, MultiCluster)
     weights, min_reward = _grid()
     batch = Stream.of(encoder.problem, len(weights))
-    batch.reset()
-    while not batch.ended.all():
-        batch.step(policies.myopic(batch, rng, weights, min_reward))
+    policies.play(batch, partial(policies.myopic, weights=weights, min_reward=min_reward), rng)
     actions = batch.state.action
     return np.unique(np.where(actions < 0, batch.num_actions - 1, actions), axis=0)

@@ -10,7 +10,7 @@ the dropped ones is the proven bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -102,8 +102,7 @@ def optimum(
     A quick search comes first: the better the plan that is known, the more histories cannot beat
     it. When the budget is out of time, one history is followed to the end.
     """
-    stream = Stream.of(problem, 1)
-    stream.reset()
+    stream = Stream.of(problem)
     if states > QUICK_STATES:
         known = optimum(problem, weights, QUICK_STATES, budget)
         if known.proven:
@@ -112,7 +111,7 @@ def optimum(
         twin = stream.fork([0])
         earned = policies.play(twin, policies.of("myopic", weights), np.random.default_rng(0))
         reward = float((earned @ weights)[0])
-        known = Hindsight(reward, reward, problem.plan(twin.placements(0)))
+        known = Hindsight(reward, reward, twin.plan(0))
     rest = np.concatenate((optimistic(problem, weights)[::-1].cumsum()[::-1], [0.0]))
     value, bound = np.zeros(1), known.reward
     for t in range(stream.steps):
@@ -129,12 +128,12 @@ def optimum(
             keep = np.flatnonzero(value + ahead > known.reward + TOLERANCE)
             keep, bound = _best(value[keep], ahead[keep], keep, limit, bound)
         if len(keep) == 0:  # nothing can beat the plan that is known
-            return Hindsight(known.reward, bound, known.plan)
+            return replace(known, bound=bound)
         if len(keep) < len(value):
             stream, value = stream.silent(keep), value[keep]
     best = int(value.argmax())
     reward = float(value[best])
-    return Hindsight(reward, max(bound, reward), problem.plan(stream.placements(best)))
+    return Hindsight(reward, max(bound, reward), stream.plan(best))
 
 
 def _best(

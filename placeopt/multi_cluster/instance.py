@@ -98,7 +98,7 @@ class MultiCluster(Problem):
         """The instance as arrays; what is given as latency of a cluster to itself is ignored."""
         latency = np.array(latency_rows(list(self.numbers), self.latency_ms))
         np.fill_diagonal(latency, 0.0)
-        return build(self.clusters, self.requests, latency.tolist())
+        return build(self.clusters, self.requests, latency)
 
     def warnings(self) -> tuple[str, ...]:
         """Name requests that fit nowhere, and places in `latency_ms` that are no clusters."""
@@ -142,8 +142,7 @@ class MultiCluster(Problem):
     @cached_property
     def referee(self) -> MultiClusterReferee:
         """The referee of this instance's semantics."""
-        published = self.semantics == "published"
-        referee = PublishedReferee if published else MultiClusterReferee
+        referee = PublishedReferee if self.semantics == "published" else MultiClusterReferee
         return referee(self.arrays, list(self.numbers))
 
     def read_plan(self, document: Any) -> dict[str, Any]:
@@ -172,9 +171,10 @@ class MultiCluster(Problem):
 
     def plan(self, placed: Sequence[Mapping[int, int]]) -> dict[str, Any]:
         """Return the plan of decisions given as replicas by the number of the cluster."""
-        names = list(self.numbers)
         return {
-            "decisions": [{names[c]: int(n) for c, n in decision.items()} for decision in placed]
+            "decisions": [
+                {self.clusters[c].name: int(n) for c, n in decision.items()} for decision in placed
+            ]
         }
 
     def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:

@@ -38,7 +38,6 @@ class MultiClusterSequence(DecisionSequence):
         self.decisions = len(problem.requests)
         self.num_actions = len(problem.clusters) + EXTRA
         self._start = MultiClusterBatch.of(problem)
-        self._start.reset()
 
     def reset(self, rng: np.random.Generator | None = None) -> MultiClusterBatch:
         """Return the state before the first request; episodes are not random."""
@@ -89,7 +88,7 @@ class MultiClusterSequence(DecisionSequence):
 
     def plan(self, state: MultiClusterBatch) -> dict[str, Any]:
         """Return the decisions so far, and refusals of all that is still to come."""
-        return self.problem.plan(state.placements(0))
+        return state.plan(0)
 
     def features(self, state: MultiClusterBatch) -> np.ndarray:
         """Return the observation, shape (num_actions, num_features)."""
@@ -140,8 +139,3 @@ class MultiClusterSequence(DecisionSequence):
                     twins.step(actions)
             state.step(legal[order[[value.argmin()]]])
         return count
-
-
-def build(problem: MultiCluster, objectives: Sequence[Objective]) -> MultiClusterSequence:
-    """Return the multi-cluster problem as a sequence of decisions."""
-    return MultiClusterSequence(problem, objectives)

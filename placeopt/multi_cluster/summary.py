@@ -71,15 +71,14 @@ def peaks(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> np.n
 def _clusters(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> str:
     # by the published rules every placement is gone before the next request
     share = peaks(problem, decisions) if problem.semantics == "fixed" else None
-    columns: tuple[str, ...] = ("cluster", "type", "cost of a replica", "requests", "replicas")
-    columns += ("CPU at its peak", "memory at its peak") if share is not None else ()
+    columns = ["cluster", "type", "cost of a replica", "requests", "replicas"]
+    if share is not None:
+        columns += ["CPU at its peak", "memory at its peak"]
     rows: list[list[Cell]] = []
     for c, cluster in enumerate(problem.clusters):
         counts = [d[c] for d in decisions if d.get(c)]
         row: list[Cell] = [cluster.name, cluster.type or "", cluster.cost, len(counts), sum(counts)]
-        rows.append(
-            row if share is None else [*row, Bar(float(share[c, 0])), Bar(float(share[c, 1]))]
-        )
+        rows.append(row if share is None else row + [Bar(peak) for peak in share[c].tolist()])
     return table("Every cluster under this plan", columns, rows, more="clusters")
 
 

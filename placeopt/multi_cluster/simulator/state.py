@@ -5,6 +5,7 @@ C clusters, T requests and A = C + 4 actions: one per cluster, three spreads, an
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,9 +72,7 @@ def allocate(n: int, clusters: int, steps: int) -> tuple[Traces, EnvironmentStat
     def zeros(*shape: int, dtype: Any = np.float64) -> np.ndarray:
         return np.zeros((n, *shape), dtype=dtype)
 
-    def whole(*shape: int) -> np.ndarray:
-        return zeros(*shape, dtype=np.int64)
-
+    whole = partial(zeros, dtype=np.int64)
     traces = Traces(
         unit=np.ones(3),
         scale=np.ones(2),

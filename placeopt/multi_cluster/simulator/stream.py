@@ -14,7 +14,6 @@ import numpy as np
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import Batch
 from placeopt.core.parameters import checked
-from placeopt.multi_cluster.arrays import MultiClusterArrays
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.options import (
     MeanDuration,
@@ -86,6 +85,7 @@ class Stream(Batch):
     """
 
     rewards: tuple[str, ...] = ("latency", "cost", "inequality")
+    problem: MultiCluster | None = None
 
     def __init__(
         self,
@@ -117,7 +117,6 @@ class Stream(Batch):
         self.duration, self.replicas = options["duration"], options["replicas"]
         self.num_actions = self.clusters + EXTRA
         self.published = self.semantics == "published"
-        self._instance: MultiClusterArrays | None = None
         self._drawn_replicas = self.replicas
         costs = [kind.cost for kind in TYPES]
         traces, self.state, self.outcomes = allocate(num_envs, self.clusters, self.steps)
@@ -128,7 +127,7 @@ class Stream(Batch):
 
     @classmethod
     def of(cls, problem: MultiCluster, num_envs: int = 1) -> Self:
-        """Return environments that all play the trace of an instance, whatever their seeds.
+        """Return running environments that all play the trace of an instance, whatever their seeds.
 
         `redraw` draws by the trace's own rate, mean duration, deployments and replicas.
         """
@@ -144,15 +143,15 @@ class Stream(Batch):
             steps=steps,
             replicas=(1, max(max_replicas, 7)),
         )
-        stream._instance = arrays
+        stream.problem = problem
         stream._drawn_replicas = int(arrays.replicas.min()), max_replicas
         stream.traces = stream.traces._replace(unit=arrays.unit, scale=arrays.scale)
+        stream.reset()
         return stream
 
     def _bind(self) -> None:
         """Bring what follows from the arrays up to date."""
         self.masks, self.parts = self.outcomes.masks, self.outcomes.parts
-        self._rewards = np.zeros((self.num_envs, 3))
         self._everyone = np.arange(self.num_envs)
 
     @property
@@ -182,9 +181,10 @@ class Stream(Batch):
             raise UsageError(
                 f"actions: give {self.num_envs} whole numbers of 0 to {self.num_actions - 1}"
             )
-        self._rules.step_all(self.traces, self.state, self.outcomes, actions, self._rewards)
+        rewards = np.zeros((self.num_envs, 3))
+        self._rules.step_all(self.traces, self.state, self.outcomes, actions, rewards)
         self._refresh(self._everyone)
-        return self._rewards.copy(), self.ended
+        return rewards, self.ended
 
     def info(self) -> dict[str, np.ndarray]:
         """Return facts of the running episodes.
@@ -246,6 +246,18 @@ class Stream(Batch):
             found.append({c: n for c, n in enumerate(placed) if n > 0 or spread})
         return found
 
+    def plan(self, env: int) -> dict[str, Any]:
+        """Return the plan so far; requests that are still to come are refused.
+
+        Raises
+        ------
+        UsageError
+            The episodes are not those of an instance.
+        """
+        if self.problem is None:
+            raise UsageError("generated episodes have no plan; give an instance")
+        return self.problem.plan(self.placements(env))
+
     def fork(self, index: Sequence[int] | np.ndarray) -> Self:
         """Return copies of the environments of `index`, which go on independently.
 
@@ -281,8 +293,8 @@ class Stream(Batch):
 
     def _flow(self) -> tuple[Any, ...]:
         """Return the deployments, flow and replicas of `arrivals.draw_all`."""
-        unit, instance = self.traces.unit, self._instance
-        if instance is None:
+        unit = self.traces.unit
+        if self.problem is None:
             deployments = np.array(
                 [
                     (_whole(d.cpu_cores), _whole(d.memory_gib), d.latency_threshold_ms)
@@ -291,19 +303,20 @@ class Stream(Batch):
             )
             max_increase = INCREASE
         else:
-            found = np.column_stack((instance.demand, instance.threshold))
-            deployments, max_increase = np.unique(found, axis=0), float(instance.increase.max())
+            given = self.problem.arrays
+            found = np.column_stack((given.demand, given.threshold))
+            deployments, max_increase = np.unique(found, axis=0), float(given.increase.max())
         flow = np.array([self.rate * unit[2], self.duration / unit[2], max_increase])
         return deployments, flow, self._drawn_replicas
 
     def _write_traces(self, chosen: np.ndarray) -> None:
         """Draw the traces of the environments of `chosen`, or copy that of the instance."""
-        if self._instance is None:
+        if self.problem is None:
             types = np.array([(_whole(t.cpu_cores), _whole(t.memory_gib), t.cost) for t in TYPES])
             background, flow = _whole(BACKGROUND), self._flow()
             arrivals.draw_all(self.traces, self.state, chosen, types, background, *flow)
             return
-        arrays = self._instance._asdict()
+        arrays = self.problem.arrays._asdict()
         for record in (self.traces._asdict(), self.state._asdict()):
             for name in (record.keys() & arrays.keys()) - {"unit", "scale"}:
                 record[name][chosen] = arrays[name]
