@@ -275,10 +275,3 @@ def _scratch(rules: EpisodeRules) -> EpisodeScratch:
         path_reward=np.zeros(nodes),
         share=np.zeros((nodes, 2)),
     )
-
-
-def build(
-    problem: Rescheduling | Sequence[Rescheduling], num_envs: int = 1, **options: Any
-) -> ReschedulingBatch:
-    """Return a batch of episodes."""
-    return ReschedulingBatch(problem, num_envs, **options)

@@ -53,12 +53,7 @@ def _instance(rules, state, env):
 @kernel
 def _deployment(state, env):
     """Return the deployment of an environment; it shares the state's memory."""
-    return RunningDeployment(
-        counts=state.counts[env],
-        free=state.free[env],
-        own=state.own[env],
-        network=state.network[env],
-    )
+    return RunningDeployment(state.counts[env], state.free[env], state.own[env], state.network[env])
 
 
 # -- what moves bring ------------------------------------------------------------------------------

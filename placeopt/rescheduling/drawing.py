@@ -31,6 +31,8 @@ class _View:
     ----------
     latency : float
         ms.
+    title : str
+        When, and the latency.
     labels : dict of int to str
         Service -> its name, mean execution, and where its replicas run.
     calls : dict of (int, int) to (float, bool)
@@ -39,12 +41,13 @@ class _View:
     """
 
     latency: float
+    title: str
     labels: dict[int, str]
     calls: dict[tuple[int, int], tuple[float, bool]]
     critical: set[int]
 
 
-def _view(problem: Rescheduling, counts: Sequence[Sequence[int]]) -> _View:
+def _view(problem: Rescheduling, counts: Sequence[Sequence[int]], when: str) -> _View:
     graph = problem.graph
     critical = {hop.service for hop in graph.critical_path(counts)}
     slowest = graph.processing(counts)[1]
@@ -62,13 +65,13 @@ def _view(problem: Rescheduling, counts: Sequence[Sequence[int]]) -> _View:
                     graph.mean_delay(counts, i, j) / graph.parts,
                     paid or calls.get((i, j), (0.0, False))[1],
                 )
-    return _View(graph.latency_ms(counts), labels, calls, critical)
+    ms = graph.latency_ms(counts)
+    return _View(ms, f"{when}: {ms:.5g} ms", labels, calls, critical)
 
 
 def _views(problem: Rescheduling, plan: Mapping[str, Any]) -> tuple[_View, _View]:
-    return _view(problem, problem.arrays.home.tolist()), _view(
-        problem, problem.final_counts(plan).tolist()
-    )
+    before, after = problem.arrays.home.tolist(), problem.final_counts(plan).tolist()
+    return _view(problem, before, "before"), _view(problem, after, "after")
 
 
 def _layout(problem: Rescheduling, views: Sequence[_View]) -> dict[int, tuple[float, float]]:
@@ -112,17 +115,14 @@ def figure(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> Figure
     """Return a matplotlib figure of a plan: the graph before, the graph after, the moves."""
     views, rows = _views(problem, plan), _rows(problem, plan)
     places = _layout(problem, views)
-    tall = max(
-        2.0, 0.75 * (1 + max(y for _, y in places.values()) - min(y for _, y in places.values()))
-    )
+    xs, ys = zip(*places.values(), strict=True)
+    tall = max(2.0, 0.75 * (1 + max(ys) - min(ys)))
     listed = 0.5 + 0.19 * min(max(len(rows), 1), MAX_MOVES + 1)
-    drawing = new_figure(
-        max(7.2, 1.9 * (1 + max(x for x, _ in places.values()))), 2 * tall + listed
-    )
+    drawing = new_figure(max(7.2, 1.9 * (1 + max(xs))), 2 * tall + listed)
     panels = drawing.subplots(3, 1, height_ratios=[tall, tall, listed])
-    for axes, view, when in zip(panels, views, ("before", "after"), strict=False):
+    for axes, view in zip(panels, views, strict=False):
         _draw(axes, view, places)
-        axes.set_title(f"{when}: {view.latency:.5g} ms", fontsize=8, loc="left")
+        axes.set_title(view.title, fontsize=8, loc="left")
     panels[2].axis("off")
     shown = rows[:MAX_MOVES] + (
         [("...", f"{len(rows) - MAX_MOVES} more", "", "", "", "")] if len(rows) > MAX_MOVES else []
@@ -166,8 +166,8 @@ def _draw(axes: Any, view: _View, places: Mapping[int, tuple[float, float]]) -> 
             va="center",
             bbox=box,
         )
-    ys = [y for _, y in places.values()]
-    axes.set_xlim(-0.5, max(x for x, _ in places.values()) + 0.5)
+    xs, ys = zip(*places.values(), strict=True)
+    axes.set_xlim(-0.5, max(xs) + 0.5)
     axes.set_ylim(max(ys) + 0.6, min(ys) - 0.6)
     axes.axis("off")
 
@@ -181,10 +181,7 @@ def interactive(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> A
 
     views, rows = _views(problem, plan), _rows(problem, plan)
     places = _layout(problem, views)
-    names = [
-        f"{when}: {view.latency:.5g} ms"
-        for when, view in zip(("before", "after"), views, strict=True)
-    ]
+    names = [view.title for view in views]
     kinds = [[{"type": "xy"}, {"type": "xy"}], [{"type": "table", "colspan": 2}, None]]
     drawing = make_subplots(
         2, 2, specs=kinds, subplot_titles=names, vertical_spacing=0.05, row_heights=[0.6, 0.4]
@@ -233,26 +230,19 @@ def _add_calls(
     column: int,
 ) -> None:
     """Draw the calls on the critical path, or the others, with their latency half way."""
-    xs: list[float | None] = []
-    ys: list[float | None] = []
     calls = [
         (places[i], places[j], ms)
         for (i, j), (ms, paid) in view.calls.items()
         if paid == critical and i in places and j in places
     ]
-    for (x1, y1), (x2, y2), _ in calls:
-        xs += [x1, x2, None]
-        ys += [y1, y2, None]
+    xs, ys = ([x for a, b, _ in calls for x in (a[r], b[r], None)] for r in range(2))
     line = {"color": _CRITICAL if critical else _OTHER, "width": 3 if critical else 1}
     drawing.add_scatter(
         x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False, row=1, col=column
     )
-    middle = {
-        "x": [(a[0] + b[0]) / 2 for a, b, _ in calls],
-        "y": [(a[1] + b[1]) / 2 for a, b, _ in calls],
-    }
     drawing.add_scatter(
-        **middle,
+        x=[(a[0] + b[0]) / 2 for a, b, _ in calls],
+        y=[(a[1] + b[1]) / 2 for a, b, _ in calls],
         mode="text",
         text=[f"{ms:.3g} ms" for *_, ms in calls],
         hoverinfo="skip",

@@ -103,8 +103,3 @@ class ReschedulingEncoder(Encoder):
         to_home = rng.random(X.shape) < 0.3
         drawn = np.where(to_home, self.home, super().sample(rng, len(X)))
         return np.where(rng.random(X.shape) < 1.5 / self.num_genes, drawn, X)
-
-
-def build(problem: Rescheduling, objectives: Sequence[Objective]) -> ReschedulingEncoder:
-    """Return the encoder of a rescheduling instance."""
-    return ReschedulingEncoder(problem, objectives)

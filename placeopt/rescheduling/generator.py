@@ -7,7 +7,7 @@ IV's work (digits of pi times iterations), sizes such that 20 pods fill half of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -225,10 +225,7 @@ def fail(problem: Rescheduling, nodes: Iterable[str]) -> Rescheduling:
         The rest has no room.
     """
     document, gone = problem.to_document(), set(nodes)
-    if unknown := sorted(gone - set(problem.node_numbers)):
-        raise UsageError(
-            f"unknown node {unknown[0]!r}; {did_you_mean(unknown[0], problem.node_numbers)}"
-        )
+    _require_known("node", gone, problem.node_numbers)
     document["nodes"] = [n for n in document["nodes"] if n["name"] not in gone]
     lost = [(s, name) for s in document["services"] for name in s["replicas"] if name in gone]
     for service in document["services"]:
@@ -254,10 +251,7 @@ def surge(
     """
     document = problem.to_document()
     chosen = set(problem.service_numbers if services is None else services)
-    if unknown := sorted(chosen - set(problem.service_numbers)):
-        raise UsageError(
-            f"unknown service {unknown[0]!r}; {did_you_mean(unknown[0], problem.service_numbers)}"
-        )
+    _require_known("service", chosen, problem.service_numbers)
     grown = [
         s
         for s in document["services"]
@@ -269,6 +263,11 @@ def surge(
     _restart(document, grown)
     document["name"] = f"{problem.name}-surge"
     return Rescheduling.from_document(document)
+
+
+def _require_known(what: str, names: set[str], known: Collection[str]) -> None:
+    if unknown := sorted(names.difference(known)):
+        raise UsageError(f"unknown {what} {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
 
 
 def _restart(document: dict[str, Any], pods: Iterable[dict[str, Any]]) -> None:

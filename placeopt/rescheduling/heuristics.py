@@ -114,18 +114,6 @@ def seeds(encoder: ReschedulingEncoder, rng: np.random.Generator) -> np.ndarray:
 Score = Callable[[ReschedulingArrays, int, np.ndarray], np.ndarray]
 
 
-def _least_allocated(instance: ReschedulingArrays, service: int, room: np.ndarray) -> np.ndarray:
-    return -(room / np.maximum(instance.capacity, 1)).sum(axis=1)
-
-
-def _fastest(instance: ReschedulingArrays, service: int, room: np.ndarray) -> np.ndarray:
-    return instance.execution[service]
-
-
-def _nearest(instance: ReschedulingArrays, service: int, room: np.ndarray) -> np.ndarray:
-    return instance.user
-
-
 def _scheduled(task: Task[Rescheduling], method: str, score: Score) -> Front:
     """Return the front of one plan: every replica in turn goes where the score is least."""
     problem, instance = task.problem, task.problem.arrays
@@ -151,14 +139,18 @@ def kubernetes(task: Task[Rescheduling]) -> Front:
 
     That is the spreading of the default scheduler.
     """
-    return _scheduled(task, "kubernetes", _least_allocated)
+    return _scheduled(
+        task,
+        "kubernetes",
+        lambda instance, _, room: -(room / np.maximum(instance.capacity, 1)).sum(axis=1),
+    )
 
 
 def cloud_first(task: Task[Rescheduling]) -> Front:
     """Place every replica anew where it runs fastest: the paper's Cloud-First."""
-    return _scheduled(task, "cloud-first", _fastest)
+    return _scheduled(task, "cloud-first", lambda instance, service, _: instance.execution[service])
 
 
 def latency_greedy(task: Task[Rescheduling]) -> Front:
     """Place every replica anew where users are nearest: the paper's Latency-Greedy."""
-    return _scheduled(task, "latency-greedy", _nearest)
+    return _scheduled(task, "latency-greedy", lambda instance, *_: instance.user)

@@ -8,7 +8,7 @@ in as many moves as the model counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,13 +34,14 @@ def build(problem: Rescheduling) -> pyo.ConcreteModel:
     model.problem, model.order_found = problem, None
     model.SERVICES = pyo.Set(initialize=range(len(t.replicas)), doc="i in beta")
     model.NODES = pyo.Set(initialize=range(len(t.user)), doc="u in tau")
+    model.levels = [range(1, count + 1) for count in problem.graph.replicas]  # k, by service
     _add_counts(model, problem)
     _add_moves(model, problem)
     _add_pairs(model, problem)
     _add_latency(model, problem)
     g = int(t.order[-1])
     total = sum(float(t.user[u]) * model.count[g, u] for u in model.NODES)
-    user = total / int(t.replicas[g])  # (8)
+    user = total / problem.graph.replicas[g]  # (8)
     moves = sum(model.arrives.values()) + model.hops
     declare(model, {"latency_ms": user + model.processing[g], "moves": moves})
     return remember(model, problem, extract, cuts)
@@ -48,12 +49,9 @@ def build(problem: Rescheduling) -> pyo.ConcreteModel:
 
 def size(problem: Rescheduling) -> int:
     """Return about how many coefficients the model has."""
-    t = problem.arrays
-    nodes = len(t.user)
-    pairs = sum(
-        int(t.replicas[i]) * (5 * nodes**2 + int(t.replicas[j]) * nodes) for i, j in _pairs(problem)
-    )
-    return pairs + 6 * nodes * int(t.replicas.sum())
+    nodes, replicas = len(problem.nodes), problem.graph.replicas
+    pairs = sum(replicas[i] * (5 * nodes**2 + replicas[j] * nodes) for i, j in _pairs(problem))
+    return pairs + 6 * nodes * sum(replicas)
 
 
 def _pairs(problem: Rescheduling) -> list[tuple[int, int]]:
@@ -64,13 +62,7 @@ def _pairs(problem: Rescheduling) -> list[tuple[int, int]]:
 
 def _add_counts(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
     """Add replicas per service and node in unary, within capacity (1)."""
-    t = problem.arrays
-    levels = [
-        (i, u, k)
-        for i in model.SERVICES
-        for u in model.NODES
-        for k in range(1, int(t.replicas[i]) + 1)
-    ]
+    levels = [(i, u, k) for i in model.SERVICES for u in model.NODES for k in model.levels[i]]
     model.LEVELS = pyo.Set(dimen=3, initialize=levels, doc="(i, u, k), k = 1 .. replicas of i")
     model.hosts = pyo.Var(
         model.LEVELS, domain=pyo.Binary, doc="b: at least k replicas of i run on u"
@@ -78,7 +70,7 @@ def _add_counts(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
     model.count = pyo.Expression(
         model.SERVICES,
         model.NODES,
-        rule=lambda m, i, u: sum(m.hosts[i, u, k] for k in range(1, int(t.replicas[i]) + 1)),
+        rule=lambda m, i, u: sum(m.hosts[i, u, k] for k in m.levels[i]),
     )
     model.one_by_one = pyo.Constraint(
         [x for x in levels if x[2] > 1],
@@ -86,7 +78,8 @@ def _add_counts(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
         doc="unary",
     )
     model.all_run = pyo.Constraint(
-        model.SERVICES, rule=lambda m, i: sum(m.count[i, u] for u in m.NODES) == int(t.replicas[i])
+        model.SERVICES,
+        rule=lambda m, i: sum(m.count[i, u] for u in m.NODES) == problem.graph.replicas[i],
     )
     model.capacity = pyo.Constraint(
         model.NODES, (0, 1), rule=lambda m, u, r: _fits(m, problem, u, r), doc="(1)"
@@ -121,11 +114,8 @@ def _add_moves(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
 
 def _add_pairs(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
     """Add products of counts: where b is 1, z is the callee's count; where it is 0, z is 0."""
-    t, pairs = problem.arrays, _pairs(problem)
-    nodes = list(model.NODES)
-    cells = [
-        (i, j, u, k) for i, j in pairs for u in nodes for k in range(1, int(t.replicas[i]) + 1)
-    ]
+    pairs, replicas, nodes = _pairs(problem), problem.graph.replicas, list(model.NODES)
+    cells = [(i, j, u, k) for i, j in pairs for u in nodes for k in model.levels[i]]
     both = [(*cell, v) for cell in cells for v in nodes]
     model.pairs = pyo.Var(
         both, domain=pyo.NonNegativeReals, doc="z: replicas of j on v, if at least k of i are on u"
@@ -133,20 +123,20 @@ def _add_pairs(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
     model.pair_counts = pyo.Constraint(
         both,
         rule=lambda m, i, j, u, k, v: (
-            m.pairs[i, j, u, k, v] >= m.count[j, v] - int(t.replicas[j]) * (1 - m.hosts[i, u, k])
+            m.pairs[i, j, u, k, v] >= m.count[j, v] - replicas[j] * (1 - m.hosts[i, u, k])
         ),
     )
     model.pair_sums = pyo.Constraint(
         cells,
         rule=lambda m, i, j, u, k: (
-            sum(m.pairs[i, j, u, k, v] for v in nodes) == int(t.replicas[j]) * m.hosts[i, u, k]
+            sum(m.pairs[i, j, u, k, v] for v in nodes) == replicas[j] * m.hosts[i, u, k]
         ),
     )
     model.pair_shares = pyo.Constraint(
         [(i, j, v) for i, j in pairs for v in nodes],
         rule=lambda m, i, j, v: (
-            sum(m.pairs[i, j, u, k, v] for u in nodes for k in range(1, int(t.replicas[i]) + 1))
-            == int(t.replicas[i]) * m.count[j, v]
+            sum(m.pairs[i, j, u, k, v] for u in nodes for k in m.levels[i])
+            == replicas[i] * m.count[j, v]
         ),
         doc="implied; sharpens the relaxation",
     )
@@ -155,36 +145,29 @@ def _add_pairs(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
 def _add_latency(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
     """Add processing times: equations (2) to (7), a constraint for every group."""
     t, graph = problem.arrays, problem.graph
+    replicas = graph.replicas
     model.processing = pyo.Var(list(graph.order), domain=pyo.NonNegativeReals, doc="T_S, ms")
 
     def own(i: int) -> Any:
-        return sum(float(t.execution[i, u]) * model.count[i, u] for u in model.NODES) / int(
-            t.replicas[i]
-        )
+        total = sum(float(t.execution[i, u]) * model.count[i, u] for u in model.NODES)
+        return total / replicas[i]
 
     def delay(i: int, j: int) -> Any:
-        cells = (
-            (u, k, v)
-            for u in model.NODES
-            for k in range(1, int(t.replicas[i]) + 1)
-            for v in model.NODES
-        )
         total = sum(
             float(t.delay[u, v]) * model.pairs[i, j, u, k, v]
-            for u, k, v in cells
+            for u in model.NODES
+            for k in model.levels[i]
+            for v in model.NODES
             if t.delay[u, v] > 0
         )
-        return total / int(t.replicas[i] * t.replicas[j])
-
-    def groups() -> Iterator[tuple[int, int]]:
-        for i in graph.order:
-            yield from ((i, g) for g in range(max(1, len(graph.groups[i]))))
+        return total / (replicas[i] * replicas[j])
 
     def rule(m: pyo.ConcreteModel, i: int, g: int) -> Any:
         group = graph.groups[i][g] if graph.groups[i] else []
         return m.processing[i] >= own(i) + sum(delay(i, j) + m.processing[j] for j in group)
 
-    model.takes = pyo.Constraint(list(groups()), rule=rule, doc="(2)-(7)")
+    groups = [(i, g) for i in graph.order for g in range(max(1, len(graph.groups[i])))]
+    model.takes = pyo.Constraint(groups, rule=rule, doc="(2)-(7)")
 
 
 # -- plans -----------------------------------------------------------------------------------------

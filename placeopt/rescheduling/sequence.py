@@ -50,7 +50,7 @@ class ReschedulingSequence(DecisionSequence):
     num_features = 9
 
     def __init__(
-        self, problem: Rescheduling, objectives: Sequence[Objective], order: str = "calls"
+        self, problem: Rescheduling, objectives: Sequence[Objective], *, order: str = "calls"
     ):
         if order not in ORDERS:
             raise UsageError(f"order is {order!r}; {did_you_mean(str(order), ORDERS)}")
@@ -165,10 +165,3 @@ class ReschedulingSequence(DecisionSequence):
         features[:, 8] = self.remaining(state) / self.decisions
         features[~mask] = 0
         return np.clip(features, -1, 1)
-
-
-def build(
-    problem: Rescheduling, objectives: Sequence[Objective], *, order: str = "calls"
-) -> ReschedulingSequence:
-    """Return the rescheduling problem as a sequence of decisions."""
-    return ReschedulingSequence(problem, objectives, order)

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective, Run, minimal
-from placeopt.core.task import Candidate, Task, versions
+from placeopt.core.task import Task, versions
 from placeopt.exact.enumeration import Enumeration, Found, enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values
@@ -76,11 +76,10 @@ def decomposition(
         limited=max_moves is not None or min_saving_per_move > 0,
     )
     search.run(restarts, task.start, max_coefficients)
-    candidates = [Candidate(plan) for plan in search.choice()]
-    kept = worthwhile(task.problem, candidates, max_moves, min_saving_per_move)
+    kept = worthwhile(task.problem, search.choice(), max_moves, min_saving_per_move)
     return front_of(
         task,
-        search.result([c.plan for c in kept]),
+        search.result(kept),
         lambda plan: plan,
         method="decomposition",
         parameters={

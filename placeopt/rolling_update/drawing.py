@@ -62,7 +62,7 @@ def figure(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Figur
     axes = drawing.add_subplot()
     load, peak = _share(problem, course, course.load), _share(problem, course, course.peak)
     for row, k in enumerate(lanes):
-        _draw_lane(axes, problem, course, row, k, load[:, k], peak[:, k])
+        _draw_lane(axes, course, row, k, load[:, k], peak[:, k])
     for step in course.steps:
         if step.action == "stop":
             axes.axvline(step.number, color=_STOPS, linewidth=0.8, linestyle=":")
@@ -103,7 +103,6 @@ def figure(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Figur
 
 def _draw_lane(
     axes: Any,
-    problem: RollingUpdate,
     course: Timeline,
     row: int,
     k: int,

@@ -186,8 +186,3 @@ def _place(ranks: np.ndarray, rank: int) -> int:
     """Return the place of a rank among ascending ones, -1 where it is not there."""
     at = int(np.searchsorted(ranks, rank))
     return at if at < len(ranks) and ranks[at] == rank else -1
-
-
-def build(problem: RollingUpdate, objectives: Sequence[Objective]) -> RollingUpdateEncoder:
-    """Return the encoder of a rolling-update instance."""
-    return RollingUpdateEncoder(problem, objectives)

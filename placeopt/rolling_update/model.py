@@ -67,14 +67,7 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     )
     model.no_gap = pyo.Constraint(model.SLOTS, rule=_no_gap, doc="idle slots come last")
     _add_loads(model)
-    declare(
-        model,
-        {
-            "node_cost": _cost(model),
-            "starts": _total(model.move.values()),
-            "disruptions": _nothing(model),
-        },
-    )
+    _declare(model, _total(model.move.values()))
     return remember(model, problem, extract)
 
 
@@ -103,8 +96,7 @@ def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:
         for m in model.MICROSERVICES
         if not a.mandatory[m] and (m, a.home[m]) in model.PLACEMENTS
     ]
-    starts = len(model.MICROSERVICES) - _total(stay)
-    declare(model, {"node_cost": _cost(model), "starts": starts, "disruptions": _nothing(model)})
+    _declare(model, len(model.MICROSERVICES) - _total(stay))
     return model
 
 
@@ -151,6 +143,11 @@ def assign_target(model: pyo.ConcreteModel, end: np.ndarray) -> None:
     """Give the variables of a static model the values of a deployment, int array (M,) of nodes."""
     for (m, n), variable in model.at.items():
         variable.set_value(int(end[m] == n))
+    _assign_used(model, end)
+
+
+def _assign_used(model: pyo.ConcreteModel, end: np.ndarray) -> None:
+    """Give the variables on nodes and stops the values of a deployment."""
     hosting = set(end.tolist())
     for n, variable in model.used.items():
         variable.set_value(int(n in hosting))
@@ -170,21 +167,13 @@ def assign(model: pyo.ConcreteModel, plan: dict[str, Any]) -> bool:
         or any(step not in model.PLACEMENTS for step in steps)
     ):
         return False
-    for variable in (
-        *model.move.values(),
-        *model.node_load.values(),
-        *model.used.values(),
-        model.stops,
-    ):
+    for variable in model.move.values():
         variable.set_value(0)
     for m in model.MICROSERVICES:
         model.rest[m].set_value(int(m not in moved))
     for t, (m, n) in enumerate(steps, start=1):
         model.move[m, n, t].set_value(1)
-    for n, variable in model.used.items():
-        variable.set_value(
-            int(any(pyo.value(model.at[m, k]) > 0.5 for m, k in model.PLACEMENTS if k == n))
-        )
+    _assign_used(model, model.problem.arrays.final_nodes(steps))
     for n, r, t in model.node_load:
         model.node_load[n, r, t].set_value(round(pyo.value(_load_after(model, n, r, t))))
     return True
@@ -198,15 +187,18 @@ def _begin(problem: RollingUpdate) -> pyo.ConcreteModel:
     model = pyo.ConcreteModel(name=problem.name)
     model.problem = problem
     moving = np.flatnonzero(a.movable).tolist()
-    fitting = [(m, n) for m in moving for n in _nodes_for(problem, m)]
+    model.nodes_of = {m: _nodes_for(problem, m) for m in moving}
     model.MICROSERVICES = pyo.Set(initialize=moving, doc="m in M^: reschedulable")
     model.NODES = pyo.Set(initialize=range(len(a.price)), doc="n in N")
     model.RESOURCES = pyo.Set(initialize=range(2), doc="CPU, memory")
     model.PLACEMENTS = pyo.Set(
         dimen=2,
-        initialize=fitting,
+        initialize=[(m, n) for m, nodes in model.nodes_of.items() for n in nodes],
         doc="(m, n): the new copy fits alone, the node is not to be drained",
     )
+    model.arrivals = {n: [] for n in model.NODES}
+    for m, n in model.PLACEMENTS:
+        model.arrivals[n].append(m)
     model.CLOSABLE = pyo.Set(
         initialize=np.flatnonzero(~a.hosting(~a.movable)).tolist(), doc="nodes with F = 0"
     )
@@ -228,17 +220,14 @@ def _nodes_for(problem: RollingUpdate, m: int) -> list[int]:
 def _add_deployment(model: pyo.ConcreteModel) -> None:
     """Add (3), (4), (6) and (8) at the end: a node each, room there, and latencies in limits."""
     a = model.problem.arrays
-    on: dict[int, list[int]] = {n: [] for n in model.NODES}
-    nodes: dict[int, list[int]] = {m: [] for m in model.MICROSERVICES}
-    for m, n in model.PLACEMENTS:
-        on[n].append(m)
-        nodes[m].append(n)
     model.assign_once = pyo.Constraint(
-        model.MICROSERVICES, rule=lambda k, m: _total(k.at[m, n] for n in nodes[m]) == 1, doc="(6)"
+        model.MICROSERVICES,
+        rule=lambda k, m: _total(k.at[m, n] for n in k.nodes_of[m]) == 1,
+        doc="(6)",
     )
 
     def final(k: Any, n: int, r: int) -> Any:
-        hosted = _total(int(a.new[m, r]) * k.at[m, n] for m in on[n] if a.new[m, r])
+        hosted = _total(int(a.new[m, r]) * k.at[m, n] for m in k.arrivals[n] if a.new[m, r])
         if isinstance(hosted, int):
             return pyo.Constraint.Skip
         room = int(a.capacity[n, r] - a.fixed_load[n, r])
@@ -253,15 +242,13 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
     )
     model.locality = pyo.ConstraintList(doc="(4), by clusters")
     for one, other, limit in a.tight_flows:
-        _add_locality(model, one, other, a.latency <= limit, nodes)
-        _add_locality(model, other, one, (a.latency <= limit).T, nodes)
+        _add_locality(model, one, other, a.latency <= limit)
+        _add_locality(model, other, one, (a.latency <= limit).T)
 
 
-def _add_locality(
-    model: pyo.ConcreteModel, m: int, peer: int, legal: np.ndarray, nodes: dict[int, list[int]]
-) -> None:
+def _add_locality(model: pyo.ConcreteModel, m: int, peer: int, legal: np.ndarray) -> None:
     """Add that where m is in a cluster, its peer is in one that is near enough."""
-    a = model.problem.arrays
+    a, nodes = model.problem.arrays, model.nodes_of
     if m not in nodes:
         return
     for c in range(len(a.clusters)):
@@ -287,11 +274,11 @@ def _cost(model: pyo.ConcreteModel) -> Any:
     ) / a.price_scale
 
 
-def _nothing(model: pyo.ConcreteModel) -> Any:
-    """Return a variable that is always 0: these models stop nothing."""
+def _declare(model: pyo.ConcreteModel, starts: Any) -> None:
+    """Declare the objectives; the number of stops is always 0: these models stop nothing."""
     model.stops = pyo.Var(domain=pyo.NonNegativeIntegers, doc="microservices stopped")
     model.no_stops = pyo.Constraint(expr=model.stops <= 0)
-    return model.stops
+    declare(model, {"node_cost": _cost(model), "starts": starts, "disruptions": model.stops})
 
 
 def _total(terms: Iterable[Any]) -> Any:
@@ -325,11 +312,7 @@ def _add_loads(model: pyo.ConcreteModel) -> None:
         bounds=lambda _, n, r, t: (0, highest[n][r]),
         doc="L: after slot t",
     )
-    model.arrivals = [[m for m, k in model.PLACEMENTS if k == n] for n in model.NODES]
     model.leavers = [[m for m in model.MICROSERVICES if a.home[m] == n] for n in model.NODES]
-    model.nodes_of = {m: [] for m in model.MICROSERVICES}
-    for m, n in model.PLACEMENTS:
-        model.nodes_of[m].append(n)
     model.carry = pyo.Constraint(
         model.NODES,
         model.RESOURCES,

@@ -72,17 +72,7 @@ def grouped(capacity, usable, home, old, new, target, pinned):
     for p in range(len(target)):
         members[at[target[p]]] = p
         at[target[p]] += 1
-    return Moves(
-        capacity=capacity,
-        usable=usable,
-        home=home,
-        old=old,
-        new=new,
-        target=target,
-        pinned=pinned,
-        first=first,
-        members=members,
-    )
+    return Moves(capacity, usable, home, old, new, target, pinned, first, members)
 
 
 @kernel

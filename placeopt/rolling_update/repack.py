@@ -61,12 +61,10 @@ def repack(
     """
     limited = max_moves is not None or min_saving_per_move > 0
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
-    candidates = [
-        Candidate(plan)
-        for plan in plans(task.problem, task.budget, task.seed, restarts, max_hops, trade=trade)
-    ]
+    found = list(plans(task.problem, task.budget, task.seed, restarts, max_hops, trade=trade))
+    kept = worthwhile(task.problem, found, max_moves, min_saving_per_move)
     return task.front(
-        worthwhile(task.problem, candidates, max_moves, min_saving_per_move),
+        map(Candidate, kept),
         method="repack",
         bounds=bound_vector(task.problem, task.objectives),
         completed=not task.budget.out_of_time,
@@ -137,28 +135,28 @@ def _orders(
 
 def worthwhile(
     problem: RollingUpdate,
-    candidates: Sequence[Candidate],
+    candidates: list[dict[str, Any]],
     max_moves: int | None,
     min_saving_per_move: float,
-) -> list[Candidate]:
-    """Return the candidates of at most `max_moves` starts whose every extra move saves enough.
+) -> list[dict[str, Any]]:
+    """Return the plans of at most `max_moves` starts whose every extra move saves enough.
 
-    A candidate stays if, against every feasible other with fewer starts and no more stops, it saves
-    at least `min_saving_per_move` for each start more. So no part of its moves can be dropped at a
+    A plan stays if, against every feasible other with fewer starts and no more stops, it saves at
+    least `min_saving_per_move` for each start more. So no part of its moves can be dropped at a
     smaller loss than that, as far as the candidates show. Plans that the referee rejects stay only
     where there are no others.
     """
     if max_moves is None and min_saving_per_move == 0:
-        return list(candidates)
+        return candidates
     limit = math.inf if max_moves is None else max_moves
-    verdicts = [(c, problem.evaluate(c.plan)) for c in candidates]
-    feasible = [(c, verdict.values) for c, verdict in verdicts if verdict.feasible]
+    verdicts = [(plan, problem.evaluate(plan)) for plan in candidates]
+    feasible = [(plan, verdict.values) for plan, verdict in verdicts if verdict.feasible]
     if not feasible:
-        return list(candidates)
-    small = [(c, values) for c, values in feasible if values[1] <= limit]
+        return candidates
+    small = [(plan, values) for plan, values in feasible if values[1] <= limit]
     return [
-        c
-        for c, values in small
+        plan
+        for plan, values in small
         if all(_pays(values, other, min_saving_per_move) for _, other in small)
     ]
 

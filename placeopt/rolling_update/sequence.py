@@ -94,7 +94,11 @@ class RollingUpdateSequence(DecisionSequence):
     num_features = 12
 
     def __init__(
-        self, problem: RollingUpdate, objectives: Sequence[Objective], order: str = "emptiest-first"
+        self,
+        problem: RollingUpdate,
+        objectives: Sequence[Objective],
+        *,
+        order: str = "emptiest-first",
     ):
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
@@ -243,10 +247,3 @@ class RollingUpdateSequence(DecisionSequence):
         a, taken = self._arrays, int(state.now[0])
         steps = zip(self.order[:taken].tolist(), state.choice[:taken].tolist(), strict=True)
         return self.problem.plan([(m, n) for m, n in steps if n != a.home[m] or a.mandatory[m]])
-
-
-def build(
-    problem: RollingUpdate, objectives: Sequence[Objective], *, order: str = "emptiest-first"
-) -> RollingUpdateSequence:
-    """Return the rolling update as a sequence of decisions."""
-    return RollingUpdateSequence(problem, objectives, order)

@@ -89,10 +89,10 @@ class _Row:
             )
         return place
 
-    def number(self, column: str, *, low: float = 0.0, high: float = math.inf) -> float:
+    def number(self, column: str, *, high: float = math.inf) -> float:
         value = self._parsed(column, float, "a number")
-        if not low <= value <= high or math.isinf(value):
-            limit = f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
+        if not 0 <= value <= high or math.isinf(value):
+            limit = "0 or more" if high == math.inf else f"0 to {high:g}"
             raise self.fault(f"{column} is {self.cells[column]}", f"legal: a number, {limit}")
         return value
 
@@ -137,17 +137,14 @@ def _rows(
             remedy="separate cells by commas, quote those that contain one",
         ) from None
     header = [cell.strip() for cell in lines[0]] if lines else []
-    _check_header(file, header, list(columns), optional)
+    _check_header(_Row(file, 1, {}), header, list(columns), optional)
     rows = []
     for number, cells in enumerate(lines[1:], start=2):
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
-            raise DocumentError(
-                f"{len(cells)} cells",
-                file=file,
-                path=f"line {number}",
-                remedy=f"give {len(header)}, one per column of the header",
+            raise _Row(file, number, {}).fault(
+                f"{len(cells)} cells", f"give {len(header)}, one per column of the header"
             )
         rows.append(
             _Row(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
@@ -158,30 +155,20 @@ def _rows(
 
 
 def _check_header(
-    file: str, header: list[str], columns: list[str], optional: Iterable[str] | None
+    row: _Row, header: list[str], columns: list[str], optional: Iterable[str] | None
 ) -> None:
     for column in columns:
         if column not in header:
-            raise DocumentError(
+            raise row.fault(
                 f"no column {column!r}",
-                file=file,
-                path="line 1",
-                remedy=f"the header has: {', '.join(header)[:200] or 'nothing'}",
+                f"the header has: {', '.join(header)[:200] or 'nothing'}",
             )
     for column in header:
         if header.count(column) > 1:
-            raise DocumentError(
-                f"column {column!r} stands twice",
-                file=file,
-                path="line 1",
-                remedy="keep one of the two",
-            )
+            raise row.fault(f"column {column!r} stands twice", "keep one of the two")
         if optional is not None and column not in (*columns, *optional):
-            raise DocumentError(
-                f"unknown column {column!r}",
-                file=file,
-                path="line 1",
-                remedy=did_you_mean(column, (*columns, *optional)),
+            raise row.fault(
+                f"unknown column {column!r}", did_you_mean(column, (*columns, *optional))
             )
 
 

@@ -134,8 +134,3 @@ class TemporalEncoder(Encoder):
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X, each with one request changed."""
         return variation.vary(rng, X, X, self.arrays)
-
-
-def build(problem: Temporal, objectives: Sequence[Objective]) -> TemporalEncoder:
-    """Return the encoder of a temporal instance."""
-    return TemporalEncoder(problem, objectives)

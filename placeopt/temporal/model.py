@@ -174,10 +174,6 @@ def _active(model: pyo.ConcreteModel, machine: Machine, t: int) -> Any:
     return model.on_demand[machine, t] if machine.pricing == "on-demand" else model.spot[machine, t]
 
 
-def _leased(model: pyo.ConcreteModel, machine: Machine) -> Any:
-    return model.reserved[machine] if machine.pricing == "reserved" else model.leased[machine]
-
-
 def _add_constraints(model: pyo.ConcreteModel) -> None:
     model.cpu_fits = pyo.Constraint(
         model.MACHINES, model.SLOTS, rule=lambda m, j, t: _fits(m, j, t, 0), doc="(10)"
@@ -260,11 +256,12 @@ def _leased_while_active(model: pyo.ConcreteModel, machine: Machine, t: int) -> 
 
 def _at_most_leased(model: pyo.ConcreteModel, offer: int) -> Any:
     """An offer has so many machines, all pricings together."""
-    machines = [machine for machine in model.data.machines if machine.offer == offer]
-    return (
-        pyo.quicksum(_leased(model, machine) for machine in machines)
-        <= model.data.problem.offers[offer].max_instances
-    )
+    leased = [
+        (model.reserved if machine.pricing == "reserved" else model.leased)[machine]
+        for machine in model.data.machines
+        if machine.offer == offer
+    ]
+    return pyo.quicksum(leased) <= model.data.problem.offers[offer].max_instances
 
 
 def _active_long_enough(model: pyo.ConcreteModel, lot: Lot, machine: Machine) -> Any:
@@ -294,13 +291,12 @@ def _cost(model: pyo.ConcreteModel) -> Any:
     reserved = pyo.quicksum(
         price(j.offer, j.pricing) * len(slots) * model.reserved[j] for j in model.RESERVED
     )
-    on_demand = pyo.quicksum(
-        price(j.offer, j.pricing) * model.on_demand[j, t] for j in model.ON_DEMAND for t in slots
+    hourly = pyo.quicksum(
+        price(j.offer, j.pricing) * _active(model, j, t)
+        for j in (*model.ON_DEMAND, *model.SPOT)
+        for t in slots
     )
-    spot = pyo.quicksum(
-        price(j.offer, j.pricing) * model.spot[j, t] for j in model.SPOT for t in slots
-    )
-    return reserved + on_demand + spot
+    return reserved + hourly
 
 
 def _interruption(model: pyo.ConcreteModel) -> Any:

@@ -414,8 +414,3 @@ class TemporalSequence(DecisionSequence):
             "pricing": pricing,
             "replicas": hosted[::-1],
         }
-
-
-def build(problem: Temporal, objectives: Sequence[Objective]) -> TemporalSequence:
-    """Return the temporal problem as a sequence of decisions."""
-    return TemporalSequence(problem, objectives)

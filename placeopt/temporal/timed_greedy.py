@@ -79,7 +79,7 @@ def _lease(instance, machines, trial, b, pool, demand, duration):
 
 
 @kernel
-def _try(request, begin, weights, blend, instance, leased, machines, trial):
+def _try(request, begin, weights, instance, leased, machines, trial):
     """Choose pool and machine for each replica of a request that starts at `begin`.
 
     Writes `trial`, and `pool` and `busy` of the machines from number `leased` on. Returns the
@@ -104,7 +104,7 @@ def _try(request, begin, weights, blend, instance, leased, machines, trial):
             share = max(demand[0] / capacity[0], demand[1] / capacity[1])
             amortised = share * duration * min(price[0], price[1] / instance.horizon)
             added, machine = _cheapest_machine(instance, machines, trial, leased, pool, duration)
-            score += weights[1] * (blend * amortised + (1 - blend) * added)
+            score += weights[1] * (BLEND * amortised + (1 - BLEND) * added)
             if score < best:
                 best, trial.choice[r], trial.machine[r] = score, index, machine
         pool = instance.legal[low + trial.choice[r]]
@@ -150,7 +150,7 @@ def _place(request, genes, instance, leased, machines, trial):
 
 
 @kernel
-def _build(weights, blend, instance, genes):
+def _build(weights, instance, genes):
     """Write the genes of one plan, shape (n + R,), in place."""
     n, replicas = len(instance.duration), len(instance.request)
     machines = _Machines(
@@ -173,19 +173,12 @@ def _build(weights, blend, instance, genes):
         _mark_starts(request, placed, genes, instance, mark)
         best = np.inf
         for begin in np.flatnonzero(mark):
-            total = _try(request, begin, weights, blend, instance, leased, machines, trial)
+            total = _try(request, begin, weights, instance, leased, machines, trial)
             if total < best - 1e-12:
                 best, genes[request] = total, begin
-        _try(request, genes[request], weights, blend, instance, leased, machines, trial)
+        _try(request, genes[request], weights, instance, leased, machines, trial)
         placed[request] = True
         leased = _place(request, genes, instance, leased, machines, trial)
-
-
-@kernel
-def _build_all(weights, blend, instance, X):
-    """Write one plan a row into X, shape (k, n + R), in place."""
-    for k in range(len(weights)):
-        _build(weights[k], blend, instance, X[k])
 
 
 def timed_vectors(weights: np.ndarray, instance: PoolArrays) -> np.ndarray:
@@ -194,5 +187,6 @@ def timed_vectors(weights: np.ndarray, instance: PoolArrays) -> np.ndarray:
     Weights, shape (k, 3), are per ms, USD and share.
     """
     X = np.zeros((len(weights), len(instance.duration) + len(instance.request)), dtype=np.int64)
-    _build_all(weights, BLEND, instance, X)
+    for row, genes in zip(weights, X, strict=True):
+        _build(row, instance, genes)
     return X

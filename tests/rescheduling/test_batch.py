@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placeopt.core.errors import UsageError
-from placeopt.rescheduling.batch import FEATURES, ReschedulingBatch, build
+from placeopt.rescheduling.batch import FEATURES, ReschedulingBatch
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
 
@@ -48,7 +48,7 @@ def test_episodes_are_what_the_referee_says(
     problem = Rescheduling.generate(
         seed, application=application, replicas=replicas, services=5, jitter=0.3, edge_b=3
     )
-    batch = build(
+    batch = ReschedulingBatch(
         problem,
         2,
         replicas=(1, replicas) if varied else None,
@@ -158,7 +158,7 @@ def test_a_larger_continuum() -> None:
     problem = Rescheduling.generate(
         2, application="aggregator-sequential", replicas=9, cloud_a=6, edge_a=6, edge_b=6
     )
-    batch = build(problem, 3)
+    batch = ReschedulingBatch(problem, 3)
     batch.reset()
     assert batch.num_actions == 36 * 18 + 1 and batch.observations.shape == (3, 649, len(FEATURES))
     rewards, ended = batch.step(drawn(batch, np.random.default_rng(1)))

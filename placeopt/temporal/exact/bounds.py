@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Objective, Point, Run, merge
+from placeopt.core.front import Front, Run, merge
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task, versions
 from placeopt.temporal.exact.completion import Completion
@@ -44,22 +44,21 @@ Lines = Annotated[
 
 def lower_bounds(
     numbers: Numbers, budget: Budget, cells: int, lines: int
-) -> tuple[np.ndarray, ConfigurationLP | None]:
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Return a lower-bound set from the configuration program, in whole numbers, shape (k, 3).
 
-    The program is returned too, None where cost is no objective.
+    Its cuts, shape (c, 3), and the number of linear programs solved are returned too. There are
+    none where cost is no objective.
     """
     low = least_values(numbers)
     if all(lease.price == 0 for lease in numbers.leases):
-        return low[None, :], None
+        return low[None, :], np.empty((0, 3)), 0
     program = ConfigurationLP(numbers)
     grid = Grid(program, low[[0, 2]], budget)
     grid.refine(cells)
-    cuts = np.array(
-        [(cut.constant, cut.latency, cut.interruption) for cut in program.cuts]
-    ).reshape(-1, 3)
+    cuts = np.array(program.cuts).reshape(-1, 3)
     bounds = staircase(cuts, grid.low, grid.high, lines)
-    return np.maximum(bounds, low), program
+    return np.maximum(bounds, low), cuts, program.solves
 
 
 def least_values(numbers: Numbers) -> np.ndarray:
@@ -106,23 +105,21 @@ def bound(
         A request that nothing can serve.
     """
     data = numbers(task.problem, task.objectives)
-    found, program = lower_bounds(data, task.budget, cells, lines)
+    found, cuts, solves = lower_bounds(data, task.budget, cells, lines)
     completed = not task.budget.out_of_time
     bounds = data.values(found)
-    cuts = program.cuts if program else []
-    prices = np.array([(cut.latency, cut.interruption) for cut in cuts]).reshape(-1, 2)
-    prices *= np.array([data.units[0], data.units[2]]) / data.units[1]
+    prices = cuts[:, 1:] * (np.array([data.units[0], data.units[2]]) / data.units[1])
     plans = plans_at(data.problem, task.objectives, prices if completed else prices[:2])
     front = task.front(
         _until(plans, task.budget),
         method="bound",
         bounds=bounds.tolist(),
-        solver_calls=program.solves if program else 0,
+        solver_calls=solves,
         completed=completed,
         parameters={"cells": cells, "lines": lines},
         libraries=["highspy"],
     )
-    return replace(front, points=tuple(grade(front.objectives, front.points, bounds)))
+    return graded(front, bounds)
 
 
 def _until(candidates: Iterator[Candidate], budget: Budget) -> Iterator[Candidate]:
@@ -152,17 +149,14 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         bounds = _relaxed_values(data, front, own)
     if bounds is None:
         method = "bound"
-        bounds, program = lower_bounds(data, own, _CELLS, _LINES)
-        solves = program.solves if program else 0
+        bounds, _, solves = lower_bounds(data, own, _CELLS, _LINES)
     proven = Front(
         front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
     )
     merged = replace(merge([front, proven]), rejected=front.rejected, reasons=front.reasons)
-    graded = replace(
-        merged, points=tuple(grade(front.objectives, merged.points, np.array(merged.bounds)))
-    )
+    result = graded(merged, np.array(merged.bounds))
     facts: dict[str, Any] = {"bounds": method}
-    if (gap := graded.gap()) is not None:
+    if (gap := result.gap()) is not None:
         facts["hypervolume_gap"] = gap
     run = Run(
         method="certify",
@@ -174,7 +168,7 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         parameters=facts,
         versions=versions(["highspy"]),
     )
-    return replace(graded, runs=(*graded.runs, run))
+    return replace(result, runs=(*result.runs, run))
 
 
 def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray | None:
@@ -187,27 +181,25 @@ def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray |
     return relaxed.values if relaxed.complete else None
 
 
-def grade(
-    objectives: tuple[Objective, ...], points: tuple[Point, ...], bounds: np.ndarray
-) -> list[Point]:
-    """Return the points with what a lower-bound set proves of them.
+def graded(front: Front, bounds: np.ndarray) -> Front:
+    """Return a front with what a lower-bound set, shape (k, objectives), proves of its points.
 
     A point that no bound vector dominates is optimal: no plan dominates it. The gap of another one
     is the share by which its cost could fall at most, the other objectives being no worse.
     """
-    names = [o.name for o in objectives]
+    names = [o.name for o in front.objectives]
     cost = names.index("cost_usd") if "cost_usd" in names else None
     others = [k for k in range(len(names)) if k != cost]
-    graded = []
-    for point in points:
+    points = []
+    for point in front.points:
         values = np.array(point.values)
         below = bounds[(bounds <= values).all(axis=1)]
         if not (below < values).any():
-            graded.append(replace(point, status="optimal", gap=None))
+            points.append(replace(point, status="optimal", gap=None))
             continue
         gap = None
         if cost is not None:
             least = below[(below[:, others] <= values[others]).all(axis=1), cost].min()
             gap = float(1 - least / values[cost]) if values[cost] > 0 else 0.0
-        graded.append(replace(point, status="bounded", gap=gap))
-    return graded
+        points.append(replace(point, status="bounded", gap=gap))
+    return replace(front, points=tuple(points))

@@ -64,8 +64,8 @@ class _Group:
     ----------
     members : ndarray of int, shape (requests of the group,)
     counts : ndarray of int, shape (machines, requests of the group)
-    codes, classes : list of int
-        The set and the class of each machine.
+    machines : tuple of (int, int)
+        The code of the set and the class of each machine.
     low : int
         Proven: they cost at least this.
     cost : int or None
@@ -79,8 +79,7 @@ class _Group:
 
     members: np.ndarray
     counts: np.ndarray
-    codes: list[int]
-    classes: list[int]
+    machines: tuple[tuple[int, int], ...]
     low: int
     cost: int | None = None
     starts: np.ndarray | None = None
@@ -162,8 +161,7 @@ class Scheduler:
             self._known[key] = _Group(
                 members=members,
                 counts=np.ascontiguousarray(patterns.counts[used][:, members]),
-                codes=[code for code, _ in key],
-                classes=[machine for _, machine in key],
+                machines=key,
                 low=int(patterns.cost[used].sum()),
             )
         return self._known[key]
@@ -188,13 +186,13 @@ class Scheduler:
             return
         best = limit if group.cost is None else min(limit, group.cost)
         complete = True
-        machines = zip(group.classes, group.codes, strict=True)
-        options = [self._options(machine, code) for machine, code in machines]
+        options = [self._options(code, machine) for code, machine in group.machines]
         for leases in _choices(options, best):
             if leases is None:
                 complete = False
                 break
-            low = [self._window(lease, k) for lease, k in zip(leases, group.codes, strict=True)]
+            hosting = zip(leases, group.machines, strict=True)
+            low = [self._window(lease, code) for lease, (code, _) in hosting]
             best, done = self._tighten(group, best, leases, np.array(low))
             complete &= done
         if complete:
@@ -206,7 +204,7 @@ class Scheduler:
             self.numbers.horizon if lease.reserved else int(self.patterns.spans[lease.size][code])
         )
 
-    def _options(self, machine: int, code: int) -> list[tuple[int, Lease]]:
+    def _options(self, code: int, machine: int) -> list[tuple[int, Lease]]:
         """Return the leases of a class that can host a set, with their least costs, by cost."""
         leases = [
             lease
@@ -269,14 +267,14 @@ class Scheduler:
 
     def _cost(self, group: _Group, leases: Sequence[Lease], starts: np.ndarray) -> int:
         """Return what the machines cost at these starts, paid for their busy slots."""
-        cost, horizon = 0, self.numbers.horizon
-        ends = starts + self.numbers.durations[group.members]
-        for counts, lease in zip(group.counts, leases, strict=True):
-            busy = np.zeros(horizon, dtype=bool)
-            for i in np.flatnonzero(counts):
-                busy[starts[i] : ends[i]] = True
-            cost += lease.price * (horizon if lease.reserved else int(busy.sum()))
-        return cost
+        horizon = self.numbers.horizon
+        slots, begins = np.arange(horizon), starts[:, None]
+        running = (begins <= slots) & (slots < begins + self.numbers.durations[group.members, None])
+        busy = ((group.counts > 0) @ running).sum(axis=1).tolist()
+        return sum(
+            lease.price * (horizon if lease.reserved else count)
+            for lease, count in zip(leases, busy, strict=True)
+        )
 
 
 def _choices(options: list[list[tuple[int, Lease]]], limit: int) -> Iterator[list[Lease] | None]:

@@ -12,6 +12,7 @@ machines paid by the slot are whole, and that a request pays its largest latency
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,8 +45,7 @@ class _MachineType:
     offer: int
 
 
-@dataclass(frozen=True)
-class CostCut:
+class CostCut(NamedTuple):
     """Every plan costs at least ``constant - latency * x - interruption * y``.
 
     x and y are its latency and interruption; all are in whole-number units.
@@ -118,7 +118,9 @@ class ConfigurationLP:
             [self._max_alone(machine) > 0 for machine in self._reserved], dtype=bool
         ).reshape(count, n)
         self._once_row[fits] = n + 2 + count + np.arange(fits.sum())
-        self._limit_row = n + 2 + count + int(fits.sum()) + np.arange(len(self._limited))
+        first = n + 2 + count + int(fits.sum())
+        self._limit_row = {offer: first + k for k, offer in enumerate(self._limited)}
+        self._limit_rows = slice(first, first + len(self._limited))
 
     def _first_program(self) -> Program:
         """Return the program with the reserved machines alone.
@@ -126,18 +128,18 @@ class ConfigurationLP:
         Two more variables exceed the limits on latency and interruption at a high price.
         """
         numbers, n = self.numbers, len(self.numbers.replicas)
-        rows = n + 2 + len(self._reserved) + int((self._once_row >= 0).sum()) + len(self._limited)
+        rows = self._limit_rows.stop
         lower, upper = np.full(rows, -np.inf), np.zeros(rows)
         lower[:n], upper[:n] = self._work, np.inf
         upper[n : n + 2] = np.inf
-        upper[self._limit_row] = self._supply
+        upper[self._limit_rows] = self._supply
         matrix = sp.lil_matrix((rows, len(self._reserved) + 2))
         for q, machine in enumerate(self._reserved):
             matrix[self._time_row[q], q] = -numbers.horizon
             used = self._once_row[q] >= 0
             matrix[self._once_row[q][used], q] = -numbers.durations[used]
             if machine.offer >= 0:
-                matrix[self._limit_row[self._limited.index(machine.offer)], q] = numbers.horizon
+                matrix[self._limit_row[machine.offer], q] = numbers.horizon
         max_cost = float(self._work.sum()) * max(t.price for t in self._types) + 1.0
         spans = np.maximum([numbers.max_latency, numbers.max_interruption], 1)
         matrix[n, len(self._reserved)] = matrix[n + 1, len(self._reserved) + 1] = -1.0
@@ -168,7 +170,7 @@ class ConfigurationLP:
                 entries[int(self._time_row[machine.reserved])] = 1.0
                 entries |= dict.fromkeys(self._once_row[machine.reserved, used].tolist(), 1.0)
             elif machine.offer >= 0:
-                entries[int(self._limit_row[self._limited.index(machine.offer)])] = 1.0
+                entries[self._limit_row[machine.offer]] = 1.0
             rows += entries.keys()
             values += entries.values()
             columns += [column] * len(entries)
@@ -244,7 +246,7 @@ class ConfigurationLP:
             if lacking:
                 patterns.append((k, counts))
         total = float(request @ self._work)
-        total -= float(np.maximum(-duals[self._limit_row], 0.0) @ self._supply)
+        total -= float(np.maximum(-duals[self._limit_rows], 0.0) @ self._supply)
         constant = total / scale if np.isfinite(scale) else 0.0
         return CostCut(constant, per_latency, per_interruption), patterns
 
@@ -261,9 +263,7 @@ class ConfigurationLP:
             Prices of the constraints with an upper bound.
         """
         knapsack, horizon, q = self._knapsacks[machine.size], self.numbers.horizon, machine.reserved
-        fee = 0.0
-        if machine.offer >= 0:
-            fee = dual[self._limit_row[self._limited.index(machine.offer)]]
+        fee = dual[self._limit_row[machine.offer]] if machine.offer >= 0 else 0.0
         if q < 0:
             best, counts = knapsack.best(worth, np.zeros(len(worth)))
             pays = best > (machine.price + fee) * (1 + 1e-7)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -11,7 +11,7 @@ from pydantic import Field
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.front import Front
 from placeopt.core.task import Candidate, Task
-from placeopt.temporal.exact.bounds import Lines, grade
+from placeopt.temporal.exact.bounds import Lines, graded
 from placeopt.temporal.exact.certificate import Scheduler
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.numbers import Numbers, numbers
@@ -67,8 +67,8 @@ def bin_plans(
             "the states of this instance are too many for bin plans; use 'bound' and a search"
         )
     completion = Completion(patterns)
-    known = _known(data, task.start)
-    relaxed = relaxed_front(patterns, completion, task.budget, known if len(known) else None)
+    given = [] if task.start is None else [point.plan for point in task.start.points]
+    relaxed = relaxed_front(patterns, completion, task.budget, _known(data, given))
     resolved = resolve(patterns, completion, relaxed, task.budget, effort)
     if not relaxed.complete:
         resolved.bounds = staircase(completion.cuts, *completion.ranges, lines)
@@ -81,24 +81,21 @@ def bin_plans(
         "certified_relaxed_points": resolved.certified,
     }
     candidates = [Candidate(schedule.plan(data)) for schedule in resolved.plans.values()]
-    if task.start is not None:
-        candidates += [Candidate(point.plan) for point in task.start.points]
     bounds = data.values(resolved.bounds)
     front = task.front(
-        candidates,
+        candidates + [Candidate(plan) for plan in given],
         method="bin-plans",
         bounds=bounds.tolist(),
         completed=relaxed.complete and not task.budget.out_of_time,
         parameters=facts,
     )
-    return replace(front, points=tuple(grade(front.objectives, front.points, bounds)))
+    return graded(front, bounds)
 
 
-def _known(data: Numbers, start: Front | None) -> np.ndarray:
-    """Return the whole-number vectors of the feasible plans to start from, shape (plans, 3)."""
-    plans = [] if start is None else [point.plan for point in start.points]
-    plans = [plan for plan in plans if data.problem.evaluate(plan).feasible]
-    return np.array([data.whole(plan) for plan in plans], dtype=np.int64).reshape(-1, 3)
+def _known(data: Numbers, plans: Iterable[dict[str, Any]]) -> np.ndarray:
+    """Return the whole-number vectors of the feasible ones among plans, shape (plans, 3)."""
+    feasible = [plan for plan in plans if data.problem.evaluate(plan).feasible]
+    return np.array([data.whole(plan) for plan in feasible], dtype=np.int64).reshape(-1, 3)
 
 
 def _alone(patterns: Patterns) -> tuple[int, ...]:

@@ -57,6 +57,10 @@ class Resolved:
         """Vectors of all plans, shape (plans, 3)."""
         return np.array(list(self.plans), dtype=np.int64).reshape(-1, 3)
 
+    def without_plan(self, points: np.ndarray) -> np.ndarray:
+        """Return the points that no plan attains, shape (k, 3)."""
+        return points[[tuple(point) not in self.plans for point in points.tolist()]]
+
     def add(
         self, partition: Sequence[int], schedule: Schedule | None, scheduler: Scheduler
     ) -> None:
@@ -65,20 +69,28 @@ class Resolved:
             self.plans.setdefault(scheduler.vector(partition, schedule), schedule)
 
 
-def _certified(patterns: Patterns, relaxed: Relaxed, budget: Budget) -> tuple[Resolved, np.ndarray]:
-    """Return a plan for every relaxed point whose machines can agree on starts.
+def _schedule_relaxed(
+    patterns: Patterns, relaxed: Relaxed, resolved: Resolved, budget: Budget
+) -> np.ndarray:
+    """Add a plan for every relaxed point whose machines can agree on starts; return the others.
 
-    Which points these are is returned too, bool of shape (points,).
+    The partitions of the others are scheduled at their least cost: then there is a plan near every
+    point.
     """
-    scheduler, resolved = Scheduler(patterns), Resolved(bounds=relaxed.values)
-    exact = np.zeros(len(relaxed.values), dtype=bool)
+    scheduler, exact = Scheduler(patterns), np.zeros(len(relaxed.values), dtype=bool)
     for k, partition in enumerate(relaxed.partitions):
         if budget.out_of_time:
             break
         schedule = scheduler.certify(partition)
         exact[k] = schedule is not None
         resolved.add(partition, schedule, scheduler)
-    return resolved, exact
+    scheduler = Scheduler(patterns)
+    for k in np.flatnonzero(~exact).tolist():
+        if budget.out_of_time:
+            break
+        partition = relaxed.partitions[k]
+        resolved.add(partition, scheduler.least_cost(partition, 2**60)[0], scheduler)
+    return relaxed.values[~exact]
 
 
 def resolve(
@@ -101,13 +113,12 @@ def resolve(
     effort : float
         Labels and patterns that the enumerations may look at.
     """
-    resolved, exact = _certified(patterns, relaxed, budget)
-    _repair(patterns, relaxed, resolved, exact, budget)
-    points = relaxed.values[~exact]
+    resolved = Resolved()
+    points = _schedule_relaxed(patterns, relaxed, resolved, budget)
     if len(points) and relaxed.complete:
         points = _resolve_points(patterns, completion, resolved, points, budget, effort)
     resolved.bounds = minimal(np.concatenate((resolved.values, points))).astype(np.int64)
-    resolved.certified = sum(tuple(p) in resolved.plans for p in relaxed.values.tolist())
+    resolved.certified = len(relaxed.values) - len(resolved.without_plan(relaxed.values))
     return resolved
 
 
@@ -122,9 +133,9 @@ def _resolve_points(
     """Look for plans near points that have none; return the points that are still open."""
     search = _Enumeration(patterns, completion, resolved, budget, effort)
     for reach in _REACH:
-        points = points[[tuple(p) not in resolved.plans for p in points.tolist()]]
+        points = resolved.without_plan(points)
         search.near(points, int(reach * completion.spread[1]))
-    points = points[[tuple(p) not in resolved.plans for p in points.tolist()]]
+    points = resolved.without_plan(points)
     if len(points) == 0 or search.stopped:
         return points
     search = _Enumeration(
@@ -134,22 +145,10 @@ def _resolve_points(
         budget,
         search.effort,
     )
-    return _still_open(resolved.values, points, search.between(points), patterns)
-
-
-def _repair(
-    patterns: Patterns, relaxed: Relaxed, resolved: Resolved, exact: np.ndarray, budget: Budget
-) -> None:
-    """Schedule the partitions that cannot start together at their least cost.
-
-    Then there is a plan near every point.
-    """
-    scheduler = Scheduler(patterns)
-    for k in np.flatnonzero(~exact):
-        if budget.out_of_time:
-            return
-        partition = relaxed.partitions[k]
-        resolved.add(partition, scheduler.least_cost(partition, 2**60)[0], scheduler)
+    closed = search.between(points)
+    upper = upper_bounds(patterns, resolved.values)
+    upper = upper[~_below(upper, closed + 1).any(axis=1)]
+    return points[_below(points, upper).any(axis=1)]
 
 
 class _Enumeration:
@@ -248,15 +247,6 @@ def _height(upper: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Return the cost between the upper bound of each zone and the cheapest point in it."""
     cost = np.where(_below(points, upper).T, points[None, :, 1], upper[:, None, 1])
     return upper[:, 1] - cost.min(axis=1)
-
-
-def _still_open(
-    values: np.ndarray, points: np.ndarray, closed: np.ndarray, patterns: Patterns
-) -> np.ndarray:
-    """Return the points that lie in a zone of the plans which is not done, shape (k, 3)."""
-    upper = upper_bounds(patterns, values)
-    upper = upper[~_below(upper, closed + 1).any(axis=1)]
-    return points[_below(points, upper).any(axis=1)]
 
 
 def _below(these: np.ndarray, those: np.ndarray) -> np.ndarray:
