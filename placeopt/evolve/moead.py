@@ -32,21 +32,25 @@ RECOMBINATIONS = ((0.2, 0.02), (0.45, 0.02), (0.7, 0.02), (0.95, 0.05))
 
 
 @kernel
-def _choose(block, neighbours, F, state, parents, candidates):
+def _choose(block, neighbours, F, state):
     """Choose for each subproblem of a block its parents and the subproblems its child may improve.
 
-    Writes two parents into `parents`, (2, block), and the neighbours in random order into
-    `candidates`, (block, width); advances `state`, (1,).
+    Advances `state`, (1,).
 
     Parameters
     ----------
     block : (block,) subproblems
     neighbours : (subproblems, width)
     F : (subproblems, objectives)
+
+    Returns
+    -------
+    parents : (2, block)
+    candidates : (block, width) the neighbours in random order
     """
     width = neighbours.shape[1]
+    parents, candidates = np.empty((2, len(block)), dtype=np.int64), neighbours[block]
     for k in range(len(block)):
-        candidates[k] = neighbours[block[k]]
         parents[0, k] = candidates[k, below(state, width)]
         parents[1, k] = candidates[k, below(state, width)]
         for _ in range(10):  # many subproblems share a vector
@@ -56,6 +60,7 @@ def _choose(block, neighbours, F, state, parents, candidates):
         for j in range(width - 1, 0, -1):
             other = below(state, j + 1)
             candidates[k, j], candidates[k, other] = candidates[k, other], candidates[k, j]
+    return parents, candidates
 
 
 @kernel
@@ -202,13 +207,15 @@ def run(
             order = search.rng.permutation(len(population.X))
         _generation(search, population, order[:block], replacements)
         order = order[block:]
-    parameters = {
-        "neighbours": neighbours,
-        "block": block,
-        "replacements": replacements,
-        "fineness": fineness or "staged",
-    }
-    return search.conclude("moead", parameters)
+    return search.conclude(
+        "moead",
+        {
+            "neighbours": neighbours,
+            "block": block,
+            "replacements": replacements,
+            "fineness": fineness or "staged",
+        },
+    )
 
 
 def _generation(
@@ -216,9 +223,7 @@ def _generation(
 ) -> None:
     """Make, evaluate and place one child for each subproblem of a block."""
     p = population
-    parents = np.empty((2, len(block)), dtype=np.int64)
-    candidates = np.empty((len(block), p.neighbours.shape[1]), dtype=np.int64)
-    _choose(block, p.neighbours, p.F, p.state, parents, candidates)
+    parents, candidates = _choose(block, p.neighbours, p.F, p.state)
     varied = search.encoder.vary(search.rng, p.X[parents[0]], p.X[parents[1]])
     children, F, G = search.evaluate(varied)
     _replace(

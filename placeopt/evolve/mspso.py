@@ -33,8 +33,9 @@ class _Leaders:
         self.X = self.F = np.empty((0, 0))
         self.excess = np.empty(0)
 
-    def add(self, X: np.ndarray, F: np.ndarray, excess: np.ndarray) -> None:
+    def add(self, X: np.ndarray, F: np.ndarray, G: np.ndarray) -> None:
         """Offer vectors; infeasible ones are kept only until one is feasible."""
+        excess = G.sum(axis=1)
         if len(self.X):
             X, F = np.concatenate((self.X, X)), np.concatenate((self.F, F))
             excess = np.concatenate((self.excess, excess))
@@ -64,9 +65,8 @@ class _Swarms:
     def __init__(self, search: VectorSearch, particles: int, leaders: _Leaders):
         self.search, self.leaders = search, leaders
         swarms = len(search.objectives)
-        first = search.first(swarms * particles)
-        X, F, G = search.evaluate(first)
-        leaders.add(X, F, G.sum(axis=1))
+        X, F, G = search.evaluate(search.first(swarms * particles))
+        leaders.add(X, F, G)
         chosen = self._initial(F, G.sum(axis=1), swarms, particles)
         self.X = X[chosen]
         self.speed = np.zeros_like(self.X)
@@ -87,8 +87,8 @@ class _Swarms:
 
         Infeasible ones have a large penalty.
         """
-        own = np.take_along_axis(F, np.arange(len(F))[:, None, None], axis=2)[:, :, 0]
-        return own + 1e12 * G.sum(axis=2)
+        swarms = np.arange(len(F))
+        return F[swarms, :, swarms] + 1e12 * G.sum(axis=2)
 
     def fly(self) -> None:
         """Move every particle once and update the memories."""
@@ -98,9 +98,7 @@ class _Swarms:
         factors = [
             ACCELERATION * rng.uniform(0, pull, size=(swarms, particles, 1)) for pull in PULLS
         ]
-        swarm_best = np.take_along_axis(
-            self.best, self.best_F.argmin(axis=1)[:, None, None], axis=1
-        )
+        swarm_best = self.best[np.arange(swarms), self.best_F.argmin(axis=1)][:, None]
         leader = self.leaders.X[rng.integers(0, len(self.leaders.X), size=(swarms, particles))]
         pulls = sum(
             factor * (target - self.X)
@@ -111,7 +109,7 @@ class _Swarms:
         self.X = np.clip(moved, encoder.lower, encoder.upper)
         self.speed[moved != self.X] *= -1
         X, F, G = self.search.evaluate(self.X.reshape(-1, genes))
-        self.leaders.add(X, F, G.sum(axis=1))
+        self.leaders.add(X, F, G)
         if len(X) == swarms * particles:
             key = self._key(F.reshape(swarms, particles, -1), G.reshape(swarms, particles, -1))
             better = key < self.best_F
@@ -136,6 +134,5 @@ def run(
         swarms.fly()
         if search.finished:
             break
-        X, F, G = search.evaluate(search.encoder.mutate(search.rng, archive.X))
-        archive.add(X, F, G.sum(axis=1))
+        archive.add(*search.evaluate(search.encoder.mutate(search.rng, archive.X)))
     return search.conclude("mspso", {"particles": particles, "leaders": leaders})

@@ -9,6 +9,8 @@ an archive keeps every non-dominated vector, and ties are broken repeatably.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -38,39 +40,22 @@ def nsga2(
     """Run NSGA-II."""
     from pymoo.algorithms.moo.nsga2 import NSGA2
 
-    from placeopt.evolve.pymoo_adapter import ScreenedVariation
-
-    algorithm = NSGA2(
-        pop_size=population,
-        n_offsprings=offspring,
-        mating=ScreenedVariation(),
-        eliminate_duplicates=False,
-    )
-    return _run("nsga2", algorithm, VectorSearch(task), population, offspring, points)
+    return _run("nsga2", NSGA2, task, population, offspring, points)
 
 
 def nsga3(task: Task[Problem], *, offspring: Offspring = 2000, points: MaxPoints = 500) -> Front:
     """Run NSGA-III with about 200 reference directions, which is also the population's size."""
     from pymoo.algorithms.moo.nsga3 import NSGA3
 
-    from placeopt.evolve.pymoo_adapter import ScreenedVariation
-
     directions = lattice(len(task.objectives))
-    population = max(100, len(directions))
-    algorithm = NSGA3(
-        directions,
-        pop_size=population,
-        n_offsprings=offspring,
-        mating=ScreenedVariation(),
-        eliminate_duplicates=False,
-    )
-    return _run("nsga3", algorithm, VectorSearch(task), population, offspring, points)
+    algorithm = partial(NSGA3, directions)
+    return _run("nsga3", algorithm, task, max(100, len(directions)), offspring, points)
 
 
 def _run(
     name: str,
-    algorithm: Any,
-    search: VectorSearch,
+    algorithm: Callable[..., Any],
+    task: Task[Problem],
     population: int,
     offspring: int,
     points: int | None,
@@ -78,22 +63,27 @@ def _run(
     """Let a pymoo algorithm make generation after generation until the budget ends."""
     from pymoo.core.termination import NoTermination
 
-    from placeopt.evolve.pymoo_adapter import EncodedProblem
+    from placeopt.evolve.pymoo_adapter import EncodedProblem, ScreenedVariation
+
+    search = VectorSearch(task)
 
     def evaluate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        _, F, G = search.evaluate(X)
-        return F, G
+        return search.evaluate(X)[1:]
 
     first = search.first(population)
-    algorithm._set_optimum = lambda: None  # the archive knows it; pymoo need not look for it
-    algorithm.initialization.sampling = first[: search.budget.allow(len(first))]
-    algorithm.setup(
-        EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=search.task.seed
+    run = algorithm(
+        pop_size=population,
+        n_offsprings=offspring,
+        sampling=first[: search.budget.allow(len(first))],
+        mating=ScreenedVariation(),
+        eliminate_duplicates=False,
     )
-    algorithm.next()
+    run._set_optimum = lambda: None  # the archive knows it; pymoo need not look for it
+    run.setup(EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=task.seed)
+    run.next()
     while not search.finished:
-        algorithm.n_offsprings = search.budget.allow(offspring)
-        algorithm.next()
+        run.n_offsprings = search.budget.allow(offspring)
+        run.next()
     return search.conclude(
         name,
         {"population": population, "offspring": offspring, "points": points},

@@ -141,11 +141,9 @@ class ScreenedVariation(Variation):
         feasible = (values["G"] <= 0).all(axis=1)
         feasible_before = values["G"].shape[1] == 0 or (pop.get("CV")[:, 0] <= 0).all()
         settled = feasible_before and nondominated(np.unique(old, axis=0)).all()
+        keep = np.ones(len(X), dtype=bool)
         if settled:
-            merged = nondominated(np.concatenate((old, F)))
-            keep = merged[len(old) :] & feasible
-        else:
-            keep = np.ones(len(X), dtype=bool)
+            keep = nondominated(np.concatenate((old, F)))[len(old) :] & feasible
         children = Population.new(
             X=X[keep], F=F[keep], G=values["G"][keep], H=np.empty((int(keep.sum()), 0))
         )

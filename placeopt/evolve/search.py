@@ -54,7 +54,6 @@ class VectorSearch:
         self.encoder = interfaces.build_encoder(task.problem, task.objectives)
         self.rng = np.random.default_rng(task.seed)
         self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))
-
         self._judging = self._seconds_to_judge()
 
     def _seconds_to_judge(self) -> float:
@@ -165,9 +164,8 @@ class VectorSearch:
         if limit < len(vectors):
             chosen = farthest(F, limit)
             vectors, F = vectors[chosen], F[chosen]
-        candidates = (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors, F))
         return self.task.front(
-            candidates,
+            (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors, F)),
             method=method,
             completed=completed,
             parameters=parameters,

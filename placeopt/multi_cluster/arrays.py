@@ -36,21 +36,24 @@ def build(
     matrix: np.ndarray,
 ) -> MultiClusterArrays:
     """Return the arrays of clusters and requests; `matrix` has latencies in ms, its diagonal 0."""
-    cpu, memory = (_resource(clusters, requests, name) for name in ("cpu_cores", "memory_gib"))
+    resources = [_resource(clusters, requests, name) for name in ("cpu_cores", "memory_gib")]
+    units, capacity, used, demand = (
+        np.stack(both, axis=-1) for both in zip(*resources, strict=True)
+    )
     times = [time for r in requests for time in (r.arrival, r.duration)]
     digits = unit_digits(times)
     moments = scaled_up(times, digits).reshape(-1, 2)
     costs = [c.cost for c in clusters]
     legal_costs = [*costs, *(kind.cost for kind in TYPES)]
     return MultiClusterArrays(
-        unit=np.array([cpu[0], memory[0], 10.0**-digits]),
+        unit=np.append(units, 10.0**-digits),
         scale=np.array([min(legal_costs), max(legal_costs)]),
-        capacity=np.stack((cpu[1], memory[1]), axis=1),
-        used=np.stack((cpu[2], memory[2]), axis=1),
+        capacity=capacity,
+        used=used,
         price=np.array(costs, dtype=float),
         base=matrix.sum(axis=1) / (len(matrix) - 1),
         matrix=matrix,
-        demand=np.stack((cpu[3], memory[3]), axis=1),
+        demand=demand,
         replicas=np.array([r.replicas for r in requests], dtype=np.int64),
         arrival=moments[:, 0].astype(float),
         departure=moments.sum(axis=1).astype(float),

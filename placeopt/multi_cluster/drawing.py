@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placeopt.multi_cluster.usage import UsageOverTime, usage_over_time
 from placeopt.plot.figures import new_figure
 from placeopt.plot.style import KNEE, PALETTE
 
@@ -19,56 +20,6 @@ if TYPE_CHECKING:
 #: Only so many clusters are drawn, the busiest ones.
 MAX_CLUSTERS = 16
 _CPU, _MEMORY = PALETTE[:2]
-
-
-class UsageOverTime(NamedTuple):
-    """What is in use at every moment at which something changes.
-
-    Attributes
-    ----------
-    times : float (E,)
-        The moments; the values below hold until the next.
-    shares : float (E, C, 2)
-        Cpu and memory in use, as shares of the capacity.
-    replicas : int (E, C)
-        Replicas that run on every cluster.
-    refused : list of int
-        Numbers of the refused requests.
-    """
-
-    times: np.ndarray
-    shares: np.ndarray
-    replicas: np.ndarray
-    refused: list[int]
-
-
-def usage_over_time(problem: MultiCluster, plan: Mapping[str, Any]) -> UsageOverTime:
-    """Return the usage by a plan; by the published rules a placement ends at the next arrival."""
-    arrays, decisions = problem.arrays, problem.decisions(plan)
-    arrivals, departures = arrays.arrival * arrays.unit[2], arrays.departure * arrays.unit[2]
-    if problem.semantics == "published":
-        departures = np.append(arrivals[1:], arrivals[-1] + 1 / len(arrivals))
-    clusters = len(arrays.capacity)
-    placed = np.array([[decision.get(c, 0) for c in range(clusters)] for decision in decisions])
-    moments = np.concatenate((departures, arrivals))  # a departure comes before an arrival
-    order = np.argsort(moments, kind="stable")
-    times = moments[order]
-    last = np.append(np.diff(times) > 0, True)  # of the changes at one moment
-    change = np.concatenate((-placed, placed))
-    need = change[:, :, None] * np.concatenate((arrays.demand, arrays.demand))[:, None, :]
-    used = arrays.used + need[order].cumsum(axis=0)[last]
-    nothing = np.zeros((1, clusters), int)
-    refused = [
-        k
-        for k, decision in enumerate(decisions)
-        if not decision or (problem.semantics == "fixed" and not any(decision.values()))
-    ]
-    return UsageOverTime(
-        times=np.concatenate(([0.0], times[last])),
-        shares=np.concatenate((arrays.used[None], used)) / arrays.capacity,
-        replicas=np.concatenate((nothing, change[order].cumsum(axis=0)[last])),
-        refused=refused,
-    )
 
 
 def _drawn(usage: UsageOverTime) -> list[int]:

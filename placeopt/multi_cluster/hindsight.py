@@ -207,9 +207,9 @@ def _best_of_equals(
         placed[rows, actions[rows]] = arrays.replicas[t]
         rows = np.flatnonzero(accepted & (actions >= stream.clusters))
         placed[rows] = stream.outcomes.split[envs[rows], actions[rows] - stream.clusters]
-    _, same = np.unique(np.concatenate((before[envs], placed), axis=1), axis=0, return_inverse=True)
-    order = np.lexsort((-earned, same.ravel()))
-    first = np.concatenate(([True], np.diff(same.ravel()[order]) > 0))
+    running = np.concatenate((before[envs], placed), axis=1)
+    order = np.argsort(-earned, kind="stable")
+    _, first = np.unique(running[order], axis=0, return_index=True)
     return np.sort(order[first])
 
 

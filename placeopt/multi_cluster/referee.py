@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.core.front import Evaluation, Violation
@@ -202,21 +202,22 @@ class PublishedReferee(MultiClusterReferee):
         for c in clusters:
             if spread:
                 seen[c] = sum(matrix[c]) / len(matrix)
-                self._scale(matrix, c, lambda ms: ms * self.SPREAD)
+                self._scale(matrix, c, self.SPREAD)
             elif c in placed:
-                self._scale(matrix, c, lambda ms: ms * self.ONE_CLUSTER)
+                self._scale(matrix, c, self.ONE_CLUSTER)
                 seen[c] = sum(matrix[c]) / len(matrix)
             state.ever[c] += placed.get(c, 0)
         divisor = self.SPREAD_DEPARTS if spread else self.ONE_CLUSTER
         for c in sorted(placed):
-            self._scale(matrix, c, lambda ms: ms / divisor)
+            self._scale(matrix, c, 1.0, divisor)
         latency, cost = self._mean(t, placed, seen), self._mean(t, placed, self._price)
         load = tuple(placed.get(c, 0) for c in clusters)
         return DecisionOutcome(True, latency, cost, gini(state.ever), load)
 
     @staticmethod
-    def _scale(matrix: list[list[float]], c: int, change: Callable[[float], float]) -> None:
-        """Change the latencies from a cluster, within bounds; those to it become the same."""
+    def _scale(matrix: list[list[float]], c: int, factor: float, divisor: float = 1.0) -> None:
+        """Scale the latencies from a cluster, within bounds; those to it become the same."""
         for b in range(len(matrix)):
             if b != c:
-                matrix[c][b] = matrix[b][c] = max(min(change(matrix[c][b]), MAX_MS), MIN_MS)
+                ms = matrix[c][b] * factor / divisor
+                matrix[c][b] = matrix[b][c] = max(min(ms, MAX_MS), MIN_MS)

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from placeopt.multi_cluster.usage import usage_over_time
 from placeopt.report.markup import Bar, Cell, paragraphs, table
 
 if TYPE_CHECKING:
@@ -46,33 +45,16 @@ def plan(problem: MultiCluster, plan: Mapping[str, Any]) -> str:
     spread = sum(sum(n > 0 for n in d.values()) > 1 for d in decisions)
     accepted = f"{len(decisions) - refused:,} of {len(decisions):,} requests are accepted"
     text = f"{accepted}, {spread:,} of them spread over several clusters; {refused:,} are refused."
-    return paragraphs([text]) + _clusters(problem, decisions) + _deployments(problem, decisions)
+    return paragraphs([text]) + _clusters(problem, plan) + _deployments(problem, decisions)
 
 
-def peaks(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> np.ndarray:
-    """Return the peak use of cpu and memory of every cluster over the trace, shape (C, 2).
-
-    They are shares of its capacity. A departure at the time of an arrival comes first.
-    """
-    arrays = problem.arrays
-    events = [
-        (time, sign, t)
-        for sign, times in ((1, arrays.arrival), (-1, arrays.departure))
-        for t, time in enumerate(times.tolist())
-    ]
-    used, peak = arrays.used.copy(), arrays.used.copy()
-    for _, sign, t in sorted(events):
-        for c, n in decisions[t].items():
-            used[c] += sign * n * arrays.demand[t]
-        peak = np.maximum(peak, used)
-    return peak / np.maximum(arrays.capacity, 1)
-
-
-def _clusters(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> str:
-    # by the published rules every placement is gone before the next request
-    share = peaks(problem, decisions) if problem.semantics == "fixed" else None
+def _clusters(problem: MultiCluster, plan: Mapping[str, Any]) -> str:
+    decisions = problem.decisions(plan)
+    share = None
     columns = ["cluster", "type", "cost of a replica", "requests", "replicas"]
-    if share is not None:
+    # by the published rules every placement is gone before the next request
+    if problem.semantics == "fixed":
+        share = usage_over_time(problem, plan).shares.max(axis=0)
         columns += ["CPU at its peak", "memory at its peak"]
     rows: list[list[Cell]] = []
     for c, cluster in enumerate(problem.clusters):

@@ -12,10 +12,7 @@ from placeopt.rl.sequential_batch import SequentialBatch
 
 def compiled_episodes(target: Problem | type[Problem]) -> CompiledEpisodes | None:
     """Return the compiled episodes that a problem declares; None where it declares none."""
-    found: CompiledEpisodes | None = None
-    if target.spec.has("episodes"):
-        found = target.spec.load("episodes")
-    return found
+    return target.spec.load("episodes") if target.spec.has("episodes") else None
 
 
 def make_batch(
@@ -48,7 +45,6 @@ def make_batch(
     sizes = {} if instance is not None else target.sizes()
     legal = keyword_defaults(SequentialBatch) | sizes
     require_known(options, [name for name in legal if name not in ("seed", "sizes")], what)
-    given = {name: value for name, value in options.items() if name in sizes}
-    rest = {name: value for name, value in options.items() if name not in sizes}
-    rest = checked(SequentialBatch.__init__, what, rest)
+    given = {name: options.pop(name) for name in sizes if name in options}
+    rest = checked(SequentialBatch.__init__, what, options)
     return SequentialBatch(target, num_envs, seed=seed, sizes=given, **rest)

@@ -43,8 +43,8 @@ def _arrays(model: Any) -> dict[str, np.ndarray]:
         found |= {
             f"optimiser.{number}.{key}": value.detach().numpy() for key, value in state.items()
         }
-    buffer = model.replay_buffer if isinstance(model, DQN) else None
-    if buffer is not None:
+    if isinstance(model, DQN):
+        buffer: Any = model.replay_buffer
         filled = len(buffer.rewards) if buffer.full else buffer.pos
         found |= {f"replay.{key}": getattr(buffer, key)[:filled] for key in REPLAY}
         found |= {"replay.pos": np.array(buffer.pos), "calls": np.array(model._n_calls)}
@@ -79,9 +79,8 @@ def restore(
             remedy=f"legal: {FORMAT}",
         )
     _same(header, facts, file)
-    own = _arrays(model)
     try:
-        _load(model, arrays, {key for key in own if key.startswith("policy.")})
+        _load(model, arrays)
         return int(header["rounds"]), int(header["steps"]), float(header["cpu_seconds"])
     except (KeyError, TypeError, ValueError, RuntimeError, IndexError):
         raise DocumentError(
@@ -90,24 +89,26 @@ def restore(
 
 
 def _same(header: dict[str, Any], facts: dict[str, Any], file: str) -> None:
-    theirs, ours = header.get("settings") or {}, facts["settings"]
-    for key in ("problem", "environment"):
-        if header.get(key) != facts[key]:
+    settings = header.get("settings") or {}
+    pairs = [(f"on {key}", header.get(key), facts[key]) for key in ("problem", "environment")]
+    pairs += [
+        (f"with {key}", settings.get(key), value)
+        for key, value in facts["settings"].items()
+        if key != "steps"
+    ]
+    for what, theirs, ours in pairs:
+        if theirs != ours:
             raise UsageError(
-                f"{file} was trained on {key} {header.get(key)!r}, not {facts[key]!r}; "
-                "go on with the same"
-            )
-    for key, value in ours.items():
-        if key != "steps" and theirs.get(key) != value:
-            raise UsageError(
-                f"{file} was trained with {key} {theirs.get(key)!r}, not {value!r}; "
-                "go on with the same"
+                f"{file} was trained {what} {theirs!r}, not {ours!r}; go on with the same"
             )
 
 
-def _load(model: Any, arrays: dict[str, np.ndarray], names: set[str]) -> None:
+def _load(model: Any, arrays: dict[str, np.ndarray]) -> None:
     model.policy.load_state_dict(
-        {key.removeprefix("policy."): torch.from_numpy(np.array(arrays[key])) for key in names}
+        {
+            key: torch.from_numpy(np.array(arrays[f"policy.{key}"]))
+            for key in model.policy.state_dict()
+        }
     )
     optimiser = model.policy.optimizer
     state: dict[int, dict[str, torch.Tensor]] = {}
@@ -118,8 +119,8 @@ def _load(model: Any, arrays: dict[str, np.ndarray], names: set[str]) -> None:
     optimiser.load_state_dict(
         {"state": state, "param_groups": optimiser.state_dict()["param_groups"]}
     )
-    buffer = model.replay_buffer if isinstance(model, DQN) else None
-    if buffer is not None:
+    if isinstance(model, DQN):
+        buffer: Any = model.replay_buffer
         filled = len(arrays["replay.rewards"])
         for key in REPLAY:
             getattr(buffer, key)[:filled] = arrays[f"replay.{key}"]

@@ -19,6 +19,7 @@ import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3 import DQN
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
@@ -161,33 +162,30 @@ class Heads(nn.Module):
         return self.actor(rows), self.critic(rows)
 
 
-class DeepSetsActorCritic(MaskableActorCriticPolicy):
-    """An equivariant actor and an invariant critic for MaskablePPO.
+class DeepSetsPolicy(BasePolicy):
+    """A policy whose networks read the rows of an observation as they are.
 
     Parameters
     ----------
+    *arguments, **options
+        As of the policy of stable-baselines3.
     shape : Shape
-    factor : float
-        Initial factor of an action's one-step score in its logit: the larger, the more myopic.
+    factor : float, optional
+        Initial factor of an action's one-step score in its logit or value: the larger, the more
+        myopic. By default that of the class.
     """
 
-    def __init__(
-        self,
-        observation_space: spaces.Space,
-        action_space: spaces.Space,
-        lr_schedule: Callable[[float], float],
-        shape: Shape,
-        factor: float = 10.0,
-        **options: Any,
-    ):
-        self.shape, self.factor = shape, factor
-        super().__init__(
-            observation_space,
-            action_space,
-            lr_schedule,
-            features_extractor_class=ActionRows,
-            **options,
-        )
+    factor: float
+
+    def __init__(self, *arguments: Any, shape: Shape, factor: float | None = None, **options: Any):
+        self.shape, self.factor = shape, self.factor if factor is None else factor
+        super().__init__(*arguments, features_extractor_class=ActionRows, **options)
+
+
+class DeepSetsActorCritic(DeepSetsPolicy, MaskableActorCriticPolicy):
+    """An equivariant actor and an invariant critic for MaskablePPO."""
+
+    factor = 10.0
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
         self.mlp_extractor = Heads(self.shape, self.factor)  # type: ignore[assignment]
@@ -215,26 +213,10 @@ class DeepSetsQ(QNetwork):
         return torch.where(obs[..., -1] > 0.5, self.q_net(obs), torch.tensor(ILLEGAL))
 
 
-class DeepSetsQPolicy(DQNPolicy):
-    """An equivariant value network for `MaskedDQN`; parameters as of `DeepSetsActorCritic`."""
+class DeepSetsQPolicy(DeepSetsPolicy, DQNPolicy):
+    """An equivariant value network for `MaskedDQN`."""
 
-    def __init__(
-        self,
-        observation_space: spaces.Space,
-        action_space: spaces.Discrete,
-        lr_schedule: Callable[[float], float],
-        shape: Shape,
-        factor: float = 1.0,
-        **options: Any,
-    ):
-        self.shape, self.factor = shape, factor
-        super().__init__(
-            observation_space,
-            action_space,
-            lr_schedule,
-            features_extractor_class=ActionRows,
-            **options,
-        )
+    factor = 1.0
 
     def make_q_net(self) -> DeepSetsQ:
         """Return a new network."""
@@ -281,9 +263,6 @@ class MaskedDQN(DQN):
 
 def numpy_arrays(network: Network) -> dict[str, np.ndarray]:
     """Return the arrays of a network for a `TrainedPolicy`."""
-    found = {
-        name: value.detach().cpu().numpy().copy()
-        for name, value in network.named_parameters()
-        if name != "growth"
-    }
-    return found | {"factor": network.factor.detach().cpu().numpy().copy()}
+    found = dict(network.named_parameters()) | {"factor": network.factor}
+    del found["growth"]
+    return {name: value.detach().cpu().numpy().copy() for name, value in found.items()}

@@ -54,7 +54,6 @@ class BatchVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             np.full(batch.num_envs, batch.num_actions)
         )
         self._all = np.ones(batch.num_envs, dtype=bool)
-        self._begun = False
 
     @property
     def weights(self) -> np.ndarray:
@@ -71,24 +70,18 @@ class BatchVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Begin all episodes anew."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         seeds = None
-        if seed is not None:
-            seeds = (
-                np.arange(self.num_envs, dtype=np.uint64) + np.uint64(seed)
-                if isinstance(seed, int)
-                else np.asarray(seed, dtype=np.uint64)
-            )
-        elif not self._begun:
-            seeds = self.np_random.integers(2**63, size=self.num_envs, dtype=np.uint64)
-        self._begun = True
-        self.episodes.reset(seeds)
-        no_reward = np.zeros((self.num_envs, len(self.batch.rewards)))
-        return self.episodes.observe(), self._info(no_reward)
+        if isinstance(seed, int):
+            seeds = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(seed)
+        elif seed is not None:
+            seeds = np.asarray(seed, dtype=np.uint64)
+        seen = self.episodes.begin(seeds, self.np_random)
+        return seen, self._info(np.zeros((self.num_envs, len(self.batch.rewards))))
 
     def step(
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take one action in every environment."""
-        if not self._begun:
+        if not self.episodes.begun:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         rewards, parts, ended = self.episodes.step(actions)
         final: dict[str, Any] = {}
@@ -98,11 +91,7 @@ class BatchVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             for i in np.flatnonzero(ended):
                 last[i] = seen[i]
             final = {"final_obs": last, "_final_obs": ended, "_final_info": ended}
-            final["final_info"] = {
-                key: value
-                for name, fact in facts.items()
-                for key, value in ((name, fact), (f"_{name}", ended))
-            }
+            final["final_info"] = facts | {f"_{name}": ended for name in facts}
             self.episodes.reset(None, ended)
         cut = np.zeros(self.num_envs, dtype=bool)
         return self.episodes.observe(), rewards, ended, cut, self._info(parts) | final
@@ -140,7 +129,7 @@ class BatchEnv(gymnasium.Env[np.ndarray, np.int64]):
         self.batch = batch
         self.observation_space = observation_space(self.episodes.shape)
         self.action_space = gymnasium.spaces.Discrete(batch.num_actions)
-        self._running = self._begun = False
+        self._running = False
 
     @property
     def weights(self) -> np.ndarray:
@@ -152,14 +141,10 @@ class BatchEnv(gymnasium.Env[np.ndarray, np.int64]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode."""
         super().reset(seed=seed)
-        seeds = None
-        if seed is not None:
-            seeds = np.array([seed], dtype=np.uint64)
-        elif not self._begun:
-            seeds = self.np_random.integers(2**63, size=1, dtype=np.uint64)
-        self._running = self._begun = True
-        self.episodes.reset(seeds)
-        return self.episodes.observe()[0], self._info(np.zeros(len(self.batch.rewards)))
+        seeds = None if seed is None else np.array([seed], dtype=np.uint64)
+        self._running = True
+        seen = self.episodes.begin(seeds, self.np_random)
+        return seen[0], self._info(np.zeros(len(self.batch.rewards)))
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Take an action."""

@@ -46,6 +46,15 @@ class WeightedEpisodes:
         self.shape = (batch.num_actions, batch.num_features + extra)
         self.returns = np.zeros(batch.num_envs)
         self.lengths = np.zeros(batch.num_envs, dtype=np.int64)
+        self.begun = False
+
+    def begin(self, seeds: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+        """Begin all episodes; return the observations. Without seeds, draw the first ones."""
+        if seeds is None and not self.begun:
+            seeds = rng.integers(2**63, size=self.batch.num_envs, dtype=np.uint64)
+        self.begun = True
+        self.reset(seeds)
+        return self.observe()
 
     def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
         """Begin new episodes; arguments as of `Batch.reset`."""

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, InstanceOf
 
-from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.front import Front
 from placeopt.core.interfaces import Batch
@@ -127,7 +126,7 @@ def run(
     played beside the episode of the most probable actions.
     """
     if not policy:
-        known = ", ".join(name for name in policy_file.bundled()) or "none yet"
+        known = ", ".join(policy_file.bundled()) or "none yet"
         raise UsageError(
             "the method policy needs a policy: --policy FILE, or one that comes with placeopt "
             f"({known})"
@@ -141,31 +140,26 @@ def run(
         rows = simplex(parts, len(chosen.rewards))
     else:
         rows = chosen.preferences(weights)[None, :]
-    candidates = list(_candidates(task.problem, chosen, rows, samples, task.budget, task.seed))
+    candidates = list(_candidates(task, chosen, rows, samples))
     name = "given" if isinstance(policy, TrainedPolicy) else str(policy)
     facts = {"policy": name, "parts": parts, "samples": samples}
     return task.front(candidates, method="policy", parameters=facts, libraries=("numpy",))
 
 
 def _candidates(
-    problem: Problem,
-    policy: TrainedPolicy,
-    rows: np.ndarray,
-    samples: int,
-    budget: Budget,
-    seed: int,
+    task: Task[Problem], policy: TrainedPolicy, rows: np.ndarray, samples: int
 ) -> Iterator[Candidate]:
     """Yield at least one plan: first those of the most probable actions, then drawn ones."""
-    rng = np.random.default_rng(seed)
-    together = TOGETHER if problem.spec.has("episodes") else 1  # a plain loop gains nothing
+    budget, rng = task.budget, np.random.default_rng(task.seed)
+    together = TOGETHER if task.problem.spec.has("episodes") else 1  # a plain loop gains nothing
     made = 0
     for drawn in range(samples + 1):
         for first in range(0, len(rows), together):
             if made and budget.exhausted:
                 return
             some = rows[first : first + max(1, budget.allow(together))]
-            batch = episodes_for(policy, problem, len(some), seed=seed)
-            batch.reset(np.full(len(some), seed, dtype=np.uint64))
+            batch = episodes_for(policy, task.problem, len(some), task.seed)
+            batch.reset(np.full(len(some), task.seed, dtype=np.uint64))
             for plan in play_plans(batch, policy, some, rng if drawn else None):
                 made += 1
                 yield from map(Candidate, batch.prefixes(plan))

@@ -13,6 +13,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from placeopt.core import documents
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files import read_bytes, write_parts
 from placeopt.core.weights import read_weights
-from placeopt.rl.policy import ACTIVATIONS, Shape, TrainedPolicy
+from placeopt.rl.policy import Shape, TrainedPolicy
 
 FORMAT = "placeopt/policy@1"
 #: Suffix of policy files, and where those that come with placeopt are.
@@ -96,44 +97,36 @@ def read_arrays(
     """
     file = str(path)
     broken = f"give a {what} file of placeopt; this one is damaged, or something else"
+
+    def fault(problem: str, remedy: str = broken) -> DocumentError:
+        return DocumentError(problem, file=file, remedy=remedy)
+
     try:
         content = io.BytesIO(read_bytes(path, max_bytes))
         with zipfile.ZipFile(content) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
             if size > max_bytes:
-                raise DocumentError(
-                    f"unpacks to {size:,} bytes, more than the {max_bytes:,} of any {what}",
-                    file=file,
-                    remedy=broken,
-                )
+                raise fault(f"unpacks to {size:,} bytes, more than the {max_bytes:,} of any {what}")
             if archive.testzip() is not None:
-                raise DocumentError(
-                    f"not a {what}: its checksum does not hold", file=file, remedy=broken
-                )
+                raise fault(f"not a {what}: its checksum does not hold")
         content.seek(0)
         with np.load(content, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except OSError as error:
-        raise DocumentError(
-            error.strerror or str(error),
-            file=file,
-            remedy=f"give the path of a readable {what} file",
+        raise fault(
+            error.strerror or str(error), f"give the path of a readable {what} file"
         ) from None
     except _DAMAGE:
-        raise DocumentError(f"not a {what}", file=file, remedy=broken) from None
+        raise fault(f"not a {what}") from None
     header = arrays.pop("header", None)
     if header is None or header.dtype != np.uint8 or header.ndim != 1:
-        raise DocumentError(f"not a {what}: it has no header", file=file, remedy=broken)
+        raise fault(f"not a {what}: it has no header")
     try:
         document = documents.parse_json(header.tobytes().decode())
     except (UnicodeDecodeError, DocumentError):
-        raise DocumentError(
-            f"not a {what}: its header is not JSON", file=file, remedy=broken
-        ) from None
+        raise fault(f"not a {what}: its header is not JSON") from None
     if not isinstance(document, dict):
-        raise DocumentError(
-            f"not a {what}: its header is not a JSON object", file=file, remedy=broken
-        )
+        raise fault(f"not a {what}: its header is not a JSON object")
     return document, arrays
 
 
@@ -179,13 +172,8 @@ def check_arrays(
 
 def header_of(policy: TrainedPolicy) -> dict[str, Any]:
     """Return the JSON header of a policy."""
-    s = policy.shape
-    network = {
-        "features": s.features,
-        "hidden": list(s.hidden),
-        "activation": s.activation,
-        "score": list(s.score),
-    }
+    network = asdict(policy.shape)
+    del network["parts"]  # as many as rewards
     weights = None if policy.weights is None else [float(w) for w in policy.weights]
     return {
         "format": FORMAT,
@@ -217,8 +205,7 @@ def shape_of(header: Any, file: str) -> Shape:
             path="network.hidden",
             remedy="legal: widths of 1 to 4096",
         )
-    assert n.activation in ACTIVATIONS
-    return Shape(n.features, parts, n.hidden, n.activation, n.score)
+    return Shape(parts=parts, **dict(n))
 
 
 def write(policy: TrainedPolicy, path: str | os.PathLike[str]) -> None:
@@ -228,7 +215,7 @@ def write(policy: TrainedPolicy, path: str | os.PathLike[str]) -> None:
 
 def bundled() -> dict[str, Path]:
     """Return the policies that come with placeopt, by name."""
-    return {path.name.removesuffix(SUFFIX): path for path in sorted(BUNDLED.glob(f"*{SUFFIX}"))}
+    return {path.stem: path for path in sorted(BUNDLED.glob(f"*{SUFFIX}"))}
 
 
 def find(name: str | os.PathLike[str]) -> Path:
@@ -240,15 +227,17 @@ def find(name: str | os.PathLike[str]) -> Path:
         There is neither.
     """
     path, known = Path(name), bundled()
-    if path.exists() or str(name) not in known:
-        if not path.exists() and path.suffix != SUFFIX and os.sep not in str(name):
-            raise DocumentError(
-                "no such file or policy",
-                file=str(name),
-                remedy=did_you_mean(str(name), known) if known else "give a path",
-            )
+    if path.exists():
         return path
-    return known[str(name)]
+    if str(name) in known:
+        return known[str(name)]
+    if path.suffix != SUFFIX and os.sep not in str(name):
+        raise DocumentError(
+            "no such file or policy",
+            file=str(name),
+            remedy=did_you_mean(str(name), known) if known else "give a path",
+        )
+    return path
 
 
 def read(name: str | os.PathLike[str], problem: str | None = None) -> TrainedPolicy:

@@ -31,15 +31,22 @@ class BatchVecEnv(VecEnv):
     weights, append
         As of `placeopt.rl.episodes.WeightedEpisodes`; by default both weights and legality are
         appended, as the policies of `placeopt.rl.deepsets` read them.
+    scale : float
+        The learner sees rewards times this; the facts of episodes keep the true ones.
     """
 
+    render_mode = None
+
     def __init__(
-        self, batch: Batch, weights: Weights = None, append: Sequence[str] = ("weights", "legal")
+        self,
+        batch: Batch,
+        weights: Weights = None,
+        append: Sequence[str] = ("weights", "legal"),
+        scale: float = 1.0,
     ):
         self.episodes = WeightedEpisodes(batch, weights, append)
-        self.batch = batch
+        self.batch, self.scale = batch, scale
         self._actions = np.zeros(batch.num_envs, dtype=np.int64)
-        self._begun = False
         super().__init__(
             batch.num_envs,
             observation_space(self.episodes.shape),
@@ -51,14 +58,8 @@ class BatchVecEnv(VecEnv):
         seeds = None
         if self._seeds[0] is not None:
             seeds = np.array(self._seeds, dtype=np.uint64)
-        elif not self._begun:
-            seeds = np.random.default_rng().integers(
-                2**63, size=(self.batch.num_envs,), dtype=np.uint64
-            )
-        self._begun = True
         self._reset_seeds()
-        self.episodes.reset(seeds)
-        return self.episodes.observe()
+        return self.episodes.begin(seeds, np.random.default_rng())
 
     def step_async(self, actions: np.ndarray) -> None:
         """Keep the actions for `step_wait`."""
@@ -79,7 +80,8 @@ class BatchVecEnv(VecEnv):
                     "TimeLimit.truncated": False,
                 }
             self.episodes.reset(None, ended)
-        return self.episodes.observe(), rewards.astype(np.float32), ended, infos
+        scaled = rewards.astype(np.float32) * np.float32(self.scale)
+        return self.episodes.observe(), scaled, ended, infos
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal, bool of shape (N, A); MaskablePPO asks for this name."""
@@ -93,8 +95,7 @@ class BatchVecEnv(VecEnv):
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return an attribute, once for every environment asked for."""
-        value = None if attr_name == "render_mode" else getattr(self, attr_name)
-        return [value] * len(self._chosen(indices))
+        return [getattr(self, attr_name)] * len(self._chosen(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Set an attribute of all environments: they are one object."""

@@ -81,17 +81,6 @@ class _Clock:
         return min(1.0, max(self.steps / self.until, spent))
 
 
-class _Scaled(BatchVecEnv):
-    """Rewards times a constant; the facts of episodes keep the true ones."""
-
-    scale = 1.0
-
-    def step_wait(self) -> Any:
-        """Take the actions."""
-        seen, rewards, ended, infos = super().step_wait()
-        return seen, rewards * np.float32(self.scale), ended, infos
-
-
 def train(
     batch: Batch,
     problem: str,
@@ -134,8 +123,7 @@ def train(
             f"the batch has {batch.num_envs} environments, the settings say {settings.num_envs}"
         )
     _require_memory(batch, settings)
-    env = _Scaled(batch, settings.weights)
-    env.scale = settings.reward_scale
+    env = BatchVecEnv(batch, settings.weights, scale=settings.reward_scale)
     shape = Shape(
         batch.num_features,
         len(batch.rewards),
@@ -157,7 +145,9 @@ def train(
     news = News(clock.steps, clock.share, clock.cpu, {})
     while clock.share < 1:
         _begin_round(model, env, settings.seed, rounds)
-        _learn(model, min(settings.round_steps, settings.steps - clock.steps), clock)
+        steps = min(settings.round_steps, settings.steps - clock.steps)
+        model.learn(steps, reset_num_timesteps=False, log_interval=None)  # type: ignore[arg-type]
+        clock.steps = model.num_timesteps
         rounds += 1
         news = News(clock.steps, clock.share, clock.cpu, _means(model))
         if keep is not None:
@@ -189,11 +179,6 @@ def _begin_round(model: Model, env: BatchVecEnv, seed: int, number: int) -> None
     model._last_obs = None
 
 
-def _learn(model: Model, steps: int, clock: _Clock) -> None:
-    model.learn(steps, reset_num_timesteps=False, log_interval=None)  # type: ignore[arg-type]
-    clock.steps = model.num_timesteps
-
-
 def _means(model: Model) -> dict[str, float]:
     episodes = list(model.ep_info_buffer or ())
     if not episodes:
@@ -213,7 +198,7 @@ def _policy(
 ) -> TrainedPolicy:
     weights = None
     if not settings.conditioned:
-        weights = tuple(normalised(settings.weights, len(batch.rewards)).tolist())
+        weights = tuple(normalised(settings.weights, shape.parts).tolist())
     card = {
         "algorithm": f"{LEARNERS[settings.algorithm]}, DeepSets",
         "settings": facts["settings"],
@@ -247,11 +232,10 @@ def _model(env: BatchVecEnv, shape: Shape, settings: TrainingSettings, clock: _C
         "policy_kwargs": {"shape": shape, "factor": s.factor},
     }
     if s.algorithm == "ppo":
-        size = min(s.batch_size, s.n_steps * s.num_envs)
         return MaskablePPO(
             DeepSetsActorCritic,
             n_steps=s.n_steps,
-            batch_size=size,
+            batch_size=min(s.batch_size, s.n_steps * s.num_envs),
             n_epochs=s.epochs,
             gae_lambda=s.gae_lambda,
             clip_range=s.clip_range,
