@@ -362,14 +362,14 @@ def test_a_signal_writes_what_was_found(tmp_path: Path, number: signal.Signals) 
 
 
 def test_a_signal_stops_the_run_in_all_its_processes(tmp_path: Path) -> None:
-    """As a terminal sends Ctrl-C: to the whole group. The methods still to come are short."""
+    """As a terminal sends Ctrl-C: to the whole group. Methods still to come are left out."""
     process = endless(tmp_path / "f.json", "ensemble", "--jobs", "2")
     time.sleep(3)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     front = Front.read(tmp_path / "f.json")
-    assert front.points and front.runs[0].method == "ensemble" and len(front.runs) == 5
+    assert front.points and front.runs[0].method == "ensemble" and len(front.runs) >= 2
 
 
 def test_a_second_signal_aborts(tmp_path: Path) -> None:

@@ -84,6 +84,10 @@ def test_sums_of_the_largest_amounts_do_not_wrap_around() -> None:
 @pytest.mark.parametrize("kind", specs())
 def test_extremes_end(kind: str, tmp_path: Path) -> None:
     """Every command on numbers at the edge of what is legal is refused by a line, or answers."""
+    plain = attack_inputs.write(tmp_path, "x.json", attack_inputs.instance(kind))
+    for command in (["check", plain], ["solve", plain, *QUICK]):
+        with pytest.raises(SystemExit):
+            cli.main(command)  # compiles the kernels, which counts for no limit below
     for k in range(12):
         document = attack_inputs.stretched(
             attack_inputs.instance(kind), np.random.default_rng([2, k])

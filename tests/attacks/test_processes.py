@@ -11,10 +11,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from placeopt import api, cli
+from placeopt.core import workers
 from placeopt.core.budget import Budget
 from placeopt.core.documents import write_json
 from placeopt.core.front import Front
@@ -85,12 +87,12 @@ def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     class Counting(joblib.Parallel):  # type: ignore[misc]
-        def __init__(self, n_jobs: int):
+        def __init__(self, n_jobs: int, **options: Any):
             asked.append(n_jobs)
-            super().__init__(n_jobs=1)
+            super().__init__(n_jobs=1, **options)
 
     monkeypatch.setattr(joblib, "Parallel", Counting)
-    monkeypatch.setattr(api, "_end_with", lambda parent: None, raising=False)
+    monkeypatch.setattr(workers, "_end_with", lambda parent: None)
     front = api.solve(TOY, "ensemble", evaluations=80, jobs=100_000, methods="nsga2,moead")
     assert asked == [2] and len(front) > 0
 

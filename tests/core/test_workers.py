@@ -105,8 +105,8 @@ def test_a_cluster_gives_the_same_results(cluster: object, tmp_path: Path) -> No
 def test_cancelling_and_deadlines_reach_a_cluster(cluster: object) -> None:
     Workers(scheduler=cluster).run([Call(square, (k,)) for k in range(4)], Budget())  # imports
     began = time.perf_counter()
-    found = Workers(scheduler=cluster).run([Call(wait, (30,))] * 2, Budget(seconds=3))
-    assert found == ["stopped"] * 2 and time.perf_counter() - began < 20
+    found = Workers(scheduler=cluster).run([Call(wait, (60,))] * 2, Budget(seconds=6))
+    assert found == ["stopped"] * 2 and time.perf_counter() - began < 40
 
 
 def test_an_ensemble_is_the_same_everywhere(cluster: object) -> None:

@@ -20,6 +20,7 @@ from placeopt.exact import engines, solvers
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.engines import Reply
 from placeopt.exact.epsilon_constraint import Hooks, run, solve_model
+from placeopt.portfolio import run_method
 from placeopt.temporal import model as temporal
 from placeopt.temporal.instance import Temporal
 
@@ -190,8 +191,9 @@ def truth_of(seed):
     return TRUTH[seed]
 
 
-def answer(problem, names=NAMES, *, seconds=None, **options):
-    return run(Task(problem, problem.select(names), Budget(seconds=seconds), 0), **options)
+def answer(problem, names=NAMES, *, seconds=None, start=None, **options):
+    task = Task(problem, problem.select(names), Budget(seconds=seconds), 0, start)
+    return run_method("epsilon-constraint", task, options)
 
 
 # -- the front is the true one ---------------------------------------------------------------------
@@ -390,7 +392,7 @@ def test_a_solver_that_always_fails_leaves_the_greedy_front(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"solver": "higs"}, "did you mean 'highs'"),
+        ({"solver": "higs"}, "legal: highs, scip"),
         ({"grid": 1}, "at least 2"),
         ({"main": "cost"}, "did you mean 'cost_usd'"),
         ({"copys": 2}, "did you mean 'copies'"),
