@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placeopt.plot.figures import new_figure
+from placeopt.plot.figures import legend_below, new_figure
 from placeopt.plot.style import KNEE, PALETTE
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ def figure(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Figure
     gone = [problem.requests[k].arrival for k in usage.refused]
     for axes, c in zip(panels, drawn, strict=True):
         cpu, memory = usage.shares[:, c].T
-        area = {"step": "post", "color": _CPU, "alpha": 0.35, "linewidth": 0, "label": "cpu"}
-        axes.fill_between(usage.times, cpu, **area)
-        line = {"where": "post", "color": _MEMORY, "linewidth": 1.0, "label": "memory"}
-        axes.step(usage.times, memory, **line)
+        axes.fill_between(
+            usage.times, cpu, step="post", color=_CPU, alpha=0.35, linewidth=0, label="cpu"
+        )
+        axes.step(usage.times, memory, where="post", color=_MEMORY, linewidth=1.0, label="memory")
         axes.vlines(gone, -0.08, 0.0, color=KNEE, linewidth=0.6, label="refused")
         axes.set_ylim(-0.08, 1.05)
         axes.set_yticks([0, 0.5, 1], ["0", "50%", "100%"], fontsize=6)
@@ -106,8 +106,7 @@ def figure(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Figure
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     panels[-1].set_xlabel("time", fontsize=7)
-    handles, names = panels[0].get_legend_handles_labels()
-    drawing.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize=7)
+    legend_below(drawing, panels[0].get_legend_handles_labels()[0], fontsize=7)
     drawing.suptitle(title, fontsize=8, x=0.01, ha="left")
     return drawing
 
@@ -143,20 +142,24 @@ def interactive(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> A
                 text=hover,
                 name=name,
                 legendgroup=name,
-                line={"shape": "hv", "color": color},
+                line_shape="hv",
+                line_color=color,
                 fill=fill,
                 **shown,
             )
-        marker = {"symbol": "line-ns-open", "color": KNEE, "size": 7}
-        ticks = {
-            "x": gone,
-            "y": [0.0] * len(gone),
-            "text": texts,
-            "hoverinfo": "x+text",
-            "mode": "markers",
-            "marker": marker,
-        }
-        drawing.add_scatter(**ticks, name="refused", legendgroup="refused", **shown)
+        drawing.add_scatter(
+            x=gone,
+            y=[0.0] * len(gone),
+            text=texts,
+            hoverinfo="x+text",
+            mode="markers",
+            marker_symbol="line-ns-open",
+            marker_color=KNEE,
+            marker_size=7,
+            name="refused",
+            legendgroup="refused",
+            **shown,
+        )
     drawing.update_yaxes(range=[-0.05, 1.05], tickformat=".0%")
     drawing.update_xaxes(title_text="time", row=len(drawn), col=1)
     drawing.update_annotations(font_size=11)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placeopt.multi_cluster.drawing import usage_over_time
 from placeopt.report.markup import Bar, Cell, paragraphs, table
 
 if TYPE_CHECKING:
@@ -46,40 +47,30 @@ def plan(problem: MultiCluster, plan: Mapping[str, Any]) -> str:
     spread = sum(sum(n > 0 for n in d.values()) > 1 for d in decisions)
     accepted = f"{len(decisions) - refused:,} of {len(decisions):,} requests are accepted"
     text = f"{accepted}, {spread:,} of them spread over several clusters; {refused:,} are refused."
-    return paragraphs([text]) + _clusters(problem, decisions) + _deployments(problem, decisions)
+    return paragraphs([text]) + _clusters(problem, plan) + _deployments(problem, decisions)
 
 
-def peaks(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> np.ndarray:
+def peaks(problem: MultiCluster, plan: Mapping[str, Any]) -> np.ndarray:
     """Return the peak use of cpu and memory of every cluster over the trace, shape (C, 2).
 
     They are shares of its capacity. A departure at the time of an arrival comes first.
     """
-    arrays = problem.arrays
-    events = [
-        (time, sign, t)
-        for sign, times in ((1, arrays.arrival), (-1, arrays.departure))
-        for t, time in enumerate(times.tolist())
-    ]
-    used, peak = arrays.used.copy(), arrays.used.copy()
-    for _, sign, t in sorted(events):
-        for c, n in decisions[t].items():
-            used[c] += sign * n * arrays.demand[t]
-        peak = np.maximum(peak, used)
-    return peak / np.maximum(arrays.capacity, 1)
+    return usage_over_time(problem, plan).shares.max(axis=0)
 
 
-def _clusters(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> str:
+def _clusters(problem: MultiCluster, plan: Mapping[str, Any]) -> str:
+    decisions = problem.decisions(plan)
     # by the published rules every placement is gone before the next request
-    share = peaks(problem, decisions) if problem.semantics == "fixed" else None
+    share = peaks(problem, plan) if problem.semantics == "fixed" else None
     columns: tuple[str, ...] = ("cluster", "type", "cost of a replica", "requests", "replicas")
-    columns += ("CPU at its peak", "memory at its peak") if share is not None else ()
+    if share is not None:
+        columns += ("CPU at its peak", "memory at its peak")
     rows: list[list[Cell]] = []
     for c, cluster in enumerate(problem.clusters):
         counts = [d[c] for d in decisions if d.get(c)]
-        row: list[Cell] = [cluster.name, cluster.type or "", cluster.cost, len(counts), sum(counts)]
-        rows.append(
-            row if share is None else [*row, Bar(float(share[c, 0])), Bar(float(share[c, 1]))]
-        )
+        rows.append([cluster.name, cluster.type or "", cluster.cost, len(counts), sum(counts)])
+        if share is not None:
+            rows[-1] += map(Bar, share[c].tolist())
     return table("Every cluster under this plan", columns, rows, more="clusters")
 
 

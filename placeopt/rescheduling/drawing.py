@@ -112,13 +112,10 @@ def figure(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> Figure
     """Return a matplotlib figure of a plan: the graph before, the graph after, the moves."""
     views, rows = _views(problem, plan), _rows(problem, plan)
     places = _layout(problem, views)
-    tall = max(
-        2.0, 0.75 * (1 + max(y for _, y in places.values()) - min(y for _, y in places.values()))
-    )
+    xs, ys = zip(*places.values(), strict=True)
+    tall = max(2.0, 0.75 * (1 + max(ys) - min(ys)))
     listed = 0.5 + 0.19 * min(max(len(rows), 1), MAX_MOVES + 1)
-    drawing = new_figure(
-        max(7.2, 1.9 * (1 + max(x for x, _ in places.values()))), 2 * tall + listed
-    )
+    drawing = new_figure(max(7.2, 1.9 * (1 + max(xs))), 2 * tall + listed)
     panels = drawing.subplots(3, 1, height_ratios=[tall, tall, listed])
     for axes, view, when in zip(panels, views, ("before", "after"), strict=False):
         _draw(axes, view, places)
@@ -143,13 +140,9 @@ def _draw(axes: Any, view: _View, places: Mapping[int, tuple[float, float]]) -> 
     for (i, j), (ms, paid) in view.calls.items():
         if i in places and j in places:
             colour = _CRITICAL if paid else _OTHER
-            arrow = {
-                "arrowstyle": "->",
-                "color": colour,
-                "linewidth": 1.4 if paid else 0.7,
-                "shrinkA": 22,
-                "shrinkB": 22,
-            }
+            width = 1.4 if paid else 0.7
+            arrow = {"arrowstyle": "->", "color": colour, "linewidth": width}
+            arrow |= {"shrinkA": 22, "shrinkB": 22}
             axes.annotate("", xy=places[j], xytext=places[i], arrowprops=arrow)
             middle = [(a + b) / 2 for a, b in zip(places[i], places[j], strict=True)]
             axes.text(*middle, f"{ms:.3g} ms", fontsize=5.5, color=colour, ha="center", va="bottom")
@@ -166,8 +159,8 @@ def _draw(axes: Any, view: _View, places: Mapping[int, tuple[float, float]]) -> 
             va="center",
             bbox=box,
         )
-    ys = [y for _, y in places.values()]
-    axes.set_xlim(-0.5, max(x for x, _ in places.values()) + 0.5)
+    xs, ys = zip(*places.values(), strict=True)
+    axes.set_xlim(-0.5, max(xs) + 0.5)
     axes.set_ylim(max(ys) + 0.6, min(ys) - 0.6)
     axes.axis("off")
 
@@ -181,6 +174,7 @@ def interactive(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> A
 
     views, rows = _views(problem, plan), _rows(problem, plan)
     places = _layout(problem, views)
+    xs, ys = zip(*places.values(), strict=True)
     names = [
         f"{when}: {view.latency:.5g} ms"
         for when, view in zip(("before", "after"), views, strict=True)
@@ -195,17 +189,19 @@ def interactive(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> A
         colours = [_CRITICAL if i in view.critical else _OTHER for i in places]
         labels = [escape(view.labels[i]).replace("\n", "<br>") for i in places]
         short = ["<br>".join(label.split("<br>")[:2]) for label in labels]
-        xs, ys = zip(*places.values(), strict=True)
-        marker = {"size": 16, "color": colours}
-        shown = {
-            "text": short,
-            "hovertext": labels,
-            "hoverinfo": "text",
-            "textposition": "top center",
-            "showlegend": False,
-        }
         drawing.add_scatter(
-            x=xs, y=ys, mode="markers+text", marker=marker, **shown, row=1, col=column
+            x=xs,
+            y=ys,
+            mode="markers+text",
+            marker_size=16,
+            marker_color=colours,
+            text=short,
+            hovertext=labels,
+            hoverinfo="text",
+            textposition="top center",
+            showlegend=False,
+            row=1,
+            col=column,
         )
     cells = [[escape(row[c]) for row in rows] for c in range(len(_COLUMNS))]
     drawing.add_table(
@@ -233,30 +229,20 @@ def _add_calls(
     column: int,
 ) -> None:
     """Draw the calls on the critical path, or the others, with their latency half way."""
-    xs: list[float | None] = []
-    ys: list[float | None] = []
+    from placeopt.plot.html import segments
+
     calls = [
         (places[i], places[j], ms)
         for (i, j), (ms, paid) in view.calls.items()
         if paid == critical and i in places and j in places
     ]
-    for (x1, y1), (x2, y2), _ in calls:
-        xs += [x1, x2, None]
-        ys += [y1, y2, None]
+    shown = {"hoverinfo": "skip", "showlegend": False, "row": 1, "col": column}
     line = {"color": _CRITICAL if critical else _OTHER, "width": 3 if critical else 1}
+    drawing.add_scatter(**segments((a, b) for a, b, _ in calls), mode="lines", line=line, **shown)
     drawing.add_scatter(
-        x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False, row=1, col=column
-    )
-    middle = {
-        "x": [(a[0] + b[0]) / 2 for a, b, _ in calls],
-        "y": [(a[1] + b[1]) / 2 for a, b, _ in calls],
-    }
-    drawing.add_scatter(
-        **middle,
+        x=[(a[0] + b[0]) / 2 for a, b, _ in calls],
+        y=[(a[1] + b[1]) / 2 for a, b, _ in calls],
         mode="text",
         text=[f"{ms:.3g} ms" for *_, ms in calls],
-        hoverinfo="skip",
-        showlegend=False,
-        row=1,
-        col=column,
+        **shown,
     )
