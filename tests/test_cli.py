@@ -230,7 +230,7 @@ def test_start_is_never_lost(here: Here, fronts: dict[str, Path]) -> None:
         (("--evaluations", 0), "evaluations is 0; give a whole number of at least 1"),
         (("--time-limit", -1), "the time limit is -1.0 s; give a positive number of seconds"),
         (("--time-limit", "nan"), "the time limit is nan s; give a positive number of seconds"),
-        (("--seed", -1), "seed is -1; give a whole number of at least 0"),
+        (("--seed", -1), "seed is -1; give a whole number from 0 to 2**63"),
         (("--jobs", 0), "jobs is 0; give a whole number of at least 1"),
         (("--points", 0), "--points is '0'; give a whole number of at least 1, or all"),
         (("--points", "some"), "--points is 'some'; give a whole number of at least 1, or all"),

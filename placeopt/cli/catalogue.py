@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import console, emit, make_table, say
+from placeopt.cli.screen import AsJson, emit_json, emit_table, say
 from placeopt.core.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def methods(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Show the parameters of this method.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the methods, the problems that each serves, and the extra that each needs.
 
@@ -50,7 +49,7 @@ def methods(
             }
             for m in found.values()
         ]
-        emit(json.dumps(documents if name is None else documents[0], indent=1))
+        emit_json(documents if name is None else documents[0])
         return
     rows: list[tuple[str, ...]]
     if name is None:
@@ -66,7 +65,7 @@ def methods(
         if not rows:
             say("it has no parameters")
             return
-    console(stderr=False).print(make_table(columns, rows, left=len(columns)))
+    emit_table(columns, rows, left=len(columns))
 
 
 def _parameters(method: MethodEntry) -> list[tuple[Parameter, list[str]]]:
@@ -112,7 +111,7 @@ def schema(
     """Print the JSON Schema of an instance, of a plan, of a front file, or of exported steps."""
     described: dict[str, Any] = _class_of(document, plan).model_json_schema(by_alias=True)
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    emit(json.dumps(dialect | described, indent=1))
+    emit_json(dialect | described)
 
 
 def _class_of(document: str, plan: bool) -> Any:

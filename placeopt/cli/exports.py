@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import Output, deliver, say
+from placeopt.cli.screen import Output, Plans, deliver, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
 
@@ -25,13 +25,7 @@ def register(app: typer.Typer) -> None:
 
 
 def export_kubernetes(
-    plans: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FRONT_OR_PLAN",
-            help="A front file, a point as `pick` prints it, a plan, or exported steps.",
-        ),
-    ],
+    plans: Plans,
     instance: Annotated[Path, typer.Option(help="The instance file.")],
     origin: Annotated[
         Path | None,
@@ -73,8 +67,7 @@ def export_kubernetes(
     deliver(text, output)
     if output is not None and output.is_file() and text.startswith("#!"):
         output.chmod(output.stat().st_mode | 0o111)
-    for warning in _warnings(text):
-        say(f"warning: {warning}")
+    warn(_warnings(text))
 
 
 def _warnings(text: str) -> list[str]:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from placeopt.cli.screen import (
+    AsJson,
+    InstanceFile,
     Output,
+    Plans,
     console,
     deliver,
     emit,
     emit_json,
+    emit_table,
     make_table,
     names,
     pairs,
     say,
     show,
+    warn,
 )
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
@@ -32,7 +38,9 @@ Fronts = Annotated[
     list[Path], typer.Argument(metavar="FRONT...", help="Front files of one instance.")
 ]
 OneFront = Annotated[Path, typer.Argument(metavar="FRONT", help="Front file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Cdn = Annotated[
+    bool, typer.Option("--cdn", help="Load plotly from the network: a small .html file.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -54,16 +62,7 @@ def register(app: typer.Typer) -> None:
 # -- evaluate --------------------------------------------------------------------------------------
 
 
-def evaluate(
-    instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
-    plans: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FRONT_OR_PLAN",
-            help="A front file, a point as `pick` prints it, a plan, or exported steps.",
-        ),
-    ],
-) -> None:
+def evaluate(instance: InstanceFile, plans: Plans) -> None:
     """Print the referee's values and violations.
 
     Exit code 3: a plan breaks the instance.
@@ -114,7 +113,7 @@ def _replayed(problem: Problem, document: Any, file: Path) -> Any:
 
     plan, made_for = replay(document, file=str(file))
     if made_for != problem.instance_name.sha256:
-        say(f"warning: {file} was made for another instance, or another version of it")
+        warn([f"{file} was made for another instance, or another version of it"])
     return plan
 
 
@@ -135,10 +134,7 @@ def _verdict(problem: Problem, evaluation: Evaluation) -> dict[str, Any]:
     return {
         "values": dict(zip((o.name for o in problem.objectives), evaluation.values, strict=True)),
         "feasible": evaluation.feasible,
-        "violations": [
-            {"kind": v.kind, "amount": v.amount, "message": v.message}
-            for v in evaluation.violations
-        ],
+        "violations": [asdict(violation) for violation in evaluation.violations],
     }
 
 
@@ -224,8 +220,7 @@ def compare(
         for path, front in zip(fronts, read, strict=True)
     ]
     if as_json:
-        document = {"reference": corner, "gap_reference": gap_corner, "fronts": rows}
-        emit_json(document)
+        emit_json({"reference": corner, "gap_reference": gap_corner, "fronts": rows})
         return
     measures = ("hypervolume", "sparsity", "gap", "seconds")
     cells = [
@@ -237,7 +232,7 @@ def compare(
         )
         for r in rows
     ]
-    console(stderr=False).print(make_table(("front", "points", "on merged", *measures), cells))
+    emit_table(("front", "points", "on merged", *measures), cells)
     emit(f"hypervolume: share of the box from the origin to {_values(union, corner)}")
     if any(row["gap"] is not None for row in rows):
         most = "at most this share of the attainable hypervolume is missing"
@@ -257,6 +252,8 @@ def _gap_reference(fronts: list[Front]) -> list[float]:
 
 def _reference(fronts: list[Front], text: str | None) -> list[float]:
     """Return the reference point given, else 1.1 times the worst values of all fronts together."""
+    from placeopt.core.dominance import worst
+
     width = len(fronts[0].objectives)
     if text is not None:
         try:
@@ -270,10 +267,8 @@ def _reference(fronts: list[Front], text: str | None) -> list[float]:
                 f"--reference is {text!r}; give {width} numbers above 0, separated by commas"
             )
         return corner
-    worst = [
-        max(column) for column in zip(*(f.nadir.tolist() for f in fronts if f.points), strict=True)
-    ]
-    return [1.1 * x if x > 0 else 1.0 for x in worst] or [1.0] * width
+    nadir = worst(f.nadir.tolist() for f in fronts if f.points)
+    return [1.1 * x if x > 0 else 1.0 for x in nadir] or [1.0] * width
 
 
 def _seconds(front: Front) -> float:
@@ -313,7 +308,7 @@ def pick(
 
     if lex is not None and (knee or budget):
         raise UsageError("--lex cannot be combined with --knee or --budget; give one of them")
-    limits = pairs(budget or [], "--budget")
+    limits = pairs(budget, "--budget")
     for name, value in limits.items():
         if isinstance(value, (str, bool)):
             raise UsageError(f"--budget {name} is {value!r}; give a number")
@@ -349,28 +344,40 @@ def plot(
             help="The front's instance file, for plans; looked for beside the front by default."
         ),
     ] = None,
-    cdn: Annotated[
-        bool, typer.Option("--cdn", help="Load plotly from the network: a small .html file.")
-    ] = False,
+    cdn: Cdn = False,
 ) -> None:
     """Draw a front, or one of its plans."""
     from placeopt import plot as drawing
-    from placeopt import registry
-    from placeopt.core.front import Front
-    from placeopt.core.task import require_fitting
 
     target = output or front.with_suffix(".html" if point is None else f".{point}.png")
     require_outputs(target, inputs=(front, instance))
     drawing.require(target, cdn=cdn)
-    whole = Front.read(front)
-    problem = drawing.find_instance(whole, front) if instance is None else registry.read(instance)
-    if problem is not None:
-        require_fitting(problem, whole, str(front))
+    whole, problem = front_and_instance(front, instance)
     if point is None:
         drawing.plot_front(whole, target, problem=problem, cdn=cdn)
     else:
         drawing.plot_plan(whole, index_of(whole, point), target, problem=problem, cdn=cdn)
     emit(str(target))
+
+
+def front_and_instance(path: Path, instance: Path | None) -> tuple[Front, Problem | None]:
+    """Read a front, and the instance given or the one beside the front, if it lies there.
+
+    Raises
+    ------
+    DocumentError
+        The front answers another instance.
+    """
+    from placeopt import registry
+    from placeopt.core.front import Front
+    from placeopt.core.task import require_fitting
+    from placeopt.plot import find_instance
+
+    front = Front.read(path)
+    problem = find_instance(front, path) if instance is None else registry.read(instance)
+    if problem is not None:
+        require_fitting(problem, front, str(path))
+    return front, problem
 
 
 def index_of(front: Front, text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
-    from placeopt.kubernetes.gathered import ImportOptions
+    from placeopt.kubernetes.importing import Imported
 
 _MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Of one problem"
 
@@ -209,7 +209,9 @@ def import_kubernetes(
     """
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes.gathered import ImportOptions
+    from placeopt.kubernetes.importing import import_files
     from placeopt.kubernetes.new_requests import execution_times, new_sizes
+    from placeopt.kubernetes.prices import overlay as read_overlay
     from placeopt.kubernetes.sizes import MissingRequests
     from placeopt.kubernetes.units import MovingRules
 
@@ -250,25 +252,24 @@ def import_kubernetes(
         slot_hours=slot_hours,
         duration=duration,
     )
-    more = {"nodes": nodes, "prices": prices or (), "latency": latency}
-    _import(files, to, options, more, overlay or [], output, report)
+    done = import_files(
+        files,
+        to,
+        options,
+        nodes=nodes,
+        prices=prices or (),
+        latency=latency,
+        overlays=[read_overlay(text) for text in overlay or []],
+    )
+    _write(done, output, report)
 
 
-def _import(
-    files: list[str],
-    to: str,
-    options: ImportOptions,
-    more: dict[str, Any],
-    overlays: list[str],
-    output: Path | None,
-    report: Path | None,
-) -> None:
+def _write(done: Imported, output: Path | None, report: Path | None) -> None:
+    """Write an imported instance, its origin and the report."""
     from placeopt.core.documents import layout, write_text
     from placeopt.kubernetes import origin
-    from placeopt.kubernetes.importing import import_files, report_text
-    from placeopt.kubernetes.prices import overlay
+    from placeopt.kubernetes.importing import report_text
 
-    done = import_files(files, to, options, overlays=[overlay(text) for text in overlays], **more)
     deliver(layout(done.document), output)
     if output is not None:
         origin.write(origin.beside(output), done.origin)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli import importing
-from placeopt.cli.screen import Output, deliver, emit, emit_json, pairs, say, show
+from placeopt.cli.screen import InstanceFile, Output, deliver, emit, emit_json, pairs, show, warn
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
 from placeopt.core.files import require_outputs
 
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")],
+    instance: InstanceFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
     """Say whether an instance is valid and feasible; if it is not, why, request by request.
@@ -143,7 +143,7 @@ def generate(
     kind = problem_class(problem)
     if seed < 0:
         raise UsageError(f"--seed is {seed}; give a whole number of at least 0")
-    sizes = _sizes(pairs(size or [], "--size"), kind.sizes())
+    sizes = _sizes(pairs(size, "--size"), kind.sizes())
     require_outputs(output)
     document = kind.generate(seed, **sizes).to_document()
     if name is not None:
@@ -201,8 +201,7 @@ def import_cnsm_csv(
     )
     problem = from_document(document)
     deliver(layout(document), output)
-    for warning in problem.warnings():
-        say(f"warning: {warning}")
+    warn(problem.warnings())
 
 
 def import_mubench(
@@ -244,5 +243,4 @@ def import_mubench(
     except DocumentError as error:
         raise error.in_file(str(workmodel)) from None
     deliver(layout(document), output)
-    for warning in problem.warnings():
-        say(f"warning: {warning}")
+    warn(problem.warnings())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import console, emit, keep, make_table, pairs, say, show
+from placeopt.cli.screen import AsJson, emit_json, emit_table, given, keep, pairs, say, show
 from placeopt.core.errors import MissingExtraError
 from placeopt.core.files import require_outputs
 
@@ -120,11 +119,10 @@ def train(
     options = _options(semantics, clusters, rate, env)
     problem = _problem(target)
     own = compiled_episodes(problem)
-    given = (
-        pairs(param or [], "--param") | {"seed": seed} | ({} if steps is None else {"steps": steps})
-    )
     wanted = own.settings.get(algorithm) if own is not None else None
-    wanted = (wanted or settings.defaults(algorithm)).with_options(given)
+    wanted = (wanted or settings.defaults(algorithm)).with_options(
+        pairs(param, "--param") | given(seed=seed, steps=steps)
+    )
     batch = make_batch(problem, wanted.num_envs, seed, **options)
     wanted = replace(
         wanted, weights=drawn_or(weights, conditioned or weights is None, len(batch.rewards))
@@ -176,7 +174,7 @@ def evaluate_policy(
     clusters: Clusters = None,
     rate: Rate = None,
     env: Env = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the mean reward and other facts of a policy's episodes, beside the greedy choice."""
     from placeopt.rl import policy_file
@@ -194,15 +192,16 @@ def evaluate_policy(
                 evaluate(batch, greedy(known.shape.score), episodes, row, seed)
             )
     if as_json:
-        document = {
-            name: {key: {"mean": m, "half_width": h} for key, (m, h) in facts.items()}
-            for name, facts in found.items()
-        }
-        emit(json.dumps(document, indent=1))
+        emit_json(
+            {
+                name: {key: {"mean": m, "half_width": h} for key, (m, h) in facts.items()}
+                for name, facts in found.items()
+            }
+        )
         return
     columns = [key for key in next(iter(found.values())) if key not in ("steps", "episode_length")]
     rows = [(name, *(_shown(key, *facts[key]) for key in columns)) for name, facts in found.items()]
-    console(stderr=False).print(make_table(("weights", *columns), rows))
+    emit_table(("weights", *columns), rows)
 
 
 def rollout(
@@ -244,21 +243,15 @@ def rollout(
                 *(show(float(part), 4) for part in info["reward_vector"]),
             )
         )
-    console(stderr=False).print(
-        make_table(("step", "action", "legal", "reward", *known.rewards), lines)
-    )
-    facts = {"reward": info["episode_return"]} | {
-        key: value
-        for key, value in info.items()
+    emit_table(("step", "action", "legal", "reward", *known.rewards), lines)
+    facts = {"reward": info.pop("episode_return")} | info
+    del facts["episode_length"]
+    numbers = (
+        f"{key} {show(float(value), 5)}"
+        for key, value in facts.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
-    }
-    say(
-        ", ".join(
-            f"{key} {show(float(value), 5)}"
-            for key, value in facts.items()
-            if key not in ("episode_return", "episode_length")
-        )
     )
+    say(", ".join(numbers))
 
 
 def policies(
@@ -269,9 +262,7 @@ def policies(
 
     found = {name: policy_file.read(path) for name, path in policy_file.bundled().items()}
     if as_json:
-        emit(
-            json.dumps({name: policy_file.header_of(one) for name, one in found.items()}, indent=1)
-        )
+        emit_json({name: policy_file.header_of(one) for name, one in found.items()})
         return
     rows = [
         (
@@ -282,9 +273,7 @@ def policies(
         )
         for name, one in found.items()
     ]
-    console(stderr=False).print(
-        make_table(("policy", "problem", "weights", "trained on"), rows, left=4)
-    )
+    emit_table(("policy", "problem", "weights", "trained on"), rows, left=4)
 
 
 def _shown(key: str, mean: float, half: float) -> str:
@@ -294,10 +283,7 @@ def _shown(key: str, mean: float, half: float) -> str:
 def _options(
     semantics: str | None, clusters: int | None, rate: float | None, env: list[str] | None
 ) -> dict[str, Any]:
-    own = {"semantics": semantics, "clusters": clusters, "rate": rate}
-    return {key: value for key, value in own.items() if value is not None} | pairs(
-        env or [], "--env"
-    )
+    return given(semantics=semantics, clusters=clusters, rate=rate) | pairs(env, "--env")
 
 
 def _problem(target: str) -> Problem | type[Problem]:

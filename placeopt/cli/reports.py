@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from placeopt.cli.fronts import OneFront, index_of
+from placeopt.cli.fronts import Cdn, OneFront, front_and_instance, index_of
 from placeopt.cli.screen import emit
 from placeopt.core.files import require_outputs
 
@@ -31,27 +31,18 @@ def report(
         typer.Option(help="The front's instance file; looked for beside the front by default."),
     ] = None,
     point: Annotated[str, typer.Option(metavar="K|knee", help="The plan to show.")] = "knee",
-    cdn: Annotated[
-        bool, typer.Option("--cdn", help="Load plotly from the network: a small .html file.")
-    ] = False,
+    cdn: Cdn = False,
 ) -> None:
     """Write one self-contained HTML page about a front.
 
     It says what was asked, shows the front and one plan, what is proven, and how it was made.
     """
-    from placeopt import registry
     from placeopt import report as reporting
-    from placeopt.core.front import Front
-    from placeopt.core.task import require_fitting
-    from placeopt.plot import find_instance
 
     target = output or front.with_suffix(".report.html")
     require_outputs(target, inputs=(front, instance))
     reporting.require()
-    whole = Front.read(front)
-    problem = find_instance(whole, front) if instance is None else registry.read(instance)
-    if problem is not None:
-        require_fitting(problem, whole, str(front))
+    whole, problem = front_and_instance(front, instance)
     index = None if point == "knee" else index_of(whole, point)
     reporting.write(whole, target, problem=problem, index=index, cdn=cdn)
     emit(str(target))

@@ -18,6 +18,17 @@ from placeopt.core.errors import DocumentError, OutputError, UsageError
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
 ]
+#: The option of commands that print a table or JSON.
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+#: Arguments of several commands.
+InstanceFile = Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")]
+Plans = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FRONT_OR_PLAN",
+        help="A front file, a point as `pick` prints it, a plan, or exported steps.",
+    ),
+]
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +38,12 @@ if TYPE_CHECKING:
 def say(message: str) -> None:
     """Print a message for people, on stderr."""
     print(message, file=sys.stderr)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Print warnings on stderr."""
+    for warning in warnings:
+        say(f"warning: {warning}")
 
 
 def emit(text: str) -> None:
@@ -106,11 +123,9 @@ def console(*, stderr: bool = True) -> Console:
     from rich.console import Console
 
     screen = Console(stderr=stderr, highlight=False, markup=False)
-    return (
-        screen
-        if screen.is_terminal
-        else Console(stderr=stderr, highlight=False, markup=False, width=140)
-    )
+    if not screen.is_terminal:
+        screen.width = 140
+    return screen
 
 
 def make_table(
@@ -138,18 +153,23 @@ def make_table(
     return table
 
 
+def emit_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
+    """Print a table on stdout; see `make_table`."""
+    console(stderr=False).print(make_table(columns, rows, left=left))
+
+
 def show(value: float | None, digits: int = 6) -> str:
     """Return a number for people, a dash for None."""
     return "-" if value is None else f"{value:.{digits}g}"
 
 
-def pairs(arguments: Iterable[str], option: str) -> dict[str, Any]:
+def pairs(arguments: Iterable[str] | None, option: str) -> dict[str, Any]:
     """Read ``key=value`` arguments.
 
     A value that is a JSON number or true/false becomes one, any other stays text.
     """
     found: dict[str, Any] = {}
-    for argument in arguments:
+    for argument in arguments or ():
         key, equals, text = argument.partition("=")
         if not key or not equals:
             raise UsageError(f"{option} {argument!r}: write it as key=value")
@@ -165,6 +185,11 @@ def _scalar(text: str) -> Any:
     except ValueError:
         return text
     return value if isinstance(value, (int, float, bool)) and value == value else text
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def names(text: str | None) -> list[str] | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from placeopt.cli.screen import console, emit, make_table
+from placeopt.cli.screen import AsJson, emit_json, emit_table
 
 
 def register(app: typer.Typer) -> None:
@@ -15,9 +14,7 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: placeopt instances; placeopt solve toy -o front.json")(instances)
 
 
-def instances(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def instances(as_json: AsJson = False) -> None:
     """List the instances that come with placeopt; commands take their names instead of files."""
     from placeopt.core.documents import read_json
     from placeopt.core.shipped import best_known
@@ -30,12 +27,10 @@ def instances(
         kind = read_json(file)["problem"]
         found.append({"name": name, "problem": kind, "best_known": points, "file": str(file)})
     if as_json:
-        emit(json.dumps(found, indent=1))
+        emit_json(found)
         return
     rows = [
         (one["name"], one["problem"], f"{one['best_known']} points" if one["best_known"] else "-")
         for one in found
     ]
-    console(stderr=False).print(
-        make_table(("instance", "problem", "best known front"), rows, left=3)
-    )
+    emit_table(("instance", "problem", "best known front"), rows, left=3)

@@ -15,11 +15,13 @@ import typer
 from placeopt.cli.screen import (
     console,
     deliver,
+    given,
     make_table,
     names,
     pairs,
     say,
     show,
+    warn,
 )
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
@@ -132,10 +134,9 @@ def solve(
             "or draw one: placeopt generate temporal -o mine.json"
         )
     keep = _points_to_keep(points)
-    own = {"max_moves": max_moves, "min_saving_per_move": min_saving_per_move, "policy": policy}
-    parameters = _method_parameters(param or []) | {
-        key: value for key, value in own.items() if value is not None
-    }
+    parameters = _method_parameters(param) | given(
+        max_moves=max_moves, min_saving_per_move=min_saving_per_move, policy=policy
+    )
     require_outputs(output, plot, inputs=(instance, start, policy))
     if plot is not None:
         require_plot(plot)
@@ -145,8 +146,7 @@ def solve(
     if start is not None:
         begin = Front.read(start)
         require_fitting(problem, begin, str(start))
-    for warning in problem.warnings():
-        say(f"warning: {warning}")
+    warn(problem.warnings())
     if (jobs > 1 or scheduler) and method != "ensemble":
         say(f"note: {method} is one run; --jobs and --scheduler serve the ensemble and sweeps")
     _announce_compilation()
@@ -187,7 +187,7 @@ def _points_to_keep(text: str) -> int | None:
     return int(text)
 
 
-def _method_parameters(arguments: list[str]) -> dict[str, Any]:
+def _method_parameters(arguments: list[str] | None) -> dict[str, Any]:
     import inspect
 
     from placeopt import api
@@ -294,8 +294,7 @@ def _summarise(front: Front, kept: Front, ended: str) -> None:
             front.objectives, front.ideal, knee, front.nadir, strict=True
         )
     ]
-    screen = console()
-    screen.print(
+    console().print(
         make_table(
             ("objective", "unit", "best", "knee", "worst"), rows, title=_headline(front), left=2
         )

@@ -95,29 +95,27 @@ def interactive(problem: EdgeCloud, plan: Mapping[str, Any], title: str) -> Any:
     """Return the map as a plotly figure; hovering over a node says what it hosts."""
     import plotly.graph_objects as go
 
+    from placeopt.plot.html import segments
+
     hosts, places = problem.hosts(plan), positions(problem)
     use = loads(problem, hosts)
     drawing = go.Figure()
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for v, w, _ in links(problem, hosts):
-        x += [places[v, 0], places[w, 0], None]
-        y += [places[v, 1], places[w, 1], None]
     drawing.add_scatter(
-        x=x,
-        y=y,
+        **segments((places[v], places[w]) for v, w, _ in links(problem, hosts)),
         mode="lines",
-        line={"color": "#BBBBBB", "width": 0.7},
+        line_color="#BBBBBB",
+        line_width=0.7,
         hoverinfo="skip",
         name="flows",
     )
-    sizes = np.sqrt(_sizes(problem, hosts)) * 1.4
-    colours = {
+    marker = {
+        "size": np.sqrt(_sizes(problem, hosts)) * 1.4,
+        "line_width": 0.5,
         "color": use[:, 0],
         "cmin": 0,
         "cmax": 1,
         "colorscale": "Viridis",
-        "colorbar": {"title": "cpu in use"},
+        "colorbar_title_text": "cpu in use",
     }
     drawing.add_scatter(
         x=places[:, 0],
@@ -126,19 +124,15 @@ def interactive(problem: EdgeCloud, plan: Mapping[str, Any], title: str) -> Any:
         name="nodes",
         hoverinfo="text",
         hovertext=_hover(problem, hosts, use),
-        marker={"size": sizes, "line": {"width": 0.5}, **colours},
+        marker=marker,
     )
-    drawing.update_layout(
-        title=title,
-        showlegend=False,
-        template="plotly_white",
-        xaxis={"visible": False},
-        yaxis={
-            "tickvals": list(range(len(problem.layers))),
-            "ticktext": list(problem.layers),
-            "showgrid": False,
-            "zeroline": False,
-        },
+    drawing.update_layout(title=title, showlegend=False, template="plotly_white")
+    drawing.update_xaxes(visible=False)
+    drawing.update_yaxes(
+        tickvals=list(range(len(problem.layers))),
+        ticktext=list(problem.layers),
+        showgrid=False,
+        zeroline=False,
     )
     return drawing
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placeopt.multi_cluster.usage import UsageOverTime, usage_over_time
-from placeopt.plot.figures import new_figure
+from placeopt.plot.figures import legend_below, new_figure
 from placeopt.plot.style import KNEE, PALETTE
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def figure(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Figure
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     panels[-1].set_xlabel("time", fontsize=7)
-    handles, names = panels[0].get_legend_handles_labels()
-    drawing.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize=7)
+    legend_below(drawing, panels[0].get_legend_handles_labels()[0], fontsize=7)
     drawing.suptitle(title, fontsize=8, x=0.01, ha="left")
     return drawing
 
@@ -94,7 +93,8 @@ def interactive(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> A
                 text=hover,
                 name=name,
                 legendgroup=name,
-                line={"shape": "hv", "color": color},
+                line_shape="hv",
+                line_color=color,
                 fill=fill,
                 **shown,
             )
@@ -104,7 +104,9 @@ def interactive(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> A
             text=texts,
             hoverinfo="x+text",
             mode="markers",
-            marker={"symbol": "line-ns-open", "color": KNEE, "size": 7},
+            marker_symbol="line-ns-open",
+            marker_color=KNEE,
+            marker_size=7,
             name="refused",
             legendgroup="refused",
             **shown,

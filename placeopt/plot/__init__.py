@@ -3,7 +3,6 @@
 A problem whose plans can be drawn declares a module ``drawing`` in its `ProblemSpec`, with
 ``figure(problem, plan, title)``, which returns a matplotlib figure, and
 ``interactive(problem, plan, title)``, which returns a plotly one.
-figure and ``interactive(problem, plan, title)`` returning a plotly one.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import importlib.util
 import io
 import os
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.errors import MissingExtraError, PlaceoptError, UnsupportedError, UsageError
@@ -117,7 +115,11 @@ def plot_plan(
         )
     from placeopt.plot.style import bare_name
 
-    drawing = _drawing(problem)
+    if not problem.spec.has("drawing"):
+        raise UnsupportedError(
+            f"plans of {problem.problem} have no drawing; draw the front, without --point"
+        )
+    drawing = problem.spec.load("drawing")
     point = front.points[index]
     values = ", ".join(
         f"{bare_name(o)} {v:.5g} {o.unit}"
@@ -130,15 +132,6 @@ def plot_plan(
         _write(path, single(drawing.interactive(problem, point.plan, title), title, cdn=cdn))
     else:
         _write(path, drawing.figure(problem, point.plan, title))
-
-
-def _drawing(problem: Problem) -> ModuleType:
-    if not problem.spec.has("drawing"):
-        raise UnsupportedError(
-            f"plans of {problem.problem} have no drawing; draw the front, without --point"
-        )
-    drawing: ModuleType = problem.spec.load("drawing")
-    return drawing
 
 
 def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:

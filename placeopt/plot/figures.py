@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from placeopt.plot.style import BOUND, KNEE, colours, label, methods, pairs
+import numpy as np
+
+from placeopt.plot.style import BOUND, KNEE, by_method, label, pairs
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.figure import Figure
 
     from placeopt.core.front import Front
@@ -24,6 +26,28 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), dpi=200, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def legend_below(figure: Figure, handles: Sequence[Any], fontsize: float = 8) -> None:
+    """Name what is drawn in one row below the panels."""
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=max(1, len(handles)),
+        frameon=False,
+        fontsize=fontsize,
+    )
+
+
+def style_lanes(axes: Any, count: int, end: int, label: str, title: str) -> None:
+    """Set up a panel of `count` lanes, the first at the top, over steps from 0 to `end`."""
+    axes.set_ylim(count, -0.14)
+    axes.set_xlim(0, end)
+    axes.set_xlabel(label, fontsize=8)
+    axes.tick_params(axis="x", labelsize=7)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_title(title, fontsize=8, loc="left")
 
 
 def front_figure(front: Front) -> Figure:
@@ -56,52 +80,19 @@ def _series(front: Front) -> list[tuple[np.ndarray, dict[str, Any]]]:
 
     Each is its values (points, objectives) and the style of its markers.
     """
-    import numpy as np
-
     series: list[tuple[np.ndarray, dict[str, Any]]] = []
     if front.bounds:
-        series.append(
-            (
-                np.array(front.bounds),
-                {
-                    "c": BOUND,
-                    "marker": "x",
-                    "s": 8,
-                    "linewidths": 0.5,
-                    "label": "lower bound",
-                    "zorder": 1,
-                },
-            )
-        )
-    for name in methods(front):
+        cross = {"c": BOUND, "marker": "x", "s": 8, "linewidths": 0.5, "label": "lower bound"}
+        series.append((np.array(front.bounds), cross | {"zorder": 1}))
+    for name, colour, chosen in by_method(front):
         for status, marker in _MARKERS.items():
-            mine = [
-                p.values
-                for p in front.points
-                if (p.method or "unknown") == name and p.status == status
-            ]
+            mine = [k for k in chosen if front.points[k].status == status]
             if mine:
                 text = name if status == "heuristic" else f"{name} ({status})"
-                style = {
-                    "c": colours(front)[name],
-                    "marker": marker,
-                    "s": 9,
-                    "linewidths": 0,
-                    "alpha": 0.85,
-                    "label": text,
-                    "zorder": 2,
-                }
-                series.append((np.array(mine), style))
-    ring = {
-        "facecolors": "none",
-        "edgecolors": KNEE,
-        "marker": "o",
-        "s": 60,
-        "linewidths": 1.4,
-        "label": "knee",
-        "zorder": 3,
-    }
-    series.append((np.array([front.pick().values]), ring))
+                style = {"c": colour, "marker": marker, "s": 9, "linewidths": 0, "alpha": 0.85}
+                series.append((front.values[mine], style | {"label": text, "zorder": 2}))
+    ring = {"facecolors": "none", "edgecolors": KNEE, "marker": "o", "s": 60, "linewidths": 1.4}
+    series.append((np.array([front.pick().values]), ring | {"label": "knee", "zorder": 3}))
     return series
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
 
 from placeopt.core.gap import gap_in_words
-from placeopt.plot.style import BOUND, KNEE, colours, label, methods, pairs
+from placeopt.plot.style import BOUND, KNEE, by_method, label, pairs
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front, Point
@@ -34,22 +36,22 @@ def page(front: Front, problem: Problem | None = None, *, cdn: bool = False) -> 
     """
     body = [plotly_script(cdn), _head(front), '<div class="grid">']
     for k, (place, figure) in enumerate(drawings(front, problem)):
-        drawn = figure.to_html(
-            full_html=False,
-            include_plotlyjs=False,
-            div_id=f"drawing-{k}",
-            config=_CONFIG,
-        )
-        body.append(f'<div class="{place}">{drawn}</div>')
+        body.append(f'<div class="{place}">{fragment(figure, f"drawing-{k}")}</div>')
     return _page(f"{front.instance.name}: {len(front)} points", [*body, "</div>"])
 
 
 def single(figure: Any, title: str, *, cdn: bool = False) -> str:
     """Return the page of one figure; `cdn` as for `page`."""
-    drawn = figure.to_html(
-        full_html=False, include_plotlyjs=False, div_id="drawing", config=_CONFIG
+    heading = f"<h1>{escape(title)}</h1>"
+    return _page(title, [plotly_script(cdn), heading, fragment(figure, "drawing")])
+
+
+def fragment(figure: Any, name: str, **config: Any) -> str:
+    """Return a figure as HTML, without plotly itself; `config` adds to plotly's configuration."""
+    drawn: str = figure.to_html(
+        full_html=False, include_plotlyjs=False, div_id=name, config=_CONFIG | config
     )
-    return _page(title, [plotly_script(cdn), f"<h1>{escape(title)}</h1>", drawn])
+    return drawn
 
 
 def _page(title: str, body: list[str]) -> str:
@@ -62,9 +64,6 @@ def _page(title: str, body: list[str]) -> str:
 
 def plotly_script(cdn: bool) -> str:
     """Return plotly as a script of a page: whole, or the tag that loads it from the network."""
-    import plotly.graph_objects as go
-    from plotly.offline import get_plotlyjs
-
     if not cdn:
         return f"<script>{get_plotlyjs()}</script>"
     drawn = go.Figure().to_html(full_html=False, include_plotlyjs="cdn")
@@ -146,34 +145,26 @@ def _short(name: str, text: str) -> list[str]:
 
 
 def _space(front: Front, hover: list[str]) -> Any:
-    import plotly.graph_objects as go
-
     figure = go.Figure()
     _marks(front, [0, 1, 2], hover, figure.add_scatter3d, 3.5, {"symbol": "x", "size": 2})
     ring(figure.add_scatter3d, front.pick().values[:3], "knee", KNEE)
-    axes = {
-        f"{axis}axis": {"title": {"text": label(objective)}}
-        for axis, objective in zip("xyz", front.objectives[:3], strict=True)
-    }
+    x, y, z = map(label, front.objectives[:3])
+    figure.update_scenes(xaxis_title_text=x, yaxis_title_text=y, zaxis_title_text=z)
     camera = {"eye": {"x": 1.6, "y": 1.6, "z": 1.0}, "center": {"x": 0, "y": 0, "z": -0.2}}
-    figure.update_layout(scene=axes | {"camera": camera}, **_layout(height=560))
+    figure.update_layout(scene_camera=camera, **_layout(height=560))
     return figure
 
 
 def _plane(front: Front, a: int, b: int, hover: list[str], *, tall: bool) -> Any:
-    import plotly.graph_objects as go
-
     figure = go.Figure()
     scatter = figure.add_scatter if len(front) <= _MAX_SVG else figure.add_scattergl
     bound = {"symbol": "x-thin-open", "size": 5}
     _marks(front, [a, b], hover, scatter, 7 if tall else 5, bound)
     knee = front.pick().values
     ring(figure.add_scatter, (knee[a], knee[b]), "knee", KNEE)
-    titles = {
-        "xaxis": {"title": {"text": label(front.objectives[a])}},
-        "yaxis": {"title": {"text": label(front.objectives[b])}},
-    }
-    figure.update_layout(**titles, **_layout(height=620 if tall else 400, legend=tall))
+    figure.update_xaxes(title_text=label(front.objectives[a]))
+    figure.update_yaxes(title_text=label(front.objectives[b]))
+    figure.update_layout(**_layout(height=620 if tall else 400, legend=tall))
     return figure
 
 
@@ -190,31 +181,39 @@ def _marks(
         places = np.array(front.bounds)[:, columns]
         marker = bound | {"color": BOUND}
         add(**_at(places), mode="markers", name="lower bound", hoverinfo="skip", marker=marker)
-    for name, chosen in _groups(front):
-        marker = {
-            "size": size,
-            "color": colours(front)[name],
-            "symbol": [_SYMBOLS[front.points[k].status] for k in chosen],
-        }
+    for name, colour, chosen in by_method(front):
         add(
             **_at(front.values[chosen][:, columns]),
             mode="markers",
             name=escape(name),
             text=[hover[k] for k in chosen],
             hoverinfo="text",
-            marker=marker,
+            marker_size=size,
+            marker_color=colour,
+            marker_symbol=[_SYMBOLS[front.points[k].status] for k in chosen],
         )
 
 
 def ring(add: Callable[..., Any], place: Sequence[float], name: str, colour: str) -> None:
     """Draw a ring around a place in the plane or in space, by a figure's method `add`."""
-    marker = {
-        "symbol": "circle-open",
-        "size": 14 if len(place) == 2 else 11,
-        "color": colour,
-        "line": {"width": 2.5},
-    }
-    add(**_at(np.array([place])), mode="markers", name=name, hoverinfo="skip", marker=marker)
+    add(
+        **_at(np.array([place])),
+        mode="markers",
+        name=name,
+        hoverinfo="skip",
+        marker_symbol="circle-open",
+        marker_size=14 if len(place) == 2 else 11,
+        marker_color=colour,
+        marker_line_width=2.5,
+    )
+
+
+def segments(
+    ends: Iterable[tuple[Sequence[float], Sequence[float]]],
+) -> dict[str, list[float | None]]:
+    """Return the coordinates of separate lines as plotly wants them: None ends a line."""
+    stops = [place for start, end in ends for place in (start, end, (None, None))]
+    return {"x": [x for x, _ in stops], "y": [y for _, y in stops]}
 
 
 def _at(places: np.ndarray) -> dict[str, list[float]]:
@@ -224,37 +223,28 @@ def _at(places: np.ndarray) -> dict[str, list[float]]:
 
 def _line(front: Front, hover: list[str]) -> Any:
     """The one point of a single objective."""
-    import plotly.graph_objects as go
-
     figure = go.Figure()
     for bound in front.bounds:
-        figure.add_vline(
-            bound[0], line={"color": BOUND, "dash": "dot"}, annotation_text="lower bound"
-        )
+        figure.add_vline(bound[0], line_color=BOUND, line_dash="dot", annotation_text="lower bound")
     figure.add_scatter(
         x=front.values[:, 0],
         y=[0] * len(front),
         mode="markers",
         text=hover,
         hoverinfo="text",
-        marker={"size": 10},
+        marker_size=10,
     )
-    figure.update_layout(
-        xaxis={"title": {"text": label(front.objectives[0])}},
-        yaxis={"visible": False},
-        **_layout(height=260, legend=False),
-    )
+    figure.update_xaxes(title_text=label(front.objectives[0]))
+    figure.update_yaxes(visible=False)
+    figure.update_layout(**_layout(height=260, legend=False))
     return figure
 
 
 def _parallel(front: Front) -> Any:
     """Parallel coordinates; drag along an axis to keep some points only."""
-    import plotly.graph_objects as go
-
-    values = front.values
     axes = [
         {"label": label(o), "values": column}
-        for o, column in zip(front.objectives, values.T, strict=True)
+        for o, column in zip(front.objectives, front.values.T, strict=True)
     ]
     line = {"color": front.normalised()[:, 0], "colorscale": "Viridis", "showscale": False}
     figure = go.Figure(
@@ -264,13 +254,6 @@ def _parallel(front: Front) -> Any:
         **_layout(height=560, legend=False) | {"margin": {"l": 90, "r": 90, "t": 70, "b": 40}}
     )
     return figure
-
-
-def _groups(front: Front) -> list[tuple[str, list[int]]]:
-    return [
-        (name, [k for k, p in enumerate(front.points) if (p.method or "unknown") == name])
-        for name in methods(front)
-    ]
 
 
 def _layout(height: int, *, legend: bool = True) -> dict[str, Any]:

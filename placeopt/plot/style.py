@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, cycle
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,12 +43,13 @@ def pairs(front: Front) -> list[tuple[int, int]]:
     return list(combinations(range(len(front.objectives)), 2))[:_MAX_PAIRS]
 
 
-def methods(front: Front) -> list[str]:
-    """Return the methods of the points, the most frequent first."""
-    names = [p.method or "unknown" for p in front.points]
-    return sorted(set(names), key=lambda name: (-names.count(name), name))
-
-
-def colours(front: Front) -> dict[str, str]:
-    """Return the colour of each method."""
-    return {name: PALETTE[k % len(PALETTE)] for k, name in enumerate(methods(front))}
+def by_method(front: Front) -> list[tuple[str, str, list[int]]]:
+    """Return (method, colour, indices of its points), the most frequent method first."""
+    found: dict[str, list[int]] = {}
+    for k, point in enumerate(front.points):
+        found.setdefault(point.method or "unknown", []).append(k)
+    ranked = sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0]))
+    return [
+        (name, colour, chosen)
+        for (name, chosen), colour in zip(ranked, cycle(PALETTE), strict=False)
+    ]

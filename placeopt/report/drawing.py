@@ -23,7 +23,6 @@ _MAX_TOLD = 100_000
 _MAX_DRAWN = 3_000_000
 #: Parts of a plan that are drawn mark by mark.
 _MAX_PARTS = 400
-_CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": "hover"}
 #: The colour of the ring around the chosen point.
 CHOSEN = "#6A3D9A"
 _WEBGL = {"scatter3d", "parcoords", "scattergl"}
@@ -34,7 +33,7 @@ def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> 
 
     Plotly itself comes before them.
     """
-    from placeopt.plot.html import drawings, plotly_script
+    from placeopt.plot.html import drawings, fragment, plotly_script
 
     front = _varying(front)
     cells = drawings(
@@ -47,9 +46,7 @@ def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> 
     parts = [plotly_script(cdn)]
     for k, ((place, figure), caption) in enumerate(zip(cells, told, strict=True)):
         webgl = ' data-webgl=""' if any(trace.type in _WEBGL for trace in figure.data) else ""
-        drawn = figure.to_html(
-            full_html=False, include_plotlyjs=False, div_id=f"front-{k}", config=_CONFIG
-        )
+        drawn = fragment(figure, f"front-{k}", displayModeBar="hover")
         text = clean(caption)
         inside = f'<div role="img" aria-label="{text}">{drawn}</div><figcaption>{text}</figcaption>'
         parts.append(f'<figure class="chart {place}"{webgl}>{inside}</figure>')
@@ -114,6 +111,8 @@ def plan_drawing(problem: Problem, plan: Mapping[str, Any], title: str) -> str:
 
 
 def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
+    from placeopt.plot.html import fragment
+
     if _size(plan) > _MAX_PARTS:
         return ""
     figure = module.interactive(problem, plan, "")
@@ -122,9 +121,7 @@ def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
     ]  # the report has the table in HTML, where it can be read aloud and printed
     if len(kept) < len(figure.data):
         figure = _without_table(figure, kept)
-    drawn = figure.to_html(
-        full_html=False, include_plotlyjs=False, div_id="plan-drawing", config=_CONFIG
-    )
+    drawn = fragment(figure, "plan-drawing", displayModeBar="hover")
     return drawn if len(drawn) <= _MAX_DRAWN else ""
 
 
@@ -136,21 +133,18 @@ def _size(plan: Mapping[str, Any]) -> int:
 def _without_table(figure: Any, kept: list[Any]) -> Any:
     import plotly.graph_objects as go
 
-    below = {"yaxis", *(k for k in figure.layout.to_plotly_json() if k.startswith("yaxis"))}
     layout = figure.layout.to_plotly_json()
-    bottom = min(
-        (layout[axis]["domain"][0] for axis in below if layout.get(axis, {}).get("domain")),
-        default=0.0,
-    )
-    for axis in below:  # what stood above the table takes its place
-        domain = layout.get(axis, {}).get("domain")
-        if domain:
-            layout[axis]["domain"] = [
-                (x - bottom) / (1 - bottom) if bottom < 1 else x for x in domain
-            ]
+    axes = [axis for k, axis in layout.items() if k.startswith("yaxis") and axis.get("domain")]
+    bottom = min((axis["domain"][0] for axis in axes), default=0.0)
+
+    def lowered(height: float) -> float:
+        return (height - bottom) / (1 - bottom)
+
+    for axis in axes:  # what stood above the table takes its place
+        axis["domain"] = [lowered(height) for height in axis["domain"]]
     for note in layout.get("annotations", []):
         if note.get("yref") == "paper":
-            note["y"] = (note["y"] - bottom) / (1 - bottom)
+            note["y"] = lowered(note["y"])
     if layout.get("height"):
         layout["height"] = max(320, round(layout["height"] * (1 - bottom)) + 60)
     for trace in kept:  # a colour bar is placed by the chart again

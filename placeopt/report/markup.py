@@ -78,28 +78,24 @@ def table(
         for c in range(len(columns))
     ]
     head = "".join(
-        f'<th scope="col"{_number_class(numeric[c])}>{clean(name)}</th>'
-        for c, name in enumerate(columns)
+        f'<th scope="col"{_number_class(yes)}>{clean(name)}</th>'
+        for name, yes in zip(columns, numeric, strict=True)
     )
     body = "".join(f"<tr>{_row(row, numeric)}</tr>" for row in shown)
-    left = (
-        f'<p class="note">{len(rows) - most:,} more {clean(more)} are not shown.</p>'
-        if len(rows) > most
-        else ""
-    )
+    left = f"{len(rows) - most:,} more {more} are not shown."
     parts = f"<caption>{clean(caption)}</caption><thead><tr>{head}</tr></thead>"
     whole = f"<table>{parts}<tbody>{body}</tbody></table>"
     region = f'<div class="scroll" tabindex="0" role="region" aria-label="{clean(caption)}">'
-    return f"{region}{whole}</div>{left}"
+    return f"{region}{whole}</div>" + paragraphs([left] if len(rows) > most else [], "note")
 
 
 def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:
     first, *rest = row
-    cells = [f'<th scope="row"{_number_class(numeric[0])}>{_cell(first)}</th>']
-    cells += [
-        f"<td{_number_class(numeric[c])}>{_cell(cell)}</td>" for c, cell in enumerate(rest, start=1)
-    ]
-    return "".join(cells)
+    cells = (
+        f"<td{_number_class(yes)}>{_cell(cell)}</td>"
+        for cell, yes in zip(rest, numeric[1:], strict=True)
+    )
+    return f'<th scope="row"{_number_class(numeric[0])}>{_cell(first)}</th>' + "".join(cells)
 
 
 def _number_class(yes: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -66,7 +66,7 @@ def page(front: Front, problem: Problem | None, index: int | None, *, cdn: bool 
             ("front", "The front", _front(front, problem, chosen, cdn)),
             ("choices", "The knee and the extremes", _choices(front, chosen)),
             ("plan", "The chosen plan", _plan(front, problem, chosen, index is None)),
-            ("proof", "How sure is it?", _proof(front)),
+            ("proof", "How sure is it?", bullets(words.certificate(front))),
         ]
     else:
         sections.insert(0, ("short", "No feasible plan", _rejected(front)))
@@ -123,16 +123,13 @@ def _short(front: Front, chosen: int, knee: bool) -> str:
 
 
 def _range(front: Front, column: int) -> str:
-    objective, low, high = (
-        front.objectives[column],
-        float(front.ideal[column]),
-        float(front.nadir[column]),
+    low, high = (
+        words.value(front.objectives[column], float(ends[column]))
+        for ends in (front.ideal, front.nadir)
     )
-    return (
-        "the same in every plan"
-        if low == high
-        else f"from {words.value(objective, low)} to {words.value(objective, high)}"
-    )
+    if front.ideal[column] == front.nadir[column]:
+        return "the same in every plan"
+    return f"from {low} to {high}"
 
 
 def _asked(front: Front, problem: Problem | None) -> str:
@@ -161,18 +158,16 @@ def _asked(front: Front, problem: Problem | None) -> str:
         ("problem", front.instance.problem),
         *_instance_facts(problem),
     ]
-    changed = front.instance.sha256 != problem.instance_name.sha256
-    alarm = (
-        '<p><span class="mark bad">Caution</span> The front was made for another version of this '
-        "instance, or for another instance.</p>"
-    )
-    warnings = problem.warnings()
-    told = (
-        details(f"Warnings about the instance ({len(warnings)})", _capped(warnings, _MAX_WARNINGS))
-        if warnings
-        else ""
-    )
-    return (alarm if changed else "") + facts(known) + goals + told
+    told = facts(known) + goals
+    if front.instance.sha256 != problem.instance_name.sha256:
+        told = (
+            '<p><span class="mark bad">Caution</span> The front was made for another version of '
+            f"this instance, or for another instance.</p>{told}"
+        )
+    if warnings := problem.warnings():
+        head = f"Warnings about the instance ({len(warnings)})"
+        told += details(head, _capped(warnings, _MAX_WARNINGS))
+    return told
 
 
 def _instance_facts(problem: Problem) -> list[tuple[str, str]]:
@@ -216,15 +211,11 @@ def _front(front: Front, problem: Problem | None, chosen: int, cdn: bool) -> str
 
 
 def _points(front: Front) -> str:
-    chosen = farthest(front.values, _MAX_POINTS)
-    if len(front) <= _MAX_POINTS:
-        chosen = list(range(len(front)))
-    rows = [_point_row(front, k, str(k)) for k in chosen]
-    caption = (
-        "All points"
-        if len(chosen) == len(front)
-        else f"{len(chosen)} of {len(front):,} points: the extremes and those farthest apart"
-    )
+    chosen, caption = list(range(len(front))), "All points"
+    if len(front) > _MAX_POINTS:
+        chosen = farthest(front.values, _MAX_POINTS)
+        caption = f"{len(chosen)} of {len(front):,} points: the extremes and those farthest apart"
+    rows = [_point_row(front, k) for k in chosen]
     return table(
         caption,
         ("point", *(label(o) for o in front.objectives), "status", "method"),
@@ -233,11 +224,11 @@ def _points(front: Front) -> str:
     )
 
 
-def _point_row(front: Front, index: int, name: str) -> tuple[markup.Cell, ...]:
+def _point_row(front: Front, index: int) -> tuple[markup.Cell, ...]:
     point = front.points[index]
     status = point.status if point.gap is None else f"{point.status}, gap {point.gap:.2%}"
     return (
-        name,
+        str(index),
         *point.values,
         Mark(status, _TONES.get(point.status, "plain")),
         point.method or "unknown",
@@ -248,10 +239,7 @@ def _choices(front: Front, chosen: int) -> str:
     listed = [*words.extremes(front)]
     if chosen not in [k for _, k in listed]:
         listed.insert(0, ("chosen", chosen))
-    rows = []
-    for what, k in listed:
-        name, *values, status, method = _point_row(front, k, what)
-        rows.append((name, str(k), *values, status, method))
+    rows = [(what, *_point_row(front, k)) for what, k in listed]
     columns = ("choice", "point", *(label(o) for o in front.objectives), "status", "method")
     told = (
         "The knee is the plan nearest to the best of everything at once, each objective scaled "
@@ -338,10 +326,6 @@ def _rejected(front: Front) -> str:
 # -- proof, runs -----------------------------------------------------------------------------------
 
 
-def _proof(front: Front) -> str:
-    return bullets(words.certificate(front))
-
-
 def _runs(front: Front) -> str:
     if not front.runs:
         return paragraphs(["No run is on file."])
@@ -360,36 +344,23 @@ def _runs(front: Front) -> str:
         for r in front.runs
     ]
     listing = table("Runs", columns, rows, most=_MAX_RUNS, more="runs")
-    return listing + details(
-        "Parameters and versions", "".join(map(_run_facts, _different(front.runs[:_MAX_RUNS])))
-    )
-
-
-def _different(runs: Iterable[Any]) -> list[Any]:
-    found: dict[str, Any] = {}
-    for run in runs:
-        found.setdefault(f"{run.method} {run.parameters} {run.versions}", run)
-    return list(found.values())
+    different = dict.fromkeys(map(_run_facts, front.runs[:_MAX_RUNS]))
+    return listing + details("Parameters and versions", "".join(different))
 
 
 def _run_facts(run: Any) -> str:
-    entries = [(k, str(v)) for k, v in run.parameters.items()] + [
-        (f"{k} version", v) for k, v in run.versions.items()
-    ]
-    return f"<h3>{clean(run.method)}</h3>" + (
-        facts(entries) if entries else paragraphs(["Nothing on file."], "note")
-    )
+    entries = [(k, str(v)) for k, v in run.parameters.items()]
+    entries += [(f"{k} version", v) for k, v in run.versions.items()]
+    told = facts(entries) if entries else paragraphs(["Nothing on file."], "note")
+    return f"<h3>{clean(run.method)}</h3>{told}"
 
 
 def _footer(front: Front, cdn: bool) -> str:
-    origin = (
-        f"Made by placeopt {placeopt.__version__} from a front of the {front.instance.problem} "
-        f"instance with SHA-256 {front.instance.sha256}."
-    )
     loads = "plotly from cdn.plot.ly" if cdn else "nothing from a network"
     return paragraphs(
         [
-            origin,
+            f"Made by placeopt {placeopt.__version__} from a front of the "
+            f"{front.instance.problem} instance with SHA-256 {front.instance.sha256}.",
             f"This file loads {loads}; numbers are those of the front, "
             "judged by placeopt's referee.",
         ]

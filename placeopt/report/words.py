@@ -113,10 +113,10 @@ def _change(before: float, after: float) -> str:
 def certificate(front: Front) -> list[str]:
     """Return what is proven of a front, a plain sentence each."""
     counts = Counter(p.status for p in front.points)
-    present = [status for status in STATUSES if counts[status]]
     sentences = [
-        f"{_plans(counts[s])} {'is' if counts[s] == 1 else 'are'} {s}: {STATUSES[s]}."
-        for s in present
+        f"{count:,} {'plan is' if count == 1 else 'plans are'} {status}: {meaning}."
+        for status, meaning in STATUSES.items()
+        if (count := counts[status])
     ]
     gaps = [p.gap for p in front.points if p.status == "bounded" and p.gap is not None]
     if gaps:
@@ -152,7 +152,3 @@ def _bound_sentence(front: Front, column: int, objective: Objective) -> str:
     above = f", {best / bound - 1:.1%} above" if bound > 0 else ""
     least = f"the least found is {value(objective, best)}{above}"
     return f"No plan can have less {name} than {value(objective, bound)}; {least}."
-
-
-def _plans(count: int) -> str:
-    return f"{count:,} plan" + ("" if count == 1 else "s")

@@ -143,13 +143,9 @@ def _draw(axes: Any, view: _View, places: Mapping[int, tuple[float, float]]) -> 
     for (i, j), (ms, paid) in view.calls.items():
         if i in places and j in places:
             colour = _CRITICAL if paid else _OTHER
-            arrow = {
-                "arrowstyle": "->",
-                "color": colour,
-                "linewidth": 1.4 if paid else 0.7,
-                "shrinkA": 22,
-                "shrinkB": 22,
-            }
+            width = 1.4 if paid else 0.7
+            arrow = {"arrowstyle": "->", "color": colour, "linewidth": width}
+            arrow |= {"shrinkA": 22, "shrinkB": 22}
             axes.annotate("", xy=places[j], xytext=places[i], arrowprops=arrow)
             middle = [(a + b) / 2 for a, b in zip(places[i], places[j], strict=True)]
             axes.text(*middle, f"{ms:.3g} ms", fontsize=5.5, color=colour, ha="center", va="bottom")
@@ -181,6 +177,7 @@ def interactive(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> A
 
     views, rows = _views(problem, plan), _rows(problem, plan)
     places = _layout(problem, views)
+    xs, ys = zip(*places.values(), strict=True)
     names = [view.title for view in views]
     kinds = [[{"type": "xy"}, {"type": "xy"}], [{"type": "table", "colspan": 2}, None]]
     drawing = make_subplots(
@@ -192,17 +189,19 @@ def interactive(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> A
         colours = [_CRITICAL if i in view.critical else _OTHER for i in places]
         labels = [escape(view.labels[i]).replace("\n", "<br>") for i in places]
         short = ["<br>".join(label.split("<br>")[:2]) for label in labels]
-        xs, ys = zip(*places.values(), strict=True)
-        marker = {"size": 16, "color": colours}
-        shown = {
-            "text": short,
-            "hovertext": labels,
-            "hoverinfo": "text",
-            "textposition": "top center",
-            "showlegend": False,
-        }
         drawing.add_scatter(
-            x=xs, y=ys, mode="markers+text", marker=marker, **shown, row=1, col=column
+            x=xs,
+            y=ys,
+            mode="markers+text",
+            marker_size=16,
+            marker_color=colours,
+            text=short,
+            hovertext=labels,
+            hoverinfo="text",
+            textposition="top center",
+            showlegend=False,
+            row=1,
+            col=column,
         )
     cells = [[escape(row[c]) for row in rows] for c in range(len(_COLUMNS))]
     drawing.add_table(
@@ -230,23 +229,20 @@ def _add_calls(
     column: int,
 ) -> None:
     """Draw the calls on the critical path, or the others, with their latency half way."""
+    from placeopt.plot.html import segments
+
     calls = [
         (places[i], places[j], ms)
         for (i, j), (ms, paid) in view.calls.items()
         if paid == critical and i in places and j in places
     ]
-    xs, ys = ([x for a, b, _ in calls for x in (a[r], b[r], None)] for r in range(2))
+    shown = {"hoverinfo": "skip", "showlegend": False, "row": 1, "col": column}
     line = {"color": _CRITICAL if critical else _OTHER, "width": 3 if critical else 1}
-    drawing.add_scatter(
-        x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False, row=1, col=column
-    )
+    drawing.add_scatter(**segments((a, b) for a, b, _ in calls), mode="lines", line=line, **shown)
     drawing.add_scatter(
         x=[(a[0] + b[0]) / 2 for a, b, _ in calls],
         y=[(a[1] + b[1]) / 2 for a, b, _ in calls],
         mode="text",
         text=[f"{ms:.3g} ms" for *_, ms in calls],
-        hoverinfo="skip",
-        showlegend=False,
-        row=1,
-        col=column,
+        **shown,
     )

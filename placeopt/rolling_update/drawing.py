@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placeopt.plot.figures import new_figure
+from placeopt.plot.figures import legend_below, new_figure, style_lanes
 from placeopt.plot.style import PALETTE
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.timeline import STEP_COLUMNS, Timeline, TimelineStep, timeline
@@ -73,31 +73,19 @@ def figure(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Figur
     )
     for label, k in zip(axes.get_yticklabels(), lanes, strict=True):
         label.set_color(_EMPTIES if course.empties[k] else "black")
-    axes.set_ylim(len(lanes), -0.14)
-    axes.set_xlim(0, len(course.steps) + 2)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     hidden = len(course.nodes) - len(lanes)
-    axes.set_xlabel(
-        "step" + (f" ({hidden} more nodes change less and are not drawn)" if hidden else ""),
-        fontsize=8,
-    )
-    axes.tick_params(axis="x", labelsize=7)
-    axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_title(title, fontsize=8, loc="left")
+    more = f" ({hidden} more nodes change less and are not drawn)" if hidden else ""
+    style_lanes(axes, len(lanes), len(course.steps) + 2, f"step{more}", title)
     handles: list[Any] = [
         Patch(color=PALETTE[0], label="CPU in use"),
         Patch(color=PALETTE[1], label="more while both copies run"),
-    ]
-    handles += [
         Line2D([], [], color="#444444", linewidth=0.8, label="memory"),
         Patch(color=_EMPTIES, label="empty from here"),
     ]
     if any(step.action == "stop" for step in course.steps):
         handles.append(Line2D([], [], color=_STOPS, linewidth=0.8, linestyle=":", label="a stop"))
-    drawing.legend(
-        handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
-    )
+    legend_below(drawing, handles)
     return drawing
 
 
@@ -118,11 +106,11 @@ def _draw_lane(
     steps = np.arange(len(load) + 1)
     bottom = row + 0.9
 
+    def heights(shares: np.ndarray) -> np.ndarray:
+        return bottom - 0.85 * np.minimum(shares, 1.15)
+
     def fill(low: np.ndarray, high: np.ndarray, colour: str) -> None:
-        ends = [
-            np.append(bottom - 0.85 * np.minimum(x, 1.15), bottom - 0.85 * min(x[-1], 1.15))
-            for x in (low, high)
-        ]
+        ends = [heights(np.append(x, x[-1])) for x in (low, high)]
         axes.fill_between(steps, *ends, step="post", color=colour, linewidth=0)
 
     axes.axhline(bottom - 0.85, color="#BBBBBB", linewidth=0.5)
@@ -130,7 +118,7 @@ def _draw_lane(
     fill(load[:, 0], np.maximum(load[:, 0], peak[:, 0]), PALETTE[1])
     axes.step(
         steps,
-        np.append(bottom - 0.85 * np.minimum(load[:, 1], 1.15), bottom),
+        np.append(heights(load[:, 1]), bottom),
         where="post",
         color="#444444",
         linewidth=0.6,

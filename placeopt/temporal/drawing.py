@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placeopt.plot.figures import new_figure
+from placeopt.plot.figures import legend_below, new_figure, style_lanes
 from placeopt.plot.style import PRICING
 
 if TYPE_CHECKING:
@@ -45,11 +45,7 @@ class _Lane:
     @cached_property
     def load(self) -> np.ndarray:
         """Share of the vCPU in use, shape (horizon,)."""
-        return (
-            np.sum(list(self.blocks.values()), axis=0)
-            if self.blocks
-            else np.zeros_like(self.memory)
-        )
+        return sum(self.blocks.values(), start=np.zeros_like(self.memory))
 
 
 def _lanes(problem: Temporal, plan: Mapping[str, Any]) -> list[_Lane]:
@@ -89,25 +85,15 @@ def figure(problem: Temporal, plan: Mapping[str, Any], title: str) -> Figure:
     for k, lane in enumerate(lanes):
         _draw(axes, k, lane, min_label=0.09 / height)
     _name_groups(axes, lanes)
-    axes.set_ylim(len(lanes), -0.14)
-    axes.set_xlim(0, problem.horizon_slots)
-    axes.set_xlabel(f"slot ({problem.slot_hours:g} h each)", fontsize=8)
-    axes.tick_params(axis="x", labelsize=7)
+    label = f"slot ({problem.slot_hours:g} h each)"
+    style_lanes(axes, len(lanes), problem.horizon_slots, label, title)
     axes.grid(True, axis="x", color="#E6E6E6", linewidth=0.5)
     axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_title(title, fontsize=8, loc="left")
     used = [p for p in PRICING if any(lane.pricing == p for lane in lanes)]
     handles = [Patch(color=PRICING[p], label=p) for p in used]
     if "reserved" in used:
         handles.append(Patch(color=PRICING["reserved"], alpha=0.15, label="reserved, idle"))
-    drawing.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=max(1, len(handles)),
-        frameon=False,
-        fontsize=8,
-    )
+    legend_below(drawing, handles)
     return drawing
 
 
@@ -168,7 +154,6 @@ def _name_groups(axes: Any, lanes: list[_Lane]) -> None:
         [f"{label} ({count})" for label, _, count in groups],
         fontsize=6.5,
     )
-    axes.tick_params(axis="y", length=0)
     for _, first, _ in groups[1:]:
         axes.axhline(first - 0.07, color="#BBBBBB", linewidth=0.5, zorder=0)
 
@@ -198,44 +183,48 @@ def interactive(problem: Temporal, plan: Mapping[str, Any], title: str) -> Any:
             else []
             for lane in lanes
         ]
-        scale = [[0, _faded(colour, 0.12)], [1, colour]]
-        cells = {
-            "z": load,
-            "x0": 0.5,
-            "dx": 1,
-            "y": rows,
-            "zmin": 0,
-            "zmax": 1,
-            "colorscale": scale,
-            "showscale": False,
-            "hoverongaps": False,
-        }
-        drawing.add_heatmap(**cells, text=texts, hoverinfo="text", ygap=2)
+        drawing.add_heatmap(
+            z=load,
+            x0=0.5,
+            dx=1,
+            y=rows,
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, _faded(colour, 0.12)], [1, colour]],
+            showscale=False,
+            hoverongaps=False,
+            text=texts,
+            hoverinfo="text",
+            ygap=2,
+        )
         drawing.add_scatter(
             x=[None],
             y=[None],
             mode="markers",
-            marker={"symbol": "square", "size": 12, "color": colour},
+            marker_symbol="square",
+            marker_size=12,
+            marker_color=colour,
             name=pricing,
         )
     groups = _groups(lanes)
-    height, margin = 160 + 18 * max(4, len(lanes)), {"l": 220, "r": 20, "t": 50, "b": 50}
     drawing.update_layout(
         template="plotly_white",
-        height=height,
-        margin=margin,
+        height=160 + 18 * max(4, len(lanes)),
+        margin={"l": 220, "r": 20, "t": 50, "b": 50},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
     )
     drawing.update_xaxes(
         title_text=f"slot ({problem.slot_hours:g} h each)", range=[0, problem.horizon_slots]
     )
-    ticks = {
-        "tickvals": [first + (count - 1) / 2 for _, first, count in groups],
-        "ticktext": [f"{escape(name)} ({n})" for name, _, n in groups],
-    }
-    drawing.update_yaxes(range=[len(lanes) - 0.5, -0.5], showgrid=False, zeroline=False, **ticks)
+    drawing.update_yaxes(
+        range=[len(lanes) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+        tickvals=[first + (count - 1) / 2 for _, first, count in groups],
+        ticktext=[f"{escape(name)} ({count})" for name, _, count in groups],
+    )
     for _, first, _ in groups[1:]:
-        drawing.add_hline(first - 0.5, line={"width": 1, "color": "#BBBBBB"})
+        drawing.add_hline(first - 0.5, line_width=1, line_color="#BBBBBB")
     return drawing
 
 
