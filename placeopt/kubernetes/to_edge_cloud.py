@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError
 from placeopt.kubernetes.gathered import (
     Gathered,
     ImportedInstance,
@@ -22,7 +22,7 @@ from placeopt.kubernetes.gathered import (
 )
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import OriginItem, key
-from placeopt.kubernetes.sites import allowed
+from placeopt.kubernetes.sites import allowed, require_node
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import Unit
 
@@ -81,7 +81,7 @@ def _free(g: Gathered) -> list[Unit]:
     everywhere, found = frozenset(g.site.nodes), []
     for unit, where in zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True):
         if unit.stays and unit.node is not None:
-            g.site.room[unit.node] = g.site.room[unit.node].less(unit.size)
+            g.site.take(unit.node, unit)
             continue
         if where != everywhere:
             g.notes.add(
@@ -136,10 +136,7 @@ def _applications(
     for unit in units:
         grouped.setdefault(g.graph.groups.get(unit.key, unit.namespace), []).append(unit)
     source = g.options.source or next(iter(g.site.nodes))
-    if source not in g.site.nodes:
-        raise UsageError(
-            f"--source {source!r}: no such node; {did_you_mean(source, list(g.site.nodes)[:50])}"
-        )
+    require_node("--source", source, g.site.nodes)
     if g.options.source is None:
         g.notes.add("assumption", f"data come from the first node, {source} (--source)")
     applications: list[dict[str, Any]] = []

@@ -79,7 +79,7 @@ def _services(g: Gathered) -> dict[Key, list[Unit]]:
             continue
         for unit in units:
             assert unit.node is not None
-            g.site.room[unit.node] = g.site.room[unit.node].less(unit.size)
+            g.site.take(unit.node, unit)
             g.notes.add("capacity", "pods that stay and are in no call", unit.label)
     if not found:
         raise next(iter(g.site.nodes.values())).meta.view.fault(
