@@ -135,6 +135,11 @@ class KubernetesNode:
         )
 
     @property
+    def place(self) -> str:
+        """Its zone, or its region; ``all`` where it has neither."""
+        return self.zone or self.region or "all"
+
+    @property
     def instance_type(self) -> str | None:
         """Its machine type."""
         return self.label("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")

@@ -196,20 +196,14 @@ def _read_csv(path: str | os.PathLike[str], book: PriceBook, notes: Notes) -> No
             if (value := row.number(key, maximum="1" if key == "spot_interruption" else "1e6"))
             is not None
         }
-        if (
-            not set(PRICES.values()) & numbers.keys()
-            and not {"cpu_cores", "memory_gib"} & numbers.keys()
-        ):
+        if not numbers.keys() - {"spot_interruption"}:
             raise row.fault("neither a price nor a size", f"fill in one of {', '.join(NUMBERS)}")
         book.put(row.word("location"), row.word("size"), numbers, notes)
 
 
 def _opencost(row: TableRow, book: PriceBook, notes: Notes) -> None:
-    price, asset, by = (
-        row.number("MarketPriceHourly", maximum="1e6"),
-        row.cells["AssetClass"].lower(),
-        row.cells.get("InstanceIDField", ""),
-    )
+    price, asset = row.number("MarketPriceHourly", maximum="1e6"), row.cells["AssetClass"].lower()
+    by = row.cells.get("InstanceIDField", "")
     if asset != "node":
         notes.add("ignored", f"OpenCost: prices of the class {asset[:20]!a}", f"line {row.line}")
         return
@@ -221,12 +215,8 @@ def _opencost(row: TableRow, book: PriceBook, notes: Notes) -> None:
     if by == "metadata.name":
         book.nodes[row.cells["InstanceID"]] = price
     elif kind:
-        place = TableRow(
-            row.file, row.line, {"Region": row.cells.get("Region", ""), "InstanceType": kind}
-        )
-        book.put(
-            place.word("Region"), place.word("InstanceType"), {PRICES["on-demand"]: price}, notes
-        )
+        numbers = {PRICES["on-demand"]: price}
+        book.put(row.word("Region"), row.word("InstanceType", kind), numbers, notes)
     else:
         notes.add(
             "ignored",
@@ -257,7 +247,7 @@ def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, PriceOverl
                 f"legal: In or NotIn of {', '.join(_FIELDS)}",
             )
         tests.append((_FIELDS[key], operator, {v.text() for v in term["values"].items()}))
-    change = spec["price"] if spec["price"] else spec["priceAdjustment"]
+    change = spec["price"] or spec["priceAdjustment"]
     if not change:
         notes.add("ignored", "NodeOverlays that change no price", name)
         return []
