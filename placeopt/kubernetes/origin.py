@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -192,5 +192,4 @@ def read(path: str | os.PathLike[str]) -> Origin:
 
 def write(path: str | os.PathLike[str], origin: Origin) -> None:
     """Write an origin file, atomically."""
-    document: dict[str, Any] = origin.model_dump(mode="json")
-    write_json(path, document)
+    write_json(path, origin.model_dump(mode="json"))
