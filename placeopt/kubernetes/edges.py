@@ -124,9 +124,9 @@ def _follow(
 ) -> None:
     """Add the edges that an environment variable names."""
     addressed = (
-        bool(_NAMES.search(name.upper()[:200]))
-        or bool(_SCHEME.match(value))
-        or bool(re.search(r":\d{1,5}(/|,|$)", value[:_MAX_VALUE]))
+        _NAMES.search(name.upper()[:200])
+        or _SCHEME.match(value)
+        or re.search(r":\d{1,5}(/|,|$)", value[:_MAX_VALUE])
     )
     if not addressed or len(value) > _MAX_VALUE:
         return

@@ -19,7 +19,7 @@ from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, 
 from placeopt.kubernetes.prices import PriceBook
 from placeopt.kubernetes.sites import Site
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import MovingRules, Unit
+from placeopt.kubernetes.units import MovingRules, Unit, grouped
 
 #: Nodes of an instance with latencies between all pairs of nodes; flows of an application.
 MAX_NODES, MAX_FLOWS = 3000, 200_000
@@ -174,10 +174,7 @@ def node_origins(site: Site) -> dict[str, NodeOrigin]:
 
 def by_workload(units: Iterable[Unit]) -> dict[Key, list[Unit]]:
     """Return the replicas of every workload."""
-    found: dict[Key, list[Unit]] = {}
-    for unit in units:
-        found.setdefault(unit.key, []).append(unit)
-    return found
+    return grouped(units, lambda unit: unit.key)
 
 
 def short_names(keys: Iterable[Key]) -> dict[Key, str]:

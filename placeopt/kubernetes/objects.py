@@ -185,11 +185,8 @@ def quantity(view: View, convert: Callable[..., int], *, capacity: bool = False)
 
 def amounts(view: View, *, capacity: bool = False) -> Amounts:
     """Return (milli-CPU, bytes) of a list of resources."""
-    if view.value is None:
-        return None, None
-    return quantity(view["cpu"], millicores, capacity=capacity), quantity(
-        view["memory"], whole_bytes, capacity=capacity
-    )
+    cpu = quantity(view["cpu"], millicores, capacity=capacity)
+    return cpu, quantity(view["memory"], whole_bytes, capacity=capacity)
 
 
 def meta(view: View, *, namespaced: bool = True) -> ObjectMeta:

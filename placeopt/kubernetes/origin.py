@@ -100,7 +100,7 @@ class Origin(Record):
     --------
     >>> item = OriginItem(namespace="shop", kind="Deployment", name="cart", pod="cart-1", node="n1")
     >>> known = InstanceRef(problem="rolling-update", name="x", sha256="")
-    >>> origin = Origin(format=FORMAT, instance=known, items={"shop/cart-1": item})
+    >>> origin = Origin(instance=known, items={"shop/cart-1": item})
     >>> origin.item("cart-1", "shop").name
     'cart'
     """

@@ -108,12 +108,15 @@ def _each(view: View) -> Iterable[tuple[str, View]]:
     if len(keys) > _MAX_OFFERS:
         raise view.fault(f"more than {_MAX_OFFERS:,} entries", "give a shorter table")
     for key in keys:
-        if not key or not LABEL.fullmatch(key):
-            raise view[key].fault(
-                f"{key[:60]!a} is no name of a place or a machine",
-                "legal: letters, digits, -, _ and ., up to 63",
-            )
+        _require_word(view[key], key, "name of a place or a machine")
         yield key, view[key]
+
+
+def _require_word(view: View, text: str, what: str) -> None:
+    if not text or not LABEL.fullmatch(text):
+        raise view.fault(
+            f"{text[:60]!a} is no {what}", "legal: letters, digits, -, _ and ., up to 63"
+        )
 
 
 def _number(view: View, maximum: float = 1e6) -> Decimal:
@@ -126,10 +129,7 @@ def _read_own(view: View, book: PriceBook, notes: Notes) -> None:
     for offer in view["offers"].items():
         location, size = (offer[key].text() for key in ("location", "size"))
         for key, name in (("location", location), ("size", size)):
-            if not name or not LABEL.fullmatch(name):
-                raise offer[key].fault(
-                    f"{name[:60]!a} is no {key}", "legal: letters, digits, -, _ and ., up to 63"
-                )
+            _require_word(offer[key], name, key)
         book.put(location, size, {key: _number(offer[key]) for key in NUMBERS if offer[key]}, notes)
     for name, price in _each(view["nodes"]):
         book.nodes[name] = _number(price)

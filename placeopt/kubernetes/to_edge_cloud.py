@@ -25,7 +25,7 @@ from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import OriginItem, key
 from placeopt.kubernetes.sites import allowed, require_node
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.units import Unit, grouped
 
 #: A node says its layer by this label, or in the column `layer` of a table of nodes.
 LAYER = "placeopt/layer"
@@ -123,16 +123,14 @@ def _delays(g: Gathered) -> dict[str, dict[str, float]]:
 def _applications(
     g: Gathered, units: list[Unit]
 ) -> tuple[list[dict[str, Any]], dict[str, OriginItem]]:
-    grouped: dict[str, list[Unit]] = {}
-    for unit in units:
-        grouped.setdefault(g.graph.groups.get(unit.key, unit.namespace), []).append(unit)
+    members = grouped(units, lambda unit: g.graph.groups.get(unit.key, unit.namespace))
     source = g.options.source or next(iter(g.site.nodes))
     require_node("--source", source, g.site.nodes)
     if g.options.source is None:
         g.notes.add("assumption", f"data come from the first node, {source} (--source)")
     applications: list[dict[str, Any]] = []
     items: dict[str, OriginItem] = {}
-    for name, mine in grouped.items():
+    for name, mine in members.items():
         services = [
             {"name": u.name, **cores_and_gib(u.size), "data": g.options.data}
             for u in _unique(mine, name)

@@ -6,8 +6,9 @@ it in use. Other pods that must not move (`stays`) do keep it in use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.manifests import ClusterObjects
@@ -15,6 +16,8 @@ from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import ObjectMeta, PodSpec, selects
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
+
+T = TypeVar("T")
 
 _SAFE, _LOCAL = (
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
@@ -253,7 +256,7 @@ def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes) -> No
 
     The other budgets hold in every plan without disruptions.
     """
-    spaces = _by_namespace(found)
+    spaces = grouped(found, lambda unit: unit.namespace)
     for budget in cluster.budgets:
         mine = [
             u for u in spaces.get(budget.meta.namespace, ()) if selects(budget.selector, u.labels)
@@ -271,11 +274,12 @@ def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes) -> No
             notes.add("kept", text, budget.meta.label)
 
 
-def _by_namespace(found: Iterable[Unit]) -> dict[str, list[Unit]]:
-    spaces: dict[str, list[Unit]] = {}
-    for unit in found:
-        spaces.setdefault(unit.namespace, []).append(unit)
-    return spaces
+def grouped(units: Iterable[Unit], of: Callable[[Unit], T]) -> dict[T, list[Unit]]:
+    """Return the replicas by the group that `of` names, in their order."""
+    found: dict[T, list[Unit]] = {}
+    for unit in units:
+        found.setdefault(of(unit), []).append(unit)
+    return found
 
 
 def _allowed(minimum: object, maximum: object, count: int) -> int:
@@ -330,7 +334,8 @@ def _apart(found: Sequence[Unit]) -> None:
         ]
         if "DoNotSchedule" in spread:
             unit.stays = unit.stays or "pods with a required topology spread"
-    members = _by_namespace([u for u in found if not u.bound and not u.stays])
+    movable = (u for u in found if not u.bound and not u.stays)
+    members = grouped(movable, lambda unit: unit.namespace)
     for space, term in terms.values():
         spaces = {s.text() for s in term["namespaces"].items()} or {space}
         anywhere = term["namespaceSelector"].value is not None

@@ -180,28 +180,30 @@ def lines(step: PlanStep) -> list[str]:
 def finish_lines(made: Iterable[PlanStep], origin: Origin) -> list[str]:
     """Return what is left when all steps are made: templates that say what now runs."""
     found: list[str] = []
-    for (namespace, kind, name), last in _workloads(made).items():
+    for known, last in _workloads(made).items():
+        namespace, kind, name = known
+        mine = [i for i in origin.items.values() if (i.namespace, i.kind, i.name) == known]
         ns, workload = shlex.quote(namespace), shlex.quote(name)
         if kind == "StatefulSet":
-            nodes = shlex.quote(_json(sorted(_final_nodes(last, origin))))
+            nodes = shlex.quote(_json(sorted(_final_nodes(last, mine))))
             requests = shlex.quote(_json(last[-1].at.requests if last[-1].at else {}))
             found.append(_REPLACE.format(ns=ns, name=workload, nodes=nodes, requests=requests))
         else:
-            found += _settle(ns, workload, last, origin)
+            found += _settle(ns, workload, last, len(mine))
     return found
 
 
-def _settle(ns: str, workload: str, made: list[PlanStep], origin: Origin) -> list[str]:
+def _settle(ns: str, workload: str, made: list[PlanStep], pods: int) -> list[str]:
     """Return the lines that write new sizes into the templates of a Deployment and its ReplicaSet.
 
-    The Deployment is paused meanwhile, so that nothing rolls out.
+    The Deployment has `pods` in all. It is paused meanwhile, so that nothing rolls out.
     """
     started = [s.at for s in made if s.at is not None and s.at.new_pod is not None]
     requests = next((at.requests for at in started if at.requests), None)
     if requests is None:
         return []
     moved = {tuple(step.names.values()) for step in made}
-    if any(at.requests != requests for at in started) or len(_mine(made, origin)) > len(moved):
+    if any(at.requests != requests for at in started) or pods > len(moved):
         return [f"echo {shlex.quote(f'{started[0].name}: {_MIXED_SIZES}')} >&2"]
     found = [_FIND_NEWEST.format(ns=ns, name=workload), _pause(ns, workload, True)]
     for what in (f"deployment {workload}", 'replicaset "$rs"'):
@@ -228,18 +230,10 @@ def _workloads(made: Iterable[PlanStep]) -> dict[tuple[str, str, str], list[Plan
     return found
 
 
-def _mine(made: list[PlanStep], origin: Origin) -> list[OriginItem]:
-    """Return the entries of the origin that belong to the workload of these steps."""
-    at = made[0].at
-    assert at is not None
-    wanted = (at.namespace, at.kind, at.name)
-    return [i for i in origin.items.values() if (i.namespace, i.kind, i.name) == wanted]
-
-
-def _final_nodes(made: list[PlanStep], origin: Origin) -> set[str]:
-    """Return where the pods of the workload of these steps run in the end."""
+def _final_nodes(made: list[PlanStep], items: list[OriginItem]) -> set[str]:
+    """Return where the pods of `items` run after their steps."""
     places: dict[str, str | None] = {}
-    for item in _mine(made, origin):
+    for item in items:
         places |= {item.pod: item.node} if item.pod else {}
         places |= {r.pod: r.node for r in item.replicas if r.pod}
     for step in made:
