@@ -49,6 +49,11 @@ class Edge:
     known_by: str
     limit: float | None = None
 
+    @property
+    def label(self) -> str:
+        """How notes name it."""
+        return f"{self.source[1]} to {self.target[1]}"
+
 
 @dataclass
 class WorkloadGraph:
@@ -119,9 +124,9 @@ def _follow(
 ) -> None:
     """Add the edges that an environment variable names."""
     addressed = (
-        bool(_NAMES.search(name.upper()[:200]))
-        or bool(_SCHEME.match(value))
-        or bool(re.search(r":\d{1,5}(/|,|$)", value[:_MAX_VALUE]))
+        _NAMES.search(name.upper()[:200])
+        or _SCHEME.match(value)
+        or re.search(r":\d{1,5}(/|,|$)", value[:_MAX_VALUE])
     )
     if not addressed or len(value) > _MAX_VALUE:
         return
@@ -161,14 +166,12 @@ def _service(
     ``pod.name.namespace.svc...``.
     """
     parts = host.split(".")
-    for candidate in (
-        (space, parts[0]) if len(parts) == 1 else None,
-        (parts[1], parts[0]) if len(parts) >= 2 else None,
-        (parts[2], parts[1]) if len(parts) >= 4 and parts[3] == "svc" else None,
-    ):
-        if candidate is not None and candidate in targets and (len(parts) <= 2 or "svc" in parts):
-            return candidate
-    return None
+    if len(parts) > 2 and "svc" not in parts:
+        return None
+    candidates = [(parts[1] if len(parts) > 1 else space, parts[0])]
+    if len(parts) >= 4 and parts[3] == "svc":
+        candidates.append((parts[2], parts[1]))
+    return next((c for c in candidates if c in targets), None)
 
 
 def _dependencies(found: WorkloadGraph, view: View, workloads: Workloads, notes: Notes) -> None:
@@ -193,23 +196,13 @@ def _dependencies(found: WorkloadGraph, view: View, workloads: Workloads, notes:
 def _reference(view: View, workloads: Workloads, notes: Notes, group: str) -> Key | None:
     """Return the workload that an AppGroup names."""
     view.mapping()
-    space, name, selector = (
-        view["namespace"].text("default"),
-        view["name"].text(),
-        view["selector"].text(),
-    )
+    space, name = view["namespace"].text("default"), view["name"].text()
+    selector = view["selector"].text()
     if (space, name) in workloads:
         return space, name
     for key, (labels, _) in workloads.items():
-        if (
-            key[0] == space
-            and selector
-            and (
-                key[1] == selector
-                or labels.get("app") == selector
-                or labels.get("app.kubernetes.io/name") == selector
-            )
-        ):
+        known_as = (key[1], labels.get("app"), labels.get("app.kubernetes.io/name"))
+        if key[0] == space and selector and selector in known_as:
             return key
     notes.add(
         "ignored", f"AppGroup {group}: workloads that are not in the files", f"{space}/{name}"[:300]

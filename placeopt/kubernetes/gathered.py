@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from placeopt.core.errors import UsageError
-from placeopt.kubernetes.edges import Key, WorkloadGraph
+from placeopt.kubernetes.edges import Edge, Key, WorkloadGraph
 from placeopt.kubernetes.latency import Latencies
-from placeopt.kubernetes.manifests import ClusterObjects
+from placeopt.kubernetes.manifests import ClusterObjects, nothing
 from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, OriginReplica
 from placeopt.kubernetes.prices import PriceBook
-from placeopt.kubernetes.quantities import MIB
 from placeopt.kubernetes.sites import Site
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import MovingRules, Unit
+from placeopt.kubernetes.units import MovingRules, Unit, grouped
+
+#: Nodes of an instance with latencies between all pairs of nodes; flows of an application.
+MAX_NODES, MAX_FLOWS = 3000, 200_000
 
 
 @dataclass
@@ -93,7 +98,7 @@ class ImportedInstance:
     """An instance document, and what its names are in the cluster."""
 
     document: dict[str, Any]
-    items: dict[str, OriginItem] = field(default_factory=dict)
+    items: dict[str, OriginItem]
     nodes: dict[str, NodeOrigin] = field(default_factory=dict)
 
 
@@ -113,24 +118,22 @@ def node_prices(g: Gathered) -> dict[str, float]:
     for node in nodes:
         price = (g.book or PriceBook()).price(node, g.options.region, g.notes)
         if price is None:
-            price = _missing_price(
-                g, node.name, node.instance_type, node.region or g.options.region
-            )
+            price = _missing_price(g, node)
         found[node.name] = price
     return found
 
 
-def _missing_price(g: Gathered, name: str, kind: str | None, region: str | None) -> float:
+def _missing_price(g: Gathered, node: KubernetesNode) -> float:
     policy = g.options.missing_prices
     if policy == "error":
-        node = g.site.nodes[name]
         what = (
-            f"machine type {kind!r} in {region or 'any region'}"
-            if kind
+            f"machine type {node.instance_type!r} in "
+            f"{node.region or g.options.region or 'any region'}"
+            if node.instance_type
             else "no label node.kubernetes.io/instance-type"
         )
         raise node.meta.view.fault(
-            f"no price for node {name!r}: {what}",
+            f"no price for node {node.name!r}: {what}",
             "give a table that has it, or --missing-prices default=0.10",
         )
     try:
@@ -141,7 +144,7 @@ def _missing_price(g: Gathered, name: str, kind: str | None, region: str | None)
         raise UsageError(
             f"--missing-prices {policy!r}; legal: error, default=USD such as default=0.10"
         )
-    g.notes.add("assumption", f"nodes without a price cost {price:g} (--missing-prices)", name)
+    g.notes.add("assumption", f"nodes without a price cost {price:g} (--missing-prices)", node.name)
     return price
 
 
@@ -171,10 +174,7 @@ def node_origins(site: Site) -> dict[str, NodeOrigin]:
 
 def by_workload(units: Iterable[Unit]) -> dict[Key, list[Unit]]:
     """Return the replicas of every workload."""
-    found: dict[Key, list[Unit]] = {}
-    for unit in units:
-        found.setdefault(unit.key, []).append(unit)
-    return found
+    return grouped(units, lambda unit: unit.key)
 
 
 def short_names(keys: Iterable[Key]) -> dict[Key, str]:
@@ -202,12 +202,72 @@ def gib(amount: int, *, capacity: bool = False) -> float:
     return (amount * 10**9 // 2**30 if capacity else -(-amount * 10**9 // 2**30)) / 10**9
 
 
-def capacity(size: PodSize) -> tuple[int, int]:
-    """Return room as (milli-CPU, MiB), rounded down."""
-    return size.cpu, size.memory // MIB
+def cores_and_gib(size: PodSize, *, capacity: bool = False) -> dict[str, float]:
+    """Return the fields ``cpu_cores`` and ``memory_gib`` of a document."""
+    return {"cpu_cores": size.cpu / 1000, "memory_gib": gib(size.memory, capacity=capacity)}
 
 
-def require_nodes(g: Gathered, files: list[str]) -> None:
+def largest(units: Iterable[Unit]) -> PodSize:
+    """Return the most that one of some replicas asks for, of each resource."""
+    cpu, memory = zip(*(unit.size for unit in units), strict=True)
+    return PodSize(max(cpu), max(memory))
+
+
+def calls(g: Gathered) -> Iterator[Edge]:
+    """Yield the calls, each with the limit of the options where it has none of its own."""
+    for edge in g.graph.edges.values():
+        limit = g.options.max_latency_ms if edge.limit is None else edge.limit
+        yield replace(edge, limit=limit)
+
+
+def flows(
+    g: Gathered, units: Iterable[Unit], edges: Iterable[Edge], limit: str, what: str
+) -> list[dict[str, Any]]:
+    """Return a flow for every pair of replicas that talk under a limit.
+
+    Calls without a limit become a flow between single replicas only.
+
+    Parameters
+    ----------
+    g : Gathered
+    units : iterable of Unit
+    edges : iterable of Edge
+    limit : str
+        The field of a flow that holds its limit.
+    what : str
+        How notes name calls of which there are too many.
+    """
+    replicas = by_workload(units)
+    found: list[dict[str, Any]] = []
+    for edge in edges:
+        pairs = list(product(replicas.get(edge.source, ()), replicas.get(edge.target, ())))
+        if edge.limit is None and len(pairs) > 1:
+            continue
+        if len(found) + len(pairs) > MAX_FLOWS:
+            text = f"{what} beyond {MAX_FLOWS:,} pairs of replicas"
+            g.notes.add("not-expressed", text, edge.label)
+            continue
+        limits = {} if edge.limit is None else {limit: edge.limit}
+        found += [{"from": a.name, "to": b.name, **limits} for a, b in pairs]
+    return found
+
+
+def require_few_nodes(g: Gathered, problem: str, what: str) -> None:
+    """Raise if there are too many nodes for `what`, which an instance has for all pairs of nodes.
+
+    Raises
+    ------
+    UsageError
+        Says how many are legal.
+    """
+    if len(g.site.nodes) > MAX_NODES:
+        raise UsageError(
+            f"{len(g.site.nodes)} nodes; legal: up to {MAX_NODES} for {problem}, "
+            f"whose {what} are between all pairs"
+        )
+
+
+def require_nodes(g: Gathered, files: Sequence[str | os.PathLike[str]]) -> None:
     """Raise unless there is a node.
 
     Raises
@@ -215,8 +275,6 @@ def require_nodes(g: Gathered, files: list[str]) -> None:
     DocumentError
         Names the first document.
     """
-    from placeopt.kubernetes.manifests import nothing
-
     if not g.site.nodes:
         if g.cluster.nodes:
             first = next(iter(g.cluster.nodes.values()))

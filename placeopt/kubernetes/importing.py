@@ -7,7 +7,7 @@ import gc
 import importlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from placeopt.kubernetes import edges, manifests
 from placeopt.kubernetes.gathered import Gathered, ImportedInstance, ImportOptions, require_nodes
 from placeopt.kubernetes.latency import latencies
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.origin import FORMAT, InstanceRef, Origin
+from placeopt.kubernetes.origin import InstanceRef, Origin
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceOverlay
 from placeopt.kubernetes.sites import Site, read_nodes, site
@@ -87,7 +87,9 @@ def import_files(
     # Millions of values are made and none is garbage: looking for garbage doubles the time.
     with _no_collection():
         try:
-            return _import(files, target, options, nodes, prices, overlays, latency)
+            return _imported(
+                _gather(files, target, options, nodes, prices, overlays, latency), files, target
+            )
         except RecursionError:
             raise DocumentError(
                 "nested too deeply",
@@ -108,31 +110,21 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _import(
-    files: Sequence[FilePath],
-    target: str,
-    options: ImportOptions,
-    nodes: FilePath | None,
-    prices: Sequence[FilePath],
-    overlays: Sequence[PriceOverlay],
-    latency: FilePath | None,
-) -> Imported:
-    names, notes = [str(f) for f in files], Notes()
-    gathered = _gather(files, target, options, notes, nodes, prices, overlays, latency)
+def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imported:
+    notes = gathered.notes
     if target in _NEEDS_NODES:
-        require_nodes(gathered, names)
+        require_nodes(gathered, files)
     instance: ImportedInstance = importlib.import_module(
         f"placeopt.kubernetes.{TARGETS[target]}"
     ).build(gathered)
     try:
         problem = from_document(instance.document)
     except DocumentError as error:
-        raise error.in_file(", ".join(names)) from None
+        raise error.in_file(", ".join(map(str, files))) from None
     for warning in problem.warnings():
         notes.add("assumption", f"warning of the instance: {warning}")
-    about = problem.instance_name
-    reference = InstanceRef(problem=about.problem, name=about.name, sha256=about.sha256)
-    origin = Origin(format=FORMAT, instance=reference, items=instance.items, nodes=instance.nodes)
+    reference = InstanceRef(**asdict(problem.instance_name))
+    origin = Origin(instance=reference, items=instance.items, nodes=instance.nodes)
     workloads = {(u.namespace, u.kind, u.workload) for u in gathered.units}
     notes.counts = {
         "nodes": len(gathered.site.nodes),
@@ -147,21 +139,18 @@ def _gather(
     files: Sequence[FilePath],
     target: str,
     options: ImportOptions,
-    notes: Notes,
     nodes: FilePath | None,
     prices: Sequence[FilePath],
     overlays: Sequence[PriceOverlay],
     latency: FilePath | None,
 ) -> Gathered:
+    notes = Notes()
     cluster = manifests.load(files, notes, options.rules.namespaces)
     if nodes is not None:
         _add_nodes(cluster, nodes)
     if not cluster.pods and not cluster.workloads:
         raise manifests.nothing(
-            cluster,
-            [str(f) for f in files],
-            "workloads or pods",
-            "give manifests, or kubectl get pods -A -o json",
+            cluster, files, "workloads or pods", "give manifests, or kubectl get pods -A -o json"
         )
     found = units(
         cluster,
@@ -169,10 +158,10 @@ def _gather(
         notes,
         pin=target not in _ANEW or (target == "edge-cloud" and bool(cluster.pods)),
     )
-    if not any(not u.bound for u in found):
+    if all(u.bound for u in found):
         raise manifests.nothing(
             cluster,
-            [str(f) for f in files],
+            files,
             "replicas that run or shall run",
             "see the namespaces and the state of the pods",
         )

@@ -21,9 +21,6 @@ class Latencies:
 
     table: dict[str, dict[str, float]] = field(default_factory=dict)
 
-    def __bool__(self) -> bool:
-        return bool(self.table)
-
     def between_places(self, one: str, other: str) -> float | None:
         """Return the latency between two places, either way, None where none is given."""
         forth, back = self.table.get(one, {}).get(other), self.table.get(other, {}).get(one)
@@ -114,25 +111,22 @@ def _read_topology(view: View, found: Latencies, notes: Notes) -> None:
                     costs["topologyKey"].text()[:100],
                 )
                 continue
-            for origin in (
-                costs["originCosts"].items()
-                if costs["originCosts"]
-                else costs["originList"].items()
-            ):
+            for origin in (costs["originCosts"] or costs["originList"]).items():
                 _read_costs(origin, found)
     notes.add("assumption", "the networkCost of a NetworkTopology is taken as ms")
 
 
 def _read_costs(origin: View, found: Latencies) -> None:
-    here = origin["origin"].text()
-    if not here or not LABEL.fullmatch(here):
-        raise origin.fault(
-            f"{here[:60]!a} is no zone or region", "give origin: the value of a label"
-        )
-    for cost in origin["costs"].items() if origin["costs"] else origin["costList"].items():
-        there = cost["destination"].text()
-        if not there or not LABEL.fullmatch(there):
-            raise cost.fault(
-                f"{there[:60]!a} is no zone or region", "give destination: the value of a label"
-            )
+    here = _place(origin, "origin")
+    for cost in (origin["costs"] or origin["costList"]).items():
+        there = _place(cost, "destination")
         found.table.setdefault(here, {})[there] = cost["networkCost"].number(0.0)
+
+
+def _place(view: View, key: str) -> str:
+    place = view[key].text()
+    if not place or not LABEL.fullmatch(place):
+        raise view.fault(
+            f"{place[:60]!a} is no zone or region", f"give {key}: the value of a label"
+        )
+    return place

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from placeopt.core.errors import DocumentError
@@ -24,19 +25,10 @@ from placeopt.kubernetes.objects import (
     PodDisruptionBudget,
     Workload,
 )
-from placeopt.kubernetes.reading import View, read
+from placeopt.kubernetes.reading import STDIN, View, read
 
-#: Kinds that make pods.
+#: Kinds that make pods, and the groups of their API.
 WORKLOADS = {
-    "Deployment",
-    "StatefulSet",
-    "DaemonSet",
-    "ReplicaSet",
-    "ReplicationController",
-    "Job",
-    "CronJob",
-}
-_GROUPS = {
     "Deployment": ("apps", "extensions"),
     "StatefulSet": ("apps",),
     "DaemonSet": ("apps", "extensions"),
@@ -44,6 +36,9 @@ _GROUPS = {
     "ReplicationController": ("",),
     "Job": ("batch",),
     "CronJob": ("batch",),
+}
+_GROUPS = {
+    **WORKLOADS,
     "Pod": ("",),
     "Node": ("",),
     "Service": ("",),
@@ -92,16 +87,11 @@ class ClusterObjects:
         if found is None:
             return "Pod", pod.meta.name
         for _ in range(10):
-            kind, name = found
-            above = self.owners.get((pod.meta.namespace, kind, name))
+            above = self.owners.get((pod.meta.namespace, *found))
             if above is None:
-                return _named_after(pod.meta, kind, name)
+                return _named_after(pod.meta, *found)
             found = above
         return found
-
-    def nearest(self, line: str = "") -> View | None:
-        """Return a document to name in a fault about the files as a whole."""
-        return self.documents[0] if self.documents else None
 
 
 def _named_after(pod: ObjectMeta, kind: str, name: str) -> tuple[str, str]:
@@ -110,13 +100,9 @@ def _named_after(pod: ObjectMeta, kind: str, name: str) -> tuple[str, str]:
     Its name is that of the ReplicaSet without the hash of the template.
     """
     digest = pod.labels.get("pod-template-hash")
-    if (
-        kind == "ReplicaSet"
-        and digest
-        and name.endswith(f"-{digest}")
-        and len(name) > len(digest) + 1
-    ):
-        return "Deployment", name[: -len(digest) - 1]
+    deployment = name.removesuffix(f"-{digest}")
+    if kind == "ReplicaSet" and digest and deployment and deployment != name:
+        return "Deployment", deployment
     return kind, name
 
 
@@ -144,10 +130,9 @@ def load(
         kinds: Counter[str] = Counter()
         documents = read(path)
         for view in (v for document in documents for v in _flat(document)):
-            kind = _take(cluster, view, seen, notes, namespaces)
-            kinds[kind] += 1
+            kinds[_take(cluster, view, seen, notes, namespaces)] += 1
         cluster.documents += documents
-        notes.read("<stdin>" if str(path) == "-" else str(path), kinds)
+        notes.read("<stdin>" if str(path) == STDIN else str(path), kinds)
     return cluster
 
 
@@ -188,20 +173,19 @@ def _take(
 ) -> str:
     """Add an object to the cluster; return its kind."""
     kind = view["kind"].text()
-    group = view["apiVersion"].text("").rpartition("/")[0]
-    known = kind in _GROUPS and (group in _GROUPS[kind] or view["apiVersion"].value is None)
-    if not known:
+    group = view["apiVersion"].text().rpartition("/")[0]
+    if kind not in _GROUPS or (view["apiVersion"] and group not in _GROUPS[kind]):
         shown = kind if re.fullmatch(r"[A-Za-z]{1,80}", kind) else "objects of an odd kind"
         notes.add("ignored", f"{shown}: of no use to placement")
         return shown
-    if kind in (
-        "AppGroup",
-        "NetworkTopology",
-        "PropagationPolicy",
-        "ClusterPropagationPolicy",
-        "VerticalPodAutoscaler",
-    ):
-        _keep_view(cluster, kind, view, notes)
+    if kind in _KEPT:
+        _KEPT[kind](cluster).append(view)
+        if kind == "VerticalPodAutoscaler":
+            notes.add(
+                "ignored",
+                "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests",
+                objects.meta(view).label,
+            )
         return kind
     about = objects.meta(view, namespaced=kind not in ("Node", "Cluster"))
     identity = (kind, about.namespace, about.name)
@@ -211,36 +195,27 @@ def _take(
             "give every object once",
         )
     seen.add(identity)
-    if namespaces and about.namespace and about.namespace not in namespaces:
+    if kind != "Pod" and namespaces and about.namespace and about.namespace not in namespaces:
         elsewhere = f"{kind} of other namespaces than {', '.join(namespaces)}"
-        if kind != "Pod":
-            notes.add("left-out", elsewhere, about.label)
-            return kind
+        notes.add("left-out", elsewhere, about.label)
+        return kind
     _READERS[kind](cluster, view, notes, about)
     return kind
 
 
-def _keep_view(cluster: ClusterObjects, kind: str, view: View, notes: Notes) -> None:
-    if kind == "AppGroup":
-        cluster.app_groups.append(view)
-    elif kind == "NetworkTopology":
-        cluster.topologies.append(view)
-    elif kind == "VerticalPodAutoscaler":
-        cluster.recommendations.append(view)
-        notes.add(
-            "ignored",
-            "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests",
-            objects.meta(view).label,
-        )
-    else:
-        cluster.policies.append(view)
+#: Objects kept as they stand: kind -> where.
+_KEPT: dict[str, Callable[[ClusterObjects], list[View]]] = {
+    "AppGroup": attrgetter("app_groups"),
+    "NetworkTopology": attrgetter("topologies"),
+    "PropagationPolicy": attrgetter("policies"),
+    "ClusterPropagationPolicy": attrgetter("policies"),
+    "VerticalPodAutoscaler": attrgetter("recommendations"),
+}
 
 
 def _node(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
-    found = (
-        objects.node(view, about) if view["kind"].value == "Node" else objects.member(view, about)
-    )
-    cluster.nodes[found.name] = found
+    make = objects.node if view["kind"].value == "Node" else objects.member
+    cluster.nodes[about.name] = make(view, about)
 
 
 def _pod(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
@@ -302,15 +277,16 @@ _READERS: dict[str, Callable[[ClusterObjects, View, Notes, ObjectMeta], Any]] = 
 }
 
 
-def nothing(cluster: ClusterObjects, files: Sequence[str], what: str, remedy: str) -> DocumentError:
+def nothing(
+    cluster: ClusterObjects, files: Iterable[str | os.PathLike[str]], what: str, remedy: str
+) -> DocumentError:
     """Return the error for files that lack something: it names the first document and its line."""
-    view = cluster.documents[0] if cluster.documents else None
-    if view is None:
+    if not cluster.documents:
         return DocumentError(
-            f"no {what}", file=", ".join(files) or None, path="line 1", remedy=remedy
+            f"no {what}", file=", ".join(map(str, files)) or None, path="line 1", remedy=remedy
         )
     kinds = Counter(v["kind"].text("?")[:60] for v in cluster.documents)
-    return view.fault(
+    return cluster.documents[0].fault(
         f"no {what} here, only " + ", ".join(f"{n} {kind}" for kind, n in list(kinds.items())[:8]),
         remedy,
     )

@@ -14,7 +14,6 @@ from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import amounts
-from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
 from placeopt.kubernetes.tables import decimal, rows
@@ -74,10 +73,7 @@ def _from_csv(path: str | os.PathLike[str]) -> dict[Key, PodSize]:
         key = row.word("namespace", "default"), row.word("workload")
         if key in found:
             raise row.fault(f"{key[0]}/{key[1]} stands twice", "keep one of the two")
-        try:
-            found[key] = PodSize(millicores(row.cells["cpu"]), whole_bytes(row.cells["memory"]))
-        except DocumentError as error:
-            raise row.fault(error.problem, error.remedy or "") from None
+        found[key] = row.size()
     return found
 
 

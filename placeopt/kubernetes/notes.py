@@ -10,8 +10,9 @@ As JSON::
 
 from __future__ import annotations
 
+import html
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,7 +90,11 @@ class Notes:
                 lines += [
                     f"## {heading}",
                     "",
-                    *(f"* {escape(text)}{_listed(subjects, 50)}" for text, subjects in rows),
+                    *(
+                        f"* {escape(text)}"
+                        + (": " + _some([code(s) for s in subjects], 50) if subjects else "")
+                        for text, subjects in rows
+                    ),
                     "",
                 ]
         return "\n".join(lines)
@@ -104,17 +109,9 @@ class Notes:
         return [line for line in lines if line]
 
 
-def _some(subjects: Iterable[str], maximum: int) -> str:
-    listed = list(subjects)
-    more = f" and {len(listed) - maximum} more" if len(listed) > maximum else ""
-    return ", ".join(listed[:maximum]) + more
-
-
-def _listed(subjects: list[str], maximum: int) -> str:
-    if not subjects:
-        return ""
+def _some(subjects: Sequence[str], maximum: int) -> str:
     more = f" and {len(subjects) - maximum} more" if len(subjects) > maximum else ""
-    return ": " + ", ".join(code(s) for s in subjects[:maximum]) + more
+    return ", ".join(subjects[:maximum]) + more
 
 
 def printable(text: str) -> str:
@@ -126,10 +123,7 @@ def printable(text: str) -> str:
 
 def escape(text: str) -> str:
     """Return text that markdown shows as it is."""
-    shown = printable(text)
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        shown = shown.replace(character, entity)
-    return shown
+    return html.escape(printable(text), quote=False)
 
 
 def code(text: str) -> str:

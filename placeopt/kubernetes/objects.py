@@ -5,6 +5,7 @@ Quantities are whole milli-CPU and bytes, requests rounded up, capacities down.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,8 +59,8 @@ class ObjectMeta:
     namespace: str
     name: str
     labels: dict[str, str]
-    annotations: dict[str, str]
-    owner: tuple[str, str] | None
+    annotations: dict[str, str] = field(default_factory=dict)
+    owner: tuple[str, str] | None = None
 
     @property
     def label(self) -> str:
@@ -100,13 +101,13 @@ class Workload:
 class KubernetesNode:
     """A machine, or a member cluster of Karmada taken as one place."""
 
-    kind: str
     meta: ObjectMeta
     cpu: int
     memory: int
-    pods: int | None
-    ready: bool
-    cordoned: bool
+    kind: str = "Node"
+    limits_pods: bool = False
+    ready: bool = True
+    cordoned: bool = False
     taints: list[tuple[str, str, str]] = field(default_factory=list)
     price: float | None = None
     layer: str | None = None
@@ -134,6 +135,11 @@ class KubernetesNode:
         )
 
     @property
+    def place(self) -> str:
+        """Its zone, or its region; ``all`` where it has neither."""
+        return self.zone or self.region or "all"
+
+    @property
     def instance_type(self) -> str | None:
         """Its machine type."""
         return self.label("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
@@ -146,7 +152,6 @@ class KubernetesService:
     meta: ObjectMeta
     selector: dict[str, str]
     type: str
-    cluster_ip: str
 
 
 @dataclass(slots=True)
@@ -180,11 +185,8 @@ def quantity(view: View, convert: Callable[..., int], *, capacity: bool = False)
 
 def amounts(view: View, *, capacity: bool = False) -> Amounts:
     """Return (milli-CPU, bytes) of a list of resources."""
-    if view.value is None:
-        return None, None
-    return quantity(view["cpu"], millicores, capacity=capacity), quantity(
-        view["memory"], whole_bytes, capacity=capacity
-    )
+    cpu = quantity(view["cpu"], millicores, capacity=capacity)
+    return cpu, quantity(view["memory"], whole_bytes, capacity=capacity)
 
 
 def meta(view: View, *, namespaced: bool = True) -> ObjectMeta:
@@ -199,7 +201,7 @@ def meta(view: View, *, namespaced: bool = True) -> ObjectMeta:
     name = about["name"].name()
     if not name:
         generated = about["generateName"].text()
-        raise (about if about else view).fault(
+        raise (about or view).fault(
             "an object without a name",
             "give metadata.name" + (", not generateName" if generated else ""),
         )
@@ -289,16 +291,13 @@ def pod(view: View, about: ObjectMeta) -> Pod:
 def workload(view: View, about: ObjectMeta) -> Workload:
     """Read an object that makes pods."""
     kind, spec = view["kind"].text(), view["spec"]
-    deadline = None
     if kind == "Pod":
         return Workload(kind, about, pod_spec(spec), 1, about.labels, about.annotations)
     if kind == "CronJob":
         spec = spec["jobTemplate"]["spec"]
-    if kind in ("Job", "CronJob"):
-        replicas = spec["parallelism"].whole(1)
-        deadline = spec["activeDeadlineSeconds"].whole(0, maximum=10**9) or None
-    else:
-        replicas = spec["replicas"].whole(1)
+    is_job = kind in ("Job", "CronJob")
+    replicas = spec["parallelism" if is_job else "replicas"].whole(1)
+    deadline = spec["activeDeadlineSeconds"].whole(0, maximum=10**9) if is_job else 0
     template = spec["template"]
     if not template:
         raise spec.fault("no template of pods", "give spec.template")
@@ -309,7 +308,7 @@ def workload(view: View, about: ObjectMeta) -> Workload:
         replicas=replicas,
         labels=template["metadata"]["labels"].labels(),
         annotations=template["metadata"]["annotations"].mapping(),
-        deadline_seconds=deadline,
+        deadline_seconds=deadline or None,
         recreates=spec["strategy"]["type"].value == "Recreate",
     )
 
@@ -319,16 +318,15 @@ def node(view: View, about: ObjectMeta) -> KubernetesNode:
     status, spec = view["status"], view["spec"]
     cpu, memory = amounts(status["allocatable"], capacity=True)
     if cpu is None or memory is None:
-        raise (status if status else view).fault(
+        raise (status or view).fault(
             "a node without allocatable cpu and memory",
             "give the output of kubectl get nodes -o json",
         )
     return KubernetesNode(
-        kind="Node",
         meta=about,
         cpu=cpu,
         memory=memory,
-        pods=quantity(status["allocatable"]["pods"], _count),
+        limits_pods=quantity(status["allocatable"]["pods"], millicores) is not None,
         ready=_ready(status),
         cordoned=spec["unschedulable"].flag(),
         taints=_taints(spec),
@@ -348,10 +346,6 @@ def _taints(spec: View) -> list[tuple[str, str, str]]:
     return [
         (t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()
     ]
-
-
-def _count(value: Any, *, capacity: bool) -> int:
-    return millicores(value, capacity=capacity) // 1000
 
 
 def member(view: View, about: ObjectMeta) -> KubernetesNode:
@@ -375,9 +369,7 @@ def member(view: View, about: ObjectMeta) -> KubernetesNode:
         meta=about,
         cpu=max(0, cpu - (used[0] or 0)),
         memory=max(0, memory - (used[1] or 0)),
-        pods=None,
         ready=_ready(view["status"]),
-        cordoned=False,
         taints=_taints(spec),
     )
 
@@ -385,9 +377,7 @@ def member(view: View, about: ObjectMeta) -> KubernetesNode:
 def service(view: View, about: ObjectMeta) -> KubernetesService:
     """Read a service."""
     spec = view["spec"]
-    return KubernetesService(
-        about, spec["selector"].labels(), spec["type"].text("ClusterIP"), spec["clusterIP"].text()
-    )
+    return KubernetesService(about, spec["selector"].labels(), spec["type"].text("ClusterIP"))
 
 
 def budget(view: View, about: ObjectMeta) -> PodDisruptionBudget:
@@ -405,9 +395,12 @@ def selects(selector: View, labels: dict[str, str]) -> bool:
     """
     if selector.value is None:
         return False
-    if any(labels.get(key) != value for key, value in selector["matchLabels"].mapping().items()):
-        return False
-    return all(holds(term, labels) for term in selector["matchExpressions"].items())
+    return selector["matchLabels"].mapping().items() <= labels.items() and all(
+        holds(term, labels) for term in selector["matchExpressions"].items()
+    )
+
+
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
 
 
 def holds(term: View, labels: dict[str, str]) -> bool:
@@ -418,24 +411,15 @@ def holds(term: View, labels: dict[str, str]) -> bool:
     DocumentError
         An unknown operator.
     """
-    key, operator, value = (
-        term["key"].text(),
-        term["operator"].text(),
-        labels.get(term["key"].text()),
-    )
+    key, operator = term["key"].text(), term["operator"].text()
+    value = labels.get(key)
     values = [v.text() for v in term["values"].items()]
     if operator in ("In", "NotIn"):
         return (value is not None and value in values) == (operator == "In")
     if operator in ("Exists", "DoesNotExist"):
         return (value is not None) == (operator == "Exists")
     if operator in ("Gt", "Lt") and len(values) == 1:
-        if (
-            value is None
-            or not value.isdecimal()
-            or not values[0].lstrip("-").isdecimal()
-            or len(value) > 20
-            or len(values[0]) > 20
-        ):
+        if value is None or not all(map(_INTEGER.fullmatch, (value, values[0]))):
             return False
         return int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
     raise term.fault(

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -100,7 +100,7 @@ class Origin(Record):
     --------
     >>> item = OriginItem(namespace="shop", kind="Deployment", name="cart", pod="cart-1", node="n1")
     >>> known = InstanceRef(problem="rolling-update", name="x", sha256="")
-    >>> origin = Origin(format=FORMAT, instance=known, items={"shop/cart-1": item})
+    >>> origin = Origin(instance=known, items={"shop/cart-1": item})
     >>> origin.item("cart-1", "shop").name
     'cart'
     """
@@ -192,5 +192,4 @@ def read(path: str | os.PathLike[str]) -> Origin:
 
 def write(path: str | os.PathLike[str], origin: Origin) -> None:
     """Write an origin file, atomically."""
-    document: dict[str, Any] = origin.model_dump(mode="json")
-    write_json(path, document)
+    write_json(path, origin.model_dump(mode="json"))

@@ -108,12 +108,15 @@ def _each(view: View) -> Iterable[tuple[str, View]]:
     if len(keys) > _MAX_OFFERS:
         raise view.fault(f"more than {_MAX_OFFERS:,} entries", "give a shorter table")
     for key in keys:
-        if not key or not LABEL.fullmatch(key):
-            raise view[key].fault(
-                f"{key[:60]!a} is no name of a place or a machine",
-                "legal: letters, digits, -, _ and ., up to 63",
-            )
+        _require_word(view[key], key, "name of a place or a machine")
         yield key, view[key]
+
+
+def _require_word(view: View, text: str, what: str) -> None:
+    if not text or not LABEL.fullmatch(text):
+        raise view.fault(
+            f"{text[:60]!a} is no {what}", "legal: letters, digits, -, _ and ., up to 63"
+        )
 
 
 def _number(view: View, maximum: float = 1e6) -> Decimal:
@@ -126,10 +129,7 @@ def _read_own(view: View, book: PriceBook, notes: Notes) -> None:
     for offer in view["offers"].items():
         location, size = (offer[key].text() for key in ("location", "size"))
         for key, name in (("location", location), ("size", size)):
-            if not name or not LABEL.fullmatch(name):
-                raise offer[key].fault(
-                    f"{name[:60]!a} is no {key}", "legal: letters, digits, -, _ and ., up to 63"
-                )
+            _require_word(offer[key], name, key)
         book.put(location, size, {key: _number(offer[key]) for key in NUMBERS if offer[key]}, notes)
     for name, price in _each(view["nodes"]):
         book.nodes[name] = _number(price)
@@ -196,20 +196,14 @@ def _read_csv(path: str | os.PathLike[str], book: PriceBook, notes: Notes) -> No
             if (value := row.number(key, maximum="1" if key == "spot_interruption" else "1e6"))
             is not None
         }
-        if (
-            not set(PRICES.values()) & numbers.keys()
-            and not {"cpu_cores", "memory_gib"} & numbers.keys()
-        ):
+        if not numbers.keys() - {"spot_interruption"}:
             raise row.fault("neither a price nor a size", f"fill in one of {', '.join(NUMBERS)}")
         book.put(row.word("location"), row.word("size"), numbers, notes)
 
 
 def _opencost(row: TableRow, book: PriceBook, notes: Notes) -> None:
-    price, asset, by = (
-        row.number("MarketPriceHourly", maximum="1e6"),
-        row.cells["AssetClass"].lower(),
-        row.cells.get("InstanceIDField", ""),
-    )
+    price, asset = row.number("MarketPriceHourly", maximum="1e6"), row.cells["AssetClass"].lower()
+    by = row.cells.get("InstanceIDField", "")
     if asset != "node":
         notes.add("ignored", f"OpenCost: prices of the class {asset[:20]!a}", f"line {row.line}")
         return
@@ -221,12 +215,8 @@ def _opencost(row: TableRow, book: PriceBook, notes: Notes) -> None:
     if by == "metadata.name":
         book.nodes[row.cells["InstanceID"]] = price
     elif kind:
-        place = TableRow(
-            row.file, row.line, {"Region": row.cells.get("Region", ""), "InstanceType": kind}
-        )
-        book.put(
-            place.word("Region"), place.word("InstanceType"), {PRICES["on-demand"]: price}, notes
-        )
+        numbers = {PRICES["on-demand"]: price}
+        book.put(row.word("Region"), row.word("InstanceType", kind), numbers, notes)
     else:
         notes.add(
             "ignored",
@@ -257,7 +247,7 @@ def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, PriceOverl
                 f"legal: In or NotIn of {', '.join(_FIELDS)}",
             )
         tests.append((_FIELDS[key], operator, {v.text() for v in term["values"].items()}))
-    change = spec["price"] if spec["price"] else spec["priceAdjustment"]
+    change = spec["price"] or spec["priceAdjustment"]
     if not change:
         notes.add("ignored", "NodeOverlays that change no price", name)
         return []

@@ -20,24 +20,12 @@ _FORM = re.compile(
     r"(Ki|Mi|Gi|Ti|Pi|Ei|[numkKMGTPE])?",
     re.ASCII,
 )
+_LARGE = "KMGTPE"
 _FACTOR = {
-    "": Fraction(1),
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 1000),
+    **{suffix: Fraction(1000) ** -k for k, suffix in enumerate(("", "m", "u", "n"))},
+    **{suffix: Fraction(1000) ** k for k, suffix in enumerate(_LARGE, start=1)},
+    **{f"{suffix}i": Fraction(1024) ** k for k, suffix in enumerate(_LARGE, start=1)},
     "k": Fraction(1000),
-    "K": Fraction(1000),
-    "M": Fraction(10**6),
-    "G": Fraction(10**9),
-    "T": Fraction(10**12),
-    "P": Fraction(10**15),
-    "E": Fraction(10**18),
-    "Ki": Fraction(2**10),
-    "Mi": Fraction(2**20),
-    "Gi": Fraction(2**30),
-    "Ti": Fraction(2**40),
-    "Pi": Fraction(2**50),
-    "Ei": Fraction(2**60),
 }
 #: Longer texts and larger exponents are refused before they are computed.
 MAX_CHARACTERS, MAX_EXPONENT = 64, 40
@@ -64,7 +52,12 @@ def parse(value: Any) -> Fraction:
     if isinstance(value, int) and abs(value) > LARGEST:
         raise _too_large(value.bit_length() * 3 // 10)
     text = value if isinstance(value, str) else repr(value)
-    return _parse(text) if len(text) <= MAX_CHARACTERS else _long(text)
+    if len(text) > MAX_CHARACTERS:
+        raise DocumentError(
+            f"{text[:20]!r}... is no quantity",
+            remedy=f"legal: at most {MAX_CHARACTERS} characters, such as 100m or 128Mi",
+        )
+    return _parse(text)
 
 
 @lru_cache(maxsize=4096)
@@ -81,13 +74,6 @@ def _parse(text: str) -> Fraction:
     return amount
 
 
-def _long(text: str) -> Fraction:
-    raise DocumentError(
-        f"{text[:20]!r}... is no quantity",
-        remedy=f"legal: at most {MAX_CHARACTERS} characters, such as 100m or 128Mi",
-    )
-
-
 def _fault(value: Any) -> DocumentError:
     remedy = "legal: a number with a suffix of Kubernetes, such as 100m, 0.5, 128Mi or 1.5Gi"
     return DocumentError(f"{str(value)[:60]!r} is no quantity", remedy=remedy)
@@ -99,13 +85,13 @@ def _too_large(digits: int) -> DocumentError:
     )
 
 
-def _amount(value: Any) -> Fraction:
+def _whole(value: Any, per_unit: int, capacity: bool) -> int:
     amount = parse(value)
     if amount < 0:
         raise DocumentError(
             f"{str(value)[:60]!r} is negative", remedy="legal: an amount of at least 0"
         )
-    return amount
+    return math.floor(amount * per_unit) if capacity else math.ceil(amount * per_unit)
 
 
 def millicores(value: Any, *, capacity: bool = False) -> int:
@@ -116,8 +102,7 @@ def millicores(value: Any, *, capacity: bool = False) -> int:
     >>> millicores("100m"), millicores("0.5"), millicores("1n"), millicores("1n", capacity=True)
     (100, 500, 1, 0)
     """
-    amount = _amount(value) * 1000
-    return math.floor(amount) if capacity else math.ceil(amount)
+    return _whole(value, 1000, capacity)
 
 
 def whole_bytes(value: Any, *, capacity: bool = False) -> int:
@@ -128,8 +113,7 @@ def whole_bytes(value: Any, *, capacity: bool = False) -> int:
     >>> whole_bytes("500Mi"), whole_bytes("129e6"), whole_bytes("644245094400m")
     (524288000, 129000000, 644245095)
     """
-    amount = _amount(value)
-    return math.floor(amount) if capacity else math.ceil(amount)
+    return _whole(value, 1, capacity)
 
 
 def mebibytes(amount: int, *, capacity: bool = False) -> int:

@@ -63,13 +63,8 @@ class View:
         parent: View | None = None,
         key: Any = None,
     ):
-        self.value, self.source, self.document, self.parent, self.key = (
-            value,
-            source,
-            document,
-            parent,
-            key,
-        )
+        self.value, self.source, self.document = value, source, document
+        self.parent, self.key = parent, key
 
     def __getitem__(self, key: str) -> View:
         found = self._checked(dict, "a mapping", f"give a mapping with {key!r}") or {}
@@ -126,32 +121,24 @@ class View:
 
     def whole(self, default: int, *, maximum: int = 10**6) -> int:
         """Return a whole number from 0 to `maximum`."""
-        value = self.value
-        if value is None:
-            return default
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= maximum:
-            raise self.fault(
-                f"{_shown(value)} is not legal", f"legal: a whole number, 0 to {maximum:,}"
-            )
-        return value
+        legal = f"legal: a whole number, 0 to {maximum:,}"
+        return default if self.value is None else int(self._up_to(maximum, int, legal))
 
     def number(self, default: float, *, maximum: float = 1e9) -> float:
         """Return a number from 0 to `maximum`."""
-        value = self.value
-        if value is None:
-            return default
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (int, float))
-            or not 0 <= value <= maximum
-        ):
-            raise self.fault(f"{_shown(value)} is not legal", f"legal: a number, 0 to {maximum:g}")
-        return float(value)
+        legal = f"legal: a number, 0 to {maximum:g}"
+        return default if self.value is None else float(self._up_to(maximum, (int, float), legal))
 
-    def flag(self, default: bool = False) -> bool:
-        """Return true or false."""
-        found = self._checked(bool, "true or false", "give true or false")
-        return default if found is None else bool(found)
+    def _up_to(self, maximum: float, kind: Any, legal: str) -> Any:
+        """Return the value if it is a number of a kind from 0 to `maximum`."""
+        value = self.value
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value <= maximum:
+            raise self.fault(f"{_shown(value)} is not legal", legal)
+        return value
+
+    def flag(self) -> bool:
+        """Return true or false; false where nothing is there."""
+        return bool(self._checked(bool, "true or false", "give true or false"))
 
     @property
     def steps(self) -> tuple[Any, ...]:
@@ -204,9 +191,7 @@ def read(path: str | os.PathLike[str]) -> list[View]:
             remedy="give JSON: kubectl get ... -o json",
         )
     source = Source(file, text, is_json=False)
-    return [
-        View(value, source, k) for k, (value, _) in enumerate(yaml_reading.documents(text, file))
-    ]
+    return [View(value, source, k) for k, value in enumerate(yaml_reading.documents(text, file))]
 
 
 def read_text(path: str | os.PathLike[str]) -> tuple[str, str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError, did_you_mean
+from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_mean
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, holds
-from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, NAME, Source, View
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.tables import TableRow, rows
@@ -61,6 +60,19 @@ class Site:
     drain: set[str] = field(default_factory=set)
     units: list[Unit] = field(default_factory=list)
 
+    def take(self, node: str, unit: Unit) -> None:
+        """Take the size of a replica off the room of a node."""
+        self.room[node] = self.room[node].less(unit.size)
+
+    def free(self) -> dict[str, list[int]]:
+        """Return the (milli-CPU, bytes) of each node beside its replicas; negative if overdone."""
+        found = {name: [room.cpu, room.memory] for name, room in self.room.items()}
+        for unit in self.units:
+            if unit.node is not None:
+                found[unit.node][0] -= unit.size.cpu
+                found[unit.node][1] -= unit.size.memory
+        return found
+
 
 def site(
     cluster: ClusterObjects,
@@ -79,10 +91,7 @@ def site(
     """
     result = Site(_taking_part(cluster.nodes, notes, drain_cordoned), {})
     for name in drain:
-        if name not in cluster.nodes:
-            raise UsageError(
-                f"--drain {name!r}: no such node; {did_you_mean(name, list(cluster.nodes)[:50])}"
-            )
+        require_node("--drain", name, cluster.nodes)
     result.drain = {n for n in drain if n in result.nodes} | {
         n.name for n in result.nodes.values() if n.cordoned
     }
@@ -101,8 +110,20 @@ def site(
                 else "pods on nodes that the files do not have",
                 unit.label,
             )
-    _pin_overdone(result, notes)
+    _note_overdone(result, notes)
     return result
+
+
+def require_node(option: str, name: str, nodes: Collection[str]) -> None:
+    """Raise unless the node that an option names is one of `nodes`.
+
+    Raises
+    ------
+    UsageError
+        Names up to 50 of them.
+    """
+    if name not in nodes:
+        raise UsageError(f"{option} {name!r}: no such node; {did_you_mean(name, list(nodes)[:50])}")
 
 
 def _taking_part(
@@ -123,7 +144,7 @@ def _taking_part(
                 notes.add(
                     "assumption", "cordoned nodes must end empty (--cordoned drain)", node.name
                 )
-            if node.pods is not None:
+            if node.limits_pods:
                 notes.add("not-expressed", "the largest number of pods of a node")
             taken[node.name] = node
     return taken
@@ -134,25 +155,15 @@ def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
 
     Without pods, a DaemonSet of a manifest is on every node that it may be on.
     """
-    everywhere = (
-        [n for n, ok in zip(result.nodes, eligible(unit, result.nodes.values()), strict=True) if ok]
-        if unit.node is None
-        else []
-    )
-    for name in everywhere if unit.node is None else [unit.node]:
-        if name in result.room:
-            result.room[name] = result.room[name].less(unit.size)
+    for name in _eligible(unit, result.nodes) if unit.node is None else [unit.node]:
+        if name in result.nodes:
+            result.take(name, unit)
             notes.add("capacity", unit.bound, f"{unit.label} on {name}")
 
 
-def _pin_overdone(result: Site, notes: Notes) -> None:
-    load: dict[str, list[int]] = {name: [0, 0] for name in result.nodes}
-    for unit in result.units:
-        if unit.node is not None:
-            load[unit.node][0] += unit.size.cpu
-            load[unit.node][1] += unit.size.memory
-    for name, used in load.items():
-        if used[0] > result.room[name].cpu or used[1] > result.room[name].memory:
+def _note_overdone(result: Site, notes: Notes) -> None:
+    for name, free in result.free().items():
+        if min(free) < 0:
             notes.add(
                 "assumption",
                 "nodes whose pods ask for more than they can allocate: legal, "
@@ -164,8 +175,8 @@ def _pin_overdone(result: Site, notes: Notes) -> None:
 # -- who may go where ------------------------------------------------------------------------------
 
 
-def eligible(unit: Unit, nodes: Iterable[KubernetesNode]) -> list[bool]:
-    """Return for each node whether a pod may run there.
+def _eligible(unit: Unit, nodes: dict[str, KubernetesNode]) -> list[str]:
+    """Return the nodes that a pod may run on.
 
     Taints, the node selector and the required node affinity decide.
     """
@@ -180,10 +191,11 @@ def eligible(unit: Unit, nodes: Iterable[KubernetesNode]) -> list[bool]:
         for t in spec.view["tolerations"].items()
     ]
     return [
-        all(node.meta.labels.get(key) == value for key, value in spec.selector.items())
+        name
+        for name, node in nodes.items()
+        if spec.selector.items() <= node.meta.labels.items()
         and (not terms or any(_term_holds(term, node) for term in terms))
         and all(_tolerated(taint, tolerations) for taint in node.taints if taint[2] in _BLOCKING)
-        for node in nodes
     ]
 
 
@@ -226,9 +238,7 @@ def allowed(found: Sequence[Unit], nodes: dict[str, KubernetesNode]) -> list[fro
     for unit in found:
         rules = rules_of(unit)
         if rules not in known:
-            known[rules] = frozenset(
-                n for n, ok in zip(nodes, eligible(unit, nodes.values()), strict=True) if ok
-            )
+            known[rules] = frozenset(_eligible(unit, nodes))
         result.append(known[rules])
     return result
 
@@ -248,11 +258,7 @@ def place(result: Site, notes: Notes) -> None:
         return
     if not result.nodes:
         raise InfeasibleInstanceError(["there are no nodes to place on"])
-    free = {name: [room.cpu, room.memory] for name, room in result.room.items()}
-    for unit in result.units:
-        if unit.node is not None:
-            free[unit.node][0] -= unit.size.cpu
-            free[unit.node][1] -= unit.size.memory
+    free = result.free()
     for unit, where in zip(waiting, allowed(waiting, result.nodes), strict=True):
         legal = [n for n in result.nodes if n in where and n not in result.drain]
         room = [n for n in legal if free[n][0] >= unit.size.cpu and free[n][1] >= unit.size.memory]
@@ -313,13 +319,7 @@ def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
         | {key: row.word(column) for column, key in _LABELS if row.cells.get(column)}
         | _labels(row)
     )
-    try:
-        cpu, memory = (
-            millicores(row.cells["cpu"], capacity=True),
-            whole_bytes(row.cells["memory"], capacity=True),
-        )
-    except DocumentError as error:
-        raise row.fault(error.problem, error.remedy or "") from None
+    cpu, memory = row.size(capacity=True)
     count = row.number("count", maximum="10000")
     if count is not None and (count != int(count) or count < 1):
         raise row.fault(f"count is {count}", "legal: a whole number, 1 to 10000")
@@ -327,18 +327,14 @@ def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
     price, user = row.number("price", maximum="1e6"), row.number("user_latency_ms", maximum="1e6")
     layer = row.word("layer") if row.cells.get("layer") else None
     empty = View({}, Source(row.file, "", is_json=True))
-    extra = (None if price is None else float(price), layer, None if user is None else float(user))
     return [
         KubernetesNode(
-            "Node",
-            ObjectMeta(empty, "", n, {"kubernetes.io/hostname": n, **labels}, {}, None),
-            cpu,
-            memory,
-            None,
-            True,
-            False,
-            [],
-            *extra,
+            meta=ObjectMeta(empty, "", n, {"kubernetes.io/hostname": n, **labels}),
+            cpu=cpu,
+            memory=memory,
+            price=None if price is None else float(price),
+            layer=layer,
+            user_latency_ms=None if user is None else float(user),
         )
         for n in names
     ]

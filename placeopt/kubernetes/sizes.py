@@ -80,9 +80,7 @@ def effective(spec: PodSpec, policy: MissingRequests, notes: Notes, label: str) 
     DocumentError
         A container says nothing of a resource, and the policy neither.
     """
-    return PodSize(
-        _effective(spec, 0, policy, notes, label), _effective(spec, 1, policy, notes, label)
-    )
+    return PodSize(*(_effective(spec, r, policy, notes, label) for r in range(2)))
 
 
 def _effective(spec: PodSpec, r: int, policy: MissingRequests, notes: Notes, label: str) -> int:

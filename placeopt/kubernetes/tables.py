@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, read_text
+from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.yaml_reading import fault
 
 MAX_ROWS = 200_000
@@ -53,6 +55,22 @@ class TableRow:
         if value is None or not 0 <= value <= Decimal(maximum):
             raise self.fault(f"{column} is {text[:60]!a}", f"legal: a number, 0 to {maximum}")
         return value
+
+    def size(self, *, capacity: bool = False) -> PodSize:
+        """Return the quantities of the columns ``cpu`` and ``memory``.
+
+        Raises
+        ------
+        DocumentError
+            One is not a quantity.
+        """
+        try:
+            return PodSize(
+                millicores(self.cells["cpu"], capacity=capacity),
+                whole_bytes(self.cells["memory"], capacity=capacity),
+            )
+        except DocumentError as error:
+            raise self.fault(error.problem, error.remedy or "") from None
 
 
 def decimal(text: str) -> Decimal | None:

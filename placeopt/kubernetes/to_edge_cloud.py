@@ -7,28 +7,28 @@ Replicas that run and must stay take of the capacity of their node; all others a
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations
 from typing import Any
 
-from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.gathered import (
     Gathered,
     ImportedInstance,
-    by_workload,
-    gib,
+    calls,
+    cores_and_gib,
+    flows,
     item,
     node_origins,
     node_prices,
+    require_few_nodes,
 )
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import OriginItem, key
-from placeopt.kubernetes.sites import allowed
+from placeopt.kubernetes.sites import allowed, require_node
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.units import Unit, grouped
 
 #: A node says its layer by this label, or in the column `layer` of a table of nodes.
 LAYER = "placeopt/layer"
-MAX_NODES, MAX_FLOWS = 3000, 200_000
 
 
 def build(g: Gathered) -> ImportedInstance:
@@ -41,11 +41,7 @@ def build(g: Gathered) -> ImportedInstance:
     DocumentError
         Latencies or a price are missing.
     """
-    if len(g.site.nodes) > MAX_NODES:
-        raise UsageError(
-            f"{len(g.site.nodes)} nodes; legal: up to {MAX_NODES} for edge-cloud, "
-            "whose delays are between all pairs"
-        )
+    require_few_nodes(g, "edge-cloud", "delays")
     units = _free(g)
     prices = node_prices(g)
     g.notes.add(
@@ -69,11 +65,11 @@ def build(g: Gathered) -> ImportedInstance:
 
 def layer(node: KubernetesNode) -> str:
     """Return the layer of a node: what it says, its zone, its region."""
-    if node.layer or node.label(LAYER):
-        return node.layer or node.label(LAYER) or ""
+    if own := node.layer or node.label(LAYER):
+        return own
     if "node-role.kubernetes.io/edge" in node.meta.labels:
         return "edge"
-    return node.zone or node.region or "all"
+    return node.place
 
 
 def _free(g: Gathered) -> list[Unit]:
@@ -81,7 +77,7 @@ def _free(g: Gathered) -> list[Unit]:
     everywhere, found = frozenset(g.site.nodes), []
     for unit, where in zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True):
         if unit.stays and unit.node is not None:
-            g.site.room[unit.node] = g.site.room[unit.node].less(unit.size)
+            g.site.take(unit.node, unit)
             continue
         if where != everywhere:
             g.notes.add(
@@ -94,12 +90,10 @@ def _free(g: Gathered) -> list[Unit]:
 
 
 def _node(g: Gathered, node: KubernetesNode, price: float) -> dict[str, Any]:
-    room = g.site.room[node.name]
     return {
         "name": node.name,
         "layer": layer(node),
-        "cpu_cores": room.cpu / 1000,
-        "memory_gib": gib(room.memory, capacity=True),
+        **cores_and_gib(g.site.room[node.name], capacity=True),
         "operating_cost": price,
         "network_cost": g.options.network_cost,
     }
@@ -108,20 +102,17 @@ def _node(g: Gathered, node: KubernetesNode, price: float) -> dict[str, Any]:
 def _delays(g: Gathered) -> dict[str, dict[str, float]]:
     nodes = list(g.site.nodes.values())
     found: dict[str, dict[str, float]] = {}
-    missing = 0
-    for a, one in enumerate(nodes):
-        for other in nodes[a + 1 :]:
-            ms = g.latencies.between(one, other)
-            if ms is None:
-                missing += 1
-                g.notes.add(
-                    "not-expressed",
-                    "nodes between which no latency is given cannot reach each other",
-                    f"{layer(one)} to {layer(other)}",
-                )
-            else:
-                found.setdefault(one.name, {})[other.name] = ms
-    if missing and not found:
+    for one, other in combinations(nodes, 2):
+        ms = g.latencies.between(one, other)
+        if ms is None:
+            g.notes.add(
+                "not-expressed",
+                "nodes between which no latency is given cannot reach each other",
+                f"{layer(one)} to {layer(other)}",
+            )
+        else:
+            found.setdefault(one.name, {})[other.name] = ms
+    if len(nodes) > 1 and not found:
         raise nodes[0].meta.view.fault(
             "no latency between any two nodes",
             "give --latency, or a NetworkTopology and nodes with zones and regions",
@@ -132,30 +123,22 @@ def _delays(g: Gathered) -> dict[str, dict[str, float]]:
 def _applications(
     g: Gathered, units: list[Unit]
 ) -> tuple[list[dict[str, Any]], dict[str, OriginItem]]:
-    grouped: dict[str, list[Unit]] = {}
-    for unit in units:
-        grouped.setdefault(g.graph.groups.get(unit.key, unit.namespace), []).append(unit)
+    members = grouped(units, lambda unit: g.graph.groups.get(unit.key, unit.namespace))
     source = g.options.source or next(iter(g.site.nodes))
-    if source not in g.site.nodes:
-        raise UsageError(
-            f"--source {source!r}: no such node; {did_you_mean(source, list(g.site.nodes)[:50])}"
-        )
+    require_node("--source", source, g.site.nodes)
     if g.options.source is None:
         g.notes.add("assumption", f"data come from the first node, {source} (--source)")
     applications: list[dict[str, Any]] = []
     items: dict[str, OriginItem] = {}
-    for name, mine in grouped.items():
+    for name, mine in members.items():
         services = [
-            {
-                "name": u.name,
-                "cpu_cores": u.size.cpu / 1000,
-                "memory_gib": gib(u.size.memory),
-                "data": g.options.data,
-            }
+            {"name": u.name, **cores_and_gib(u.size), "data": g.options.data}
             for u in _unique(mine, name)
         ]
-        application = {"name": name, "source": source, "microservices": services}
-        applications.append(application | ({"flows": flows} if (flows := _flows(g, mine)) else {}))
+        application: dict[str, Any] = {"name": name, "source": source, "microservices": services}
+        if talking := flows(g, mine, calls(g), "max_delay_ms", "calls"):
+            application["flows"] = talking
+        applications.append(application)
         items |= {key(u.name, name): item(u) for u in mine}
     return applications, items
 
@@ -168,29 +151,3 @@ def _unique(units: list[Unit], group: str) -> list[Unit]:
             unit.name = f"{unit.namespace}.{unit.name}"[:253]
         seen.add(unit.name)
     return units
-
-
-def _flows(g: Gathered, units: list[Unit]) -> list[dict[str, Any]]:
-    """Return a flow for every pair of replicas that talk under a limit.
-
-    Calls without a limit become a flow between single replicas only.
-    """
-    replicas = by_workload(units)
-    found: list[dict[str, Any]] = []
-    for edge in g.graph.edges.values():
-        pairs = list(product(replicas.get(edge.source, ()), replicas.get(edge.target, ())))
-        limit = g.options.max_latency_ms if edge.limit is None else edge.limit
-        if limit is None and len(pairs) > 1:
-            continue
-        if len(found) + len(pairs) > MAX_FLOWS:
-            g.notes.add(
-                "not-expressed",
-                f"calls beyond {MAX_FLOWS:,} pairs of replicas",
-                f"{edge.source[1]} to {edge.target[1]}",
-            )
-            continue
-        found += [
-            {"from": a.name, "to": b.name} | ({} if limit is None else {"max_delay_ms": limit})
-            for a, b in pairs
-        ]
-    return found

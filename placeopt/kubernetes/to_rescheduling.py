@@ -7,6 +7,8 @@ Nodes that accept the same services are of one kind.
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import combinations
 from typing import Any
 
 from placeopt.core.errors import UsageError, did_you_mean
@@ -15,18 +17,18 @@ from placeopt.kubernetes.gathered import (
     Gathered,
     ImportedInstance,
     by_workload,
-    gib,
+    cores_and_gib,
     item,
+    largest,
     node_origins,
+    require_few_nodes,
     short_names,
 )
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.sites import allowed, place
-from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import Unit
 
 FORBIDDEN_MS = 1e6
-MAX_NODES = 3000
 
 
 def build(g: Gathered) -> ImportedInstance:
@@ -41,11 +43,7 @@ def build(g: Gathered) -> ImportedInstance:
     InfeasibleInstanceError
         Replicas that do not run yet have no room.
     """
-    if len(g.site.nodes) > MAX_NODES:
-        raise UsageError(
-            f"{len(g.site.nodes)} nodes; legal: up to {MAX_NODES} for rescheduling, "
-            "whose latencies are between all pairs"
-        )
+    require_few_nodes(g, "rescheduling", "latencies")
     place(g.site, g.notes)
     workloads = _services(g)
     names = short_names(workloads)
@@ -79,7 +77,7 @@ def _services(g: Gathered) -> dict[Key, list[Unit]]:
             continue
         for unit in units:
             assert unit.node is not None
-            g.site.room[unit.node] = g.site.room[unit.node].less(unit.size)
+            g.site.take(unit.node, unit)
             g.notes.add("capacity", "pods that stay and are in no call", unit.label)
     if not found:
         raise next(iter(g.site.nodes.values())).meta.view.fault(
@@ -123,24 +121,28 @@ def _where(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset
     return found
 
 
+def _machine(node: KubernetesNode) -> str:
+    return node.layer or node.instance_type or "node"
+
+
 def _kinds(g: Gathered, sets: list[frozenset[str]]) -> dict[str, str]:
     """Return the kind of every node: its machine type, split where services need it."""
-    different = list(dict.fromkeys(sets))
+    different = dict.fromkeys(sets)
     signatures: dict[tuple[str, tuple[bool, ...]], str] = {}
-    count: dict[str, int] = {}
+    count: Counter[str] = Counter()
     found = {}
     for node in g.site.nodes.values():
-        base = node.layer or node.instance_type or "node"
+        base = _machine(node)
         signature = base, tuple(node.name in s for s in different)
         if signature not in signatures:
-            count[base] = count.get(base, 0) + 1
+            count[base] += 1
             signatures[signature] = base if count[base] == 1 else f"{base}#{count[base]}"
         found[node.name] = signatures[signature]
     return found
 
 
 def _node(g: Gathered, node: KubernetesNode, kind: str) -> dict[str, Any]:
-    user, room = node.user_latency_ms, g.site.room[node.name]
+    user = node.user_latency_ms
     if user is None:
         user = g.options.user_latency_ms
     if user is None:
@@ -153,24 +155,21 @@ def _node(g: Gathered, node: KubernetesNode, kind: str) -> dict[str, Any]:
     return {
         "name": node.name,
         "kind": kind,
-        "cpu_cores": room.cpu / 1000,
-        "memory_gib": gib(room.memory, capacity=True),
+        **cores_and_gib(g.site.room[node.name], capacity=True),
         "user_latency_ms": user,
     }
 
 
 def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
-    nodes = list(g.site.nodes.values())
     found: dict[str, dict[str, float]] = {}
-    for a, one in enumerate(nodes):
-        for other in nodes[a + 1 :]:
-            ms = g.latencies.between(one, other)
-            if ms is None:
-                raise one.meta.view.fault(
-                    f"no latency between {one.name} and {other.name}",
-                    "give --latency, or a NetworkTopology and nodes with zones and regions",
-                )
-            found.setdefault(one.name, {})[other.name] = ms
+    for one, other in combinations(g.site.nodes.values(), 2):
+        ms = g.latencies.between(one, other)
+        if ms is None:
+            raise one.meta.view.fault(
+                f"no latency between {one.name} and {other.name}",
+                "give --latency, or a NetworkTopology and nodes with zones and regions",
+            )
+        found.setdefault(one.name, {})[other.name] = ms
     return found
 
 
@@ -183,7 +182,7 @@ def _service(
     where: frozenset[str],
     calls: list[Key],
 ) -> dict[str, Any]:
-    size = PodSize(max(u.size.cpu for u in units), max(u.size.memory for u in units))
+    size = largest(units)
     if any(u.size != size for u in units):
         g.notes.add(
             "assumption", "replicas of different sizes: all are as large as the largest", names[key]
@@ -191,17 +190,15 @@ def _service(
     times = {}
     for name, kind in kinds.items():
         if kind not in times:
-            node = g.site.nodes[name]
             times[kind] = (
-                _time(g, names[key], key[1], node.layer or node.instance_type or "node")
+                _time(g, names[key], key[1], _machine(g.site.nodes[name]))
                 if name in where
                 else FORBIDDEN_MS
             )
     called = [names[c] for c in calls]
     found: dict[str, Any] = {
         "name": names[key],
-        "cpu_cores": size.cpu / 1000,
-        "memory_gib": gib(size.memory),
+        **cores_and_gib(size),
         "execution_ms": times,
         "replicas": [u.node for u in units],
     }
@@ -282,7 +279,7 @@ def _gateway(
                 + did_you_mean(g.options.gateway, by_name)
             )
         return by_name[g.options.gateway]
-    open_to_users = []
+    open_to_users: set[Key] = set()
     for service in g.cluster.services:
         space = service.meta.namespace
         if (
@@ -290,13 +287,13 @@ def _gateway(
             or (space, service.meta.name) in g.cluster.entries
         ):
             labels = service.selector
-            open_to_users += [
+            open_to_users |= {
                 k
                 for k, units in workloads.items()
                 if k[0] == space and labels and labels.items() <= units[0].labels.items()
-            ]
-    candidates = open_to_users or list(workloads)
-    best = max(candidates, key=lambda k: (len(_reached(k, calls)), -list(workloads).index(k)))
+            }
+    candidates = [k for k in workloads if k in open_to_users] or workloads
+    best = max(candidates, key=lambda k: len(_reached(k, calls)))
     g.notes.add("assumption", f"users call {names[best]} (--gateway)")
     return best
 

@@ -8,15 +8,15 @@ node is at 0 ms from the nodes that the pod may use, and cannot be reached from 
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations
 from typing import Any
 
 from placeopt.kubernetes.edges import Edge
 from placeopt.kubernetes.gathered import (
     Gathered,
     ImportedInstance,
-    by_workload,
-    capacity,
+    calls,
+    flows,
     item,
     node_origins,
     node_prices,
@@ -29,8 +29,6 @@ from placeopt.kubernetes.units import Unit
 
 #: More different sets of rules than these are not kept: their pods stay.
 MAX_CLASSES = 24
-#: More flows than these are not written.
-MAX_FLOWS = 200_000
 
 
 def build(g: Gathered) -> ImportedInstance:
@@ -81,12 +79,12 @@ def _anchor(number: int) -> str:
 
 
 def _node(g: Gathered, node: KubernetesNode, cluster: str, price: float) -> dict[str, Any]:
-    cpu, memory = capacity(g.site.room[node.name])
+    room = g.site.room[node.name]
     found = {
         "name": node.name,
         "cluster": cluster,
-        "cpu_millicores": cpu,
-        "memory_mib": memory,
+        "cpu_millicores": room.cpu,
+        "memory_mib": mebibytes(room.memory, capacity=True),
         "price": price,
     }
     return found | ({"drain": True} if node.name in g.site.drain else {})
@@ -133,9 +131,8 @@ def _clusters(g: Gathered, classes: list[frozenset[str]]) -> dict[str, str]:
     signatures: dict[tuple[bool, ...], int] = {}
     found = {}
     for node in g.site.nodes.values():
-        base = node.zone or node.region or "all"
         signature = signatures.setdefault(tuple(node.name in c for c in classes), len(signatures))
-        found[node.name] = base if signature == 0 else f"{base}#{signature}"
+        found[node.name] = f"{node.place}#{signature}" if signature else node.place
     return found
 
 
@@ -146,13 +143,10 @@ def _latencies(
     for node in g.site.nodes.values():
         first.setdefault(clusters[node.name], node)
     found: dict[str, dict[str, float]] = {}
-    listed = list(first.items())
-    for a, (one, node) in enumerate(listed):
-        for other, peer in listed[a + 1 :]:
-            same = (node.zone or node.region or "all") == (peer.zone or peer.region or "all")
-            ms = 0.0 if same else g.latencies.between(node, peer)
-            if ms is not None:
-                found.setdefault(one, {})[other] = ms
+    for (one, node), (other, peer) in combinations(first.items(), 2):
+        ms = 0.0 if node.place == peer.place else g.latencies.between(node, peer)
+        if ms is not None:
+            found.setdefault(one, {})[other] = ms
     for number, where in enumerate(classes):
         found[_anchor(number)] = {clusters[name]: 0.0 for name in g.site.nodes if name in where}
     return found
@@ -180,7 +174,7 @@ def _applications(
     for name, mine in grouped.items():
         fixed = name.endswith(" (stays)")
         services = [_microservice(g, unit, fixed) for _, unit in mine]
-        flows = [
+        anchored = [
             {"from": u.name, "to": f"anchor-{member[k] + 1}", "max_latency_ms": 0.0}
             for k, u in mine
             if k in member
@@ -201,8 +195,11 @@ def _applications(
         found: dict[str, Any] = {"name": name, "microservices": services}
         if fixed:
             found["reschedulable"] = False
-        elif flows := flows + _flows(g, [u for _, u in mine], limits):
-            found["flows"] = flows
+        else:
+            units = [u for _, u in mine]
+            anchored += flows(g, units, limits, "max_latency_ms", "limits of calls")
+            if anchored:
+                found["flows"] = anchored
         applications.append(found)
     return applications, items
 
@@ -233,39 +230,14 @@ def _microservice(g: Gathered, unit: Unit, fixed: bool) -> dict[str, Any]:
 def _limits(g: Gathered) -> list[Edge]:
     """Return the calls with a limit, those inside one namespace."""
     found = []
-    for edge in g.graph.edges.values():
-        limit = g.options.max_latency_ms if edge.limit is None else edge.limit
-        if limit is None:
-            g.notes.add(
-                "assumption",
-                "calls without a limit may take any time (--max-latency-ms)",
-                f"{edge.source[1]} to {edge.target[1]}",
-            )
+    for edge in calls(g):
+        if edge.limit is None:
+            text = "calls without a limit may take any time (--max-latency-ms)"
+            g.notes.add("assumption", text, edge.label)
         elif edge.source[0] != edge.target[0]:
-            g.notes.add(
-                "not-expressed",
-                "limits of calls between namespaces",
-                f"{edge.source[1]} to {edge.target[1]}",
-            )
+            g.notes.add("not-expressed", "limits of calls between namespaces", edge.label)
         else:
-            found.append(Edge(edge.source, edge.target, edge.known_by, limit))
-    return found
-
-
-def _flows(g: Gathered, units: list[Unit], limits: list[Edge]) -> list[dict[str, Any]]:
-    """Return a flow for every pair of replicas that talk under a limit."""
-    replicas = by_workload(units)
-    found: list[dict[str, Any]] = []
-    for edge in limits:
-        pairs = list(product(replicas.get(edge.source, ()), replicas.get(edge.target, ())))
-        if len(found) + len(pairs) > MAX_FLOWS:
-            g.notes.add(
-                "not-expressed",
-                f"limits of calls beyond {MAX_FLOWS:,} pairs of replicas",
-                f"{edge.source[1]} to {edge.target[1]}",
-            )
-            continue
-        found += [{"from": a.name, "to": b.name, "max_latency_ms": edge.limit} for a, b in pairs]
+            found.append(edge)
     return found
 
 

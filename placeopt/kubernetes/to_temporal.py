@@ -10,8 +10,9 @@ from placeopt.kubernetes.gathered import (
     Gathered,
     ImportedInstance,
     by_workload,
-    gib,
+    cores_and_gib,
     item,
+    largest,
     short_names,
 )
 from placeopt.kubernetes.prices import PRICES, Offer
@@ -66,19 +67,17 @@ def _daemons(g: Gathered) -> PodSize:
 def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str, Any]:
     unit, size = units[0], g.options.new_sizes.get(units[0].key)
     if size is None:
-        size = PodSize(max(u.size.cpu for u in units), max(u.size.memory for u in units))
+        size = largest(units)
     if size.cpu == 0 or size.memory == 0:
         raise unit.spec.view.fault(
             f"{unit.label} asks for nothing",
             "the temporal problem needs a request above 0 of cpu and memory",
         )
     workload = g.cluster.workloads.get((unit.namespace, unit.kind, unit.workload))
-    deadline = workload.deadline_seconds if workload else None
     slots = g.options.duration or g.options.horizon
-    if deadline is not None:
-        slots = min(
-            g.options.horizon, max(1, -(-deadline // max(1, round(3600 * g.options.slot_hours))))
-        )
+    if workload is not None and workload.deadline_seconds is not None:
+        slot_seconds = max(1, round(3600 * g.options.slot_hours))
+        slots = min(g.options.horizon, max(1, -(-workload.deadline_seconds // slot_seconds)))
         g.notes.add("assumption", "Jobs run until their deadline", name)
     else:
         g.notes.add(
@@ -89,8 +88,7 @@ def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str
         )
     return {
         "name": name,
-        "cpu_cores": size.cpu / 1000,
-        "memory_gib": gib(size.memory),
+        **cores_and_gib(size),
         "duration_slots": slots,
         "replicas": len(units),
         "origin": origin,

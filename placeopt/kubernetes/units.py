@@ -6,16 +6,18 @@ it in use. Other pods that must not move (`stays`) do keep it in use.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import ObjectMeta, PodSpec, selects
-from placeopt.kubernetes.quantities import parse
+from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
+
+T = TypeVar("T")
 
 _SAFE, _LOCAL = (
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
@@ -25,6 +27,12 @@ _MIRROR, _KEEP = "kubernetes.io/config.mirror", "karpenter.sh/do-not-disrupt"
 _AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 #: Replicas that manifests may ask for.
 MAX_REPLICAS = 50_000
+#: Kinds of workloads whose pods stay, and why.
+_STAYING = {
+    "Pod": "pods without a controller: nothing would start them again",
+    "StatefulSet": "pods of a StatefulSet: a new copy cannot start before the old one ends",
+    **dict.fromkeys(("Job", "CronJob"), "pods of a Job: their work would be lost"),
+}
 _SHARED = {"ReadWriteMany", "ReadOnlyMany"}
 
 
@@ -94,11 +102,7 @@ def units(
     DocumentError
         A request is missing and the policy does not fill it in.
     """
-    found = (
-        list(_running(cluster, rules, notes))
-        if cluster.pods
-        else list(_wanted(cluster, rules, notes))
-    )
+    found = (_running if cluster.pods else _wanted)(cluster, rules, notes)
     if not pin:
         return [u for u in found if not rules.namespaces or u.namespace in rules.namespaces]
     for unit in found:
@@ -116,7 +120,7 @@ def units(
 def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[Unit]:
     found = []
     for pod in cluster.pods:
-        meta, label, owner = pod.meta, pod.meta.label, cluster.owner(pod)
+        meta, label = pod.meta, pod.meta.label
         if pod.phase in ("Succeeded", "Failed"):
             notes.add("left-out", "pods that have ended", label)
         elif pod.leaving:
@@ -124,8 +128,7 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
         elif not pod.spec.node:
             notes.add("left-out", "pods that no node runs (pending)", label)
         else:
-            size = effective(pod.spec, rules.policy, notes, label)
-            kind, name = owner
+            kind, name = cluster.owner(pod)
             found.append(
                 Unit(
                     namespace=meta.namespace,
@@ -137,7 +140,7 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
                     labels=meta.labels,
                     annotations=meta.annotations,
                     spec=pod.spec,
-                    size=size,
+                    size=effective(pod.spec, rules.policy, notes, label),
                     bound=_bound(kind, meta),
                 )
             )
@@ -203,12 +206,8 @@ def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
         return 'annotated safe-to-evict: "false"'
     if unit.annotations.get(_KEEP) == "true":
         return 'annotated do-not-disrupt: "true"'
-    if unit.kind == "Pod":
-        return "pods without a controller: nothing would start them again"
-    if unit.kind == "StatefulSet":
-        return "pods of a StatefulSet: a new copy cannot start before the old one ends"
-    if unit.kind in ("Job", "CronJob"):
-        return "pods of a Job: their work would be lost"
+    if unit.kind in _STAYING:
+        return _STAYING[unit.kind]
     workload = cluster.workloads.get((unit.namespace, unit.kind, unit.workload))
     if workload and workload.recreates:
         return "pods of a Deployment that recreates: two copies must not run side by side"
@@ -218,12 +217,8 @@ def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
 
 
 def _why_volumes(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
-    safe = unit.annotations.get(_SAFE) == "true"
-    spared = (
-        {part.strip() for part in unit.annotations.get(_LOCAL, "").split(",")}
-        if isinstance(unit.annotations.get(_LOCAL), str)
-        else set()
-    )
+    safe, local = unit.annotations.get(_SAFE) == "true", unit.annotations.get(_LOCAL)
+    spared = [part.strip() for part in local.split(",")] if isinstance(local, str) else []
     for name, kind, claim in unit.spec.volumes:
         if kind == "hostPath" and not safe and name not in spared:
             return "pods with a hostPath volume"
@@ -261,7 +256,7 @@ def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes) -> No
 
     The other budgets hold in every plan without disruptions.
     """
-    spaces = _by_namespace(found)
+    spaces = grouped(found, lambda unit: unit.namespace)
     for budget in cluster.budgets:
         mine = [
             u for u in spaces.get(budget.meta.namespace, ()) if selects(budget.selector, u.labels)
@@ -279,11 +274,12 @@ def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes) -> No
             notes.add("kept", text, budget.meta.label)
 
 
-def _by_namespace(found: Iterable[Unit]) -> dict[str, list[Unit]]:
-    spaces: dict[str, list[Unit]] = {}
-    for unit in found:
-        spaces.setdefault(unit.namespace, []).append(unit)
-    return spaces
+def grouped(units: Iterable[Unit], of: Callable[[Unit], T]) -> dict[T, list[Unit]]:
+    """Return the replicas by the group that `of` names, in their order."""
+    found: dict[T, list[Unit]] = {}
+    for unit in units:
+        found.setdefault(of(unit), []).append(unit)
+    return found
 
 
 def _allowed(minimum: object, maximum: object, count: int) -> int:
@@ -300,7 +296,7 @@ def _share(value: object, count: int) -> int:
     text = str(value)[:20]
     if text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit():
         return -(-int(text[:-1]) * count // 100)
-    return int(parse(text)) if text.isascii() and text.isdigit() else 0
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _preferences(found: Sequence[Unit], notes: Notes) -> None:
@@ -322,8 +318,7 @@ def _apart(found: Sequence[Unit]) -> None:
     Pods that required anti-affinity keeps away from them are pinned, too.
     """
     hard = "requiredDuringSchedulingIgnoredDuringExecution"
-    repelled: dict[str, tuple[str, object]] = {}
-    terms = []
+    terms: dict[str, tuple[str, View]] = {}
     for unit in found:
         if unit.bound:
             continue
@@ -332,18 +327,16 @@ def _apart(found: Sequence[Unit]) -> None:
             unit.stays = unit.stays or "pods with required affinity to other pods"
         for term in affinity["podAntiAffinity"][hard].items():
             unit.stays = unit.stays or "pods with required anti-affinity to other pods"
-            shape = f"{unit.namespace} {term.value!r}"
-            if shape not in repelled:
-                repelled[shape] = unit.namespace, None
-                terms.append((unit.namespace, term))
-        spread = Counter(
+            terms.setdefault(f"{unit.namespace} {term.value!r}", (unit.namespace, term))
+        spread = [
             t["whenUnsatisfiable"].text("DoNotSchedule")
             for t in unit.spec.view["topologySpreadConstraints"].items()
-        )
-        if spread["DoNotSchedule"]:
+        ]
+        if "DoNotSchedule" in spread:
             unit.stays = unit.stays or "pods with a required topology spread"
-    members = _by_namespace([u for u in found if not u.bound and not u.stays])
-    for space, term in terms:
+    movable = (u for u in found if not u.bound and not u.stays)
+    members = grouped(movable, lambda unit: unit.namespace)
+    for space, term in terms.values():
         spaces = {s.text() for s in term["namespaces"].items()} or {space}
         anywhere = term["namespaceSelector"].value is not None
         for unit in (u for s in (members if anywhere else spaces) for u in members.get(s, ())):

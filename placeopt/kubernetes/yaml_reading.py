@@ -22,15 +22,9 @@ from placeopt.core.errors import DocumentError
 MAX_DEPTH, MAX_VALUES, MAX_ALIASED = 100, 12_000_000, 10_000
 
 _LOADER: Any = yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader
-_PLAIN_TAGS = {
-    f"tag:yaml.org,2002:{name}"
-    for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "binary")
-} | {"!"}
-_STRING_TAGS = {
-    "tag:yaml.org,2002:str",
-    "tag:yaml.org,2002:timestamp",
-    "tag:yaml.org,2002:binary",
-    "!",
+_STRING_TAGS = {"!", *(f"tag:yaml.org,2002:{name}" for name in ("str", "timestamp", "binary"))}
+_PLAIN_TAGS = _STRING_TAGS | {
+    f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null", "map", "seq")
 }
 _WORDS = {True: ("yes", "true", "on"), False: ("no", "false", "off")}
 _BOOLEANS = {
@@ -53,10 +47,10 @@ _NO_KEY = object()
 class _Open:
     """A list or mapping that is not complete yet."""
 
-    __slots__ = ("anchor", "before", "is_map", "key", "line", "merges", "value")
+    __slots__ = ("anchor", "before", "is_map", "key", "merges", "value")
 
-    def __init__(self, is_map: bool, anchor: str | None, line: int, before: int):
-        self.is_map, self.anchor, self.line, self.before = is_map, anchor, line, before
+    def __init__(self, is_map: bool, anchor: str | None, before: int):
+        self.is_map, self.anchor, self.before = is_map, anchor, before
         self.value: Any = {} if is_map else []
         self.key: Any = _NO_KEY  # the key that waits for its value
         self.merges: list[dict[str, Any]] = []
@@ -67,20 +61,20 @@ def fault(file: str, line: int, problem: str, remedy: str) -> DocumentError:
     return DocumentError(problem, file=file, path=f"line {line}", remedy=remedy)
 
 
-def documents(text: str, file: str) -> list[tuple[Any, int]]:
-    """Return (value, first line) of every document of a YAML text that is not empty.
+def documents(text: str, file: str) -> list[Any]:
+    """Return the value of every document of a YAML text that is not empty.
 
     Raises
     ------
     DocumentError
         Names the file and the line.
     """
-    found: list[tuple[Any, int]] = []
+    found: list[Any] = []
     builder = _Builder(file)
     for event in events(text, file):
         if isinstance(event, yaml.DocumentEndEvent):
             if builder.result is not None:
-                found.append((builder.result, builder.line))
+                found.append(builder.result)
             builder = _Builder(file, builder.values, builder.aliased)
         else:
             builder.take(event)
@@ -128,7 +122,6 @@ class _Builder:
     def __init__(self, file: str, values: int = 0, aliased: int = 0):
         self.file, self.values, self.aliased = file, values, aliased
         self.result: Any = None
-        self.line = 1
         self.stack: list[_Open] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
 
@@ -160,21 +153,15 @@ class _Builder:
         if len(self.stack) >= MAX_DEPTH:
             raise self._fault(event, "nested too deeply", f"legal: up to {MAX_DEPTH} levels")
         self._check_tag(event)
-        self.stack.append(
-            _Open(
-                type(event) is yaml.MappingStartEvent,
-                event.anchor,
-                event.start_mark.line,
-                self.values,
-            )
-        )
+        is_map = type(event) is yaml.MappingStartEvent
+        self.stack.append(_Open(is_map, event.anchor, self.values))
 
     def _close(self, event: Any) -> None:
         done = self.stack.pop()
         for merged in done.merges:  # keys of the mapping itself win, then the first merged
             for key, value in merged.items():
                 done.value.setdefault(key, value)
-        self._add(done.value, event, done.anchor, self.values - done.before + 1, done.line)
+        self._add(done.value, event, done.anchor, self.values - done.before + 1)
 
     def _alias(self, event: Any) -> None:
         if event.anchor not in self.anchors:
@@ -194,13 +181,11 @@ class _Builder:
             )
         self._add(value, event, None, size)
 
-    def _add(
-        self, value: Any, event: Any, anchor: str | None, size: int, line: int | None = None
-    ) -> None:
+    def _add(self, value: Any, event: Any, anchor: str | None, size: int) -> None:
         if anchor is not None:
             self.anchors[anchor] = value, size
         if not self.stack:
-            self.result, self.line = value, (event.start_mark.line if line is None else line) + 1
+            self.result = value
             return
         into = self.stack[-1]
         if not into.is_map:

@@ -47,7 +47,6 @@ def export(
     origin : Origin, optional
         What the instance's names are in the cluster. `commands` need it; without it, steps as
         `json` have no commands.
-        have no commands.
     form : str, optional
         One of `FORMATS` of the problem.
     namespace : str
@@ -83,7 +82,6 @@ def export(
         raise UsageError(
             "commands need the names of the cluster: give --origin, which "
             "`placeopt import kubernetes` writes, or ask for json"
-            "writes, or ask for json"
         )
     return shell.script(problem, plan, origin)
 
@@ -95,10 +93,8 @@ def _form(problem: Problem, form: str | None) -> str:
             f"plans of {problem.problem} are not Kubernetes objects; "
             "`placeopt report` and `placeopt pick` show them"
         )
-    if form is None:
-        return legal[0]
-    if form not in legal:
+    if form is not None and form not in legal:
         raise UnsupportedError(
             f"a {problem.problem} plan cannot become {form!r}; legal: {', '.join(legal)}"
         )
-    return form
+    return form or legal[0]

@@ -7,7 +7,7 @@ divided as the plan says.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -75,41 +75,35 @@ def to_yaml(documents: Iterable[Mapping[str, Any]]) -> str:
 def _edge_cloud(
     plan: Mapping[str, Any], origin: Origin | None, namespace: str
 ) -> dict[Workload, Counter[str]]:
-    found: dict[Workload, Counter[str]] = {}
+    found: dict[Workload, Counter[str]] = defaultdict(Counter)
     named = Counter(name for row in plan["placement"].values() for name in row)
     for application, row in plan["placement"].items():
         for name, node in row.items():
-            if origin is None:
-                workload = (
-                    namespace,
-                    "Deployment",
-                    name if named[name] == 1 else f"{application}-{name}",
-                )
-            else:
-                workload = _workload(origin, name, application)
-            found.setdefault(workload, Counter())[node] += 1
+            unique = name if named[name] == 1 else f"{application}-{name}"
+            found[_workload(origin, namespace, unique, name, application)][node] += 1
     return found
 
 
 def _multi_cluster(
     problem: Any, plan: Mapping[str, Any], origin: Origin | None, namespace: str
 ) -> dict[Workload, Counter[str]]:
-    found: dict[Workload, Counter[str]] = {}
+    found: dict[Workload, Counter[str]] = defaultdict(Counter)
     named = Counter(request.deployment for request in problem.requests)
     for k, (request, decision) in enumerate(zip(problem.requests, plan["decisions"], strict=True)):
-        name = request.deployment if named[request.deployment] == 1 else f"{request.deployment}-{k}"
-        workload = (
-            (namespace, "Deployment", name)
-            if origin is None
-            else _workload(origin, request.deployment, None)
-        )
-        found.setdefault(workload, Counter()).update(
+        name = request.deployment
+        unique = name if named[name] == 1 else f"{name}-{k}"
+        found[_workload(origin, namespace, unique, name)].update(
             {cluster: n for cluster, n in decision.items() if n}
         )
     return found
 
 
-def _workload(origin: Origin, name: str, application: str | None) -> Workload:
+def _workload(
+    origin: Origin | None, namespace: str, unique: str, name: str, application: str | None = None
+) -> Workload:
+    """Return what `name` is in the cluster: without an origin the Deployment named `unique`."""
+    if origin is None:
+        return namespace, "Deployment", unique
     item = origin.item(name, application)
     return item.namespace, item.kind, item.name
 

@@ -6,7 +6,6 @@ adopts a pod that has its labels and no owner, and of too many pods it ends the 
 and without the label ``pod-template-hash``, waits until it is ready, marks the old pod, and then
 gives the label: the ReplicaSet adopts the new pod and ends the marked one. No other pod is touched,
 nothing is rolled out, and if the new pod does not become ready the old one still runs.
-is rolled out, and if the new pod does not become ready the old one still runs.
 
 A stop lowers the number of replicas with the old pod marked; a start raises it again for a copy
 that is ready. A pod of a StatefulSet
@@ -78,6 +77,9 @@ _FIND = (
     "-o jsonpath='{{.metadata.labels.pod-template-hash}}')",
     ': "${{hash:?the owner of the pod is not the ReplicaSet of a Deployment}}"',
 )
+_FIND_NEWEST = (
+    'rs=$(kubectl -n {ns} get replicasets -o json | jq -r --arg deployment {name} "$NEWEST")'
+)
 _CREATE = (
     'kubectl -n {ns} get replicaset "$rs" -o json '
     "| jq --arg name {new} --arg node {node} --argjson requests {requests} "
@@ -111,7 +113,7 @@ def _scale(pod: str, sign: str, key: str) -> tuple[str, ...]:
 _MOVE = (*_FIND, _CREATE, _READY, _MARK, _ADOPT, _GONE)
 _STOP = (_MARK, *_scale("{old}", "-", "placeopt-stop"), _GONE)
 _START = (
-    'rs=$(kubectl -n {ns} get replicasets -o json | jq -r --arg deployment {name} "$NEWEST")',
+    _FIND_NEWEST,
     *_FIND[1:],
     _CREATE,
     _READY,
@@ -121,10 +123,13 @@ _START = (
     *_scale("{new}", "+", "placeopt-start"),
     _ADOPT,
 )
-_RECREATE = (
+_REPLACE = (
     "kubectl -n {ns} get statefulset {name} -o json "
-    '| jq --argjson nodes "[\\"$node\\"]" --argjson requests {requests} '
-    '"$REBIND" | kubectl replace -f -',
+    "| jq --argjson nodes {nodes} --argjson requests {requests} "
+    '"$REBIND" | kubectl replace -f -'
+)
+_RECREATE = (
+    _REPLACE.replace("{nodes}", '"[\\"$node\\"]"'),
     "kubectl -n {ns} delete pod {old} --wait",
     "for _ in {{1..300}}; do "
     "kubectl -n {ns} get pod {new} -o name >/dev/null 2>&1 && break; sleep 1; done",
@@ -144,12 +149,9 @@ def setup_lines() -> list[str]:
 
 
 def _kind(step: PlanStep) -> str:
-    assert step.at is not None
-    if step.action == "stop":
-        return "stop"
-    if step.at.kind == "StatefulSet":
+    if step.interrupts and step.action != "stop":
         return "recreate"
-    return "start" if step.action == "start" else "move"
+    return step.action if step.action in _LINES else "move"
 
 
 _LINES = {"move": _MOVE, "stop": _STOP, "start": _START, "recreate": _RECREATE}
@@ -162,13 +164,12 @@ def lines(step: PlanStep) -> list[str]:
     fields = {
         "ns": at.namespace,
         "name": at.name,
-        "old": at.pod or "",
-        "new": at.new_pod or "",
-        "node": step.target or "",
+        "old": at.pod,
+        "new": at.new_pod,
+        "node": step.target,
+        "requests": _json(at.requests),
     }
-    quoted = {key: shlex.quote(text) for key, text in fields.items()} | {
-        "requests": shlex.quote(_json(at.requests))
-    }
+    quoted = {key: shlex.quote(text or "") for key, text in fields.items()}
     kind = _kind(step)
     found = [_CORDON.format(node=shlex.quote(step.source or ""))] if step.cordon else []
     if kind == "recreate":
@@ -179,45 +180,32 @@ def lines(step: PlanStep) -> list[str]:
 def finish_lines(made: Iterable[PlanStep], origin: Origin) -> list[str]:
     """Return what is left when all steps are made: templates that say what now runs."""
     found: list[str] = []
-    for (namespace, kind, name), last in _workloads(made).items():
+    for known, last in _workloads(made).items():
+        namespace, kind, name = known
+        mine = [i for i in origin.items.values() if (i.namespace, i.kind, i.name) == known]
         ns, workload = shlex.quote(namespace), shlex.quote(name)
         if kind == "StatefulSet":
-            nodes = shlex.quote(_json(sorted(_final_nodes(last, origin))))
+            nodes = shlex.quote(_json(sorted(_final_nodes(last, mine))))
             requests = shlex.quote(_json(last[-1].at.requests if last[-1].at else {}))
-            found.append(
-                f"kubectl -n {ns} get statefulset {workload} -o json "
-                f"| jq --argjson nodes {nodes} --argjson requests {requests} "
-                '"$REBIND" | kubectl replace -f -'
-            )
+            found.append(_REPLACE.format(ns=ns, name=workload, nodes=nodes, requests=requests))
         else:
-            found += _settle(ns, workload, last, origin)
+            found += _settle(ns, workload, last, len(mine))
     return found
 
 
-def _settle(ns: str, workload: str, made: list[PlanStep], origin: Origin) -> list[str]:
+def _settle(ns: str, workload: str, made: list[PlanStep], pods: int) -> list[str]:
     """Return the lines that write new sizes into the templates of a Deployment and its ReplicaSet.
 
-    The Deployment is paused meanwhile, so that nothing rolls out.
+    The Deployment has `pods` in all. It is paused meanwhile, so that nothing rolls out.
     """
-    sizes = {
-        _json(step.at.requests)
-        for step in made
-        if step.at is not None and step.at.new_pod is not None
-    }
-    if sizes == {"{}"} or not sizes:
+    started = [s.at for s in made if s.at is not None and s.at.new_pod is not None]
+    requests = next((at.requests for at in started if at.requests), None)
+    if requests is None:
         return []
-    at = made[0].at
-    assert at is not None
-    if len(sizes) > 1 or len({key for key, _ in _mine(made, origin)}) > len(
-        {tuple(s.names.values()) for s in made}
-    ):
-        return [f"echo {shlex.quote(f'{at.name}: {_MIXED_SIZES}')} >&2"]
-    requests = next(step.at.requests for step in made if step.at is not None and step.at.requests)
-    found = [
-        f"rs=$(kubectl -n {ns} get replicasets -o json "
-        f'| jq -r --arg deployment {workload} "$NEWEST")',
-        _pause(ns, workload, True),
-    ]
+    moved = {tuple(step.names.values()) for step in made}
+    if any(at.requests != requests for at in started) or pods > len(moved):
+        return [f"echo {shlex.quote(f'{started[0].name}: {_MIXED_SIZES}')} >&2"]
+    found = [_FIND_NEWEST.format(ns=ns, name=workload), _pause(ns, workload, True)]
     for what in (f"deployment {workload}", 'replicaset "$rs"'):
         for container, size in requests.items():
             asked = shlex.quote(f"cpu={size['cpu']},memory={size['memory']}")
@@ -242,22 +230,10 @@ def _workloads(made: Iterable[PlanStep]) -> dict[tuple[str, str, str], list[Plan
     return found
 
 
-def _mine(made: list[PlanStep], origin: Origin) -> list[tuple[str, OriginItem]]:
-    """Return the entries of the origin that belong to the workload of these steps."""
-    at = made[0].at
-    assert at is not None
-    wanted = (at.namespace, at.kind, at.name)
-    return [
-        (key, item)
-        for key, item in origin.items.items()
-        if (item.namespace, item.kind, item.name) == wanted
-    ]
-
-
-def _final_nodes(made: list[PlanStep], origin: Origin) -> set[str]:
-    """Return where the pods of the workload of these steps run in the end."""
+def _final_nodes(made: list[PlanStep], items: list[OriginItem]) -> set[str]:
+    """Return where the pods of `items` run after their steps."""
     places: dict[str, str | None] = {}
-    for _, item in _mine(made, origin):
+    for item in items:
         places |= {item.pod: item.node} if item.pod else {}
         places |= {r.pod: r.node for r in item.replicas if r.pod}
     for step in made:
@@ -282,7 +258,6 @@ def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
     """
     made, identity = steps(problem, plan, origin), plan_id(problem, plan)
     values = zip(problem.objectives, problem.evaluate(plan).values, strict=True)
-    told = [f"# WARNING: {text}\n" for text in warnings(made)]
     empties = [step.source or "" for step in made if step.empties]
     body = (
         "\n".join(_call(step) for step in made if step.at is not None)
@@ -294,7 +269,7 @@ def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
             f"{len(made)} steps."
         ),
         "values": _comment("Referee: " + ", ".join(f"{o.name} {v:g}" for o, v in values) + "."),
-        "warnings": "".join(told),
+        "warnings": "".join(f"# WARNING: {text}\n" for text in warnings(made)),
         "file": "steps.sh",
         "done": f"placeopt-{identity}.done",
         "total": str(len(made)),
@@ -322,19 +297,12 @@ def _fill(template: str, fields: Mapping[str, str]) -> str:
 def _call(step: PlanStep) -> str:
     at = step.at
     assert at is not None
-    kind, requests = _kind(step), _json(at.requests)
+    kind, requests, pod = _kind(step), _json(at.requests), at.pod or at.new_pod
     arguments = {
         "move": (at.namespace, at.pod, step.source, at.new_pod, step.target, requests),
         "stop": (at.namespace, at.name, at.pod, step.source),
         "start": (at.namespace, at.name, at.new_pod, step.target, requests),
-        "recreate": (
-            at.namespace,
-            at.name,
-            at.pod or at.new_pod,
-            step.source,
-            step.target,
-            requests,
-        ),
+        "recreate": (at.namespace, at.name, pod, step.source, step.target, requests),
     }[kind]
     call = " ".join(
         shlex.quote(text or "")

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.documents import sha256
@@ -86,12 +85,17 @@ class PlanStep:
     at: StepTarget | None = None
 
     @property
+    def interrupts(self) -> bool:
+        """Whether it restarts a pod of a StatefulSet."""
+        return self.at is not None and self.at.kind == "StatefulSet"
+
+    @property
     def warning(self) -> str | None:
         """What a reader must know before it is made."""
         what = self.names.get("microservice") or self.names.get("service", "")
         if self.action == "stop":
             return f"disruption: {what} is down from here until a later step starts it again"
-        if self.at is not None and self.at.kind == "StatefulSet":
+        if self.interrupts:
             return (
                 "interruption: a pod of a StatefulSet cannot run twice, "
                 f"so {what} is down while it restarts"
@@ -170,7 +174,9 @@ def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> li
                 target=after,
                 empties=empties,
                 cordon=cordon,
-                at=pods.copy(k + 1, name, application, action, after, _resized(problem, copy)),
+                at=pods.find(
+                    pods.copy, k + 1, name, application, action, after, _resized(problem, copy)
+                ),
             )
         )
     return found
@@ -231,30 +237,10 @@ def _rescheduling(problem: Rescheduling, plan: Mapping[str, Any], pods: _Pods) -
                 target=target,
                 empties=empties,
                 cordon=cordon,
-                at=pods.replica(k + 1, name, source, target),
+                at=pods.find(pods.replica, k + 1, name, source, target),
             )
         )
     return found
-
-
-def _where_known(locate: Callable[..., StepTarget | None]) -> Callable[..., StepTarget | None]:
-    """Return a method that gives None without an origin.
-
-    It gives None, too, where no command can make the step, if the pods are asked for partly.
-    """
-
-    @wraps(locate)
-    def located(pods: _Pods, *arguments: Any) -> StepTarget | None:
-        if pods.origin is None:
-            return None
-        try:
-            return locate(pods, *arguments)
-        except UnsupportedError:
-            if not pods.partly:
-                raise
-            return None
-
-    return located
 
 
 class _Pods:
@@ -265,9 +251,24 @@ class _Pods:
         self.now: dict[str, str | None] = {}
         self.replicas: dict[str, list[tuple[str | None, str | None]]] = {}
 
-    @_where_known
+    def find(self, locate: Callable[..., StepTarget | None], *arguments: Any) -> StepTarget | None:
+        """Return what a step acts on; `locate` is `copy` or `replica`.
+
+        It is None without an origin, and, if the pods are asked for partly, where no command can
+        make the step.
+        """
+        if self.origin is None:
+            return None
+        try:
+            return locate(self.origin, *arguments)
+        except UnsupportedError:
+            if not self.partly:
+                raise
+            return None
+
     def copy(
         self,
+        origin: Origin,
         number: int,
         name: str,
         application: str,
@@ -276,8 +277,7 @@ class _Pods:
         size: tuple[int, int] | None,
     ) -> StepTarget | None:
         """Return what a rolling-update step acts on, and remember its new pod."""
-        assert self.origin is not None
-        item = self.origin.item(name, application)
+        item = origin.item(name, application)
         if item.kind == _MADE_UP:
             return None
         known = f"{application}/{name}"
@@ -287,23 +287,17 @@ class _Pods:
                 f"{known!r} is not running: commands move running pods; "
                 "import from `kubectl get nodes,pods`"
             )
-        self._check(item, pod, node)
+        _check(origin, item, pod, node)
         new = None if action == "stop" else self._new_name(item, pod or item.pod, number)
         self.now[known] = new
-        return StepTarget(
-            namespace=item.namespace,
-            kind=item.kind,
-            name=item.name,
-            pod=pod,
-            new_pod=new,
-            requests=_requests(item, size) if size and new else {},
-        )
+        requests = _requests(item, size) if size and new else {}
+        return StepTarget(item.namespace, item.kind, item.name, pod, new, requests)
 
-    @_where_known
-    def replica(self, number: int, service: str, source: str, target: str) -> StepTarget:
+    def replica(
+        self, origin: Origin, number: int, service: str, source: str, target: str
+    ) -> StepTarget:
         """Return what a rescheduling step acts on: the first replica of the service on `source`."""
-        assert self.origin is not None
-        item = self.origin.item(service)
+        item = origin.item(service)
         mine = self.replicas.setdefault(service, [(r.pod, r.node) for r in item.replicas])
         k = next((k for k, (pod, node) in enumerate(mine) if node == source and pod), None)
         if k is None:
@@ -312,17 +306,10 @@ class _Pods:
                 "import from `kubectl get nodes,pods`"
             )
         pod = mine[k][0]
-        self._check(item, pod, target)
+        _check(origin, item, pod, target)
         new = self._new_name(item, pod, number)
         mine[k] = (new, target)
-        return StepTarget(
-            namespace=item.namespace,
-            kind=item.kind,
-            name=item.name,
-            pod=pod,
-            new_pod=new,
-            requests={},
-        )
+        return StepTarget(item.namespace, item.kind, item.name, pod, new, {})
 
     def _new_name(self, item: OriginItem, pod: str | None, number: int) -> str | None:
         if item.kind == "StatefulSet":
@@ -330,28 +317,22 @@ class _Pods:
         tail = f"-po{self.identity}-{number}"
         return item.name[: 63 - len(tail)].rstrip("-.") + tail
 
-    def _check(self, item: OriginItem, pod: str | None, node: str | None) -> None:
-        if item.kind not in MOVABLE:
-            raise UnsupportedError(
-                f"{item.kind} {item.name!r} cannot be moved pod by pod; "
-                f"legal: {', '.join(MOVABLE)}. Pin it in the instance"
+
+def _check(origin: Origin, item: OriginItem, pod: str | None, node: str | None) -> None:
+    if item.kind not in MOVABLE:
+        raise UnsupportedError(
+            f"{item.kind} {item.name!r} cannot be moved pod by pod; "
+            f"legal: {', '.join(MOVABLE)}. Pin it in the instance"
+        )
+    for name in (item.namespace, item.name, pod, node):
+        if name is not None and not _NAME.fullmatch(name):
+            raise DocumentError(
+                f"{name[:80]!r} is not a name that Kubernetes allows",
+                path="items",
+                remedy="import again",
             )
-        for name in (item.namespace, item.name, pod, node):
-            if name is not None and not _NAME.fullmatch(name):
-                raise DocumentError(
-                    f"{name[:80]!r} is not a name that Kubernetes allows",
-                    path="items",
-                    remedy="import again",
-                )
-        if (
-            self.origin is not None
-            and node is not None
-            and node in self.origin.nodes
-            and self.origin.nodes[node].virtual
-        ):
-            raise UnsupportedError(
-                f"node {node!r} was made up by the importer: nothing can run there"
-            )
+    if node in origin.nodes and origin.nodes[node].virtual:
+        raise UnsupportedError(f"node {node!r} was made up by the importer: nothing can run there")
 
 
 def _requests(item: OriginItem, size: tuple[int, int]) -> dict[str, dict[str, str]]:
@@ -387,7 +368,7 @@ def warnings(made: list[PlanStep]) -> list[str]:
     """Return what a reader must know before the first step."""
     found = []
     stops, hops = ([s.number for s in made if s.action == action] for action in ("stop", "hop"))
-    stateful = [s.number for s in made if s.at is not None and s.at.kind == "StatefulSet"]
+    stateful = [s.number for s in made if s.interrupts]
     for numbers, what in (
         (stops, "stop a copy before its successor runs: disruptions"),
         (

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from placeopt.core.documents import validate
 from placeopt.core.problem import Problem, Record
 from placeopt.kubernetes.export import shell
 from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
-from placeopt.kubernetes.origin import Origin
+from placeopt.kubernetes.origin import InstanceRef, Origin
 
 FORMAT = "placeopt/steps@1"
 
@@ -23,8 +24,6 @@ class _StepWorkload(Record):
 
 
 class _StepRecord(Record):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
-
     number: int
     action: Literal["move", "restart", "hop", "stop", "start"]
     application: str | None = None
@@ -41,10 +40,8 @@ class _StepRecord(Record):
     commands: list[str] = Field(default_factory=list)
 
 
-class _StepsInstance(Record):
+class _StepsInstance(InstanceRef):
     problem: Literal["rolling-update", "rescheduling"]
-    name: str
-    sha256: str
 
 
 class StepsDocument(Record):
@@ -71,11 +68,7 @@ def document(
     values = problem.evaluate(plan).values
     return {
         "format": FORMAT,
-        "instance": {
-            "problem": problem.problem,
-            "name": problem.name,
-            "sha256": problem.instance_name.sha256,
-        },
+        "instance": asdict(problem.instance_name),
         "plan_id": plan_id(problem, plan),
         "values": {o.name: value for o, value in zip(problem.objectives, values, strict=True)},
         "warnings": [*_without_commands(made, origin), *warnings(made)],
@@ -93,7 +86,7 @@ def _record(step: PlanStep) -> dict[str, Any]:
         **step.names,
         "from": step.source,
         "to": step.target,
-        "disruption": step.action == "stop" or (at is not None and at.kind == "StatefulSet"),
+        "disruption": step.action == "stop" or step.interrupts,
         "empties_node": step.empties,
         "warning": step.warning,
     }
