@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,9 @@ from placeopt.core.front import Evaluation, Front, Rejected, Run, merge
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task, require_fitting
 from placeopt.core.workers import Workers
+
+#: Share of a time limit that is left to the proof of bounds.
+CERTIFY_SHARE = 0.4
 
 
 def load(path: str | os.PathLike[str]) -> Problem:
@@ -99,7 +103,7 @@ def solve(
 
     task = Task(problem, chosen, budget or Budget(evaluations, seconds, on_progress), seed, start)
     try:
-        front = run_method(method, task, parameters)
+        front = run_method(method, _with_time_to_certify(task) if certify else task, parameters)
     except InfeasibleInstanceError as error:
         facts = Run(method, seed, task.budget.seconds, task.budget.evaluations, completed=True)
         front = Front(problem.instance_name, chosen, runs=(facts,), reasons=error.reasons)
@@ -137,6 +141,15 @@ def _least_violating(task: Task[Problem]) -> Rejected | None:
         return None
     again = replace(task, budget=Budget(evaluations=1000), start=None)
     return greedy.load(task.problem.problem)(again).rejected
+
+
+def _with_time_to_certify(task: Task[Problem]) -> Task[Problem]:
+    """Return the task on a share of its seconds, so that the limit covers the proof as well."""
+    if task.budget.seconds_limit is None:
+        return task
+    left = task.budget.evaluations_left
+    evaluations = None if math.isinf(left) else int(left)
+    return replace(task, budget=task.budget.share(1 - CERTIFY_SHARE, evaluations))
 
 
 def _certified(front: Front, task: Task[Problem]) -> Front:

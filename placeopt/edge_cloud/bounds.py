@@ -39,7 +39,10 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
 
     Takes what is left of the budget, or `_CERTIFYING_EVALUATIONS` steps if nothing is.
     """
-    own = Budget(evaluations=_CERTIFYING_EVALUATIONS) if budget.exhausted else budget
+    own = budget
+    if budget.exhausted and not budget.out_of_time:
+        seconds = None if budget.seconds_limit is None else budget.seconds_left
+        own = Budget(_CERTIFYING_EVALUATIONS, seconds, stop=lambda: budget.cancelled)
     weights = spread(problem, front.objectives, None, _CERTIFIED_WEIGHTS)
     proofs: list[Prices] = []
     for prices, _ in Relaxation(problem).ascents(weights, own, _STEPS):

@@ -133,7 +133,8 @@ def _until(candidates: Iterator[Candidate], budget: Budget) -> Iterator[Candidat
 def certify(problem: Problem, front: Front, budget: Budget) -> Front:
     """Return the front with a lower-bound set and the status of every point.
 
-    Takes what is left of the budget, or some seconds if nothing is. The bounds are the front of the
+    Takes what is left of a time limit, or some seconds where there is none and evaluations are
+    used up. The bounds are the front of the
     relaxed problem where the instance is small, otherwise those of the configuration program. The
     run that is added has the hypervolume gap to the proven bound in its ``parameters``.
 
@@ -143,7 +144,7 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         Not a temporal instance, or numbers too wide for exact sums.
     """
     data = numbers(problem, front.objectives)
-    own = Budget(seconds=_OWN_SECONDS) if budget.exhausted and not budget.cancelled else budget
+    own = _own_budget(budget)
     bounds, method, solves = None, "bin-plans", 0
     if not data.limited and count_sets(data.replicas) <= _MAX_SETS:
         bounds = _relaxed_values(data, front, own)
@@ -169,6 +170,14 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         versions=versions(["highspy"]),
     )
     return replace(result, runs=(*result.runs, run))
+
+
+def _own_budget(budget: Budget) -> Budget:
+    if budget.cancelled:
+        return budget
+    if budget.seconds_limit is not None:
+        return Budget(seconds=max(budget.seconds_left, 1e-3), stop=lambda: budget.cancelled)
+    return Budget(seconds=_OWN_SECONDS) if budget.exhausted else budget
 
 
 def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray | None:

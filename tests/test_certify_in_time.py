@@ -1,0 +1,30 @@
+"""A time limit covers the proof of bounds as well."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import placeopt
+
+
+@pytest.mark.parametrize("name", ["aws-50", "corner-5", "repack-10x5"])
+def test_the_proof_ends_within_the_limit(name: str) -> None:
+    problem = placeopt.load(name)
+    placeopt.solve(problem, seconds=2.0, certify=True)  # compiles
+    began = time.perf_counter()
+    front = placeopt.solve(problem, seconds=2.0, certify=True)
+    assert time.perf_counter() - began < 2.0 * 1.1 + 2.0  # a busy machine may be late
+    assert front.points and front.bounds and front.gap() is not None
+
+
+def test_bounds_are_there_where_no_time_is_left() -> None:
+    front = placeopt.solve("aws-10", "greedy", seconds=1e-3, certify=True)
+    assert front.points and front.bounds
+
+
+def test_the_search_keeps_its_evaluations() -> None:
+    """Half of the time is the proof's, none of the evaluations."""
+    front = placeopt.solve("toy", "moead", evaluations=300, seconds=60, certify=True)
+    assert front.runs[0].evaluations == 300
