@@ -38,15 +38,12 @@ class Edge:
     Attributes
     ----------
     source, target : Key
-    known_by : str
-        How the call is known.
     limit : float or None
         The network cost that an AppGroup allows.
     """
 
     source: Key
     target: Key
-    known_by: str
     limit: float | None = None
 
     @property
@@ -146,7 +143,7 @@ def _follow(
             continue
         for target in targets[service]:
             if target != key:
-                found.add(Edge(key, target, f"environment variable {name[:100]}"))
+                found.add(Edge(key, target))
 
 
 def _host(text: str) -> str | None:
@@ -190,7 +187,7 @@ def _dependencies(found: WorkloadGraph, view: View, workloads: Workloads, notes:
                 dependency["maxNetworkCost"].number(0.0) if dependency["maxNetworkCost"] else None
             )
             if caller is not None and callee is not None and caller != callee:
-                found.add(Edge(caller, callee, f"AppGroup {group}", limit))
+                found.add(Edge(caller, callee, limit))
 
 
 def _reference(view: View, workloads: Workloads, notes: Notes, group: str) -> Key | None:

@@ -125,7 +125,7 @@ def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imp
         notes.add("assumption", f"warning of the instance: {warning}")
     reference = InstanceRef(**asdict(problem.instance_name))
     origin = Origin(instance=reference, items=instance.items, nodes=instance.nodes)
-    workloads = {(u.namespace, u.kind, u.workload) for u in gathered.units}
+    workloads = {u.owner for u in gathered.units}
     notes.counts = {
         "nodes": len(gathered.site.nodes),
         "workloads": len(workloads),

@@ -230,8 +230,7 @@ def _workload(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMe
     if about.owner is not None:
         cluster.owners[about.namespace, kind, about.name] = about.owner
         return  # a ReplicaSet of a Deployment, a Job of a CronJob: the owner is what counts
-    found = objects.workload(view, about)
-    cluster.workloads[found.key] = found
+    cluster.workloads[about.namespace, kind, about.name] = objects.workload(view, about)
 
 
 def _claim(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:

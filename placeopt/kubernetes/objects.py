@@ -82,7 +82,6 @@ class Pod:
 class Workload:
     """What makes pods: a Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, or a Pod."""
 
-    kind: str
     meta: ObjectMeta
     spec: PodSpec
     replicas: int
@@ -90,11 +89,6 @@ class Workload:
     annotations: dict[str, str]
     deadline_seconds: int | None = None
     recreates: bool = False
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """(namespace, kind, name)."""
-        return self.meta.namespace, self.kind, self.meta.name
 
 
 @dataclass(slots=True)
@@ -292,7 +286,7 @@ def workload(view: View, about: ObjectMeta) -> Workload:
     """Read an object that makes pods."""
     kind, spec = view["kind"].text(), view["spec"]
     if kind == "Pod":
-        return Workload(kind, about, pod_spec(spec), 1, about.labels, about.annotations)
+        return Workload(about, pod_spec(spec), 1, about.labels, about.annotations)
     if kind == "CronJob":
         spec = spec["jobTemplate"]["spec"]
     is_job = kind in ("Job", "CronJob")
@@ -302,7 +296,6 @@ def workload(view: View, about: ObjectMeta) -> Workload:
     if not template:
         raise spec.fault("no template of pods", "give spec.template")
     return Workload(
-        kind=kind,
         meta=about,
         spec=pod_spec(template["spec"]),
         replicas=replicas,

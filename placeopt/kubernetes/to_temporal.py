@@ -73,7 +73,7 @@ def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str
             f"{unit.label} asks for nothing",
             "the temporal problem needs a request above 0 of cpu and memory",
         )
-    workload = g.cluster.workloads.get((unit.namespace, unit.kind, unit.workload))
+    workload = g.cluster.workloads.get(unit.owner)
     slots = g.options.duration or g.options.horizon
     if workload is not None and workload.deadline_seconds is not None:
         slot_seconds = max(1, round(3600 * g.options.slot_hours))

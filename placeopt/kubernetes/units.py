@@ -62,6 +62,11 @@ class Unit:
         return self.namespace, self.workload
 
     @property
+    def owner(self) -> tuple[str, str, str]:
+        """(namespace, kind, name) of its workload."""
+        return self.namespace, self.kind, self.workload
+
+    @property
     def label(self) -> str:
         """How messages name it."""
         return f"{self.namespace}/{self.name}"
@@ -144,7 +149,7 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
                     bound=_bound(kind, meta),
                 )
             )
-    running = {(u.namespace, u.kind, u.workload) for u in found}
+    running = {u.owner for u in found}
     for key, workload in cluster.workloads.items():
         if key not in running and workload.replicas:
             notes.add("left-out", "workloads without a running pod", f"{key[0]}/{key[2]}")
@@ -208,7 +213,7 @@ def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
         return 'annotated do-not-disrupt: "true"'
     if unit.kind in _STAYING:
         return _STAYING[unit.kind]
-    workload = cluster.workloads.get((unit.namespace, unit.kind, unit.workload))
+    workload = cluster.workloads.get(unit.owner)
     if workload and workload.recreates:
         return "pods of a Deployment that recreates: two copies must not run side by side"
     if extended := sorted({name for c in unit.spec.containers for name in c.extended}):
