@@ -6,7 +6,11 @@ STAMP := .venv/.placeopt-installed
 JOBS ?= 2
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test lint rl clean
+# Tests that call kernels directly, for the run with checked indices.
+KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_update/test_packing.py \
+	tests/multi_cluster/test_simulator.py tests/edge_cloud/test_kernels.py
+
+.PHONY: demo test lint bounds rl clean
 
 demo: $(STAMP)
 	mkdir -p out
@@ -14,6 +18,12 @@ demo: $(STAMP)
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# Kernels with every index checked, compiled from an empty cache.
+bounds: $(STAMP)
+	cache=$$(mktemp -d) && NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache \
+		$(BIN)/python -m pytest -n $(JOBS) -p no:cacheprovider $(KERNEL_TESTS); \
+	failed=$$?; rm -rf $$cache; exit $$failed
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
