@@ -76,12 +76,12 @@ def generate(
 
 
 def _cluster(rng: np.random.Generator, name: str) -> dict[str, Any]:
-    kind = TYPES[rng.integers(len(TYPES))]
+    sizes = TYPES[rng.integers(len(TYPES))]._asdict()
     allocated = rng.uniform(0, BACKGROUND, size=2).round(3).tolist()
     return {
-        **kind._asdict(),
         "name": name,
-        "type": kind.name,
+        "type": sizes.pop("name"),
+        **sizes,
         "allocated_cpu_cores": allocated[0],
         "allocated_memory_gib": allocated[1],
     }
