@@ -20,7 +20,7 @@ from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.kernels import cost, fits, latency, put, take
+from placeopt.edge_cloud.kernels import Placement, cost, fits, latency, put, take
 
 
 class EncoderTables(NamedTuple):
@@ -40,22 +40,22 @@ def _node_of(tables, service, gene):
 
 
 @kernel
-def _nearest_fit(instance, room, hosts, service, wanted):
+def _nearest_fit(instance, placement, service, wanted):
     """Return the node nearest to the wanted one where a microservice fits, -1 for none."""
     if wanted >= 0:
         for node in instance.near[wanted]:
             if instance.delay[wanted, node] == np.inf:
                 break
-            if fits(instance, room, hosts, service, node):
+            if fits(instance, placement, service, node):
                 return node
     return -1
 
 
 @kernel
-def _place_together(instance, room, hosts, application):
+def _place_together(instance, placement, application):
     """Place an application on the node nearest to its source with room for all of it.
 
-    Changes `room` and `hosts`; returns whether there is such a node.
+    Changes `placement`; returns whether there is such a node.
     """
     first, last = instance.first[application], instance.first[application + 1]
     cpu, memory = instance.demand[first:last, 0].sum(), instance.demand[first:last, 1].sum()
@@ -63,9 +63,9 @@ def _place_together(instance, room, hosts, application):
     for node in instance.near[source]:
         if instance.delay[source, node] == np.inf:
             return False
-        if cpu <= room[node, 0] and memory <= room[node, 1]:
+        if cpu <= placement.room[node, 0] and memory <= placement.room[node, 1]:
             for service in range(first, last):
-                put(instance, room, hosts, service, node)
+                put(instance, placement, service, node)
             return True
     return False
 
@@ -76,17 +76,18 @@ def _place(tables, genes, room, hosts):
     instance, left_out = tables.instance, 0
     room[:] = instance.capacity
     hosts[:] = -1
+    placement = Placement(hosts, room)
     for application in tables.order:
         first, last = instance.first[application], instance.first[application + 1]
         for service in range(first, last):
             wanted = _node_of(tables, service, genes[service])
-            node = _nearest_fit(instance, room, hosts, service, wanted)
+            node = _nearest_fit(instance, placement, service, wanted)
             if node < 0:
                 for placed in range(first, service):
-                    take(instance, room, hosts, placed)
-                left_out += not _place_together(instance, room, hosts, application)
+                    take(instance, placement, placed)
+                left_out += not _place_together(instance, placement, application)
                 break
-            put(instance, room, hosts, service, node)
+            put(instance, placement, service, node)
     return left_out
 
 

@@ -77,34 +77,39 @@ def _can_complete(instance, state, first):
             tried[service - first] += 1
             if instance.delay[anchor, node] > reach:
                 break
-            if fits(instance, state.room, state.hosts, service, node):
+            if fits(instance, state, service, node):
                 found = node
                 break
         tries += 1
         if found >= 0 and tries <= _MAX_TRIES:
-            put(instance, state.room, state.hosts, service, found)
+            put(instance, state, service, found)
             service += 1
             tried[service - first] = 0
         elif tries > _MAX_TRIES or service == first:
             break
         else:
             service -= 1
-            take(instance, state.room, state.hosts, service)
+            take(instance, state, service)
     for placed in range(first, service):
-        take(instance, state.room, state.hosts, placed)
+        take(instance, state, placed)
     return service == last
 
 
 @kernel
 def legal(instance, state, service, node):
     """Return whether a microservice may go to a node and leaves places for its application."""
-    if not fits(instance, state.room, state.hosts, service, node):
-        return False
+    fitting = fits(instance, state, service, node)
+    return fitting and _leaves_places(instance, state, service, node)
+
+
+@kernel
+def _leaves_places(instance, state, service, node):
+    """Return whether the rest of an application has places once a fitting node is taken."""
     if service + 1 == instance.first[instance.application_of[service] + 1]:
         return True
-    put(instance, state.room, state.hosts, service, node)
+    put(instance, state, service, node)
     answer = _can_complete(instance, state, service + 1)
-    take(instance, state.room, state.hosts, service)
+    take(instance, state, service)
     return answer
 
 
@@ -126,7 +131,7 @@ def advance(instance, order, state, node):
     application = instance.application_of[service]
     delay = instance.delay[instance.source[application], node]
     later = max(0.0, delay - state.farthest[0])
-    put(instance, state.room, state.hosts, service, node)
+    put(instance, state, service, node)
     state.decided[0] += 1
     ended = service + 1 == instance.first[application + 1]
     state.farthest[0] = 0.0 if ended else max(state.farthest[0], delay)
@@ -148,11 +153,12 @@ def _next_node(instance, state, weights, service, farthest, value, rank):
         late = weights[1] * max(0.0, instance.delay[source, node] - farthest)
         if late + floor >= best or instance.delay[source, node] == np.inf:
             break
-        increment = late + weights[0] * cost(instance, service, node)
+        price = instance.operating[node] + instance.network[node] * instance.data[service]
+        increment = late + weights[0] * price  # `cost`, but a call here costs much
         if (
             increment < best
             and (increment > value or (increment == value and k > rank))
-            and fits(instance, state.room, state.hosts, service, node)
+            and fits(instance, state, service, node)
         ):
             best, found = increment, k
     return best, found
@@ -168,7 +174,7 @@ def _greedy_node(instance, state, weights, service, farthest):
         if rank < 0:
             return -1, BIG
         node = instance.near[source, rank]
-        if legal(instance, state, service, node):
+        if _leaves_places(instance, state, service, node):
             return node, value
 
 
@@ -232,10 +238,10 @@ def _simulate(instance, order, state, weights, farthest, end, least, limit):
             break
         total += increment
         farthest = max(farthest, instance.delay[instance.source[application], node])
-        put(instance, state.room, state.hosts, service, node)
+        put(instance, state, service, node)
         at += 1
     for k in range(begin, at):
-        take(instance, state.room, state.hosts, order.services[k])
+        take(instance, state, order.services[k])
     return total if at == stop and total < limit else BIG
 
 
@@ -254,7 +260,7 @@ def _rollout_node(instance, order, state, weights, beta, gamma, horizon):
     if beta < 1:
         count = 0
         for node in range(len(instance.operating)):
-            count += fits(instance, state.room, state.hosts, service, node)
+            count += fits(instance, state, service, node)
         allowed = max(1, int(np.ceil(beta * count)))
     end = min(len(order.applications), position + 1 + horizon)
     least = np.zeros(end - position)
@@ -270,17 +276,17 @@ def _rollout_node(instance, order, state, weights, beta, gamma, horizon):
         if rank < 0 or value + gamma * rest >= best:
             break
         node = instance.near[source, rank]
-        if not legal(instance, state, service, node):
+        if not _leaves_places(instance, state, service, node):
             continue
         tried += 1
         chosen = node if chosen < 0 else chosen
         future = 0.0
         if gamma > 0:
-            put(instance, state.room, state.hosts, service, node)
+            put(instance, state, service, node)
             farthest = max(state.farthest[0], instance.delay[source, node])
             limit = (best - value) / gamma if best < BIG else BIG
             future = _simulate(instance, order, state, weights, farthest, end, least, limit)
-            take(instance, state.room, state.hosts, service)
+            take(instance, state, service)
         if future < BIG and value + gamma * future < best:
             best, chosen = value + gamma * future, node
     return chosen

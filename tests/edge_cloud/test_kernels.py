@@ -18,12 +18,12 @@ def test_random_placements_agree_with_the_referee(seed):
     room, hosts = instance.capacity.copy(), np.full(len(instance.demand), -1)
     for service in rng.permutation(len(hosts)):
         node = int(rng.integers(len(room)))
-        fits = kernels.fits(instance, room, hosts, service, node)
-        kernels.put(instance, room, hosts, service, node)
+        fits = kernels.fits(instance, kernels.Placement(hosts, room), service, node)
+        kernels.put(instance, kernels.Placement(hosts, room), service, node)
         broken = {v.kind for v in problem.evaluate(problem.plan(hosts)).violations}
         assert fits == (broken <= {"not-placed"})
         if not fits:
-            kernels.take(instance, room, hosts, service)
+            kernels.take(instance, kernels.Placement(hosts, room), service)
             assert hosts[service] == -1
         assert np.array_equal(room, instance.capacity - node_loads(instance, hosts))
     cost = sum(kernels.cost(instance, i, hosts[i]) for i in np.flatnonzero(hosts >= 0))

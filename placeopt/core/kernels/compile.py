@@ -19,7 +19,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import types
+from numba.core import config, types
 from numba.core.dispatcher import Dispatcher
 
 _TUPLES: Any = types.BaseTuple
@@ -27,6 +27,8 @@ _TUPLES: Any = types.BaseTuple
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile `function` on its first call; cache the binary where that can be written."""
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba sets it by name
+        return function
     try:
         compiled = numba.njit(function, cache=True, nogil=True, error_model="numpy")
         stamped = _stamp(compiled)

@@ -12,7 +12,15 @@ import numpy as np
 
 from placeopt.core.kernels.compile import kernel
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
-from placeopt.edge_cloud.kernels import cost, fits, has_room, latency, put, take
+from placeopt.edge_cloud.kernels import (
+    Placement,
+    cost,
+    fits,
+    has_room,
+    latency,
+    put,
+    take,
+)
 
 BIG = 1e300
 
@@ -125,17 +133,18 @@ def _search(instance, room, search, application, last, forced, best, limit):
     `search.hosts` as they were.
     """
     base, hosts = instance.first[application], search.hosts
+    placement = Placement(hosts, room)
     count, node = instance.first[application + 1] - base, search.nodes[last]
     sequence = search.sequences[base + forced, :count]
     search.value[1] = search.cost[forced, last]
-    if not fits(instance, room, hosts, base + forced, node):
+    if not fits(instance, placement, base + forced, node):
         return best, 0
     if count == 1:
         if search.value[1] < best:
             best = search.value[1]
             search.found[0] = node
         return best, 0
-    put(instance, room, hosts, base + forced, node)
+    put(instance, placement, base + forced, node)
     _prepare(search, sequence, last, best)
     depth, used = 1, 0
     while depth > 0:
@@ -146,23 +155,23 @@ def _search(instance, room, search, application, last, forced, best, limit):
             >= best
         ):
             depth -= 1
-            take(instance, room, hosts, base + sequence[depth])
+            take(instance, placement, base + sequence[depth])
             continue
         search.pointer[depth] = at + 1
         position = search.order[j, at]
-        if not fits(instance, room, hosts, base + j, search.nodes[position]):
+        if not fits(instance, placement, base + j, search.nodes[position]):
             continue
         used += 1
         if used > limit:
             for placed in sequence[:depth]:
-                take(instance, room, hosts, base + placed)
+                take(instance, placement, base + placed)
             break
-        put(instance, room, hosts, base + j, search.nodes[position])
+        put(instance, placement, base + j, search.nodes[position])
         value = search.value[depth] + search.cost[j, position]
         if depth == count - 1:
             best = value
             search.found[:count] = hosts[base : base + count]
-            take(instance, room, hosts, base + j)
+            take(instance, placement, base + j)
         else:
             depth += 1
             search.value[depth], search.pointer[depth] = value, 0
@@ -291,10 +300,11 @@ def construct(instance, weight, price, search, order, limit):
     The answer is (microservices,), -1 throughout an application without a place.
     """
     room, hosts = instance.capacity.copy(), np.full(len(instance.demand), -1)
+    placement = Placement(hosts, room)
     for application in order:
         best, _ = place_best(instance, weight, price, room, search, application, BIG, limit)
         if best < BIG:
             first = instance.first[application]
             for service in range(first, instance.first[application + 1]):
-                put(instance, room, hosts, service, search.found[service - first])
+                put(instance, placement, service, search.found[service - first])
     return hosts

@@ -111,7 +111,7 @@ def _put(instance, state, service, node):
     """Place a microservice and list it at its node, in place; node -1 leaves it out."""
     if node < 0:
         return
-    kernels.put(instance, state.room, state.hosts, service, node)
+    kernels.put(instance, state, service, node)
     head = state.head[node]
     state.before[service], state.after[service] = -1, head
     if head >= 0:
@@ -125,7 +125,7 @@ def _take(instance, state, service):
     node = state.hosts[service]
     if node < 0:
         return node
-    kernels.take(instance, state.room, state.hosts, service)
+    kernels.take(instance, state, service)
     before, after = state.before[service], state.after[service]
     if before >= 0:
         state.after[before] = after
