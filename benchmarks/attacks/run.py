@@ -160,7 +160,7 @@ def interrupted(folder: Path, code: int, err: str) -> str:
     """Return what is wrong after Ctrl-C."""
     if "Traceback" in err:
         return f"traceback: {err[-200:]}"
-    if code not in (0, 130, -signal.SIGINT):
+    if code not in (0, 3, 130, -signal.SIGINT):  # 3: it came before a feasible plan was found
         return f"exit code {code}"
     return killed(folder, code, err)
 
