@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 from temporal_instances import tiny
 
+from placeopt.temporal.exact import certificate
 from placeopt.temporal.exact.certificate import Scheduler
+from placeopt.temporal.exact.common_starts import UNKNOWN
 from placeopt.temporal.exact.numbers import numbers
 from placeopt.temporal.exact.patterns import Patterns, build_patterns
+from placeopt.temporal.instance import Temporal
 
 
-def random_partition(patterns: Patterns, rng: np.random.Generator) -> tuple[int, ...]:
-    """Return patterns that place every replica once, or nothing where the draws lead nowhere."""
+def random_partition(
+    patterns: Patterns, rng: np.random.Generator, *, mixed: bool = False
+) -> tuple[int, ...]:
+    """Return patterns that place every replica once, or nothing where the draws lead nowhere.
+
+    `mixed` prefers patterns of several requests.
+    """
     left, used = patterns.numbers.replicas.copy(), []
     while left.any():
         fits = np.flatnonzero((patterns.counts <= left).all(axis=1))
         if len(fits) == 0:
             return ()
-        used.append(int(rng.choice(fits)))
+        odds = 10.0 ** (patterns.counts[fits] > 0).sum(axis=1) if mixed else np.ones(len(fits))
+        used.append(int(rng.choice(fits, p=odds / odds.sum())))
         left = left - patterns.counts[used[-1]]
     return tuple(used)
 
@@ -108,3 +118,100 @@ def test_patterns_that_share_a_request_are_searched_together() -> None:
     schedule = Scheduler(patterns).certify((both, both))
     assert schedule is not None
     assert sorted(schedule.starts.tolist()) == [0, 2] and schedule.cost == 8 * data.leases[0].price
+
+
+def entangled(seed: int) -> tuple[Patterns, list[tuple[int, ...]]]:
+    """Return an instance and partitions whose machines share requests, and may be of many leases.
+
+    One place, four requests of up to three replicas, three sizes of machine at near prices.
+    """
+    rng = np.random.default_rng(seed)
+    offers = [
+        {
+            "location": "north",
+            "size": f"s{k}",
+            "cpu_cores": int(rng.integers(4, 6)),
+            "memory_gib": int(rng.integers(4, 6)),
+            "on_demand_usd_per_hour": round(0.1 * int(rng.integers(6, 10)), 1),
+            "reserved_usd_per_hour": round(0.1 * int(rng.integers(3, 7)), 1),
+        }
+        for k in range(3)
+    ]
+    requests = [
+        {
+            "name": f"r{k}",
+            "cpu_cores": int(rng.integers(1, 4)),
+            "memory_gib": int(rng.integers(1, 4)),
+            "origin": "north",
+            "duration_slots": int(rng.integers(1, 4)),
+            "replicas": int(rng.integers(2, 4)),
+        }
+        for k in range(4)
+    ]
+    problem = tiny(seed, horizon=5).to_document()
+    problem = Temporal.from_document(problem | {"offers": offers, "requests": requests})
+    patterns = build_patterns(numbers(problem, problem.objectives), everything=True)
+    drawn = [random_partition(patterns, rng, mixed=True) for _ in range(10)]
+    return patterns, sorted({partition for partition in drawn if partition})
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("scarce", ["nodes", "choices", "starts", "nothing"])
+def test_what_is_proven_within_limits_is_true(
+    seed: int, scarce: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nodes, choices of leases or starts run out, an answer is true or is not proven.
+
+    One scheduler is asked again and again, with limits of cost that rise and fall: what it
+    remembers of one question must not spoil the next.
+    """
+    patterns, partitions = entangled(seed)
+    truth = {}
+    with monkeypatch.context() as plenty:
+        plenty.setattr(certificate, "_MAX_NODES", 10**6)
+        plenty.setattr(certificate, "_MAX_CHOICES", 10**6)
+        for partition in partitions:
+            schedule, proven = Scheduler(patterns).least_cost(partition, 2**60)
+            assert proven
+            truth[partition] = np.inf if schedule is None else schedule.cost
+
+    rng = np.random.default_rng(seed)
+    if scarce == "nodes":
+        monkeypatch.setattr(certificate, "_MAX_NODES", 2)
+    elif scarce == "choices":
+        monkeypatch.setattr(certificate, "_MAX_CHOICES", 1)
+    elif scarce == "starts":
+        search = certificate.common_starts
+
+        def gives_up(*given: Any) -> tuple[int, np.ndarray]:
+            status, starts = search(*given)
+            return (UNKNOWN if rng.random() < 0.5 else status), starts
+
+        monkeypatch.setattr(certificate, "common_starts", gives_up)
+    scheduler = Scheduler(patterns)
+    for partition in partitions:
+        least = truth[partition]
+        claimed = int(patterns.cost[list(partition)].sum())
+        near = claimed + 3 if least == np.inf else int(least)
+        best = np.inf
+        for limit in (near + 1, near, claimed + 1, 2**60, near + 1, near + 50, near - 1):
+            schedule, proven = scheduler.least_cost(partition, limit)
+            if schedule is None:
+                assert not proven or least >= limit
+                assert best >= limit
+            else:
+                assert least <= schedule.cost < limit
+                assert not proven or schedule.cost == least
+                assert schedule.cost <= best
+                best = schedule.cost
+
+
+@pytest.mark.parametrize("seed", [142, 568])
+def test_least_cost_where_machines_trade_length(seed: int) -> None:
+    """The cheapest schedule keeps one machine busy for longer, so that another ends sooner."""
+    patterns, partitions = entangled(seed)
+    for partition in partitions:
+        low, high = brute_force(patterns, partition)
+        schedule, proven = Scheduler(patterns).least_cost(partition, 2**60)
+        assert proven
+        assert high == np.inf if schedule is None else low <= schedule.cost <= high
