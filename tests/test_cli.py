@@ -580,6 +580,12 @@ def test_merge_compare_pick(here: Here, fronts: dict[str, Path], tmp_path: Path)
     )
     point = json.loads(here("pick", tmp_path / "all.json", "--budget", "latency_ms=5")[0])
     assert point["values"]["latency_ms"] <= 5
+    for rule in ("--reference", "--pseudo-weights", "--topsis"):
+        chosen = ("pick", tmp_path / "all.json", rule, "cost_usd=1", "--budget", "latency_ms=9")
+        point = json.loads(here(*chosen)[0])
+        option = rule[2:].replace("-", "_")
+        expected = whole.pick(**{option: {"cost_usd": 1}}, budget={"latency_ms": 9})
+        assert tuple(point["values"].values()) == expected.values
     assert json.loads(here("pick", tmp_path / "all.json", "--knee")[0])["values"] == dict(
         zip(("latency_ms", "cost_usd", "interruption"), whole.pick().values, strict=True)
     )
@@ -602,7 +608,15 @@ def test_merge_compare_pick(here: Here, fronts: dict[str, Path], tmp_path: Path)
         ),
         (
             ("pick", "FRONT", "--lex", "cost_usd", "--knee"),
-            "--lex cannot be combined with --knee or --budget",
+            "--knee, --lex, --reference, --pseudo-weights and --topsis are rules; give one of them",
+        ),
+        (
+            ("pick", "FRONT", "--topsis", "cost_usd=-1"),
+            "the weight of cost_usd is -1; give a number of at least 0",
+        ),
+        (
+            ("pick", "FRONT", "--reference", "cost_usd=low"),
+            "--reference cost_usd is 'low'; give a number",
         ),
         (
             ("compare", "FRONT", "--reference", "1,2"),

@@ -34,6 +34,7 @@ PUBLIC = [
     "__version__",
     "enumerate",
     "evaluate",
+    "front_of",
     "load",
     "merge",
     "solve",

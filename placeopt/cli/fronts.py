@@ -300,21 +300,42 @@ def pick(
             metavar="A,B", help="Least in the first objective, then in the second, and so on."
         ),
     ] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Nearest to this value wanted; repeatable."),
+    ] = None,
+    pseudo_weights: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=WEIGHT", help="What it gains is shared like this; repeatable."),
+    ] = None,
+    topsis: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=WEIGHT", help="TOPSIS with these weights; repeatable."),
+    ] = None,
     output: Output = None,
 ) -> None:
-    """Choose one point of a front: its values and its plan."""
+    """Choose one point of a front: its values and its plan.
+
+    A budget may be joined with any of the rules; it leaves out the points beyond it.
+    """
     from placeopt.core.documents import layout
     from placeopt.core.front import Front
 
-    if lex is not None and (knee or budget):
-        raise UsageError("--lex cannot be combined with --knee or --budget; give one of them")
-    limits = pairs(budget, "--budget")
-    for name, value in limits.items():
-        if isinstance(value, (str, bool)):
-            raise UsageError(f"--budget {name} is {value!r}; give a number")
+    rules = {
+        "reference": _numbers(reference, "--reference"),
+        "pseudo_weights": _numbers(pseudo_weights, "--pseudo-weights"),
+        "topsis": _numbers(topsis, "--topsis"),
+    }
+    chosen = [name for name, rule in rules.items() if rule]
+    if knee + (lex is not None) + len(chosen) > 1:
+        raise UsageError(
+            "--knee, --lex, --reference, --pseudo-weights and --topsis are rules; give one of them"
+        )
+    limits = _numbers(budget, "--budget")
     require_outputs(output, inputs=(front,))
     whole = Front.read(front)
-    point = whole.pick(budget=limits, lexicographic=names(lex))
+    rule = {name: rules[name] for name in chosen}
+    point = whole.pick(budget=limits, lexicographic=names(lex), **rule)
     values = dict(zip((o.name for o in whole.objectives), point.values, strict=True))
     facts = {
         "status": point.status,
@@ -324,6 +345,15 @@ def pick(
         "index": whole.points.index(point),
     }
     deliver(layout({"values": values, **facts, "plan": point.plan}), output)
+
+
+def _numbers(arguments: list[str] | None, option: str) -> dict[str, float]:
+    """Read ``name=number`` arguments."""
+    found = pairs(arguments, option)
+    for name, value in found.items():
+        if isinstance(value, (str, bool)):
+            raise UsageError(f"{option} {name} is {value!r}; give a number")
+    return found
 
 
 def plot(

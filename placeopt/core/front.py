@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
@@ -12,8 +13,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from placeopt.core import indicators, picking
 from placeopt.core.dominance import farthest, hypervolume, join_bounds, minimal, nondominated, worst
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.sketch import scatter
+from placeopt.core.spec import load
 
 if TYPE_CHECKING:
     from placeopt.core.front_file import FrontDocument
@@ -93,16 +97,24 @@ class Evaluation:
         return not self.violations
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Point:
     """One answer on a front; `values` are the referee's, in the order of the front's objectives."""
 
     values: tuple[float, ...]
-    plan: dict[str, Any] = field(repr=False)
+    plan: dict[str, Any]
     status: str = "heuristic"
     gap: float | None = None
     method: str = ""
     seed: int | None = None
+
+    def __repr__(self) -> str:
+        """Values, what is proven, origin; no plan."""
+        values = ", ".join(f"{value:.6g}" for value in self.values)
+        gap = "" if self.gap is None else f" (gap {self.gap:.2%})"
+        method = f", {self.method}" if self.method else ""
+        seed = "" if self.seed is None else f" seed {self.seed}"
+        return f"<Point ({values}): {self.status}{gap}{method}{seed}>"
 
 
 @dataclass(frozen=True)
@@ -220,13 +232,20 @@ class Front:
                 self.objectives, self.values.min(axis=0), self.values.max(axis=0), strict=True
             )
         )
+        counts = Counter(p.status for p in self.points)
+        statuses = ", ".join(f"{counts[s]} {s}" for s in STATUSES if s in counts)
+        if len(counts) == 1:
+            statuses = self.points[0].status
         gap = self.gap()
         proven = "" if gap is None else f"; gap {gap:.2%}"
-        return f"<Front {self.instance.name}: {len(self)} points, {ranges}{proven}>"
+        return f"<Front {self.instance.name}: {len(self)} points, {ranges}; {statuses}{proven}>"
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks: at most `SHOWN` points."""
+        """Return a picture and a table for notebooks: at most `SHOWN` rows."""
         names = [f"{o.name} ({o.unit})" if o.unit else o.name for o in self.objectives]
+        if not self.points:
+            reasons = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
+            return f"<p>{escape(repr(self))}</p><ul>{reasons}</ul>"
         rows = [
             [*(f"{value:.6g}" for value in p.values), p.status, p.method]
             for p in self.subset(SHOWN).points
@@ -235,7 +254,38 @@ class Front:
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
         )
-        return f"<p>{escape(repr(self))}</p><table><tr>{head}</tr>{body}</table>"
+        picture = scatter(self.values, names, self.pick().values)
+        table = f"<table><tr>{head}</tr>{body}</table>"
+        left_out = len(self) - len(rows)
+        more = f"<p>{left_out} more points, spread between these</p>" if left_out else ""
+        return f"<p>{escape(repr(self))}</p>{picture}{table}{more}"
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, problem: Any = None) -> Any:
+        """Draw the front: into a file, or as a plotly figure for a notebook.
+
+        Parameters
+        ----------
+        path : path, optional
+            Ends in .html (a page with sliders and plans), .png, .pdf or .svg.
+        problem : Problem, optional
+            The front's instance: its summary of a plan is shown beside the point.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure or None
+            Without a path: in space for three or more objectives, else in the plane.
+
+        Raises
+        ------
+        UsageError
+            The front has no points, or the path ends in something else.
+        MissingExtraError
+            The extra ``plot`` is not installed.
+        """
+        if path is None:
+            return load("placeopt.plot:figure")(self, problem)
+        load("placeopt.plot:plot_front")(self, path, problem=problem)
+        return None
 
     def where(
         self, predicate: Callable[[Point], bool] = lambda point: True, **limits: float
@@ -250,7 +300,7 @@ class Front:
         >>> points = (Point((1.0, 9.0), {}), Point((5.0, 2.0), {}))
         >>> front = Front(InstanceName("temporal", "toy", ""), goals, points)
         >>> front.where(cost_usd=5)
-        <Front toy: 1 points, latency_ms 5 to 5, cost_usd 2 to 2>
+        <Front toy: 1 points, latency_ms 5 to 5, cost_usd 2 to 2; heuristic>
 
         Raises
         ------
@@ -348,6 +398,38 @@ class Front:
         signs = self._signs
         return hypervolume(vectors * signs, (np.array(reference) * signs).tolist(), plain)
 
+    def igd_plus(self, best: Front) -> float:
+        """Return IGD+ to another front of these objectives, a merged one, say.
+
+        0 where this front is nowhere worse. Values are scaled so that `best` spans 0 to 1.
+        """
+        return indicators.igd_plus(*self._against(best))
+
+    def epsilon(self, best: Front) -> float:
+        """Return the additive epsilon indicator to another front of these objectives.
+
+        By so much every point has to improve to reach `best`; below 0 where this front is better.
+        Values are scaled so that `best` spans 0 to 1.
+        """
+        return indicators.epsilon(*self._against(best))
+
+    def r2(self, best: Front | None = None) -> float:
+        """Return the R2 indicator: the mean Tchebycheff value over all weights; less is better.
+
+        Values are scaled so that `best`, by default this front, spans 0 to 1 from its ideal. Two
+        objectives are integrated exactly; more are averaged over thousands of weights, which is
+        within about two per cent.
+        """
+        mine, _ = self._against(self if best is None else best)
+        return indicators.r2(mine, np.zeros(len(self.objectives)))
+
+    def _against(self, best: Front) -> tuple[np.ndarray, np.ndarray]:
+        """Return the values of both fronts, minimised, scaled so that `best` spans 0 to 1."""
+        if [o.name for o in best.objectives] != [o.name for o in self.objectives]:
+            raise UsageError("these fronts have different objectives; compare fronts of the same")
+        signs = self._signs
+        return indicators.scaled(self._some_values() * signs, best._some_values() * signs)
+
     def gap(self, reference: Sequence[float] | None = None) -> float | None:
         """Return the share of the hypervolume within the bounds that no point reaches, if known.
 
@@ -388,28 +470,66 @@ class Front:
         *,
         budget: Mapping[str, float] | None = None,
         lexicographic: Sequence[str] | None = None,
+        reference: Mapping[str, float] | None = None,
+        pseudo_weights: Mapping[str, float] | None = None,
+        topsis: Mapping[str, float] | None = None,
     ) -> Point:
-        """Return one point: the knee, unless told otherwise.
+        """Return one point: the knee, which is nearest to the ideal, unless told otherwise.
+
+        Values are scaled to the ranges of the front. Give at most one of the last four.
 
         Parameters
         ----------
         budget : mapping of objective name to worst value allowed, optional
-            The knee of the points within these limits.
+            Only points within these limits are chosen from, by any rule.
         lexicographic : sequence of objective names, optional
             The point that is best in the first, then in the second, and so on.
+        reference : mapping of objective name to value wanted, optional
+            The point whose worst shortfall is least (Wierzbicki, 1980); of objectives left out,
+            the best value is wanted.
+        pseudo_weights : mapping of objective name to weight, optional
+            The point whose gains over the worst values are shared most like this (Deb, 2001);
+            objectives left out have weight 0.
+        topsis : mapping of objective name to weight, optional
+            The point nearest to the ideal and farthest from the nadir, by TOPSIS
+            (Hwang and Yoon, 1981); objectives left out have weight 1.
 
         Raises
         ------
         UsageError
-            Unknown objective, or no point within the budget; the message says the least value.
+            Unknown objective, illegal weights, two rules at once, or no point within the budget;
+            the message says the least value.
         """
         self._some_values()
+        rules = {
+            "lexicographic": lexicographic,
+            "reference": reference,
+            "pseudo_weights": pseudo_weights,
+            "topsis": topsis,
+        }
+        given = [name for name, rule in rules.items() if rule is not None]
+        if len(given) > 1:
+            raise UsageError(f"{' and '.join(given)} are two rules; give one of them")
+        within, scaled = self._within(budget or {}), self.normalised()
         if lexicographic:
             columns = [self._column(name) for name in lexicographic]
-            signs = self._signs
-            return min(self.points, key=lambda p: [signs[c] * p.values[c] for c in columns])
+            keys = (self.values * self._signs)[:, columns[::-1]].T
+            order = np.lexsort(keys)
+            return self.points[int(order[within[order]][0])]
+        if reference:
+            score = picking.reference_point(scaled, self._scaled_aims(reference))
+        elif pseudo_weights is not None:
+            score = picking.pseudo_weights(scaled, self._weights(pseudo_weights, 0.0))
+        elif topsis is not None:
+            score = picking.topsis(scaled, self._weights(topsis, 1.0))
+        else:
+            score = picking.knee(scaled)
+        return self.points[int(np.where(within, score, np.inf).argmin())]
+
+    def _within(self, budget: Mapping[str, float]) -> np.ndarray:
+        """Return which points keep all limits, shape (points,); raise where none does."""
         within = np.ones(len(self.points), dtype=bool)
-        for name, most in (budget or {}).items():
+        for name, most in budget.items():
             at = self._column(name)
             column, sign = self.values[:, at], self._signs[at]
             if (sign * column).min() > sign * most:
@@ -421,10 +541,29 @@ class Front:
             within &= sign * column <= sign * most
         if not within.any():
             raise UsageError("no point keeps all of these budgets at once; relax one of them")
-        # The knee is the point nearest to the ideal, scaled. Unlike the point of least sum, it is
-        # never an end of a concave front.
-        score = np.where(within, (self.normalised() ** 2).sum(axis=1), np.inf)
-        return self.points[int(score.argmin())]
+        return within
+
+    def _scaled_aims(self, wanted: Mapping[str, float]) -> np.ndarray:
+        """Return values wanted, scaled as `normalised` scales; inf for what never varies."""
+        aims = self.ideal
+        for name, value in wanted.items():
+            if not math.isfinite(value):
+                raise UsageError(f"{name} is wanted to be {value}; give a finite number")
+            aims[self._column(name)] = value
+        spread = self.nadir - self.ideal
+        scaled: np.ndarray = (aims - self.ideal) / np.where(spread != 0, spread, 1.0)
+        return np.where(spread != 0, scaled, np.inf)
+
+    def _weights(self, given: Mapping[str, float], missing: float) -> np.ndarray:
+        """Return a weight for each objective, `missing` for those left out; shape (objectives,)."""
+        weights = np.full(len(self.objectives), missing)
+        for name, weight in given.items():
+            if not (math.isfinite(weight) and weight >= 0):
+                raise UsageError(f"the weight of {name} is {weight}; give a number of at least 0")
+            weights[self._column(name)] = weight
+        if not weights.any():
+            raise UsageError("all weights are 0; give one above 0")
+        return weights
 
     def _column(self, name: str) -> int:
         names = [o.name for o in self.objectives]
@@ -442,8 +581,16 @@ class Front:
         kept = farthest(self.values * self._signs, size)
         return self._part(tuple(self.points[k] for k in kept))
 
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame: a row a point; objectives, status, gap, method, seed."""
+    def to_pandas(self, *, plans: bool = False, problem: Any = None) -> Any:
+        """Return a pandas DataFrame: a row a point; objectives, status, gap, method, seed.
+
+        Parameters
+        ----------
+        plans : bool
+            Add the column ``plan``: the plan of each point, a dict.
+        problem : Problem, optional
+            The front's instance: adds a column for each fact that it tells of a plan.
+        """
         import pandas
 
         names = [o.name for o in self.objectives]
@@ -454,10 +601,13 @@ class Front:
                 "gap": p.gap,
                 "method": p.method,
                 "seed": p.seed,
+                **({} if problem is None else problem.describe(p.plan)),
+                **({"plan": p.plan} if plans else {}),
             }
             for p in self.points
         ]
-        return pandas.DataFrame(rows)
+        columns = [*names, "status", "gap", "method", "seed"]
+        return pandas.DataFrame(rows) if rows else pandas.DataFrame(columns=columns)
 
     # -- files -------------------------------------------------------------------------------------
 

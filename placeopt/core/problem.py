@@ -60,6 +60,14 @@ class Problem(Record):
     problem: str
     name: Name
 
+    def __repr__(self) -> str:
+        """Kind, name, and the length of every list; no contents."""
+        parts = ((name, getattr(self, name)) for name in type(self).model_fields)
+        sizes = [f"{len(part)} {name}" for name, part in parts if isinstance(part, (tuple, list))]
+        return f"<{self.problem} instance {self.name}: {', '.join(sizes)}>"
+
+    __str__ = __repr__
+
     @classmethod
     def from_document(cls, document: Any) -> Self:
         """Validate a JSON document.

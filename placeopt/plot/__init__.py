@@ -45,6 +45,28 @@ def require(path: str | os.PathLike[str], *, cdn: bool = False) -> None:
         raise MissingExtraError(f"drawing {suffix} files", "plot")
 
 
+def figure(front: Front, problem: Problem | None = None) -> Any:
+    """Return a plotly figure of a front: in space for three or more objectives, else in the plane.
+
+    Raises
+    ------
+    UsageError
+        The front has no points.
+    MissingExtraError
+        The extra ``plot`` is not installed.
+    """
+    require("front.html")
+    _require_points(front)
+    from placeopt.plot.html import drawings
+
+    return drawings(front, problem)[0][1]
+
+
+def _require_points(front: Front) -> None:
+    if not front.points:
+        raise UsageError(f"the front of {front.instance.name!r} has no points to draw")
+
+
 def plot_front(
     front: Front,
     path: str | os.PathLike[str],
@@ -72,8 +94,7 @@ def plot_front(
         The extra ``plot`` is not installed.
     """
     require(path, cdn=cdn)
-    if not front.points:
-        raise UsageError(f"the front of {front.instance.name!r} has no points to draw")
+    _require_points(front)
     if Path(path).suffix.lower() == ".html":
         from placeopt.plot.html import page
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from placeopt.core import indicators
 from placeopt.core.dominance import hypervolume, minimal
 from placeopt.core.front import Front
 from placeopt.sweeps.plan import Cell
@@ -69,21 +70,10 @@ def _row(cell: Cell, front: Front | None, error: str, best: np.ndarray | None) -
 
 def _indicators(values: np.ndarray, best: np.ndarray) -> tuple[float, float, float]:
     """Return the share of the hypervolume, IGD+ and the additive epsilon, all against `best`."""
-    ideal, spread = best.min(axis=0), np.ptp(best, axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    mine, theirs = (values - ideal) / spread, (best - ideal) / spread
+    mine, theirs = indicators.scaled(values, best)
     reference = [REFERENCE] * best.shape[1]
     share = hypervolume(mine, reference) / hypervolume(theirs, reference)
-    if best.shape[1] == 1:  # moocore wants two objectives or more
-        behind = max(0.0, float(mine.min() - theirs.min()))
-        return share, behind, behind
-    import moocore
-
-    return (
-        share,
-        float(moocore.igd_plus(mine, ref=theirs)),
-        float(moocore.epsilon_additive(mine, ref=theirs)),
-    )
+    return share, indicators.igd_plus(mine, theirs), indicators.epsilon(mine, theirs)
 
 
 def final(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

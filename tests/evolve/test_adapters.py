@@ -7,6 +7,8 @@ import logging
 import numpy as np
 import pytest
 
+import placeopt
+from placeopt.core.dominance import minimal
 from placeopt.core.interfaces import build_encoder
 from placeopt.temporal.instance import Temporal
 
@@ -36,6 +38,74 @@ def test_a_pymoo_algorithm_of_ones_own(encoder):
     F, G = encoder.evaluate(results[0].X.astype(np.int64))
     np.testing.assert_allclose(results[0].F * problem.scale, F)
     assert (G <= 0).all()
+    front = placeopt.front_of(results[0])
+    np.testing.assert_allclose(front.values, minimal(F))
+    assert [v.values for v in placeopt.evaluate(encoder.problem, front)] == [
+        point.values for point in front
+    ]
+    (run,) = front.runs
+    assert (run.method, run.seed, run.evaluations) == ("NSGA2", 4, 400) and run.seconds > 0
+    assert {(p.method, p.seed) for p in front} == {("NSGA2", 4)} and "pymoo" in run.versions
+    assert front.instance == encoder.problem.instance_name
+
+
+def test_a_pymoo_algorithm_for_some_of_the_goals(encoder):
+    """One goal, which pymoo answers with one vector; plain operators of pymoo."""
+    from pymoo.algorithms.soo.nonconvex.ga import GA
+    from pymoo.operators.crossover.sbx import SBX
+    from pymoo.operators.mutation.pm import PM
+    from pymoo.operators.repair.rounding import RoundingRepair
+    from pymoo.operators.sampling.rnd import IntegerRandomSampling
+    from pymoo.optimize import minimize
+
+    from placeopt.evolve.pymoo_adapter import EncodedProblem
+
+    cost = build_encoder(encoder.problem, encoder.problem.select(["cost_usd"]))
+    algorithm = GA(
+        pop_size=20,
+        sampling=IntegerRandomSampling(),
+        crossover=SBX(repair=RoundingRepair()),
+        mutation=PM(repair=RoundingRepair()),
+    )
+    front = placeopt.front_of(minimize(EncodedProblem(cost), algorithm, ("n_eval", 400), seed=2))
+    assert [o.name for o in front.objectives] == ["cost_usd"] and len(front) == 1
+
+
+def test_a_result_without_a_feasible_vector(encoder):
+    """The front has the least-violating plan and says what it breaks."""
+    from pymoo.algorithms.moo.nsga2 import NSGA2
+    from pymoo.optimize import minimize
+
+    from placeopt.evolve.pymoo_adapter import EncodedProblem, Sample, Variation
+
+    document = encoder.problem.to_document()
+    document["offers"] = [offer | {"max_instances": 1} for offer in document["offers"][:1]]
+    document["latency_ms"] = {
+        origin: {document["offers"][0]["location"]: 1.0} for origin in document["latency_ms"]
+    }
+    tight = build_encoder(Temporal.from_document(document))
+    algorithm = NSGA2(pop_size=8, sampling=Sample(), mating=Variation(), eliminate_duplicates=False)
+    result = minimize(EncodedProblem(tight), algorithm, ("n_eval", 16), seed=1)
+    assert result.X is None
+    front = placeopt.front_of(result)
+    assert not front.points and front.rejected is not None and front.reasons
+
+
+def test_vectors_of_any_library(encoder):
+    """With the problem that they were made for; what cannot be a result is refused."""
+    from placeopt.evolve.pymoo_adapter import EncodedProblem
+
+    X = encoder.sample(np.random.default_rng(3), 50)
+    F, G = encoder.evaluate(X)
+    front = placeopt.front_of(X, EncodedProblem(encoder))
+    feasible = (G <= 0).all(axis=1)
+    np.testing.assert_allclose(front.values, minimal(F[feasible]))
+    with pytest.raises(placeopt.PlaceoptError, match="give the EncodedProblem"):
+        placeopt.front_of(X)
+    with pytest.raises(placeopt.PlaceoptError, match=r"the shape \(50, 1\); the problem wants"):
+        placeopt.front_of(X[:, :1], EncodedProblem(encoder))
+    with pytest.raises(placeopt.PlaceoptError, match="give a pymoo Result"):
+        placeopt.front_of("result", EncodedProblem(encoder))
 
 
 def test_a_jmetal_algorithm_of_ones_own(encoder):
@@ -68,6 +138,12 @@ def test_a_jmetal_algorithm_of_ones_own(encoder):
         F, G = encoder.evaluate(np.array([solution.variables]))
         np.testing.assert_allclose(solution.objectives, F[0])
         np.testing.assert_allclose(solution.constraints, -G[0])
+    front = placeopt.front_of(algorithm)
+    objectives = [s.objectives for s in algorithm.result() if min(s.constraints) >= 0]
+    np.testing.assert_allclose(front.values, minimal(objectives))
+    assert front.runs[0].method == "NSGAII" and front.runs[0].evaluations == 200
+    assert placeopt.front_of(algorithm.result(), problem).values.tolist() == front.values.tolist()
+    assert placeopt.front_of(algorithm.result()[0], problem).points
 
 
 def test_importing_the_adapter_leaves_logging_alone():
