@@ -622,7 +622,9 @@ class Front:
             "runs": [asdict(r) for r in self.runs],
         }
         if self.rejected is not None:
-            document["rejected"] = asdict(self.rejected)
+            document["rejected"] = vars(self.rejected) | {
+                "violations": [asdict(v) for v in self.rejected.violations]
+            }
         if self.reasons:
             document["reasons"] = list(self.reasons)
         if self.box:

@@ -30,6 +30,10 @@ MAX_CANCELLED = 1000
 #: Largest archive that is recombined, in points for each evaluation of the run: a point takes about
 #: the time of one evaluation.
 MAX_RECOMBINED = 0.2
+#: Random vectors are drawn in blocks of so many genes, a tenth of a second each.
+_SAMPLED_GENES = 10**6
+#: Judging one plan for longer than this share of the time limit is measured once.
+_LONG_JUDGING = 0.02
 
 
 class VectorSearch:
@@ -66,6 +70,8 @@ class VectorSearch:
             began = time.perf_counter()
             self.problem.evaluate(self.encoder.decode(genes))
             taken.append(time.perf_counter() - began)
+            if taken[-1] > _LONG_JUDGING * self.budget.seconds_limit:
+                break
         return min(taken)
 
     @property
@@ -91,7 +97,7 @@ class VectorSearch:
         )
 
     def first(self, size: int) -> np.ndarray:
-        """Return vectors to start from, at least `size`, shape (k, num_genes).
+        """Return vectors to start from, shape (k, num_genes): `size` or more if the budget allows.
 
         They are those of the start front, the problem's seeds, and random ones.
         """
@@ -100,10 +106,13 @@ class VectorSearch:
         known = [genes for genes in encoded if genes is not None]
         seeds = interfaces.seeds(self.encoder, self.rng)
         given = np.array(known, dtype=np.int64).reshape(-1, self.encoder.num_genes)
-        X = np.concatenate((given, seeds))
-        if len(X) >= size:
-            return X
-        return np.concatenate((X, self.encoder.sample(self.rng, size - len(X))))
+        blocks = [given, seeds]
+        missing = self.budget.allow(size) - len(given) - len(seeds)
+        step = max(1, _SAMPLED_GENES // max(1, self.encoder.num_genes))
+        while missing > 0 and not self.finished:
+            blocks.append(self.encoder.sample(self.rng, min(step, missing)))
+            missing -= step
+        return np.concatenate(blocks)
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Evaluate as many of the rows as the budget allows.

@@ -7,6 +7,7 @@ replica is an index into its request's legal list: see `placeopt.temporal.pools`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,13 +50,18 @@ class TemporalEncoder(Encoder):
             request.name if served else None
             for request, served in zip(problem.requests, self.served, strict=True)
         ]
-        self._replica_names = [
-            [self._names[i], int(r - arrays.first[i])] if self.served[i] else None
-            for r, i in enumerate(arrays.request)
-        ]
         self._machines = [
             (problem.offers[k].location, problem.offers[k].size, "spot" if spot else "on-demand")
             for k, spot in pools(problem)
+        ]
+
+    @cached_property
+    def _replica_names(self) -> list[list[Any] | None]:
+        """How plans name each replica; None where the request cannot be served."""
+        first, request = self.arrays.first.tolist(), self.arrays.request.tolist()
+        return [
+            None if (name := self._names[i]) is None else [name, r - first[i]]
+            for r, i in enumerate(request)
         ]
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

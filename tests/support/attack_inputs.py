@@ -181,8 +181,8 @@ def instances(kind: str, rng: np.random.Generator, folder: Path) -> Arguments:
     if rng.random() < 0.5:
         return ["check", path]
     method = ("auto", "nsga2", "moead", "rollout")[rng.integers(4)]
-    budget = ["--time-limit", "1"] if method == "auto" else ["--evaluations", "60"]
-    return ["solve", path, "--method", method, *budget]
+    evaluations = [] if method == "auto" else ["--evaluations", "60"]
+    return ["solve", path, "--method", method, "--time-limit", "2", *evaluations]
 
 
 def fronts(kind: str, rng: np.random.Generator, folder: Path) -> Arguments:
