@@ -13,6 +13,7 @@ from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.front import Evaluation, Front, Rejected, Run, merge
 from placeopt.core.problem import Problem
+from placeopt.core.run_directory import RunDirectory
 from placeopt.core.task import Candidate, Task, require_fitting
 from placeopt.core.workers import Workers
 
@@ -41,6 +42,7 @@ def solve(
     seed: int = 1,
     jobs: int = 1,
     scheduler: Any = None,
+    run_dir: str | os.PathLike[str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     budget: Budget | None = None,
     start: Front | None = None,
@@ -63,9 +65,13 @@ def solve(
     seed : int
         The same seed and evaluation budget give the same front, for any number of jobs.
     jobs : int
-        Processes, for methods that consist of several runs.
+        Processes, for methods that consist of independent tasks.
     scheduler : str or distributed.Client, optional
         A Dask cluster instead of processes: its address, ``tcp://host:8786``, or a client.
+    run_dir : path, optional
+        A folder that keeps the front under a key of instance, method, parameters, seed, limits and
+        version; so too each finished task of the run, and now and then what a long search has found
+        so far. The same call takes up what is there.
     on_progress : callable, optional
         Called with a `placeopt.core.budget.Progress`.
     budget : Budget, optional
@@ -94,19 +100,36 @@ def solve(
     chosen = problem.select(objectives)
     if start is not None:
         require_fitting(problem, start)
-    Workers(jobs, scheduler)  # refuses what is not legal
+    kept = RunDirectory(run_dir) if run_dir is not None else None
+    workers = Workers(jobs, scheduler, kept)
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise UsageError(f"seed is {seed!r}; give a whole number from 0 to 2**63")
-    if method == "ensemble":
-        parameters |= {"jobs": jobs} | ({} if scheduler is None else {"scheduler": scheduler})
+    budget = budget or Budget(evaluations, seconds, on_progress)
+    task = Task(problem, chosen, budget, seed, start, workers)
+    if kept is None:
+        return _answer(task, method, parameters, certify)
+    key = task.key(method, parameters) | {"certify": certify}
+    front = kept.read(key)
+    if not isinstance(front, Front):
+        task = replace(task, checkpoint=kept.checkpoint(key))
+        front = _answer(task, method, parameters, certify)
+        if not budget.cancelled:
+            kept.write(key, front)
+    return front
+
+
+def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certify: bool) -> Front:
+    """Run a method; what it leaves out is added: the start, a least-violating plan, a proof."""
     from placeopt.portfolio import run_method
 
-    task = Task(problem, chosen, budget or Budget(evaluations, seconds, on_progress), seed, start)
+    start = task.start
     try:
         front = run_method(method, _with_time_to_certify(task) if certify else task, parameters)
     except InfeasibleInstanceError as error:
-        facts = Run(method, seed, task.budget.seconds, task.budget.evaluations, completed=True)
-        front = Front(problem.instance_name, chosen, runs=(facts,), reasons=error.reasons)
+        spent = task.budget.seconds, task.budget.evaluations
+        facts = Run(method, task.seed, *spent, completed=True)
+        name = task.problem.instance_name
+        front = Front(name, task.objectives, runs=(facts,), reasons=error.reasons)
     if start is not None:
         front = merge([front, _projected(start, task)])
     if not front.points and front.rejected is None:

@@ -14,6 +14,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.front import Front, Run, merge
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
+from placeopt.core.run_directory import Checkpoint, task_key
 from placeopt.core.task import Task
 from placeopt.core.workers import Call, Workers
 
@@ -32,6 +33,8 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
         The method does not support the problem.
     """
     run = registry.method(name).load(task.problem.problem)
+    if task.checkpoint is not None:
+        task = replace(task, checkpoint=task.checkpoint.of(name))
     return run(task, **checked(run, name, parameters))
 
 
@@ -46,21 +49,17 @@ def ensemble(
     methods: Annotated[
         Sequence[str] | str, Field(description="Names of the methods, or text such as nsga2,moead.")
     ] = ENSEMBLE,
-    jobs: Annotated[int, Field(ge=1, description="Processes of this machine.")] = 1,
-    scheduler: Annotated[Any, Field(description="A Dask cluster: tcp://host:port.")] = None,
 ) -> Front:
     """Run several methods, each on an equal share of the budget; merge their fronts.
 
     Points keep the name of the method that found them.
     """
     names = methods.split(",") if isinstance(methods, str) else list(methods)
-    Workers(jobs, scheduler)  # refuses what is not legal
-    jobs = min(jobs, len(names))
     for name in names:
         if name in ("ensemble", "auto"):
             raise UsageError(f"the ensemble cannot contain {name!r}")
         registry.method(name).load(task.problem.problem)
-    fronts = [front for front in _members(names, task, jobs, scheduler) if front is not None]
+    fronts = [front for front in _members(names, task) if front is not None]
     if not fronts:  # cancelled before the first began
         return task.front((), method="ensemble", completed=False, parameters={"methods": names})
     front = merge(fronts)
@@ -76,39 +75,40 @@ def ensemble(
     return replace(front, runs=(whole, *front.runs))
 
 
-def _equal_share(names: Sequence[str], budget: Budget) -> int | None:
-    """Return the evaluations of each member, None where they are not limited."""
-    counted = budget.evaluations_limit is not None
-    return max(1, int(budget.evaluations_left / len(names))) if counted else None
-
-
-def _members(
-    names: Sequence[str], task: Task[Problem], jobs: int, scheduler: Any
-) -> list[Front | None]:
+def _members(names: Sequence[str], task: Task[Problem]) -> list[Front | None]:
     """Run each method on its share of the budget; None for one that there was no time for."""
-    budget, share = task.budget, _equal_share(names, task.budget)
-    if jobs == 1 and scheduler is None:
-        return _one_after_another(names, task, share)
-    goals = [o.name for o in task.objectives]
-    asked = task.problem.to_document(), goals, task.seed, task.start
-    rounds = -(-len(names) // jobs) if scheduler is None else 1
-    seconds = budget.seconds_left / rounds if budget.seconds_limit else None
-    calls = [Call(run_document, (name, {}, *asked), share, seconds) for name in names]
-    fronts: list[Front | None] = Workers(jobs, scheduler).run(calls, budget)
+    budget, workers = task.budget, task.workers
+    evaluations = seconds = None
+    if budget.evaluations_limit is not None:
+        evaluations = max(1, int(budget.evaluations_left / len(names)))
+    if budget.seconds_limit is not None:
+        seconds = budget.seconds_left / -(-len(names) // workers.width(len(names), budget))
+    fronts: list[Front | None] = workers.run(
+        [method_call(name, {}, task, workers, evaluations, seconds) for name in names], budget
+    )
     budget.spend(sum(run.evaluations for front in fronts if front for run in front.runs))
     return fronts
 
 
-def _one_after_another(
-    names: Sequence[str], task: Task[Problem], share: int | None
-) -> list[Front | None]:
-    fronts: list[Front | None] = []
-    for left, name in zip(range(len(names), 0, -1), names, strict=True):
-        if fronts and task.budget.out_of_time:
-            break  # what was found is kept; `completed` says that methods are missing
-        member = replace(task, budget=task.budget.share(1 / left, share))
-        fronts.append(run_method(name, member, {}))
-    return fronts
+def method_call(
+    method: str,
+    parameters: dict[str, Any],
+    task: Task[Problem],
+    workers: Workers,
+    evaluations: int | None,
+    seconds: float | None,
+) -> Call:
+    """Return the call that answers a task by a method, within limits of its own."""
+    goals = [o.name for o in task.objectives]
+    # What is left of a time limit differs from run to run; the limit itself does not.
+    limit = None if seconds is None else task.budget.seconds_limit
+    key = task_key(
+        task.problem, task.objectives, method, parameters, task.seed, evaluations, limit, task.start
+    )
+    asked = (method, parameters, task.problem.to_document(), goals, task.seed)
+    return Call(
+        run_document, (*asked, task.start, workers.checkpoint(key)), evaluations, seconds, key
+    )
 
 
 def run_document(
@@ -119,8 +119,11 @@ def run_document(
     objectives: Sequence[str] | None,
     seed: int,
     start: Front | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Front:
     """Run a method on the document of an instance: what a worker is asked."""
     problem = registry.from_document(document)
-    task = Task(problem, problem.select(objectives), budget, seed, start)
-    return run_method(method, task, parameters)
+    goals = problem.select(objectives)
+    return run_method(
+        method, Task(problem, goals, budget, seed, start, checkpoint=checkpoint), parameters
+    )

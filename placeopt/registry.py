@@ -32,12 +32,14 @@ GENERIC = (
         "placeopt.portfolio:ensemble",
         "several methods, their fronts merged with provenance",
         "encoder",
+        parallel=True,
     ),
     Method(
         "epsilon-constraint",
         "placeopt.exact.epsilon_constraint:run",
         "exact front of the Pyomo model (small instances)",
         "model",
+        parallel=True,
     ),
     Method(
         "moead",
@@ -244,6 +246,12 @@ def auto(problem: Problem) -> str:
     if not serving:
         raise UnsupportedError(f"no method serves {problem.spec.kind}")
     return serving[0]
+
+
+def parallel(name: str, problem: Problem) -> bool:
+    """Return whether a method consists of tasks that run on several workers."""
+    chosen = method(auto(problem) if name == "auto" else name).of.get(problem.spec.kind)
+    return chosen is not None and chosen.parallel
 
 
 def quick(problem: Problem) -> str:

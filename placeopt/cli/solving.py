@@ -61,10 +61,17 @@ TimeLimitOption = Annotated[
     typer.Option(metavar="SECONDS", help="Time limit of the whole run; what was found is kept."),
 ]
 SeedOption = Annotated[int, typer.Option(help="The same seed and evaluations give the same front.")]
-JobsOption = Annotated[int, typer.Option(help="Processes, for methods made of several runs.")]
+JobsOption = Annotated[int, typer.Option(help="Processes, for methods made of several tasks.")]
 SchedulerOption = Annotated[
     str | None,
     typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead of --jobs."),
+]
+RunDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Keep what is finished, and now and then what is found; the same command takes it up.",
+    ),
 ]
 PointsOption = Annotated[
     str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
@@ -107,6 +114,7 @@ def solve(
     seed: SeedOption = 1,
     jobs: JobsOption = 1,
     scheduler: SchedulerOption = None,
+    run_dir: RunDirOption = None,
     points: PointsOption = str(POINTS),
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -121,7 +129,7 @@ def solve(
 
     Ctrl-C stops the run and writes what was found; a second Ctrl-C aborts.
     """
-    from placeopt import api
+    from placeopt import api, registry
     from placeopt.core.budget import Budget
     from placeopt.core.front import Front
     from placeopt.core.task import require_fitting
@@ -147,8 +155,8 @@ def solve(
         begin = Front.read(start)
         require_fitting(problem, begin, str(start))
     warn(problem.warnings())
-    if (jobs > 1 or scheduler) and method != "ensemble":
-        say(f"note: {method} is one run; --jobs and --scheduler serve the ensemble and sweeps")
+    if (jobs > 1 or scheduler) and not registry.parallel(method, problem):
+        say(f"note: {method} is one task; --jobs and --scheduler serve methods made of several")
     _announce_compilation()
     budget = Budget(evaluations, time_limit)
     with cancelled_by_signals(budget):
@@ -160,6 +168,7 @@ def solve(
                 seed=seed,
                 jobs=jobs,
                 scheduler=scheduler,
+                run_dir=run_dir,
                 budget=budget,
                 start=begin,
                 certify=certify,

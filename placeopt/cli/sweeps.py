@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -38,11 +39,6 @@ def sweep(
     from placeopt.sweeps import sweep as run
 
     budget = Budget(None if time_limit else 10**15, time_limit)
-
-    def tell(done: int, total: int) -> None:
-        if sys.stderr.isatty() or done in (0, total):
-            say(f"{done} of {total} runs")
-
     with cancelled_by_signals(budget):
         found = run(
             plan,
@@ -50,7 +46,7 @@ def sweep(
             jobs=jobs,
             scheduler=scheduler,
             budget=budget,
-            on_cell=tell,
+            on_cell=_Progress(),
         )
     for path in found.write(run_dir):
         say(f"wrote {path}")
@@ -58,3 +54,33 @@ def sweep(
         missing = sum(front is None for front in found.fronts)
         say(f"{missing} runs have no front; the last column of results.csv says why")
         raise typer.Exit(1)
+
+
+class _Progress:
+    """Says how many runs are finished and how long the others will take, on a terminal or often."""
+
+    def __init__(self) -> None:
+        self._began: tuple[float, int] | None = None  # what was finished when this command began
+        self._said = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now, done
+        elif now - self._said < (0.2 if sys.stderr.isatty() else 30.0) and done < total:
+            return
+        self._said = now
+        spent, made = now - self._began[0], done - self._began[1]
+        left = f", about {in_words((total - done) * spent / made)} left" if made else ""
+        say(f"{done} of {total} runs" + (left if done < total else ""))
+
+
+def in_words(seconds: float) -> str:
+    """Return a time for people.
+
+    >>> in_words(50), in_words(200), in_words(9000)
+    ('50 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

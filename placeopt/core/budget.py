@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from placeopt.core.errors import UsageError
@@ -160,6 +162,33 @@ class Budget:
             )
         )
 
+    def resume(self, evaluations: int, seconds: float) -> None:
+        """Count what an earlier process spent on this run."""
+        self.spend(evaluations)
+        self._set_back(seconds)
+
+    def _set_back(self, seconds: float) -> None:
+        self._started -= seconds
+
+    @contextmanager
+    def watched(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Call `stop`, in a thread, once the budget is out of time while the block runs."""
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(0.05):
+                if self.out_of_time:
+                    stop()
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
     def share(self, part: float = 1.0, evaluations: int | None = None) -> Budget:
         """Return a budget of a part of what is left, in evaluations and in seconds.
 
@@ -225,6 +254,9 @@ class _Share(Budget):
         """Count `evaluations` as made, here and of the whole."""
         super().spend(evaluations)
         self._whole.spend(evaluations)
+
+    def _set_back(self, seconds: float) -> None:
+        self._whole._set_back(seconds)
 
     def report(self, best: Sequence[float] = (), points: int = 0, note: str = "") -> None:
         """Tell the progress callback of the whole."""

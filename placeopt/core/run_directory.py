@@ -3,19 +3,80 @@
 from __future__ import annotations
 
 import os
+import secrets
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.documents import sha256, write_json
-from placeopt.core.errors import DocumentError
-from placeopt.core.front import Front
+from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files import read_bytes
+from placeopt.core.front import Front, Objective
+from placeopt.core.problem import Problem
+from placeopt.core.versions import versions
+
+#: Largest file of arrays that is read, in bytes.
+MAX_BYTES = 2**31
+#: Shortest time between two checkpoints, seconds, and the largest share of the time they may take.
+CHECKPOINT_SECONDS, CHECKPOINT_SHARE = 10.0, 0.05
+#: Tells the checkpoints that this process wrote from those of an earlier run.
+_SESSION = secrets.token_hex(8)
+
+
+def task_key(
+    problem: Problem,
+    objectives: Sequence[Objective],
+    method: str,
+    parameters: dict[str, Any],
+    seed: int,
+    evaluations: float | None = None,
+    seconds: float | None = None,
+    start: Front | None = None,
+) -> dict[str, Any]:
+    """Return all that the result of a method depends on, as JSON.
+
+    A parameter that names a file stands for what is in it.
+
+    Raises
+    ------
+    UsageError
+        A parameter is no number, text or list.
+    """
+    key: dict[str, Any] = {
+        "instance": problem.instance_name.sha256,
+        "objectives": [o.name for o in objectives],
+        "method": method,
+        "parameters": {name: _content(name, value) for name, value in parameters.items()},
+        "seed": seed,
+        "evaluations": evaluations,
+        "seconds": seconds,
+        "version": versions()["placeopt"],
+    }
+    return key if start is None else key | {"start": sha256(start.to_document())}
+
+
+def _content(name: str, value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_content(name, one) for one in value]
+    if isinstance(value, (str, os.PathLike)):
+        text = os.fspath(value)
+        return sha256(read_bytes(text).hex()) if os.path.isfile(text) else text
+    if value is not None and not isinstance(value, (bool, int, float)):
+        raise UsageError(
+            f"parameter {name!r} is a {type(value).__name__}; runs that are kept take numbers, "
+            "text and lists of these"
+        )
+    return value
 
 
 class RunDirectory:
-    """Fronts under keys of what they answer.
+    """Results under keys of what they depend on.
 
-    A task has two files: ``KEY.task.json`` says what it was, ``KEY.front.json`` is its front. Both
-    are written aside and renamed, so that a front that is there is whole.
+    A task has two files: ``KEY.task.json`` says what it was; ``KEY.front.json``, or ``KEY.npz`` for
+    arrays, is its result. All are written aside and renamed, so that a result that is there is
+    whole.
 
     Parameters
     ----------
@@ -38,18 +99,74 @@ class RunDirectory:
                 f"not a folder: {error.strerror}", file=str(path), remedy=remedy
             ) from None
 
-    def read(self, task: dict[str, Any]) -> Front | None:
-        """Return the front of a task, None where it is not there or does not read as one."""
-        file = self._file(task, "front")
+    def read(self, key: dict[str, Any]) -> Front | Arrays | None:
+        """Return the result of a task, None where it is not there or does not read as one."""
+        front, arrays = self._file(key, "front.json"), self._file(key, "npz")
         try:
-            return Front.read(file) if file.exists() else None
+            if front.exists():
+                return Front.read(front)
+            return read_arrays(arrays, "result", MAX_BYTES) if arrays.exists() else None
         except DocumentError:
             return None
 
-    def write(self, task: dict[str, Any], front: Front) -> None:
-        """Keep the front of a task."""
-        write_json(self._file(task, "task"), task)
-        front.write(self._file(task, "front"))
+    def write(self, key: dict[str, Any], result: Any) -> None:
+        """Keep the result of a task if it is a front or arrays; forget its checkpoint."""
+        if not isinstance(result, (Front, Arrays)):
+            return
+        write_json(self._file(key, "task.json"), key)
+        if isinstance(result, Front):
+            result.write(self._file(key, "front.json"))
+        else:
+            write_arrays(self._file(key, "npz"), result)
+        self.checkpoint(key).forget()
 
-    def _file(self, task: dict[str, Any], kind: str) -> Path:
-        return self.path / f"{sha256(task)[:32]}.{kind}.json"
+    def checkpoint(self, key: dict[str, Any]) -> Checkpoint:
+        """Return where a task keeps what it has found so far."""
+        return Checkpoint(self._file(key, "checkpoint"))
+
+    def _file(self, key: dict[str, Any], kind: str) -> Path:
+        return self.path / f"{sha256(key)[:32]}.{kind}"
+
+
+class Checkpoint:
+    """What a long task has found so far, in a file that is written now and then.
+
+    Parameters
+    ----------
+    path : Path
+        Without the suffix ``.npz``.
+    """
+
+    def __init__(self, path: Path):
+        self._path, self._next = path, time.monotonic() + CHECKPOINT_SECONDS
+
+    def of(self, name: str) -> Checkpoint:
+        """Return the checkpoint of a part of the task."""
+        return Checkpoint(self._path.with_name(f"{self._path.name}.{name}"))
+
+    def read(self) -> Arrays | None:
+        """Return what an earlier process left; None where there is nothing whole."""
+        try:
+            found = read_arrays(self._file, "checkpoint", MAX_BYTES)
+        except DocumentError:
+            return None
+        return None if found.header.get("session") == _SESSION else found
+
+    def offer(self, content: Callable[[], Arrays], now: bool = False) -> None:
+        """Write what `content` returns, if the last time is long ago or it must be `now`."""
+        began = time.monotonic()
+        if began < self._next and not now:
+            return
+        found = content()
+        write_arrays(self._file, Arrays({**found.header, "session": _SESSION}, found.arrays))
+        ended = time.monotonic()
+        self._next = ended + max(CHECKPOINT_SECONDS, (ended - began) / CHECKPOINT_SHARE)
+
+    def forget(self) -> None:
+        """Delete the files of the task and of its parts."""
+        for file in self._path.parent.glob(f"{self._path.name}*.npz"):
+            file.unlink(missing_ok=True)
+
+    @property
+    def _file(self) -> Path:
+        return self._path.with_name(f"{self._path.name}.npz")

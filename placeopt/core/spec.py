@@ -35,6 +35,8 @@ class Method:
         Optional packages that the method needs, as in ``placeopt[extra]``.
     modules : tuple of str
         Modules that the extra provides.
+    parallel : bool
+        Whether it consists of independent tasks, which run on ``task.workers``.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Method:
     needs: str | None = None
     extra: str | None = None
     modules: tuple[str, ...] = ()
+    parallel: bool = False
 
     def load(self) -> Any:
         """Return the function.

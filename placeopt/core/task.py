@@ -6,13 +6,15 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Generic, TypeVar
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError
 from placeopt.core.front import Front, Objective, Point, Rejected, Run, severity
 from placeopt.core.problem import Problem
+from placeopt.core.run_directory import Checkpoint, task_key
+from placeopt.core.versions import versions
+from placeopt.core.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,10 @@ class Task(Generic[P]):
         The same seed and evaluation budget give the same front.
     start : Front or None
         Plans to start from.
+    workers : Workers
+        Where a method that consists of independent tasks runs them.
+    checkpoint : Checkpoint or None
+        Where a long search keeps what it has found so far.
     """
 
     problem: P
@@ -49,9 +55,18 @@ class Task(Generic[P]):
     budget: Budget = field(default_factory=Budget)
     seed: int = 1
     start: Front | None = None
+    workers: Workers = field(default_factory=Workers)
+    checkpoint: Checkpoint | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(self.objectives or self.problem.objectives))
+
+    def key(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return all that the result of a method depends on, as JSON."""
+        limits = self.budget.evaluations_limit, self.budget.seconds_limit
+        return task_key(
+            self.problem, self.objectives, method, parameters, self.seed, *limits, self.start
+        )
 
     def front(
         self,
@@ -158,14 +173,3 @@ def _collector_at_rest() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def versions(libraries: Sequence[str]) -> dict[str, str]:
-    """Return the installed version of each distribution, and of placeopt."""
-    found = {}
-    for name in ("placeopt", *libraries):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found

@@ -3,7 +3,8 @@
 A task is a function of a `Budget` and of plain arguments. Its result depends on these alone, so
 that the results are the same for any number of workers. A worker that dies has its task run again.
 Cancelling, and the end of the time, reach workers as a signal that they look for: a file for the
-processes of this machine, a `distributed.Event` for those of a cluster. No clocks are compared.
+processes of this machine, an event for those of a cluster. No clocks are compared. Finished tasks
+that have a key are kept in a run directory, if there is one, and taken from it.
 """
 
 from __future__ import annotations
@@ -15,39 +16,23 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
-from placeopt.core.budget import Budget
-from placeopt.core.errors import MissingExtraError, PlaceoptError, UsageError
+from placeopt.core.budget import Budget, Progress
+from placeopt.core.calls import Call, Done, perform
+from placeopt.core.cluster import connected
+from placeopt.core.errors import PlaceoptError, UsageError
+from placeopt.core.run_directory import Checkpoint, RunDirectory
 
-#: How often a task is tried whose worker died.
+#: How often workers may die in a row before a task ends.
 MAX_TRIES = 4
 
 
 @dataclass(frozen=True)
-class Call:
-    """One task: ``function(budget, *arguments)``.
-
-    Attributes
-    ----------
-    function : callable
-        Of a module's top level, so that another process finds it.
-    arguments : tuple
-    evaluations, seconds : optional
-        The limit of the task's budget; its seconds count from when it begins.
-    """
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    evaluations: int | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
 class Workers:
-    """Where tasks run.
+    """Where tasks run, and where their results are kept.
 
     Attributes
     ----------
@@ -55,10 +40,13 @@ class Workers:
         Processes of this machine; 1 is this process.
     scheduler : str, distributed.Client or None
         A Dask cluster instead: its address, ``tcp://host:8786``, or a client of it.
+    kept : RunDirectory or None
+        Finished tasks.
     """
 
     jobs: int = 1
     scheduler: Any = None
+    kept: RunDirectory | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.jobs, int) or self.jobs < 1:
@@ -75,40 +63,66 @@ class Workers:
         calls: Sequence[Call],
         budget: Budget,
         on_result: Callable[[int, Any], None] = lambda k, result: None,
+        on_begin: Callable[[int], None] = lambda left: None,
     ) -> list[Any]:
         """Run tasks until they end or `budget` does; return their results in order.
 
         Parameters
         ----------
         calls : sequence of Call
+            Those whose results are kept already are not run again.
         budget : Budget
             Tasks are asked to stop when it is cancelled or out of time; what is not begun by then
             has the result None. Their evaluations are not counted on it.
         on_result : callable
             Called here with the number and the result of each task as it ends.
+        on_begin : callable
+            Called here with the number of tasks that are to be run.
         """
-        if self.scheduler is not None:
-            found = _on_cluster(self.scheduler, calls, budget)
-        elif min(self.jobs, len(calls)) > 1:
-            found = _on_processes(min(self.jobs, len(calls)), calls, budget)
-        else:
-            found = _here(calls, budget)
-        results: list[Any] = [None] * len(calls)
-        for k, result in found:
-            results[k] = result
-            on_result(k, result)
+        results: list[Any] = [self._known(call) for call in calls]
+        left = [k for k, result in enumerate(results) if result is None]
+        on_begin(len(left))
+        for position, done in self._performed([calls[k] for k in left], budget):
+            k = left[position]
+            results[k] = done.result
+            key = calls[k].key
+            if done.whole and key is not None and self.kept is not None:
+                self.kept.write(key, done.result)
+            on_result(k, done.result)
         return results
 
+    def width(self, tasks: int, budget: Budget) -> int:
+        """Return how many of so many tasks run at the same time."""
+        if self.scheduler is None:
+            return min(self.jobs, tasks)
+        with connected(self.scheduler, budget) as cluster:
+            return min(cluster.width, tasks)
 
-class _Signal(Protocol):
-    """How workers learn that they shall stop."""
+    def checkpoint(self, key: dict[str, Any]) -> Checkpoint | None:
+        """Return where a task keeps what it has found so far; None where workers cannot reach it.
 
-    def is_set(self) -> bool: ...
+        It is forgotten when the task's result is kept.
+        """
+        return self.kept.checkpoint(key) if self.kept and self.scheduler is None else None
+
+    def _known(self, call: Call) -> Any:
+        return self.kept.read(call.key) if self.kept and call.key is not None else None
+
+    def _performed(self, calls: Sequence[Call], budget: Budget) -> Iterator[tuple[int, Done]]:
+        if not calls:
+            return
+        if self.scheduler is not None:
+            with connected(self.scheduler, budget) as cluster:
+                yield from cluster.run(calls, budget)
+        elif min(self.jobs, len(calls)) > 1:
+            yield from _on_processes(min(self.jobs, len(calls)), calls, budget)
+        else:
+            yield from _here(calls, budget)
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file that appears: for processes of one machine."""
+    """A file whose appearing tells processes of one machine to stop."""
 
     path: str
 
@@ -120,75 +134,55 @@ class _File:
             open(self.path, "x").close()
 
 
-@dataclass(frozen=True)
-class _Event:
-    """An event of a Dask cluster, asked for by its name."""
-
-    name: str
-
-    def is_set(self) -> bool:
-        from distributed import Event, get_client
-
-        return bool(Event(self.name, client=get_client()).is_set())
-
-
-def _here(calls: Sequence[Call], budget: Budget) -> Iterator[tuple[int, Any]]:
+def _here(calls: Sequence[Call], budget: Budget) -> Iterator[tuple[int, Done]]:
     for k, call in enumerate(calls):
         if k and budget.out_of_time:
             return
+        seconds = call.seconds
+        if seconds is not None:
+            seconds = max(1e-6, min(seconds, budget.seconds_left))
         own = Budget(
             call.evaluations,
-            _least(call.seconds, budget.seconds_left),
-            budget.on_progress,
-            stop=lambda: budget.cancelled,
+            seconds,
+            _told_of_all(budget, k, len(calls)),
+            stop=lambda: budget.out_of_time,
         )
-        yield k, call.function(own, *call.arguments)
+        yield k, Done(call.function(own, *call.arguments), not own.cancelled)
 
 
-def _least(seconds: float | None, left: float) -> float | None:
-    """Return the lesser of two limits in seconds, where there is one; above 0."""
-    limits = [limit for limit in (seconds, left) if limit is not None and limit < float("inf")]
-    return max(min(limits), 1e-6) if limits else None
+def _told_of_all(budget: Budget, done: int, total: int) -> Callable[[Progress], None] | None:
+    """Return what tells the progress of one task as that of all."""
+    tell = budget.on_progress
+    if tell is None:
+        return None
+    return lambda state: tell(
+        replace(state, seconds=budget.seconds, share=(done + state.share) / total)
+    )
 
 
-def _task(call: Call, signal_: _Signal, parent: int | None) -> Any:
-    """Run a task in a process of its own."""
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-        if threading.current_thread() is threading.main_thread():
-            # A terminal sends Ctrl-C to all processes; the one that asked for this task decides.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-    budget = Budget(call.evaluations, call.seconds, stop=signal_.is_set)
-    return None if budget.cancelled else call.function(budget, *call.arguments)
-
-
-def _end_with(parent: int) -> None:
-    """End this process soon after its parent has ended, however that came about."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(1)
-
-
-def _on_processes(jobs: int, calls: Sequence[Call], budget: Budget) -> Iterator[tuple[int, Any]]:
+def _on_processes(jobs: int, calls: Sequence[Call], budget: Budget) -> Iterator[tuple[int, Done]]:
     import joblib
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     name = f"placeopt-cancelled-{os.getpid()}-{secrets.token_hex(8)}"
     flag = _File(os.path.join(tempfile.gettempdir(), name))
     left = dict(enumerate(calls))
-    with _watched(budget, flag.set):
+    tries = 0
+    with budget.watched(flag.set):
         try:
-            for _ in range(MAX_TRIES):
+            while tries < MAX_TRIES:
                 engine = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
                 try:
                     tasks = (
-                        joblib.delayed(_numbered)(k, call, flag, os.getpid())
+                        joblib.delayed(_in_process)(k, call, flag, os.getpid())
                         for k, call in list(left.items())
                     )
-                    for k, result in engine(tasks):
+                    for k, done in engine(tasks):
                         del left[k]
-                        yield k, result
+                        tries = 0
+                        yield k, done
                 except BrokenProcessPool:  # a worker died; what it had is run again
+                    tries += 1
                     continue
                 return
             raise PlaceoptError(f"workers died {MAX_TRIES} times in a row; is there enough memory?")
@@ -197,50 +191,17 @@ def _on_processes(jobs: int, calls: Sequence[Call], budget: Budget) -> Iterator[
                 os.unlink(flag.path)
 
 
-def _numbered(k: int, call: Call, signal_: _Signal, parent: int | None) -> tuple[int, Any]:
-    return k, _task(call, signal_, parent)
+def _in_process(number: int, call: Call, flag: _File, parent: int) -> tuple[int, Done]:
+    """Perform a task in a process of its own."""
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    if threading.current_thread() is threading.main_thread():
+        # A terminal sends Ctrl-C to all processes; the one that asked for this task decides.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return number, perform(call, flag.is_set)
 
 
-def _on_cluster(scheduler: Any, calls: Sequence[Call], budget: Budget) -> Iterator[tuple[int, Any]]:
-    try:
-        from distributed import Client, Event, as_completed
-    except ModuleNotFoundError:
-        raise MissingExtraError("a Dask cluster", "dask") from None
-    client = Client(scheduler, timeout=10) if isinstance(scheduler, str) else scheduler
-    event = Event(f"placeopt-cancelled-{secrets.token_hex(8)}", client=client)
-    try:
-        futures = client.map(
-            _numbered,
-            range(len(calls)),
-            list(calls),
-            signal_=_Event(event.name),
-            parent=None,
-            pure=False,
-            retries=MAX_TRIES - 1,
-        )
-        with _watched(budget, event.set):
-            for future in as_completed(futures):
-                yield future.result()
-    finally:
-        if client is not scheduler:
-            client.close()
-
-
-@contextmanager
-def _watched(budget: Budget, stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` once the budget is cancelled or out of time, while the block runs."""
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.05):
-            if budget.out_of_time:
-                stop()
-                return
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent has ended, however that came about."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)

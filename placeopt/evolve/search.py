@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from placeopt.core import interfaces
+from placeopt.core.arrays_file import Arrays
 from placeopt.core.dominance import contributions
 from placeopt.core.front import Front, farthest
 from placeopt.core.problem import Problem
+from placeopt.core.run_directory import Checkpoint
 from placeopt.core.task import Candidate, Task
 from placeopt.evolve.archive import VectorArchive
 from placeopt.evolve.recombination import recombine
@@ -27,6 +29,8 @@ SORTING = 0.06
 MIN_JUDGED = 50
 #: Largest front of a cancelled run: whoever pressed Ctrl-C does not wait for thousands of plans.
 MAX_CANCELLED = 1000
+#: Vectors of an earlier process that are evaluated together.
+_TAKEN_UP_TOGETHER = 1024
 #: Largest archive that is recombined, in points for each evaluation of the run: a point takes about
 #: the time of one evaluation.
 MAX_RECOMBINED = 0.2
@@ -58,7 +62,29 @@ class VectorSearch:
         self.encoder = interfaces.build_encoder(task.problem, task.objectives)
         self.rng = np.random.default_rng(task.seed)
         self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))
+        self._taken_up = 0 if task.checkpoint is None else self._take_up(task.checkpoint)
         self._judging = self._seconds_to_judge()
+
+    def _take_up(self, checkpoint: Checkpoint) -> int:
+        """Go on from what an earlier process left; return the evaluations that it had made."""
+        left = checkpoint.read()
+        if left is None:
+            return 0
+        X = left.arrays["vectors"].astype(np.int64).reshape(-1, self.encoder.num_genes)
+        for part in np.array_split(X, -(-len(X) // _TAKEN_UP_TOGETHER)):
+            self.archive.add(part, *self.encoder.evaluate(part))
+        self.archive.settle()
+        spent = int(min(left.header["evaluations"], self.budget.evaluations_left - 1))
+        self.budget.resume(spent, left.header["seconds"])
+        self.rng = np.random.default_rng([self.task.seed, spent])
+        return spent
+
+    def _found(self) -> Arrays:
+        """Return what another process needs to go on from here."""
+        spent = {"evaluations": self.budget.evaluations, "seconds": self.budget.seconds}
+        X = self.archive.result()
+        kinds = np.min_scalar_type(X.min(initial=0)), np.min_scalar_type(X.max(initial=0))
+        return Arrays(spent, {"vectors": X.astype(np.result_type(*kinds))})
 
     def _seconds_to_judge(self) -> float:
         """Return the seconds to decode and judge one plan; 0 without a time limit."""
@@ -106,8 +132,11 @@ class VectorSearch:
         known = [genes for genes in encoded if genes is not None]
         seeds = interfaces.seeds(self.encoder, self.rng)
         given = np.array(known, dtype=np.int64).reshape(-1, self.encoder.num_genes)
-        blocks = [given, seeds]
-        missing = self.budget.allow(size) - len(given) - len(seeds)
+        met = self.archive.result()  # of an earlier process
+        if len(met) > size:
+            met = met[farthest(self.archive.F, size)]
+        blocks = [met, given, seeds]
+        missing = self.budget.allow(size) - sum(map(len, blocks))
         step = max(1, _SAMPLED_GENES // max(1, self.encoder.num_genes))
         while missing > 0 and not self.finished:
             blocks.append(self.encoder.sample(self.rng, min(step, missing)))
@@ -129,6 +158,8 @@ class VectorSearch:
         F, G = self.encoder.evaluate(X)
         self.budget.spend(len(X))
         self.archive.add(X, F, G)
+        if self.task.checkpoint is not None:
+            self.task.checkpoint.offer(self._found)
         if self.budget.on_progress is not None:
             self.budget.report(self.archive.best, len(self.archive))
         return X, F, G
@@ -165,6 +196,10 @@ class VectorSearch:
         completed = not self.budget.cancelled and (
             self.budget.seconds_limit is None or self.budget.evaluations_left == 0
         )
+        if self.task.checkpoint is not None and self.budget.cancelled:
+            self.task.checkpoint.offer(self._found, now=True)
+        if self._taken_up:
+            parameters = parameters | {"taken_up_at": self._taken_up}
         vectors = self.archive.result()
         limit = min(points or len(vectors), max(50, MAX_GENES // self.encoder.num_genes))
         if self.budget.cancelled:

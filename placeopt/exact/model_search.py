@@ -13,7 +13,7 @@ import pyomo.environ as pyo
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import PlaceoptError, UsageError
 from placeopt.core.front import Front, InstanceName, Point, Run, minimal
-from placeopt.core.task import versions
+from placeopt.core.versions import versions
 from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.enumeration import enumerate_front

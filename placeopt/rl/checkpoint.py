@@ -6,14 +6,15 @@ It holds the arrays of the networks, the optimiser and the replay buffer, and a 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from stable_baselines3 import DQN
 
+from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.rl import policy_file
 
 FORMAT = "placeopt/checkpoint@1"
 #: Bytes of a file: a checkpoint of DQN holds its replay buffer.
@@ -32,7 +33,7 @@ def save(
 ) -> None:
     """Write the state of a model after a round, atomically."""
     header = {"format": FORMAT, **facts, "rounds": rounds, "steps": steps, "cpu_seconds": seconds}
-    policy_file.write_arrays(path, header, _arrays(model))
+    write_arrays(path, Arrays(header, _arrays(model)))
 
 
 def _arrays(model: Any) -> dict[str, np.ndarray]:
@@ -69,8 +70,8 @@ def restore(
     UsageError
         It is of another run than `facts` describe.
     """
-    header, arrays = policy_file.read_arrays(path, "checkpoint", MAX_BYTES)
-    file = str(path)
+    stored = read_arrays(path, "checkpoint", MAX_BYTES)
+    header, file = stored.header, str(path)
     if header.get("format") != FORMAT:
         raise DocumentError(
             f"{str(header.get('format'))[:60]!r} is not a checkpoint",
@@ -80,7 +81,7 @@ def restore(
         )
     _same(header, facts, file)
     try:
-        _load(model, arrays)
+        _load(model, stored.arrays)
         return int(header["rounds"]), int(header["steps"]), float(header["cpu_seconds"])
     except (KeyError, TypeError, ValueError, RuntimeError, IndexError):
         raise DocumentError(
@@ -88,7 +89,7 @@ def restore(
         ) from None
 
 
-def _same(header: dict[str, Any], facts: dict[str, Any], file: str) -> None:
+def _same(header: Mapping[str, Any], facts: dict[str, Any], file: str) -> None:
     settings = header.get("settings") or {}
     pairs = [(f"on {key}", header.get(key), facts[key]) for key in ("problem", "environment")]
     pairs += [
@@ -103,7 +104,7 @@ def _same(header: dict[str, Any], facts: dict[str, Any], file: str) -> None:
             )
 
 
-def _load(model: Any, arrays: dict[str, np.ndarray]) -> None:
+def _load(model: Any, arrays: Mapping[str, np.ndarray]) -> None:
     model.policy.load_state_dict(
         {
             key: torch.from_numpy(np.array(arrays[f"policy.{key}"]))

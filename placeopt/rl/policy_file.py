@@ -5,13 +5,7 @@ Nothing is unpickled, and everything is checked.
 
 from __future__ import annotations
 
-import io
-import json
-import lzma
 import os
-import struct
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -21,8 +15,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core import documents
+from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
-from placeopt.core.files import read_bytes, write_parts
 from placeopt.core.weights import read_weights
 from placeopt.rl.policy import Shape, TrainedPolicy
 
@@ -32,25 +26,6 @@ SUFFIX = ".npz"
 BUNDLED = Path(__file__).parent / "policies"
 #: Files that unpack to more bytes are not read: a policy is some ten thousand numbers.
 MAX_BYTES = 64 * 2**20
-#: What zipfile, the decompressors and NumPy raise on bytes that are not theirs.
-_DAMAGE: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    ValueError,
-    EOFError,
-    LookupError,
-)
-_DAMAGE += (
-    TypeError,
-    AttributeError,
-    OverflowError,
-    NotImplementedError,
-    RuntimeError,
-    SyntaxError,
-    MemoryError,
-)
 
 
 class _Network(BaseModel):
@@ -72,62 +47,6 @@ class _Header(BaseModel):
     environment: dict[str, Any] = Field(default_factory=dict)
     weights: tuple[float, ...] | None = None
     card: dict[str, Any] = Field(default_factory=dict)
-
-
-def write_arrays(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> None:
-    """Write arrays and a JSON header as .npz, atomically; the same content gives the same bytes."""
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False, sort_keys=True).encode()
-    stream = io.BytesIO()
-    stored: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
-    np.savez(stream, header=np.frombuffer(text, dtype=np.uint8), **stored)
-    write_parts(path, (stream.getvalue(),))
-
-
-def read_arrays(
-    path: str | os.PathLike[str], what: str, max_bytes: int = MAX_BYTES
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return header and arrays of a file that `write_arrays` wrote.
-
-    Raises
-    ------
-    DocumentError
-        It is not such a file, or not whole.
-    """
-    file = str(path)
-    broken = f"give a {what} file of placeopt; this one is damaged, or something else"
-
-    def fault(problem: str, remedy: str = broken) -> DocumentError:
-        return DocumentError(problem, file=file, remedy=remedy)
-
-    try:
-        content = io.BytesIO(read_bytes(path, max_bytes))
-        with zipfile.ZipFile(content) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > max_bytes:
-                raise fault(f"unpacks to {size:,} bytes, more than the {max_bytes:,} of any {what}")
-            if archive.testzip() is not None:
-                raise fault(f"not a {what}: its checksum does not hold")
-        content.seek(0)
-        with np.load(content, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
-    except OSError as error:
-        raise fault(
-            error.strerror or str(error), f"give the path of a readable {what} file"
-        ) from None
-    except _DAMAGE:
-        raise fault(f"not a {what}") from None
-    header = arrays.pop("header", None)
-    if header is None or header.dtype != np.uint8 or header.ndim != 1:
-        raise fault(f"not a {what}: it has no header")
-    try:
-        document = documents.parse_json(header.tobytes().decode())
-    except (UnicodeDecodeError, DocumentError):
-        raise fault(f"not a {what}: its header is not JSON") from None
-    if not isinstance(document, dict):
-        raise fault(f"not a {what}: its header is not a JSON object")
-    return document, arrays
 
 
 def check_arrays(
@@ -210,7 +129,7 @@ def shape_of(header: Any, file: str) -> Shape:
 
 def write(policy: TrainedPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy, atomically."""
-    write_arrays(path, header_of(policy), policy.arrays)
+    write_arrays(path, Arrays(header_of(policy), policy.arrays))
 
 
 def bundled() -> dict[str, Path]:
@@ -257,7 +176,8 @@ def read(name: str | os.PathLike[str], problem: str | None = None) -> TrainedPol
     """
     path = find(name)
     file = str(path)
-    document, arrays = read_arrays(path, "policy")
+    stored = read_arrays(path, "policy", MAX_BYTES)
+    document = stored.header
     if document.get("format") != FORMAT:
         shown = str(document.get("format"))[:60]
         raise DocumentError(
@@ -279,7 +199,7 @@ def read(name: str | os.PathLike[str], problem: str | None = None) -> TrainedPol
         except UsageError as error:
             raise DocumentError("not legal", file=file, path="weights", remedy=str(error)) from None
     shape = shape_of(header, file)
-    checked = check_arrays(arrays, shape.arrays(), file)
+    checked = check_arrays(stored.arrays, shape.arrays(), file)
     return TrainedPolicy(
         header.problem,
         header.rewards,

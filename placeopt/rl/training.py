@@ -20,7 +20,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import Batch
-from placeopt.core.task import versions
+from placeopt.core.versions import versions
 from placeopt.rl import checkpoint
 from placeopt.rl.deepsets import DeepSetsActorCritic, DeepSetsQPolicy, MaskedDQN, numpy_arrays
 from placeopt.rl.policy import Shape, TrainedPolicy

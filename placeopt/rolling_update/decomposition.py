@@ -17,7 +17,8 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective, Run, minimal
-from placeopt.core.task import Task, versions
+from placeopt.core.task import Task
+from placeopt.core.versions import versions
 from placeopt.exact.enumeration import Enumeration, Found, enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values

@@ -18,13 +18,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-import placeopt
 from placeopt import registry
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import read_bytes
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
+from placeopt.core.run_directory import task_key
 
 Seeds = Annotated[list[Annotated[int, Field(strict=True, ge=0)]], Field(min_length=1)]
 
@@ -125,17 +125,9 @@ def cells(plan: SweepPlan, folder: Path = Path()) -> list[Cell]:
         zip(labels, problems, strict=True), _methods(plan)
     ):
         parameters = _checked(method, problem)
-        goals = [o.name for o in problem.select(plan.objectives)]
+        goals = problem.select(plan.objectives)
         for seed, budget in itertools.product(plan.seeds, budgets):
-            task = {
-                "instance": problem.instance_name.sha256,
-                "objectives": goals,
-                "method": method.name,
-                "parameters": parameters,
-                "seed": seed,
-                "version": placeopt.__version__,
-                **budget,
-            }
+            task = task_key(problem, goals, method.name, parameters, seed, **budget)
             found.append(Cell(label, _label(method), task, problem.to_document()))
     return found
 

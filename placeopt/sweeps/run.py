@@ -108,36 +108,33 @@ def sweep(
     asked = read(plan)
     folder = Path() if isinstance(plan, Mapping) else Path(plan).parent
     runs = cells(asked, folder)
-    kept = RunDirectory(run_dir) if run_dir is not None else None
-    fronts: list[Front | None] = [kept.read(cell.task) if kept else None for cell in runs]
-    errors = [""] * len(runs)
-    left = [k for k, front in enumerate(fronts) if front is None]
-    on_cell(len(runs) - len(left), len(runs))
+    workers = Workers(jobs, scheduler, RunDirectory(run_dir) if run_dir is not None else None)
+    finished = 0
 
-    def done(number: int, result: Front | str | None) -> None:
-        k = left[number]
-        if isinstance(result, Front):
-            fronts[k] = result
-            if kept:
-                kept.write(runs[k].task, result)
-        else:
-            errors[k] = result or "not reached in time"
-        on_cell(
-            len(runs) - sum(f is None and not e for f, e in zip(fronts, errors, strict=True)),
-            len(runs),
-        )
+    def tell(more: int) -> None:
+        nonlocal finished
+        finished += more
+        on_cell(finished, len(runs))
 
-    whole = budget or Budget(evaluations=10**15)
-    Workers(jobs, scheduler).run([_call(runs[k]) for k in left], whole, done)
-    for k in left:
-        errors[k] = errors[k] or ("" if fronts[k] else "not reached in time")
+    results = workers.run(
+        [_call(cell, workers) for cell in runs],
+        budget or Budget(evaluations=10**15),
+        on_result=lambda k, result: tell(1),
+        on_begin=lambda left: tell(len(runs) - left),
+    )
+    fronts = [result if isinstance(result, Front) else None for result in results]
+    errors = [
+        "" if isinstance(result, Front) else result or "not reached in time" for result in results
+    ]
     return SweepResult(asked.name, measure(runs, fronts, errors), fronts)
 
 
-def _call(cell: Cell) -> Call:
+def _call(cell: Cell, workers: Workers) -> Call:
     task = cell.task
     asked = (task["method"], task["parameters"], cell.document, task["objectives"], task["seed"])
-    return Call(_front_or_error, asked, task["evaluations"], task["seconds"])
+    limits = task["evaluations"], task["seconds"]
+    more = (None, workers.checkpoint(task))
+    return Call(_front_or_error, (*asked, *more), *limits, key=task)
 
 
 def _front_or_error(budget: Budget, *asked: Any) -> Front | str | None:

@@ -86,7 +86,7 @@ def test_limits_and_cancelling_reach_processes() -> None:
 
 
 def test_one_process_stops_when_the_whole_does() -> None:
-    assert Workers().run([Call(wait, (9,))] * 3, Budget(seconds=0.2)) == ["ended", None, None]
+    assert Workers().run([Call(wait, (9,))] * 3, Budget(seconds=0.2)) == ["stopped", None, None]
 
 
 def test_jobs_are_at_least_one() -> None:

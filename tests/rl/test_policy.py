@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placeopt.core.arrays_file import Arrays, write_arrays
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.rl import policy_file
 from placeopt.rl.policy import Shape, TrainedPolicy
@@ -172,7 +173,7 @@ def rewritten(path, change):
     header = json.loads(json.dumps(policy_file.header_of(policy)))
     arrays = dict(policy.arrays)
     change(header, arrays)
-    policy_file.write_arrays(path, header, arrays)
+    write_arrays(path, Arrays(header, arrays))
 
 
 @pytest.mark.parametrize(

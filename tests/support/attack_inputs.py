@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from placeopt import cli
+from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.parameters import parameters as declared
 from placeopt.registry import methods, problem_class, specs
 from placeopt.rl import policy_file
@@ -236,15 +237,16 @@ def policies(rng: np.random.Generator, folder: Path) -> Arguments:
     if rng.random() < 0.3:
         target.write_bytes(mangled(source.read_bytes(), rng))
     else:
-        header, arrays = policy_file.read_arrays(source, "policy")
+        stored = read_arrays(source, "policy", policy_file.MAX_BYTES)
+        header, arrays = stored.header, dict(stored.arrays)
         if rng.random() < 0.3:
             key = sorted(arrays)[rng.integers(len(arrays))]
             value = (np.nan, np.inf, 1e38, 0.0)[rng.integers(4)]
             odd = (arrays[key][:-1], arrays[key].astype(np.int32), np.full_like(arrays[key], value))
             arrays[key] = odd[rng.integers(3)]
         else:
-            header = mutated(header, rng)
-        policy_file.write_arrays(target, header if isinstance(header, dict) else {}, arrays)
+            header = mutated(dict(header), rng)
+        write_arrays(target, Arrays(header if isinstance(header, dict) else {}, arrays))
     if rng.random() < 0.5:
         return ["rollout", str(target), "--env", "requests=5"]
     good = write(folder, "x.json", instance("multi-cluster"))

@@ -12,7 +12,8 @@ from pydantic import Field
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Run, merge
 from placeopt.core.problem import Problem
-from placeopt.core.task import Candidate, Task, versions
+from placeopt.core.task import Candidate, Task
+from placeopt.core.versions import versions
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.configuration_lp import ConfigurationLP
 from placeopt.temporal.exact.grid import Grid
