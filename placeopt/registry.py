@@ -15,7 +15,12 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from placeopt.core.documents import read_json, what_is
-from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
+from placeopt.core.errors import (
+    DocumentError,
+    UnsupportedError,
+    did_you_mean,
+    require_known,
+)
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.shipped import find, instances
@@ -158,8 +163,7 @@ def spec_of(kind: str) -> ProblemSpec:
     UsageError
         There is no such problem.
     """
-    if kind not in specs():
-        raise UsageError(f"unknown problem {kind!r}; {did_you_mean(kind, specs())}")
+    require_known("problem", kind, specs())
     return specs()[kind]
 
 
@@ -229,8 +233,7 @@ def method(name: str) -> MethodEntry:
     UsageError
         There is none; the message suggests the nearest.
     """
-    if name not in methods():
-        raise UsageError(f"unknown method {name!r}; {did_you_mean(name, methods())}")
+    require_known("method", name, methods())
     return methods()[name]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.screen import AsJson, emit_json, emit_table, say
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import require_known
 
 if TYPE_CHECKING:
     from placeopt.core.parameters import Parameter
@@ -125,8 +125,5 @@ def _class_of(document: str, plan: bool) -> Any:
         from placeopt.kubernetes.export.steps_document import StepsDocument
 
         return StepsDocument
-    if document not in specs():
-        raise UsageError(
-            f"unknown problem {document!r}; {did_you_mean(document, [*specs(), 'front', 'steps'])}"
-        )
+    require_known("problem", document, [*specs(), "front", "steps"])
     return spec_of(document).load("plan" if plan else "instance")

@@ -114,6 +114,18 @@ class OutputError(PlaceoptError):
     """A result could not be written where it was wanted; the message says where it is instead."""
 
 
+def require_known(what: str, word: object, legal: Iterable[str]) -> None:
+    """Raise unless `word` is one of `legal`.
+
+    Raises
+    ------
+    UsageError
+        Names `what` it is, the word, and what is legal.
+    """
+    if word not in (known := list(legal)):
+        raise UsageError(f"unknown {what} {word!r}; {did_you_mean(str(word), known)}")
+
+
 def did_you_mean(word: str, legal: Iterable[str]) -> str:
     """Return ``"did you mean 'x'? legal: ..."`` for an unknown `word`.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from placeopt.core import indicators, picking
 from placeopt.core.dominance import farthest, hypervolume, join_bounds, minimal, nondominated, worst
-from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, UsageError, require_known
 from placeopt.core.sketch import scatter
 from placeopt.core.spec import load
 
@@ -567,8 +567,7 @@ class Front:
 
     def _column(self, name: str) -> int:
         names = [o.name for o in self.objectives]
-        if name not in names:
-            raise UsageError(f"unknown objective {name!r}; {did_you_mean(name, names)}")
+        require_known("objective", name, names)
         return names.index(name)
 
     def subset(self, size: int) -> Front:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core import documents
-from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, UsageError, require_known
 from placeopt.core.front import Evaluation, InstanceName, Objective, Violation
 from placeopt.core.spec import ProblemSpec
 
@@ -129,10 +129,7 @@ class Problem(Record):
             return self.objectives
         known = {o.name: o for o in self.objectives}
         for name in names:
-            if name not in known:
-                raise UsageError(
-                    f"unknown objective {name!r} of {self.problem}; {did_you_mean(name, known)}"
-                )
+            require_known(f"objective of {self.problem}", name, known)
         if len(set(names)) < len(names) or not names:
             raise UsageError(
                 f"objectives {', '.join(names)!r}: name each objective once, and at least one"
@@ -153,6 +150,12 @@ class Problem(Record):
             The plan is not of the problem's form, or names things that the instance does not have.
         """
         raise NotImplementedError
+
+    def read_plan(self, document: Any) -> dict[str, Any]:
+        """Validate a plan document and return it as plain JSON values."""
+        plan = documents.validate(self.spec.load("plan"), document)
+        read: dict[str, Any] = plan.model_dump(mode="json", by_alias=True)
+        return read
 
     def warnings(self) -> tuple[str, ...]:
         """Return what is legal in this instance but looks like a mistake, a sentence each."""

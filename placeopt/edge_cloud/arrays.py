@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import require_known
 from placeopt.core.scaling import scaled_down, scaled_up, unit_digits
 from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 
@@ -150,8 +150,7 @@ def application_order(instance: EdgeCloudArrays, order: str) -> np.ndarray:
     UsageError
         There is no such order.
     """
-    if order not in ORDERS:
-        raise UsageError(f"order is {order!r}; {did_you_mean(str(order), ORDERS)}")
+    require_known("order", order, ORDERS)
     if order == "given":
         return np.arange(len(instance.source))
     size = (instance.demand / np.maximum(instance.demand.mean(axis=0), 1e-9)).sum(axis=1)

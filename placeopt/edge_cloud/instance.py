@@ -15,13 +15,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.problem import Amount, Evaluation, Objective, Problem, require_unique
 from placeopt.core.spec import ProblemSpec
 from placeopt.edge_cloud import SPEC
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, build_arrays
-from placeopt.edge_cloud.document import EdgeApplication, EdgeCloudPlan, EdgeNode
+from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 from placeopt.edge_cloud.infeasibility import reasons
 from placeopt.edge_cloud.referee import EdgeCloudReferee
 
@@ -111,10 +110,6 @@ class EdgeCloud(Problem):
             The plan is not of this form, or names something that the instance does not have.
         """
         return self._referee.judge(plan)
-
-    def read_plan(self, document: Any) -> dict[str, Any]:
-        """Validate a plan document and return it as plain JSON values."""
-        return validate(EdgeCloudPlan, document).model_dump(mode="json")
 
     def plan(self, hosts: np.ndarray) -> dict[str, Any]:
         """Return the plan of nodes, shape (microservices,); node -1 leaves one out."""

@@ -17,7 +17,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
-from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_mean
+from placeopt.core.errors import InfeasibleInstanceError, require_known
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact.hooks import Hooks
@@ -55,8 +55,7 @@ def build(
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
     for name, value, legal in (("flows", flows, FLOWS), ("latency", latency, LATENCIES)):
-        if value not in legal:
-            raise UsageError(f"{name} is {value!r}; {did_you_mean(str(value), legal)}")
+        require_known(name, value, legal)
     model = pyo.ConcreteModel(name=problem.name)
     model.problem, model.arrays = problem, problem.arrays
     _add_placement(model)

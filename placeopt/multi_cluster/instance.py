@@ -145,10 +145,6 @@ class MultiCluster(Problem):
         referee = PublishedReferee if self.semantics == "published" else MultiClusterReferee
         return referee(self.arrays, list(self.numbers))
 
-    def read_plan(self, document: Any) -> dict[str, Any]:
-        """Validate a plan document and return it as plain JSON values."""
-        return validate(MultiClusterPlan, document).model_dump(mode="json")
-
     def decisions(self, plan: Mapping[str, Any]) -> list[dict[int, int]]:
         """Return a plan's decisions, replicas by the number of the cluster; inverts `plan`."""
         document = dict(plan) if isinstance(plan, Mapping) else plan

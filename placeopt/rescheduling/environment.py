@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError, require_known
 from placeopt.core.interfaces import CompiledEpisodes
 from placeopt.core.problem import Problem
 from placeopt.rescheduling.batch import ReschedulingBatch
@@ -119,9 +119,7 @@ def batch(
         found = ReschedulingBatch(problem, num_envs, start=start, penalty=penalty, steps=steps)
         found.problem = problem if start == "given" else None
         return found
-    legal = ("all", *APPLICATIONS)
-    if application not in legal:
-        raise UsageError(f"unknown application {application!r}; {did_you_mean(application, legal)}")
+    require_known("application", application, ("all", *APPLICATIONS))
     low, high = _read_pair(replicas)
     chosen = [name for name in APPLICATIONS if application in ("all", name)]
     sizes = {"cloud_a": cloud_a, "edge_a": edge_a, "edge_b": edge_b}

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.problem import (
     Amount,
@@ -222,10 +221,6 @@ class Rescheduling(Problem):
             The plan is not of this form, or names what the instance does not have.
         """
         return self._referee.judge(self.moves(plan))
-
-    def read_plan(self, document: Any) -> dict[str, Any]:
-        """Validate a plan document and return it as plain JSON values."""
-        return validate(ReschedulingPlan, document).model_dump(mode="json", by_alias=True)
 
     def moves(self, plan: Mapping[str, Any]) -> list[tuple[int, int, int]]:
         """Return a plan's moves as (service, from, to) by number: the inverse of `plan`."""

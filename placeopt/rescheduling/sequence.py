@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError, require_known
 from placeopt.core.front import Objective
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.rescheduling.instance import Rescheduling
@@ -52,8 +52,7 @@ class ReschedulingSequence(DecisionSequence):
     def __init__(
         self, problem: Rescheduling, objectives: Sequence[Objective], *, order: str = "calls"
     ):
-        if order not in ORDERS:
-            raise UsageError(f"order is {order!r}; {did_you_mean(str(order), ORDERS)}")
+        require_known("order", order, ORDERS)
         self.problem, self.objectives = problem, tuple(objectives)
         self._columns = problem.columns(objectives)
         self._instance = instance = problem.arrays

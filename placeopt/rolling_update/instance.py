@@ -15,12 +15,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from placeopt.core.documents import validate
 from placeopt.core.problem import Amount, Evaluation, Objective, Problem, require_unique
 from placeopt.core.spec import ProblemSpec
 from placeopt.rolling_update import SPEC
 from placeopt.rolling_update.arrays import RESOURCES, UpdateArrays
-from placeopt.rolling_update.document import UpdateApplication, UpdateNode, UpdatePlan
+from placeopt.rolling_update.document import UpdateApplication, UpdateNode
 from placeopt.rolling_update.referee import UpdateReferee
 from placeopt.rolling_update.timeline import timeline
 
@@ -93,10 +92,6 @@ class RollingUpdate(Problem):
             The plan is not of this form, or names what the instance does not have.
         """
         return self._referee.judge(plan)
-
-    def read_plan(self, document: Any) -> dict[str, Any]:
-        """Validate a plan document and return it as plain JSON values."""
-        return validate(UpdatePlan, document).model_dump(mode="json")
 
     def plan(self, steps: Sequence[tuple[int, int]]) -> dict[str, Any]:
         """Return the plan of steps (microservice number, node number); a negative node stops."""

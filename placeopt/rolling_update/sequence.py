@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError, require_known
 from placeopt.core.front import Objective
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.rolling_update.instance import RollingUpdate
@@ -40,8 +40,7 @@ def order_of(problem: RollingUpdate, name: str) -> np.ndarray:
     others follow node by node, sorted by load for the price. Each microservice is followed by those
     that tight flows tie it to.
     """
-    if name not in ORDERS:
-        raise UsageError(f"order is {name!r}; {did_you_mean(str(name), ORDERS)}")
+    require_known("order", name, ORDERS)
     a = problem.arrays
     moving = np.flatnonzero(a.movable)
     if name == "given":

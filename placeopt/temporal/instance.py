@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.problem import (
     Amount,
@@ -30,7 +29,7 @@ from placeopt.core.problem import (
 from placeopt.core.spec import ProblemSpec
 from placeopt.temporal import SPEC
 from placeopt.temporal.arrays import TemporalArrays, build_arrays
-from placeopt.temporal.document import Offer, TemporalPlan, TemporalRequest
+from placeopt.temporal.document import Offer, TemporalRequest
 from placeopt.temporal.referee import TemporalReferee
 
 
@@ -110,10 +109,6 @@ class Temporal(Problem):
             The plan is not of this form, or names what the instance does not have.
         """
         return self._referee.judge(plan)
-
-    def read_plan(self, document: Any) -> dict[str, Any]:
-        """Validate a plan document and return it as plain JSON values."""
-        return validate(TemporalPlan, document).model_dump(mode="json")
 
     def warnings(self) -> tuple[str, ...]:
         """Name spot and reserved prices above on-demand, and places that nothing uses."""

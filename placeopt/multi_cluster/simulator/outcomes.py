@@ -183,12 +183,18 @@ def _write_costs_and_gini(load, price, asked, split, accepts, outcome):
 
 
 @kernel
-def write_rewards(load, price, asked, split, accepts, scale, refusal, outcome, parts):
+def write_rewards(i, asked, refusal, traces, state, outcomes):
     """Write costs and Gini coefficients of accepting actions, and the reward parts of all.
 
-    The latencies stand in `outcome` (A, 3) already; `parts` (A, 3) are equations (5) to (7).
+    `outcomes` of environment `i` change in place: latencies, splits and what accepts stand there
+    already. The parts are equations (5) to (7); an action that accepts nothing gets `refusal`.
     """
-    _write_costs_and_gini(load, price, asked, split, accepts, outcome)
+    outcomes.refusal[i] = refusal
+    accepts, outcome, parts = outcomes.accepts[i], outcomes.outcome[i], outcomes.parts[i]
+    scale = traces.scale
+    _write_costs_and_gini(
+        state.load[i], traces.price[i], asked, outcomes.split[i], accepts, outcome
+    )
     for a in range(len(accepts)):
         if accepts[a]:
             parts[a, 0] = 1.0 - (outcome[a, 0] - 1.0) / 999.0
@@ -224,16 +230,5 @@ def refresh_all(traces, state, outcomes, which):
             if accepts[a]:
                 mask[a] = True
                 refusal = -1.0
-        outcomes.refusal[i] = refusal
         _write_latencies(state.raw[i], traces.increase[i, t], asked, split, accepts, outcome)
-        write_rewards(
-            state.load[i],
-            traces.price[i],
-            asked,
-            split,
-            accepts,
-            traces.scale,
-            refusal,
-            outcome,
-            outcomes.parts[i],
-        )
+        write_rewards(i, asked, refusal, traces, state, outcomes)

@@ -167,19 +167,8 @@ def refresh_all(traces, state, outcomes, which):
             _spread(
                 state.free[i], used, capacity, traces.unit, demand, asked, order, split, accepts
             )
-        outcomes.refusal[i] = refusal
         _write_latencies(state.matrix[i], asked, split, accepts, outcome)
-        write_rewards(
-            state.load[i],
-            traces.price[i],
-            asked,
-            split,
-            accepts,
-            traces.scale,
-            refusal,
-            outcome,
-            outcomes.parts[i],
-        )
+        write_rewards(i, asked, refusal, traces, state, outcomes)
 
 
 # -- steps -----------------------------------------------------------------------------------------
