@@ -8,7 +8,8 @@ import signal
 
 def _interrupted(_number: int, _frame: object) -> None:
     """End at once: an exception would be shown, or swallowed, by whatever is being imported."""
-    os.write(2, b"interrupted\n")
+    shown = b"\x1b[?25h" if os.isatty(2) else b""  # a line that moves hides the cursor
+    os.write(2, shown + b"interrupted\n")
     os._exit(130)
 
 

@@ -17,6 +17,7 @@ import typer
 
 from placeopt.cli import (
     catalogue,
+    compiling,
     exports,
     fronts,
     instances,
@@ -31,7 +32,6 @@ from placeopt.core.errors import PlaceoptError
 app = typer.Typer(
     name="placeopt",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -59,7 +59,18 @@ def _root(
     """
 
 
-for module in (solving, instances, shipped, fronts, sweeps, learning, reports, exports, catalogue):
+for module in (
+    solving,
+    instances,
+    shipped,
+    fronts,
+    sweeps,
+    learning,
+    reports,
+    exports,
+    catalogue,
+    compiling,
+):
     module.register(app)
 
 
@@ -75,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ``PLACEOPT_DEBUG=1`` shows where an error was raised.
     """
     try:
-        _command()(None if arguments is None else list(arguments), prog_name="placeopt")
+        with compiling.announced():
+            _command()(None if arguments is None else list(arguments), prog_name="placeopt")
     except PlaceoptError as error:
         if os.environ.get("PLACEOPT_DEBUG"):
             raise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from placeopt.cli.compiling import in_words
 from placeopt.cli.screen import (
     console,
     deliver,
@@ -23,6 +24,7 @@ from placeopt.cli.screen import (
     show,
     warn,
 )
+from placeopt.core.compiling import Compiling, watched
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
 
@@ -157,7 +159,6 @@ def solve(
     warn(problem.warnings())
     if (jobs > 1 or scheduler) and not registry.parallel(method, problem):
         say(f"note: {method} is one task; --jobs and --scheduler serve methods made of several")
-    _announce_compilation()
     budget = Budget(evaluations, time_limit)
     with cancelled_by_signals(budget):
         with _progress(chosen) as budget.on_progress:
@@ -210,13 +211,6 @@ def _method_parameters(arguments: list[str] | None) -> dict[str, Any]:
     return parameters
 
 
-def _announce_compilation() -> None:
-    """Say why the first run of an installation takes longer: the kernels are compiled."""
-    here = Path(__file__).parents[1]
-    if os.access(here, os.W_OK) and next(here.rglob("*.nbi"), None) is None:
-        say("compiling: the first run takes up to a minute longer than the next ones")
-
-
 # -- while it runs ---------------------------------------------------------------------------------
 
 
@@ -240,20 +234,24 @@ def cancelled_by_signals(budget: Budget) -> Iterator[None]:
 
 @contextmanager
 def _progress(objectives: tuple[Objective, ...]) -> Iterator[Callable[[Progress], None] | None]:
-    """Draw a progress bar with the best values so far, where stderr is a terminal."""
+    """Draw a line that moves, with the best values so far, where stderr is a terminal."""
     screen = console()
     if not screen.is_terminal:
         yield None
         return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
     columns = (
+        SpinnerColumn(),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
         TextColumn("{task.description}", markup=False),
     )
-    with Progress(*columns, console=screen, transient=True, auto_refresh=False) as bar:
+    with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task("starting", total=None)
+
+        def compiling(state: Compiling) -> None:
+            bar.update(task, description=in_words(state) if state.kernel else "starting")
 
         def update(state: Any) -> None:
             known = state.share == state.share
@@ -265,7 +263,8 @@ def _progress(objectives: tuple[Objective, ...]) -> Iterator[Callable[[Progress]
                 refresh=True,
             )
 
-        yield update
+        with watched(compiling):
+            yield update
 
 
 def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:

@@ -13,66 +13,112 @@ from placeopt.core.errors import DocumentError
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", allow_inf_nan=False, strict=True, use_attribute_docstrings=True
+    )
 
 
 class _Instance(_Strict):
     problem: str
+    """Kind of the problem."""
     name: str
+    """Name of the instance."""
     sha256: str
+    """SHA-256 of the instance's document with sorted keys: which instance it was."""
 
 
 class _Objective(_Strict):
     name: str
+    """Name of the goal, such as latency_ms."""
     unit: str
+    """Unit of its values."""
     step: float | None = None
+    """Smallest difference of two values. Absent or null: values are real numbers."""
     sense: Literal["min", "max"] = "min"
+    """Whether less or more is better; the goals of placeopt's problems are all minimised."""
 
 
 class _Point(_Strict):
     values: list[float]
+    """Value of each goal, in the order of objectives; the referee's."""
     plan: dict[str, Any]
+    """What to do: a plan of the problem."""
     status: Literal["optimal", "bounded", "heuristic"] = "heuristic"
+    """optimal: proven that no plan beats it. bounded: beaten by at most gap. heuristic: not
+    proven.
+    """
     gap: float | None = None
+    """Largest share by which a plan could beat the point. Absent or null: unknown."""
     method: str = ""
+    """Method that found it."""
     seed: int | None = None
+    """Seed of the run that found it. Absent or null: unknown, or none."""
 
 
 class _Run(_Strict):
     method: str
+    """Method that ran."""
     seed: int | None = None
+    """Its seed. Absent or null: it has none."""
     seconds: float = 0.0
+    """Wall-clock seconds that the run took."""
     evaluations: int = 0
+    """Plans that it evaluated."""
     solver_calls: int = 0
+    """Mathematical programs that it solved."""
     completed: bool = True
+    """Whether it ended by itself, not by a limit of time or by hand."""
     parameters: dict[str, Any] = {}
+    """Parameters of the method, and what it says of the run."""
     versions: dict[str, str] = {}
+    """Versions of placeopt and of the libraries that computed."""
 
 
 class _Violation(_Strict):
     kind: str
+    """Which rule is broken, in a word."""
     amount: float
+    """By how much, in the rule's own unit."""
     message: str
+    """The same as a sentence."""
 
 
 class _Rejected(_Strict):
     plan: dict[str, Any]
+    """The plan that breaks least."""
     values: list[float]
+    """Value of each goal, in the order of objectives."""
     violations: list[_Violation]
+    """What it breaks."""
 
 
 class FrontDocument(_Strict):
     """A front file."""
 
     format: Literal["placeopt/front@1"]
+    """Format and version of the file."""
     instance: _Instance
+    """Which instance was answered."""
     objectives: list[_Objective] = Field(min_length=1)
+    """Goals, in the order of all vectors of the file."""
     points: list[_Point]
+    """Plans that no other plan of the file beats, in the order of their values."""
     bounds: list[list[float]] = []
+    """Vectors that no plan can beat: every plan is at least as large as one of them in all goals.
+    Absent: nothing is proven.
+    """
     runs: list[_Run] = []
+    """Facts of the runs that made the front."""
     rejected: _Rejected | None = None
+    """The least-violating plan where no plan is feasible. Absent or null: there are points, or
+    nothing was found.
+    """
     reasons: list[str] = []
+    """Why no plan is feasible, a sentence each."""
     box: list[float] | None = None
+    """Worst values of points that were left out of the file, for the gap. Absent or null: none
+    was.
+    """
 
 
 def read(path: str | os.PathLike[str]) -> FrontDocument:

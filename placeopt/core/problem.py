@@ -42,9 +42,12 @@ PositiveCount = Annotated[int, Field(strict=True, ge=1, le=10**6)]
 
 
 class Record(BaseModel):
-    """A part of a document: immutable, unknown fields are an error."""
+    """A part of a document: immutable, unknown fields are an error.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    The text below a field is its description in the JSON Schema: unit, meaning, what absent means.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Problem(Record):
@@ -58,7 +61,9 @@ class Problem(Record):
     spec: ClassVar[ProblemSpec]
 
     problem: str
+    """Kind of the problem."""
     name: Name
+    """Name of the instance, for people and in front files."""
 
     def __repr__(self) -> str:
         """Kind, name, and the length of every list; no contents."""

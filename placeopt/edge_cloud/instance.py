@@ -36,10 +36,16 @@ class EdgeCloud(Problem):
     """
 
     problem: Literal["edge-cloud"] = "edge-cloud"
+    """Kind of the problem."""
     spec: ClassVar[ProblemSpec] = SPEC
     nodes: tuple[EdgeNode, ...] = Field(min_length=1)
+    """Where microservices can run."""
     delay_ms: dict[str, dict[str, Amount]]
+    """Delay between two nodes in ms, the same both ways; 0 from a node to itself. Two nodes
+    without one cannot be used together.
+    """
     applications: tuple[EdgeApplication, ...] = Field(min_length=1)
+    """What has to be placed."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -113,7 +113,11 @@ def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, 
                 mine = max(mine, weights[j, m] * (child_F[k, m] - ideal[m]))
                 theirs = max(theirs, weights[j, m] * (F[j, m] - ideal[m]))
             if child_excess[k] < excess[j] or (child_excess[k] == excess[j] and mine < theirs):
-                X[j], F[j], excess[j] = children[k], child_F[k], child_excess[k]
+                excess[j] = child_excess[k]
+                for gene in range(X.shape[1]):
+                    X[j, gene] = children[k, gene]
+                for m in range(num):
+                    F[j, m] = child_F[k, m]
                 replaced += 1
                 if replaced >= limit:
                     break

@@ -89,8 +89,11 @@ class InstanceRef(Record):
     """The instance that this file stands beside."""
 
     problem: str
+    """Kind of the problem."""
     name: str
+    """Name of the instance."""
     sha256: str
+    """SHA-256 of the instance's document: which instance it was."""
 
 
 class Origin(Record):

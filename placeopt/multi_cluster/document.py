@@ -19,12 +19,19 @@ class FederatedCluster(Record):
     """A cluster; `cost` is that of one replica; what is allocated was there before the trace."""
 
     name: Name
+    """Name of the cluster; unique."""
     type: Name | None = None
+    """Kind of cluster, such as fog-tier-1; for pictures and tables. Absent or null: unknown."""
     cpu_cores: Quantity
+    """Capacity in cores."""
     memory_gib: Quantity
+    """Capacity in GiB."""
     cost: Amount
+    """Cost units of one replica that runs here."""
     allocated_cpu_cores: Moment = 0.0
+    """Cores in use before the trace begins, and all along."""
     allocated_memory_gib: Moment = 0.0
+    """Memory in GiB in use before the trace begins, and all along."""
 
 
 class DeploymentRequest(Record):
@@ -35,16 +42,29 @@ class DeploymentRequest(Record):
     """
 
     deployment: Name
+    """Name of the deployment; several requests may have the same."""
     replicas: Replicas
+    """Number of replicas; they arrive and leave together."""
     cpu_cores: Quantity
+    """Cores that each replica needs."""
     memory_gib: Quantity
+    """Memory in GiB that each replica needs."""
     arrival: Moment
+    """When it arrives, in the unit of time of duration; not before the request above it."""
     duration: Moment
+    """How long it runs, in the unit of time of arrival."""
     latency_threshold_ms: Amount = 1000.0
+    """Latency in ms that it tolerates: latency-greedy refuses clusters above it."""
     latency_increase: Annotated[float, Field(strict=True, ge=0, le=10, allow_inf_nan=False)] = 0.0
+    """Share by which the request raises the latency of its clusters while it runs, such as 0.07;
+    u_r of the problem's page.
+    """
 
 
 class MultiClusterPlan(Record):
     """For every request how many replicas run on which cluster; ``{}`` refuses it."""
 
     decisions: list[dict[str, Annotated[int, Field(strict=True, ge=0, le=10**6)]]]
+    """One for each request, in their order: name of a cluster -> number of replicas there; {}
+    refuses the request.
+    """

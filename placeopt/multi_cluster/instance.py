@@ -48,11 +48,20 @@ class MultiCluster(Problem):
     """
 
     problem: Literal["multi-cluster"] = "multi-cluster"
+    """Kind of the problem."""
     spec: ClassVar[ProblemSpec] = SPEC
     semantics: Semantics = "fixed"
+    """fixed: departures are real, latencies do not drift. published: the environment of the paper,
+    number for number.
+    """
     clusters: tuple[FederatedCluster, ...] = Field(min_length=2)
+    """Where replicas can run."""
     latency_ms: dict[str, dict[str, Amount]]
+    """Latency between two clusters in ms; one direction stands for both where the other is not
+    given.
+    """
     requests: tuple[DeploymentRequest, ...] = Field(min_length=1)
+    """Trace of requests in the order of arrival."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

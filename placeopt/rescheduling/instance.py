@@ -41,10 +41,15 @@ class ContinuumNode(Record):
     """A machine; its kind says how fast every service runs on it."""
 
     name: Name
+    """Name of the node; unique."""
     kind: Name
+    """Kind of machine: services have an execution time for each kind."""
     cpu_cores: Amount
+    """Capacity in cores."""
     memory_gib: Amount
+    """Capacity in GiB."""
     user_latency_ms: Amount
+    """Latency in ms between the users and this node."""
 
 
 class RunningService(Record):
@@ -54,11 +59,21 @@ class RunningService(Record):
     """
 
     name: Name
+    """Name of the service; unique."""
     cpu_cores: Amount
+    """Cores that each replica needs."""
     memory_gib: Amount
+    """Memory in GiB that each replica needs."""
     execution_ms: dict[str, Amount]
+    """Kind of node -> time in ms that the service takes for a request there; for every kind of
+    node.
+    """
     replicas: tuple[Name, ...] = Field(min_length=1)
+    """Node of each replica now; a node with two replicas stands twice."""
     calls: tuple[tuple[Name, ...], ...] = ()
+    """Groups of services that it calls: groups in parallel, the calls of a group in sequence.
+    Absent: it calls none.
+    """
 
 
 class ReplicaMove(Record):
@@ -67,14 +82,18 @@ class ReplicaMove(Record):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
 
     service: str
+    """Name of the service."""
     source: str = Field(alias="from")
+    """Node on which a copy ends."""
     to: str
+    """Node on which a copy starts before that."""
 
 
 class ReschedulingPlan(Record):
     """The moves, in the order in which they are made."""
 
     moves: list[ReplicaMove]
+    """Moves in the order in which they are made."""
 
 
 class Rescheduling(Problem):
@@ -90,11 +109,18 @@ class Rescheduling(Problem):
     """
 
     problem: Literal["rescheduling"] = "rescheduling"
+    """Kind of the problem."""
     spec: ClassVar[ProblemSpec] = SPEC
     nodes: tuple[ContinuumNode, ...] = Field(min_length=1)
+    """Machines of the continuum."""
     latency_ms: dict[str, dict[str, Amount]] = Field(default_factory=dict)
+    """Latency between two nodes in ms; one direction stands for both where the other is not given;
+    0 from a node to itself.
+    """
     services: tuple[RunningService, ...] = Field(min_length=1)
+    """What runs now, and who calls whom."""
     gateway: Name
+    """Service that users call."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

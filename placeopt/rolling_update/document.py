@@ -20,11 +20,17 @@ class UpdateNode(Record):
     """
 
     name: Name
+    """Name of the node; unique."""
     cluster: Name
+    """Cluster that the node belongs to: a name used in cluster_latency_ms."""
     cpu_millicores: WholeAmount
+    """Capacity in thousandths of a core."""
     memory_mib: WholeAmount
+    """Capacity in MiB."""
     price: Amount
+    """Price of the node if it hosts something at the end, in any one unit for all nodes."""
     drain: bool = Field(False, strict=True)
+    """Whether the node takes no new copy and has to be empty at the end."""
 
 
 class UpdateMicroservice(Record):
@@ -34,12 +40,19 @@ class UpdateMicroservice(Record):
     """
 
     name: Name
+    """Name of the microservice; unique in its application."""
     node: Name
+    """Node on which it runs now."""
     cpu_millicores: WholeAmount
+    """Size of the running copy in thousandths of a core."""
     memory_mib: WholeAmount
+    """Size of the running copy in MiB."""
     new_cpu_millicores: WholeAmount | None = None
+    """Size of a new copy in thousandths of a core. Absent or null: as it runs now."""
     new_memory_mib: WholeAmount | None = None
+    """Size of a new copy in MiB. Absent or null: as it runs now."""
     pinned: bool = Field(False, strict=True)
+    """Whether it may only be restarted on its node, never moved."""
 
     @property
     def old_size(self) -> tuple[int, int]:
@@ -62,17 +75,24 @@ class UpdateFlow(Record):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
 
     source: Name = Field(alias="from")
+    """One of the two microservices."""
     target: Name = Field(alias="to")
+    """The other one."""
     max_latency_ms: Amount
+    """Largest latency between their clusters at the end, in ms."""
 
 
 class UpdateApplication(Record):
     """Microservices that are rescheduled together or left alone together."""
 
     name: Name
+    """Name of the application; unique."""
     reschedulable: bool = Field(True, strict=True)
+    """Whether its microservices may be touched at all."""
     microservices: tuple[UpdateMicroservice, ...] = Field(min_length=1)
+    """Running containers of the application."""
     flows: tuple[UpdateFlow, ...] = ()
+    """Pairs of microservices that talk. Absent: none."""
 
     def check(self, path: str, nodes: set[str]) -> None:
         """Raise unless all names are known and fixed microservices keep their sizes.
@@ -121,11 +141,15 @@ class UpdateStep(Record):
     """
 
     application: str
+    """Name of the application."""
     microservice: str
+    """Name of the microservice that the step is about."""
     to: str | None
+    """Node on which a new copy starts before the old one ends; null stops the running copy."""
 
 
 class UpdatePlan(Record):
     """The steps, in the order in which they are made."""
 
     steps: list[UpdateStep]
+    """Steps in the order in which they are made."""

@@ -38,11 +38,20 @@ class RollingUpdate(Problem):
     """
 
     problem: Literal["rolling-update"] = "rolling-update"
+    """Kind of the problem."""
     spec: ClassVar[ProblemSpec] = SPEC
     semantics: Literal["stay", "strict"] = "stay"
+    """stay: a microservice whose size does not change may be left alone. strict: every
+    reschedulable one is restarted.
+    """
     nodes: tuple[UpdateNode, ...] = Field(min_length=1)
+    """Machines of all clusters."""
     cluster_latency_ms: dict[str, dict[str, Amount]] = Field(default_factory=dict)
+    """Latency between two clusters in ms; one direction stands for both; 0 within a cluster unless
+    given. Two clusters without one cannot reach each other.
+    """
     applications: tuple[UpdateApplication, ...] = Field(min_length=1)
+    """What runs now."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

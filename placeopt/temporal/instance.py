@@ -44,12 +44,20 @@ class Temporal(Problem):
     """
 
     problem: Literal["temporal"] = "temporal"
+    """Kind of the problem."""
     spec: ClassVar[ProblemSpec] = SPEC
     horizon_slots: PositiveCount
+    """Number of time slots; every request ends within them."""
     slot_hours: Positive = 1.0
+    """Length of a slot in hours."""
     latency_ms: dict[str, dict[str, Amount]]
+    """Latency in ms from an origin (outer name) to a data centre (inner name). A data centre
+    without one cannot serve that origin.
+    """
     offers: tuple[Offer, ...] = Field(min_length=1)
+    """Machine sizes that can be leased."""
     requests: tuple[TemporalRequest, ...] = Field(min_length=1)
+    """What has to run."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -9,6 +9,7 @@ its named tuples.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import sys
 from collections.abc import Callable
@@ -17,26 +18,72 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
-from numba.core import config, types
+from numba.core import config, event, types
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUDispatcher
+
+from placeopt.core.compiling import Clock
 
 _TUPLES: Any = types.BaseTuple
+#: No kernel is called from C: wrappers for that would be compiled for nothing.
+_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile `function` on its first call; cache the binary where that can be written."""
     if config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba sets it by name
         return function
+    compiled = _Kernel(function, targetoptions=_OPTIONS)
     try:
-        compiled = numba.njit(function, cache=True, nogil=True, error_model="numpy")
-        stamped = _stamp(compiled)
+        compiled.enable_caching()
     except RuntimeError:  # numba found no folder that it may write to
-        stamped = False
-    if not stamped:  # without a stamp a cache could be stale
-        return numba.njit(function, nogil=True, error_model="numpy")
+        return compiled
+    compiled.kept = _stamp(compiled)
+    if not compiled.kept:  # without a stamp a cache could be stale
+        return _Kernel(function, targetoptions=_OPTIONS)
     return compiled
+
+
+class _Kernel(CPUDispatcher):
+    """A kernel that is compiled once for all the constants that other kernels hand to it."""
+
+    #: Whether later runs find the binary.
+    kept = False
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Say how another kernel calls this one: by the types of constants, not by their values."""
+        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_template(tuple(map(types.unliteral, args)), plain)
+
+
+class _Listener(event.Listener):
+    """Tells who watches; stops the collector of garbage meanwhile, which finds little and costs."""
+
+    def __init__(self) -> None:
+        self._clock = Clock()
+        self._collected = False
+
+    def on_start(self, event: Any) -> None:
+        """A function is being compiled."""
+        kernel = event.data["dispatcher"]
+        if isinstance(kernel, _Kernel):
+            function = kernel.py_func
+            first = self._clock.begin(function.__module__, function.__name__, kernel.kept)
+            if first and (collected := gc.isenabled()):
+                self._collected = collected
+                gc.disable()
+
+    def on_end(self, event: Any) -> None:
+        """It is compiled, or it failed."""
+        kernel = event.data["dispatcher"]
+        if isinstance(kernel, _Kernel):
+            last = self._clock.end(kernel.py_func.__module__, kernel.kept)
+            if last and self._collected:
+                gc.enable()
+
+
+event.register("numba:compile", _Listener())
 
 
 def _stamp(compiled: Any) -> bool:

@@ -19,42 +19,70 @@ FORMAT = "placeopt/steps@1"
 
 class _StepWorkload(Record):
     namespace: str
+    """Namespace in the cluster."""
     kind: str
+    """Kind of the workload: Deployment or StatefulSet."""
     name: str
+    """Name of the workload."""
 
 
 class _StepRecord(Record):
     number: int
+    """Number of the step, from 1."""
     action: Literal["move", "restart", "hop", "stop", "start"]
+    """move: a copy elsewhere, then the old one ends. restart: the same on its node. hop: a move
+    that is left again. stop, start: a copy ends or starts alone.
+    """
     application: str | None = None
+    """Application of the microservice (rolling-update). Absent or null: rescheduling."""
     microservice: str | None = None
+    """Microservice that the step is about (rolling-update). Absent or null: rescheduling."""
     service: str | None = None
+    """Service that the step is about (rescheduling). Absent or null: rolling-update."""
     source: str | None = Field(alias="from")
+    """Node on which a copy ends; null where none does."""
     to: str | None
+    """Node on which a copy starts; null where none does."""
     disruption: bool
+    """Whether fewer copies run for a while than should."""
     empties_node: bool = False
+    """Whether nothing is left on the node, so that it is cordoned."""
     warning: str | None = None
+    """What to know before this step. Absent or null: nothing."""
     workload: _StepWorkload | None = None
+    """What owns the pod in the cluster. Absent or null: unknown, and there are no commands."""
     pod: str | None = None
+    """Name of the pod that ends. Absent or null: unknown."""
     new_pod: str | None = None
+    """Name of the pod that starts. Absent or null: unknown, or none."""
     commands: list[str] = Field(default_factory=list)
+    """Lines of bash that make the step. Empty: it has to be made by hand."""
 
 
 class _StepsInstance(InstanceRef):
     problem: Literal["rolling-update", "rescheduling"]
+    """Kind of the problem."""
 
 
 class StepsDocument(Record):
     """A steps file."""
 
     format: Literal["placeopt/steps@1"]
+    """Format and version of the file."""
     instance: _StepsInstance
+    """Which instance the plan is of."""
     plan_id: str
+    """Fingerprint of the instance and the plan: names the file of finished steps."""
     values: dict[str, float]
+    """Name of a goal -> its value after all steps; the referee's."""
     warnings: list[str] = Field(default_factory=list)
+    """What to know before all steps, a sentence each."""
     setup: list[str] = Field(default_factory=list)
+    """Lines of bash to run before the first step."""
     steps: list[_StepRecord]
+    """Steps in the order in which they are made."""
     finish: list[str] = Field(default_factory=list)
+    """Lines of bash to run after the last step."""
 
 
 def document(

@@ -1,0 +1,80 @@
+"""Compile before anybody waits: each method answers a small instance once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from placeopt import api, registry
+from placeopt.core.budget import Budget
+from placeopt.core.errors import PlaceoptError
+from placeopt.core.problem import Problem
+from placeopt.core.shipped import instances
+from placeopt.core.workers import Call, Workers
+
+#: Enough for every operator of a search to be used.
+EVALUATIONS = 300
+#: Ends exact methods, which compile early and search on.
+SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """What was compiled for one kind of problem.
+
+    Attributes
+    ----------
+    kind : str
+    methods : tuple of str
+    seconds : float
+    """
+
+    kind: str
+    methods: tuple[str, ...]
+    seconds: float
+
+
+def warm_up(
+    kinds: Sequence[str] = (),
+    jobs: int = 1,
+    on_result: Callable[[int, Warmed], None] = lambda k, warmed: None,
+) -> list[Warmed]:
+    """Compile the kernels of some kinds of problems, of all by default, for all their methods.
+
+    `on_result` is called with each kind's number and result as soon as it is there.
+
+    Raises
+    ------
+    UsageError
+        There is no such problem.
+    """
+    wanted = [registry.spec_of(kind).kind for kind in kinds] or list(registry.specs())
+    calls = [Call(_warm, (kind,)) for kind in wanted]
+    found: list[Warmed] = Workers(jobs).run(calls, Budget(evaluations=10**9), on_result)
+    return found
+
+
+def _warm(_budget: Budget, kind: str) -> Warmed:
+    began = time.perf_counter()
+    done = []
+    for name in registry.methods():
+        for problem in _small(kind):
+            if kind in registry.method(name).of:
+                try:
+                    api.solve(problem, name, budget=Budget(EVALUATIONS, SECONDS))
+                    done.append(name)
+                    break
+                except PlaceoptError:  # not for this instance, or an extra is missing
+                    continue
+    return Warmed(kind, tuple(done), time.perf_counter() - began)
+
+
+def _small(kind: str) -> Iterator[Problem]:
+    """Yield the smallest instance that comes with placeopt, then one that is drawn smaller yet."""
+    files = [file for file in instances().values() if file.parent.name == kind]
+    for file in sorted(files, key=lambda file: file.stat().st_size)[:1]:
+        yield api.load(file)
+    cls = registry.problem_class(kind)
+    main = [name for name, default in cls.sizes().items() if type(default) is int][:1]
+    yield cls.generate(0, **dict.fromkeys(main, 2))
