@@ -90,6 +90,11 @@ def _leave() -> None:
 
 # -- HiGHS -----------------------------------------------------------------------------------------
 
+#: Rules that presolve leaves out, a bit each: rule 16 enumerates the solutions of single rows. Then
+#: version 1.15.1 may lose a row ``sum == 1`` and call a feasible program infeasible (HiGHS issue
+#: 3216; `benchmarks/enumeration` counts it).
+_PRESOLVE_RULES_OFF = 1 << 16
+
 
 class HighsEngine:
     """HiGHS through highspy, by arrays."""
@@ -103,6 +108,7 @@ class HighsEngine:
         self._best: tuple[float, np.ndarray] | None = None
         self._bound = -math.inf
         self._option("output_flag", False)
+        self._option("presolve_rule_off", _PRESOLVE_RULES_OFF)
         for name, value in settings.options.items():
             self._option(name, value)
         self._option("threads", 1)

@@ -133,9 +133,7 @@ class ModelSearch:
             max_points=max_points,
             on_found=None if on_point is None else lambda found: on_point(self._point(found)),
         )
-        asked = {**facts, "questions": search.solves}
-        calls = search.solves + oracle.second_opinions
-        return self._front(replace(search, solves=calls), asked)
+        return self._front(search, facts)
 
     def _translate_progress(self) -> None:
         """Report best values in the goals' own senses."""

@@ -49,8 +49,6 @@ class SolverOracle(ABC):
     ):
         self.compiled, self.budget, self.solver, self.seed = compiled, budget, solver, seed
         self.options = options or {}
-        self.doubts_infeasible = False  # ask again, without presolve, what seems infeasible
-        self.second_opinions = 0
         self.floors: Sequence[float] = compiled.floors
         self._lock = threading.Lock()  # the Pyomo model holds one solution at a time
 
@@ -77,10 +75,6 @@ class SolverOracle(ABC):
         while True:
             left = deadline - time.perf_counter()
             outcome = self._solve(objective, limits, left, first, careful)
-            if outcome.status == "infeasible" and self.doubts_infeasible and not careful:
-                self.second_opinions += 1
-                left = deadline - time.perf_counter()
-                outcome = self._solve(objective, limits, left, None, careful=True)
             if outcome.status == "unbounded":
                 raise UsageError(self._unbounded(objective))
             if outcome.x is None:
@@ -163,9 +157,6 @@ class VariablesOracle(SolverOracle):
     def __init__(self, *arguments: Any, cuts: Any = None, **options: Any):
         super().__init__(*arguments, **options)
         self.cuts = cuts
-        # HiGHS's presolve has called feasible programs infeasible (1.15.1, assignment rows with
-        # tight limits): a point would be lost without a word.
-        self.doubts_infeasible = self.solver == "highs"
 
     def read(self, outcome: Outcome) -> Answer | None:
         """Return the solution, its real-valued terms as low as its whole numbers allow."""
