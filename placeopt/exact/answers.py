@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -147,6 +148,7 @@ class Question:
     parts: float
     start: Found | None
     is_region: bool = True
+    job: Future[None] | None = None  # of the worker that asks
     answer: Answer | None = None  # None: not asked, the time was up
     failed: bool = False
     slow: bool = False  # took most of its time slice

@@ -14,7 +14,9 @@ Regions begin at the worst limits, so that their answers lie close together at f
 may be stopped therefore asks for limits on coarse grids first, and on finer ones now and then; the
 answers serve the regions later.
 
-Questions are asked in batches whose size does not depend on the number of jobs: nor do the points.
+Several questions are on their way at once. Their answers count in the order of the questions, and
+each makes room for the next question: which one that is does not depend on the number of workers,
+nor do the points. A worker waits only where there is nothing to ask.
 
 All values here are in units: multiples of an objective's `step`, whole numbers, or the values
 themselves where there is no step.
@@ -22,11 +24,11 @@ themselves where there is no step.
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,12 +44,12 @@ __all__ = ["STATUSES", "TOLERANCE", "Answer", "Enumeration", "Found", "Oracle", 
 
 #: Limits of each constrained real-valued objective where nothing else is said.
 DEFAULT_GRID = 20
-#: Questions that are asked at once, whatever the number of workers; more would waste solves.
-BATCH = 16
-#: Questions about regions to one about a grid, while the first grids last, and then.
-_FIRST_GRIDS_SHARE, _FINER_GRIDS_SHARE = 3, 12
-#: A grid is fine enough when so few of its last `BATCH` answers are new points.
-_FEW_NEW_POINTS = 4
+#: Questions that are on their way, whatever the number of workers; more would waste solves.
+WINDOW = 12
+#: Questions about regions to one about a grid: of the finer grids, and of the first ones.
+_REGIONS_PER_GRID = (12, 3)
+#: A grid is fine enough when so few of so many of its last answers are new points.
+_FEW_NEW_POINTS, _LAST_ANSWERS = 4, 16
 #: Shortest time slice of one question, seconds.
 _MIN_SLICE = 1.0
 
@@ -126,28 +128,32 @@ class _Search:
         self.size = len(objectives)
         self.memory = Memory(self.whole, oracle.floors)
         self.grid = rules.grid
-        self.in_flight: list[np.ndarray] = []  # asked in this batch
+        self.window: deque[Question] = deque()  # on their way, in the order of their answers
         self.later: list[np.ndarray] = []  # asked, and not answered in time
         self.unanswered = 0
         self.solves = self.failures = self.main = 0
         self.ideal = self.nadir = np.full(self.size, math.nan)
-        self.grid_answers: list[bool] = []  # whether the last answers on grids were new points
+        self.grids: list[Iterator[np.ndarray]] = []  # limits to ask for, coarse grids first
+        self.grid_answers: list[bool] = []  # whether the answers on grids were new points
+        self.regions_since_grid = _REGIONS_PER_GRID[1]
         self._reported = -math.inf
 
     def run(self, known: Sequence[Found]) -> Enumeration:
         """Search until everything is settled or the budget ends."""
         for point in known:
             self.memory.meet(point)
-        with ThreadPoolExecutor(self.rules.jobs, "placeopt-enumerate") as pool:
-            self.pool = pool if self.rules.jobs > 1 else None
-            try:
-                self._search()
-            except _ContradictionError:
-                self.memory.forget_proofs()  # the points are the referee's, and stay
-                self.unanswered += 1
-            except BaseException:
-                self.budget.cancel()  # the other workers stop as well
-                raise
+        pool = ThreadPoolExecutor(self.rules.jobs, "placeopt-enumerate")
+        self.pool = pool if self.rules.jobs > 1 else None
+        try:
+            self._search()
+        except _ContradictionError:
+            self.memory.forget_proofs()  # the points are the referee's, and stay
+            self.unanswered += 1
+        except BaseException:
+            self.budget.cancel()  # the other workers stop as well
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
         status = self._status()
         return Enumeration(
             points=self.memory.points,
@@ -171,11 +177,17 @@ class _Search:
         self.regions = Regions(box)
         if feasible:
             self.regions.add(np.full(self.size, math.inf), -math.inf, math.inf)
-        coarse = self.rules.coarse and self.grid is None
-        grids = (first_grids(box), finer_grids(box)) if coarse else (iter(()), iter(()))
-        while (len(self.regions) or self.later) and not self._must_stop():
-            self._settle_batch(self._next_batch(*grids))
-        self.pending = bool(len(self.regions) or self.later)
+        if self.rules.coarse and self.grid is None and self.size > 1:
+            self.grids = [first_grids(box), finer_grids(box)]
+        while self._has_regions() and not self._must_stop():
+            self._fill_window()
+            if self.window:
+                self._settle(self.window.popleft())
+        self.pending = self._has_regions()
+
+    def _has_regions(self) -> bool:
+        asked = any(question.is_region for question in self.window)
+        return bool(asked or len(self.regions) or self.later)
 
     def _choose_limits(self) -> None:
         """Choose the main objective, and a grid where limits could not end otherwise."""
@@ -219,110 +231,97 @@ class _Search:
 
     def _fill_payoff_table(self) -> bool:
         """Minimise the objectives lexicographically, each first once; False if infeasible."""
-        rows = []
-        for first in range(self.size):
-            limits = np.full(self.size, math.inf)
-            for objective in (first, *(k for k in range(self.size) if k != first)):
+        limits = np.full((self.size, self.size), math.inf)  # a row for each first objective
+        open_ = list(range(self.size))
+        for turn in range(self.size):
+            asked = []
+            for first in open_:
+                objective = (first, *(k for k in range(self.size) if k != first))[turn]
+                known = self._recall(objective, limits[first])
+                question = self._question(objective, limits[first])
+                asked.append((first, objective, known or self._submit(question)))
+            open_ = []
+            for first, k, what in asked:
                 if self.budget.out_of_time:
                     break
-                lower, point = self._ask(objective, limits)
-                if lower == math.inf and objective == first:
+                lower, point = self._answer(what) if isinstance(what, Question) else what
+                if lower == math.inf and turn == 0:
                     return False
-                if point is None or point[objective] > self._reach(lower, objective):
-                    break  # not solved; what was found is kept
-                limits[objective] = point[objective]
-            rows.append(np.where(limits == math.inf, math.nan, limits))
+                if point is not None and point[k] <= self._reach(lower, k):
+                    limits[first, k] = point[k]
+                    open_.append(first)  # if not it is unsolved; what was found is kept
         free = np.full(self.size, math.inf)
         self.ideal = np.array([self.memory.lower(k, free) for k in range(self.size)])
         met = self.memory.values.all
         unknown = met.max(axis=0) if len(met) else math.nan
-        nadir = np.fmax.reduce(rows)
+        nadir = np.fmax.reduce(np.where(limits == math.inf, math.nan, limits))
         self.nadir = np.where(np.isnan(nadir), unknown, nadir)
         return True
 
-    def _ask(self, objective: int, limits: np.ndarray) -> tuple[float, np.ndarray | None]:
-        """Return a lower bound within limits, and a vector there; from memory if it can be."""
-        known = self._recall(objective, limits)
-        if known is not None:
-            return known
-        best = self.memory.best(objective, limits)
-        question = Question(objective, limits, 2 * self.size, best, is_region=False)
-        self._put(question)
-        return self._learn(question)
+    # -- what to ask -------------------------------------------------------------------------------
 
-    # -- batches -----------------------------------------------------------------------------------
+    def _fill_window(self) -> None:
+        """Ask the next questions; what memory can answer is settled on the way."""
+        while len(self.window) < WINDOW and (question := self._next_question()) is not None:
+            self.window.append(self._submit(question))
+        if not any(question.is_region for question in self.window):
+            parts = max(1.0, len(self.later) / self.rules.jobs)
+            while self.later and len(self.window) < WINDOW:
+                again = self._region_question(self.later.pop(0), parts)
+                self.window.extend([] if again is None else [self._submit(again)])
 
-    def _next_batch(
-        self, first: Iterator[np.ndarray], finer: Iterator[np.ndarray]
-    ) -> list[Question]:
-        """Return the questions to ask next; what memory can answer is settled on the way."""
-        batch: list[Question] = []
-        while len(self.regions) and len(batch) < BATCH:
-            self._enqueue(batch, self.regions.pop(), float(self.grid or 8))
-        parts = max(1.0, len(self.later) / self.rules.jobs)
-        while self.later and not len(self.regions) and len(batch) < BATCH:
-            self._enqueue(batch, self.later.pop(0), parts)
-        grid = self._grid_questions(first, math.ceil(len(batch) / _FIRST_GRIDS_SHARE))
-        if not grid and self._finds_new_points_on_grids():
-            grid = self._grid_questions(finer, math.ceil(len(batch) / _FINER_GRIDS_SHARE))
-        return grid + batch
+    def _next_question(self) -> Question | None:
+        """Return a question on a grid in its turn, or where nothing is known of regions yet."""
+        if self.grids and self.regions_since_grid >= _REGIONS_PER_GRID[len(self.grids) - 1]:
+            question = self._grid_question()
+            if question is not None:
+                self.regions_since_grid = 0
+                return question
+        while len(self.regions):
+            question = self._region_question(self.regions.pop(), float(self.grid or 8))
+            if question is not None:
+                self.regions_since_grid += 1
+                return question
+        return self._grid_question() if len(self.grids) == 2 else None
+
+    def _grid_question(self) -> Question | None:
+        """Return the next question on a grid that memory does not answer."""
+        while self.grids and (len(self.grids) == 2 or self._finds_new_points_on_grids()):
+            for limits in self.grids[0]:
+                if self._recall(self.main, limits) is None:
+                    return self._question(self.main, limits, 8.0)
+            self.grids.pop(0)
+        return None
 
     def _finds_new_points_on_grids(self) -> bool:
-        last = self.grid_answers[-BATCH:]
-        return len(last) < BATCH or sum(last) > _FEW_NEW_POINTS
+        last = self.grid_answers[-_LAST_ANSWERS:]
+        return len(last) < _LAST_ANSWERS or sum(last) > _FEW_NEW_POINTS
 
-    def _grid_questions(self, limits: Iterator[np.ndarray], count: int) -> list[Question]:
-        """Return the next questions of a grid that memory does not answer."""
-        open_ = (at for at in limits if self._recall(self.main, at) is None)
-        return [
-            Question(self.main, at, 8.0, self.memory.best(self.main, at), is_region=False)
-            for at in itertools.islice(open_, count)
-        ]
-
-    def _enqueue(self, batch: list[Question], limits: np.ndarray, parts: float) -> None:
-        """Ask for a region in this batch, or settle it at once where memory can answer."""
+    def _region_question(self, limits: np.ndarray, parts: float) -> Question | None:
+        """Return the question about a region; None where memory can settle it, and does."""
         known = self._recall(self.main, limits)
         if known is None:
-            batch.append(Question(self.main, limits, parts, self.memory.best(self.main, limits)))
-            self.in_flight.append(limits)
-        elif known[1] is not None:
+            return self._question(self.main, limits, parts, is_region=True)
+        if known[1] is not None:
             self._split(limits, known[1], known[0])
-
-    def _settle_batch(self, batch: list[Question]) -> None:
-        """Ask all questions of a batch and learn from the answers, in order."""
-        if self.pool is None:
-            jobs: list[Future[None] | None] = [None] * len(batch)
-        else:
-            jobs = [self.pool.submit(self._put, question) for question in batch]
-        for question, job in zip(batch, jobs, strict=True):
-            if job is None:
-                self._put(question)
-            else:
-                job.result()
-            if question.is_region:
-                self.in_flight.pop(0)
-                self._settle(question)
-            elif question.answer is not None:
-                before = len(self.memory.points)
-                self._learn(question)
-                self.grid_answers.append(len(self.memory.points) > before)
+        return None
 
     def _settle(self, question: Question) -> None:
-        """Learn the answer for a region, and replace the region by smaller ones."""
-        limits = question.limits
-        if question.answer is None:
+        """Learn an answer; replace the region that it is for by smaller ones."""
+        limits, before = question.limits, len(self.memory.points)
+        lower, point = self._answer(question)
+        if not question.is_region:
+            self.grid_answers.append(len(self.memory.points) > before)
+        elif question.answer is None:
             self.later.append(limits)
-            return
-        lower, point = self._learn(question)
-        if lower == math.inf:
-            return
-        if point is None or point[self.main] > self._reach(lower, self.main):
-            if question.slow:
-                self.later.append(limits)
-            else:
-                self.unanswered += 1  # it was not the time that lacked
-        if point is not None:
-            self._split(limits, point, lower)
+        elif lower < math.inf:
+            if point is None or point[self.main] > self._reach(lower, self.main):
+                if question.slow:
+                    self.later.append(limits)
+                else:
+                    self.unanswered += 1  # it was not the time that lacked
+            if point is not None:
+                self._split(limits, point, lower)
 
     def _split(self, limits: np.ndarray, point: np.ndarray, lower: float) -> None:
         """Add the regions that hold whatever a region has and `point` does not dominate."""
@@ -334,7 +333,7 @@ class _Search:
             if (
                 smaller[k] == -math.inf
                 or self.regions.covers(smaller)
-                or any((smaller <= other).all() for other in self.in_flight)
+                or any((smaller <= q.limits).all() for q in self.window if q.is_region)
                 or any((smaller == other).all() for other in self.later)
             ):
                 continue
@@ -359,6 +358,31 @@ class _Search:
         return min(math.floor(limit + 1e-6), value - 1) if self.whole[k] else limit
 
     # -- questions ---------------------------------------------------------------------------------
+
+    def _question(
+        self,
+        objective: int,
+        limits: np.ndarray,
+        parts: float | None = None,
+        *,
+        is_region: bool = False,
+    ) -> Question:
+        best = self.memory.best(objective, limits)
+        return Question(objective, limits.copy(), parts or 2.0 * self.size, best, is_region)
+
+    def _submit(self, question: Question) -> Question:
+        """Hand a question to the workers; one worker alone asks when the answer is wanted."""
+        if self.pool is not None:
+            question.job = self.pool.submit(self._put, question)
+        return question
+
+    def _answer(self, question: Question) -> tuple[float, np.ndarray | None]:
+        """Return the bound that an answer proves and a vector to go on from; waits for it."""
+        if question.job is None:
+            self._put(question)
+        else:
+            question.job.result()
+        return self._learn(question)
 
     def _recall(self, objective: int, limits: np.ndarray) -> tuple[float, np.ndarray | None] | None:
         """Return the proven bound within limits and the point that attains it, if known."""
