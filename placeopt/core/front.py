@@ -64,6 +64,11 @@ class Objective:
     step: float | None = None
     sense: str = "min"
 
+    @property
+    def sign(self) -> float:
+        """1 where small values are good, -1 where large ones are."""
+        return -1.0 if self.sense == "max" else 1.0
+
 
 @dataclass(frozen=True)
 class Violation:
@@ -242,7 +247,10 @@ class Front:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table for notebooks: at most `SHOWN` rows."""
-        names = [f"{o.name} ({o.unit})" if o.unit else o.name for o in self.objectives]
+        names = [
+            o.name + (f" ({o.unit})" if o.unit else "") + (", maximised" if o.sign < 0 else "")
+            for o in self.objectives
+        ]
         if not self.points:
             reasons = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
             return f"<p>{escape(repr(self))}</p><ul>{reasons}</ul>"
@@ -317,7 +325,7 @@ class Front:
 
     def _part(self, points: tuple[Point, ...]) -> Front:
         """Return a front of some of the points that keeps bounds and worst values."""
-        box = self._worst([self.nadir.tolist(), self.box]) if self.points else self.box
+        box = self.worst([self.nadir.tolist(), self.box]) if self.points else self.box
         return replace(self, points=points, box=box)
 
     @property
@@ -330,7 +338,7 @@ class Front:
     @property
     def _signs(self) -> np.ndarray:
         """1 for every minimised objective, -1 for every maximised one; shape (objectives,)."""
-        return np.array([-1.0 if o.sense == "max" else 1.0 for o in self.objectives])
+        return np.array([o.sign for o in self.objectives])
 
     @property
     def ideal(self) -> np.ndarray:
@@ -360,12 +368,12 @@ class Front:
         shrink it.
         """
         rows = [self.nadir.tolist(), *((*self.bounds, self.box) if bounds else ())]
-        nadir, signs = np.array(self._worst(rows)), self._signs
+        nadir, signs = np.array(self.worst(rows)), self._signs
         beyond = nadir + signs * (factor - 1) * np.abs(nadir - self.ideal)
         usual = np.where(nadir > 0, nadir * factor, 1.0)
         return np.where((signs > 0) & (nadir >= 0), usual, beyond)
 
-    def _worst(self, rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
+    def worst(self, rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
         """Return the worst value of each objective; rows without values say nothing."""
         signed = [(np.array(row) * self._signs).tolist() for row in rows if len(row)]
         return tuple((np.array(worst(signed)) * self._signs).tolist()) if signed else ()
@@ -737,7 +745,7 @@ def merge(fronts: Iterable[Front]) -> Front:
         tuple(runs[key] for key in sorted(runs)),
         min(rejected, key=lambda r: (severity(r.violations), r.values), default=None),
         tuple(dict.fromkeys(reason for f in fronts for reason in f.reasons)),
-        first._worst([f.box for f in fronts]),
+        first.worst([f.box for f in fronts]),
     )
 
 

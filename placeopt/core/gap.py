@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from placeopt.core.front import Front
+from placeopt.core.front import Front, Objective
 
 _COMPLETE = "complete: every proven bound is reached by a plan, so no plan is missing"
 
@@ -25,11 +26,23 @@ def gap_in_words(front: Front) -> str:
         return ""
     if front.complete:
         return _COMPLETE
-    corner = ", ".join(
-        f"{o.name} {x:.4g}"
-        for o, x in zip(front.objectives, front.reference(bounds=True).tolist(), strict=True)
-    )
-    return f"at most {percent(gap)} of the attainable hypervolume is missing (up to {corner})"
+    within = up_to(front.objectives, front.reference(bounds=True).tolist())
+    return f"at most {percent(gap)} of the attainable hypervolume is missing ({within})"
+
+
+def up_to(objectives: Sequence[Objective], corner: Sequence[float]) -> str:
+    """Return in a phrase the part of the space of values that a reference point cuts off.
+
+    Examples
+    --------
+    >>> up_to((Objective("cost", "EUR"), Objective("profit", "EUR", sense="max")), (5.5, 2.0))
+    'up to cost 5.5, down to profit 2'
+    """
+    phrases = [f"{o.name} {x:.4g}" for o, x in zip(objectives, corner, strict=True)]
+    ways = ["down to" if o.sign < 0 else "up to" for o in objectives]
+    before = [None, *ways]
+    told = zip(ways, before, phrases, strict=False)
+    return ", ".join(text if way == last else f"{way} {text}" for way, last, text in told)
 
 
 def percent(gap: float) -> str:

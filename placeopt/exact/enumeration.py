@@ -46,6 +46,8 @@ __all__ = ["STATUSES", "TOLERANCE", "Answer", "Enumeration", "Found", "Oracle", 
 DEFAULT_GRID = 20
 #: Questions that are on their way, whatever the number of workers; more would waste solves.
 WINDOW = 12
+#: With so few questions on their way, those on the first grids do not wait for their turn.
+_BUSY = 4
 #: Questions about regions to one about a grid: of the finer grids, and of the first ones.
 _REGIONS_PER_GRID = (12, 3)
 #: A grid is fine enough when so few of so many of its last answers are new points.
@@ -271,7 +273,7 @@ class _Search:
                 self.window.extend([] if again is None else [self._submit(again)])
 
     def _next_question(self) -> Question | None:
-        """Return a question on a grid in its turn, or where nothing is known of regions yet."""
+        """Return the next question: about a region, or on a grid in its turn."""
         if self.grids and self.regions_since_grid >= _REGIONS_PER_GRID[len(self.grids) - 1]:
             question = self._grid_question()
             if question is not None:
@@ -282,7 +284,8 @@ class _Search:
             if question is not None:
                 self.regions_since_grid += 1
                 return question
-        return self._grid_question() if len(self.grids) == 2 else None
+        idle = len(self.grids) == 2 and len(self.window) < _BUSY
+        return self._grid_question() if idle else None
 
     def _grid_question(self) -> Question | None:
         """Return the next question on a grid that memory does not answer."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placeopt.plot.style import BOUND, KNEE, by_method, label, pairs
+from placeopt.plot.style import BOUND, KNEE, bound_name, by_method, label, pairs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,8 +82,8 @@ def _series(front: Front) -> list[tuple[np.ndarray, dict[str, Any]]]:
     """
     series: list[tuple[np.ndarray, dict[str, Any]]] = []
     if front.bounds:
-        cross = {"c": BOUND, "marker": "x", "s": 8, "linewidths": 0.5, "label": "lower bound"}
-        series.append((np.array(front.bounds), cross | {"zorder": 1}))
+        cross = {"c": BOUND, "marker": "x", "s": 8, "linewidths": 0.5, "zorder": 1}
+        series.append((np.array(front.bounds), cross | {"label": bound_name(front)}))
     for name, colour, chosen in by_method(front):
         for status, marker in _MARKERS.items():
             mine = [k for k in chosen if front.points[k].status == status]

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from placeopt.core.gap import gap_in_words
-from placeopt.plot.style import BOUND, KNEE, by_method, label, pairs
+from placeopt.plot.style import BOUND, KNEE, bound_name, by_method, label, pairs
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front, Point
@@ -100,7 +100,7 @@ def _head(front: Front) -> str:
         f"{r.method}{seed}: {r.seconds:.2f} s, {r.evaluations:,} evaluations" for r, seed in seeded
     )
     gap = escape(gap_in_words(front))
-    proven = f"<p>Grey crosses: proven lower bounds. The front: {gap}.</p>" if gap else ""
+    proven = f"<p>Grey crosses: proven {bound_name(front)}s. The front: {gap}.</p>" if gap else ""
     knee = front.pick().values
     rows = "".join(
         f"<tr><td>{escape(label(o))}</td><td>{low:.6g}</td><td>{middle:.6g}</td>"
@@ -180,7 +180,7 @@ def _marks(
     if front.bounds:
         places = np.array(front.bounds)[:, columns]
         marker = bound | {"color": BOUND}
-        add(**_at(places), mode="markers", name="lower bound", hoverinfo="skip", marker=marker)
+        add(**_at(places), mode="markers", name=bound_name(front), hoverinfo="skip", marker=marker)
     for name, colour, chosen in by_method(front):
         add(
             **_at(front.values[chosen][:, columns]),
@@ -225,7 +225,9 @@ def _line(front: Front, hover: list[str]) -> Any:
     """The one point of a single objective."""
     figure = go.Figure()
     for bound in front.bounds:
-        figure.add_vline(bound[0], line_color=BOUND, line_dash="dot", annotation_text="lower bound")
+        figure.add_vline(
+            bound[0], line_color=BOUND, line_dash="dot", annotation_text=bound_name(front)
+        )
     figure.add_scatter(
         x=front.values[:, 0],
         y=[0] * len(front),
@@ -241,10 +243,18 @@ def _line(front: Front, hover: list[str]) -> Any:
 
 
 def _parallel(front: Front) -> Any:
-    """Parallel coordinates; drag along an axis to keep some points only."""
+    """Parallel coordinates; drag along an axis to keep some points only.
+
+    The best value is at the lower end of every axis.
+    """
+    ends = zip(front.ideal.tolist(), front.nadir.tolist(), strict=True)
     axes = [
-        {"label": label(o), "values": column}
-        for o, column in zip(front.objectives, front.values.T, strict=True)
+        {
+            "label": label(o),
+            "values": column,
+            "range": None if o.sign > 0 or low == high else [low, high],
+        }
+        for o, column, (low, high) in zip(front.objectives, front.values.T, ends, strict=True)
     ]
     line = {"color": front.normalised()[:, 0], "colorscale": "Viridis", "showscale": False}
     figure = go.Figure(

@@ -26,16 +26,32 @@ def bare_name(objective: Objective) -> str:
     return name[: -len(ending)] if name.lower().endswith(ending) else name
 
 
+def least(objective: Objective) -> str:
+    """Return what the best value of an objective is: the least, or the greatest."""
+    return "greatest" if objective.sign < 0 else "least"
+
+
 def label(objective: Objective) -> str:
     """Return the axis label of an objective, with its unit once.
 
     Examples
     --------
     >>> from placeopt.core.front import Objective
-    >>> label(Objective("latency_ms", "ms")), label(Objective("starts", "pods"))
-    ('latency (ms)', 'starts (pods)')
+    >>> label(Objective("latency_ms", "ms")), label(Objective("profit", "EUR", sense="max"))
+    ('latency (ms)', 'profit (EUR), maximised')
     """
-    return f"{bare_name(objective)} ({objective.unit})" if objective.unit else bare_name(objective)
+    unit = f" ({objective.unit})" if objective.unit else ""
+    return bare_name(objective) + unit + (", maximised" if objective.sign < 0 else "")
+
+
+def bound_name(front: Front) -> str:
+    """Return what proven bounds are called in a legend."""
+    maximised = [o.sign < 0 for o in front.objectives]
+    return (
+        "bound"
+        if any(maximised) and not all(maximised)
+        else ("upper bound" if all(maximised) else "lower bound")
+    )
 
 
 def pairs(front: Front) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from placeopt.plot.style import bare_name, label, pairs
+from placeopt.plot.style import bare_name, label, least, pairs
 from placeopt.report.markup import clean
 
 if TYPE_CHECKING:
@@ -69,14 +69,14 @@ def _ring(front: Front, chosen: int, figures: list[Any]) -> None:
 
 def _varying(front: Front) -> Front:
     """Return the front without constant objectives, and without bounds far from its points."""
-    kept = [k for k in range(len(front.objectives)) if front.ideal[k] < front.nadir[k]] or [0]
+    kept = [k for k in range(len(front.objectives)) if front.ideal[k] != front.nadir[k]] or [0]
     points = tuple(replace(p, values=tuple(p.values[k] for k in kept)) for p in front.points)
     most = front.nadir + 0.1 * (
         front.nadir - front.ideal
     )  # bounds far beyond the worst point would squash the rest
-    bounds = tuple(
-        tuple(b[k] for k in kept) for b in front.bounds if all(b[k] <= most[k] for k in kept)
-    )
+    signs = [o.sign for o in front.objectives]
+    near = [b for b in front.bounds if all(signs[k] * (b[k] - most[k]) <= 0 for k in kept)]
+    bounds = tuple(tuple(b[k] for k in kept) for b in near)
     return replace(
         front, objectives=tuple(front.objectives[k] for k in kept), points=points, bounds=bounds
     )
@@ -86,13 +86,14 @@ def _captions(front: Front, places: list[str]) -> list[str]:
     """Return what each figure shows, in the order of `placeopt.plot.html.drawings`."""
     names = [bare_name(o) for o in front.objectives]
     found = []
+    best = "best at the lower end; " if any(o.sign < 0 for o in front.objectives) else ""
     if len(names) >= 3:
         found = [
             f"{', '.join(names[:3])} in space; drag to turn.",
-            "Every line is a plan; drag along an axis to keep some of them.",
+            f"Every line is a plan; {best}drag along an axis to keep some of them.",
         ]
     if len(names) == 1:
-        return [f"The least {label(front.objectives[0])} found."]
+        return [f"The {least(front.objectives[0])} {label(front.objectives[0])} found."]
     return [*found, *(f"{names[b]} against {names[a]}." for a, b in pairs(front))][: len(places)]
 
 
