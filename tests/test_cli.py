@@ -17,7 +17,7 @@ import pytest
 
 from placeopt import cli
 from placeopt.core.documents import read_json, write_json
-from placeopt.core.front import Front
+from placeopt.core.front import Front, InstanceName, Objective, Point
 from placeopt.registry import from_document, methods, specs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -572,6 +572,16 @@ def test_merge_compare_pick(here: Here, fronts: dict[str, Path], tmp_path: Path)
     assert report["reference"] == pytest.approx([1.1 * x if x else 1.0 for x in worst])
     out, _ = here("compare", fronts["nsga2"], "--reference", "100,10,1")
     assert "hypervolume" in out and "latency_ms 100, cost_usd 10, interruption 1" in out
+
+    goals = (Objective("cost", "EUR"), Objective("profit", "EUR", sense="max"))
+    points = (Point((1.0, 2.0), {}), Point((4.0, 10.0), {}))
+    mixed = Front(InstanceName("model", "m", ""), goals, points)
+    mixed.write(tmp_path / "mixed.json")
+    mixed[:1].write(tmp_path / "part.json")
+    out, _ = here("compare", tmp_path / "mixed.json", tmp_path / "part.json")
+    assert "volume of what is dominated, up to cost 4.4, down to profit 1.2" in out
+    out, _ = here("compare", "--json", tmp_path / "mixed.json", "--reference", "5,-1")
+    assert json.loads(out)["fronts"][0]["hypervolume"] == 4 * 3 + 1 * 8
 
     point = json.loads(here("pick", tmp_path / "all.json", "--lex", "cost_usd,latency_ms")[0])
     assert (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -199,11 +199,13 @@ def compare(
     """Compare fronts of one instance: points, hypervolume, sparsity, gap, seconds."""
     from placeopt.core.front import Front
     from placeopt.core.front import merge as merged
+    from placeopt.core.gap import up_to
 
     read = [Front.read(path) for path in fronts]
     union = merged(read)
     corner = _reference(read, reference)
     gap_corner = corner if reference is not None else _gap_reference(read)
+    plain = all(o.sign > 0 for o in union.objectives)
     kept = {(p.values, p.method, p.seed) for p in union.points}
     rows: list[dict[str, Any]] = [
         {
@@ -212,7 +214,7 @@ def compare(
             "points_on_merged_front": sum(
                 (p.values, p.method, p.seed) in kept for p in front.points
             ),
-            "hypervolume": front.hypervolume(corner, plain=True),
+            "hypervolume": front.hypervolume(corner, plain=plain),
             "sparsity": front.sparsity(),
             "gap": front.gap(gap_corner),
             "seconds": _seconds(front),
@@ -233,28 +235,22 @@ def compare(
         for r in rows
     ]
     emit_table(("front", "points", "on merged", *measures), cells)
-    emit(f"hypervolume: share of the box from the origin to {_values(union, corner)}")
+    what = "share of the box from the origin" if plain else "volume of what is dominated"
+    emit(f"hypervolume: {what}, {up_to(union.objectives, corner)}")
     if any(row["gap"] is not None for row in rows):
         most = "at most this share of the attainable hypervolume is missing"
-        emit(f"gap: {most}, up to {_values(union, gap_corner)}")
-
-
-def _values(front: Front, values: Sequence[float]) -> str:
-    return ", ".join(f"{o.name} {show(x)}" for o, x in zip(front.objectives, values, strict=True))
+        emit(f"gap: {most}, {up_to(union.objectives, gap_corner)}")
 
 
 def _gap_reference(fronts: list[Front]) -> list[float]:
     """Return a reference point beyond the worst values of all fronts and of their bounds."""
-    from placeopt.core.dominance import worst
-
-    return list(worst(f.reference(bounds=True).tolist() for f in fronts if f.points))
+    return list(fronts[0].worst(f.reference(bounds=True).tolist() for f in fronts if f.points))
 
 
 def _reference(fronts: list[Front], text: str | None) -> list[float]:
-    """Return the reference point given, else 1.1 times the worst values of all fronts together."""
-    from placeopt.core.dominance import worst
-
+    """Return the reference point given, else one beyond the worst values of all fronts."""
     width = len(fronts[0].objectives)
+    least = 0.0 if all(o.sign > 0 for o in fronts[0].objectives) else -math.inf
     if text is not None:
         try:
             corner = [float(part) for part in text.split(",")]
@@ -262,13 +258,14 @@ def _reference(fronts: list[Front], text: str | None) -> list[float]:
             raise UsageError(
                 f"--reference is {text!r}; give {width} numbers, separated by commas"
             ) from None
-        if len(corner) != width or not all(0 < x < float("inf") for x in corner):
+        if len(corner) != width or not all(least < x < math.inf for x in corner):
+            above = " above 0" if least == 0 else ""
             raise UsageError(
-                f"--reference is {text!r}; give {width} numbers above 0, separated by commas"
+                f"--reference is {text!r}; give {width} numbers{above}, separated by commas"
             )
         return corner
-    nadir = worst(f.nadir.tolist() for f in fronts if f.points)
-    return [1.1 * x if x > 0 else 1.0 for x in nadir] or [1.0] * width
+    usual = fronts[0].worst(f.reference().tolist() for f in fronts if f.points)
+    return list(usual) or [1.0] * width
 
 
 def _seconds(front: Front) -> float:
@@ -297,7 +294,7 @@ def pick(
     lex: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B", help="Least in the first objective, then in the second, and so on."
+            metavar="A,B", help="Best in the first objective, then in the second, and so on."
         ),
     ] = None,
     reference: Annotated[

@@ -41,6 +41,8 @@ __all__ = [
 
 #: Statuses, best first.
 STATUSES = ("optimal", "bounded", "heuristic")
+#: The kind of instance of a front whose plans are values of a user's own variables.
+OWN_MODEL = "model"
 #: Points that a notebook shows.
 SHOWN = 20
 

@@ -42,7 +42,7 @@ class Goal:
     @property
     def sign(self) -> float:
         """1 for a minimised goal, -1 for a maximised one."""
-        return -1.0 if self.objective.sense == "max" else 1.0
+        return self.objective.sign
 
     @property
     def minimised(self) -> Any:

@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import PlaceoptError, UsageError
-from placeopt.core.front import Front, InstanceName, Point, Run, minimal
+from placeopt.core.front import OWN_MODEL, Front, InstanceName, Point, Run, minimal
 from placeopt.core.versions import versions
 from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
@@ -267,7 +267,7 @@ class ModelSearch:
         for array in (*rows, *limits, program.integrality):
             digest.update(np.ascontiguousarray(array).tobytes())
         digest.update(repr([(goal.objective) for goal in self.goals]).encode())
-        kind = "model" if self.origin is None else self.origin.problem.problem
+        kind = OWN_MODEL if self.origin is None else self.origin.problem.problem
         return InstanceName(kind, self.model.name, digest.hexdigest())
 
 
@@ -279,7 +279,7 @@ def front_without_points(
     reasons: Sequence[str],
 ) -> Front:
     """Return the front of a model that has no solution."""
-    instance = InstanceName("model", model.name, hashlib.sha256(model.name.encode()).hexdigest())
+    instance = InstanceName(OWN_MODEL, model.name, hashlib.sha256(model.name.encode()).hexdigest())
     objectives = tuple(goal.objective for goal in goals)
     run = _run(budget, facts, "infeasible", "; ".join(reasons), 0)
     return Front(instance, objectives, (), (), (run,), None, tuple(reasons))

@@ -46,12 +46,10 @@ def label(objective: Objective) -> str:
 
 def bound_name(front: Front) -> str:
     """Return what proven bounds are called in a legend."""
-    maximised = [o.sign < 0 for o in front.objectives]
-    return (
-        "bound"
-        if any(maximised) and not all(maximised)
-        else ("upper bound" if all(maximised) else "lower bound")
-    )
+    senses = {o.sense for o in front.objectives}
+    if len(senses) > 1:
+        return "bound"
+    return "upper bound" if "max" in senses else "lower bound"
 
 
 def pairs(front: Front) -> list[tuple[int, int]]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import placeopt
 from placeopt import registry
 from placeopt.core.errors import PlaceoptError
-from placeopt.core.front import farthest
+from placeopt.core.front import OWN_MODEL, farthest
 from placeopt.core.gap import percent
-from placeopt.plot.style import bare_name, label
+from placeopt.plot.style import bare_name, bound_name, label
 from placeopt.report import markup, words
 from placeopt.report.drawing import charts, plan_drawing
 from placeopt.report.markup import Mark, bullets, clean, details, facts, paragraphs, table, tiles
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from placeopt.core.front import Front, Point
     from placeopt.core.problem import Problem
 
-#: Points in the table of points, runs and warnings listed.
+#: Points in the table of points, runs, warnings and variables listed.
 _MAX_POINTS, _MAX_RUNS, _MAX_WARNINGS = 40, 30, 20
+_MAX_VARIABLES = 200
 _TONES = {"optimal": "good", "bounded": "plain", "heuristic": "plain"}
 
 
@@ -125,7 +126,7 @@ def _short(front: Front, chosen: int, knee: bool) -> str:
 def _range(front: Front, column: int) -> str:
     low, high = (
         words.value(front.objectives[column], float(ends[column]))
-        for ends in (front.ideal, front.nadir)
+        for ends in (front.values.min(axis=0), front.values.max(axis=0))
     )
     if front.ideal[column] == front.nadir[column]:
         return "the same in every plan"
@@ -139,16 +140,19 @@ def _asked(front: Front, problem: Problem | None) -> str:
         (
             bare_name(o),
             o.unit or None,
+            "large" if o.sign < 0 else "small",
             meanings.get(o.name),
             "real" if o.step is None else f"{o.step:.6g}",
         )
         for o in front.objectives
     ]
     goals = table(
-        "Objectives, all to be small",
-        ("objective", "unit", "what it measures", "smallest difference"),
+        "Objectives",
+        ("objective", "unit", "to be", "what it measures", "smallest difference"),
         rows,
     )
+    if front.instance.problem == OWN_MODEL:
+        return paragraphs(["A model of the user's own, by its variables."], "note") + goals
     if problem is None:
         remedy = "name it with --instance, or put it beside the front, to see it and the plan."
         note = f"The instance was not at hand when this report was written: {remedy}"
@@ -199,7 +203,7 @@ def _front(front: Front, problem: Problem | None, chosen: int, cdn: bool) -> str
     )
     hint += "" if front.points[chosen] is front.pick() else ", the violet one the chosen plan"
     bounds = (
-        "; grey crosses are proven lower bounds, below which no plan can be."
+        f"; grey crosses are proven {bound_name(front)}s: no plan can be better."
         if front.bounds
         else "."
     )
@@ -213,7 +217,7 @@ def _front(front: Front, problem: Problem | None, chosen: int, cdn: bool) -> str
 def _points(front: Front) -> str:
     chosen, caption = list(range(len(front))), "All points"
     if len(front) > _MAX_POINTS:
-        chosen = farthest(front.values, _MAX_POINTS)
+        chosen = farthest(front.normalised(), _MAX_POINTS)
         caption = f"{len(chosen)} of {len(front):,} points: the extremes and those farthest apart"
     rows = [_point_row(front, k) for k in chosen]
     return table(
@@ -259,6 +263,10 @@ def _plan(front: Front, problem: Problem | None, chosen: int, knee: bool) -> str
     point = front.points[chosen]
     what = "the knee" if knee else "chosen with --point"
     which = f"Point {chosen}, {what}: {words.values(front, point)}."
+    if front.instance.problem == OWN_MODEL:
+        variables = [(name, f"{amount}") for name, amount in point.plan.items()]
+        head = f"Variables that are not zero ({len(variables):,})"
+        return paragraphs([which]) + details(head, facts(variables[:_MAX_VARIABLES]))
     if problem is None:
         return paragraphs([which, "Its plan can be shown where the instance is known; see above."])
     try:

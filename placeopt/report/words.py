@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from placeopt.core.gap import gap_in_words
-from placeopt.plot.style import bare_name
+from placeopt.plot.style import bare_name, least
 from placeopt.report.markup import number
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def values(front: Front, point: Point) -> str:
 
 
 def extremes(front: Front) -> list[tuple[str, int]]:
-    """Return (what it is, index of the point): the knee, and the least of every objective.
+    """Return (what it is, index of the point): the knee, and the best of every objective.
 
     Objectives that do not vary are left out; the other objectives break ties.
     """
@@ -56,7 +56,10 @@ def extremes(front: Front) -> list[tuple[str, int]]:
             continue
         order = [objective.name, *(n for n in names if n != objective.name)]
         found.append(
-            (f"least {bare_name(objective)}", front.points.index(front.pick(lexicographic=order)))
+            (
+                f"{least(objective)} {bare_name(objective)}",
+                front.points.index(front.pick(lexicographic=order)),
+            )
         )
     return found
 
@@ -67,15 +70,15 @@ def trade_offs(front: Front) -> list[str]:
     if len(front) == 1:
         return [f"One plan is at once the best found in every objective: {values(front, knee)}."]
     sentences = [f"The knee, the balanced choice: {values(front, knee)}."]
-    least = dict(extremes(front)[1:])
+    best = dict(extremes(front)[1:])
     for column, objective in enumerate(front.objectives):
-        what = f"least {bare_name(objective)}"
-        if what not in least:
+        what = f"{least(objective)} {bare_name(objective)}"
+        if what not in best:
             sentences.append(
                 f"Every plan has {bare_name(objective)} {value(objective, knee.values[column])}."
             )
             continue
-        point = front.points[least[what]]
+        point = front.points[best[what]]
         if point.values[column] == knee.values[column]:
             sentences.append(f"The knee also has the {what}.")
             continue
@@ -89,7 +92,7 @@ def trade_offs(front: Front) -> list[str]:
             for k, (o, before, after) in enumerate(
                 zip(front.objectives, knee.values, point.values, strict=True)
             )
-            if k != column and before != after
+            if k != column and o.sign * before < o.sign * after
         ]
         price = " and ".join(paid) or "nothing else"
         sentences.append(
@@ -102,6 +105,8 @@ def _change(before: float, after: float) -> str:
     """Return a change in words."""
     if before == after:
         return "the same"
+    if before < 0 or after < 0:
+        return f"{number(abs(after - before))} {'more' if after > before else 'less'}"
     if before == 0:
         return "up from none"
     ratio = after / before
@@ -132,7 +137,7 @@ def certificate(front: Front) -> list[str]:
                 "better plans than these may exist, and how much better is not known. "
                 "Solve with --certify to know."
             )
-            sentences.append(f"No lower bounds are on file: {unknown}")
+            sentences.append(f"No bounds are on file: {unknown}")
         return sentences
     sentences.append(f"The front: {gap_in_words(front)}.")
     if front.box:
@@ -143,12 +148,12 @@ def certificate(front: Front) -> list[str]:
 
 
 def _bound_sentence(front: Front, column: int, objective: Objective) -> str:
-    bound, best = min(b[column] for b in front.bounds), float(front.ideal[column])
-    name = bare_name(objective)
-    if best <= bound:
-        return (
-            f"No plan can have less {name} than {value(objective, best)}, which is on this front."
-        )
-    above = f", {best / bound - 1:.1%} above" if bound > 0 else ""
-    least = f"the least found is {value(objective, best)}{above}"
-    return f"No plan can have less {name} than {value(objective, bound)}; {least}."
+    sign, best = objective.sign, float(front.ideal[column])
+    bound = sign * min(sign * b[column] for b in front.bounds)
+    better, beyond = ("more", "below") if sign < 0 else ("less", "above")
+    limit = f"No plan can have {better} {bare_name(objective)} than"
+    if sign * best <= sign * bound:
+        return f"{limit} {value(objective, best)}, which is on this front."
+    away = f", {abs(best / bound - 1):.1%} {beyond}" if bound > 0 else ""
+    found = f"the {least(objective)} found is {value(objective, best)}{away}"
+    return f"{limit} {value(objective, bound)}; {found}."

@@ -4,7 +4,9 @@ bounds valid at any moment.
 
 from __future__ import annotations
 
+import itertools
 import math
+import threading
 
 import numpy as np
 from hypothesis import given, settings
@@ -261,10 +263,14 @@ def test_spread_questions_and_threads_find_the_same_points(vectors):
     assert [p.values for p in spread[0].points] == [p.values for p in spread[1].points]
 
 
+def sphere(count):
+    """Vectors of which none dominates another."""
+    raw = np.random.default_rng(1).random((count, 3)) ** 0.7
+    return np.floor(5000 * raw / np.linalg.norm(raw, axis=1, keepdims=True))
+
+
 def test_spread_questions_give_more_hypervolume_when_the_search_is_stopped():
-    rng = np.random.default_rng(1)
-    raw = rng.random((3000, 3)) ** 0.7
-    vectors = np.floor(5000 * raw / np.linalg.norm(raw, axis=1, keepdims=True))
+    vectors = sphere(3000)
     reference = vectors.max(axis=0) + 1
     volumes = []
     for coarse in (False, True):
@@ -304,3 +310,28 @@ def test_points_are_told_when_they_are_found():
     vectors = np.random.default_rng(1).integers(0, 30, (60, 3))
     found = search(Listed(vectors), WHOLE, on_found=told.append)
     assert told == found.points
+
+
+class Overlapping(Listed):
+    """Answers number 40 to 80 only when the next question is asked too, by another worker."""
+
+    def __init__(self, vectors):
+        super().__init__(vectors)
+        self.number, self.alone = itertools.count(), 0
+        self.begun = [threading.Event() for _ in range(2000)]
+
+    def minimise(self, *arguments, **options):
+        number = next(self.number)
+        self.begun[number].set()
+        if 40 <= number <= 80 and not self.begun[number + 1].wait(5):
+            self.alone += 1
+        return super().minimise(*arguments, **options)
+
+
+def test_no_worker_waits_for_another_while_there_is_something_to_ask():
+    vectors = sphere(100)
+    oracle = Overlapping(vectors)
+    found = search(oracle, WHOLE, jobs=2)
+    assert found.solves > 90
+    assert not oracle.alone
+    assert values(found).tolist() == minimal(vectors).tolist()

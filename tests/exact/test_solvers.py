@@ -4,6 +4,7 @@ clock that is kept.
 
 from __future__ import annotations
 
+import importlib.metadata
 import itertools
 import subprocess
 import sys
@@ -245,3 +246,20 @@ def test_needs_no_pyomo_and_says_nothing():
     code += "assert 'pyomo' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_presolve_keeps_the_rows_of_an_assignment():
+    """A program that HiGHS 1.15.1 calls infeasible unless its presolve leaves out a rule."""
+    costs = [
+        [1, 2, 6, 7, 8, 10, 5, 19, 13, 6, 11, 14, 2, 15, 5, 18, 2, 18, 9, 19, 6, 4, 1, 19, 2],
+        [8, 9, 9, 20, 17, 13, 17, 12, 4, 19, 10, 9, 10, 13, 11, 13, 15, 7, 1, 4, 20, 14, 11, 4, 11],
+        [8, 14, 3, 12, 2, 17, 10, 13, 3, 6, 4, 2, 7, 16, 19, 15, 17, 15, 18, 9, 14, 5, 17, 19, 9],
+    ]
+    agents, tasks = sp.kron(sp.eye(5), np.ones((1, 5))), sp.kron(np.ones((1, 5)), sp.eye(5))
+    rows = sp.vstack([agents, tasks, sp.csr_matrix(costs)], format="csc")
+    lower = np.array([1.0] * 10 + [-np.inf] * 3)
+    upper = np.array([1.0] * 10 + [np.inf, 43.5, 46.5])
+    program = Program(np.array(costs[0]), rows, lower, upper, 0, 1, True)
+    assert solve(program).objective == solve(program, "scip").objective == 39
+    if importlib.metadata.version("highspy") == "1.15.1":
+        assert solve(program, options={"presolve_rule_off": 0}).status == "infeasible"

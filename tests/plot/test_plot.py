@@ -18,7 +18,7 @@ pytest.importorskip("plotly")
 from placeopt.core.errors import MissingExtraError, UnsupportedError, UsageError
 from placeopt.core.front import Front, InstanceName, Objective, Point, Run
 from placeopt.plot import find_instance, plot_front, plot_plan, require
-from placeopt.plot.html import page
+from placeopt.plot.html import drawings, page
 from placeopt.plot.style import label
 from placeopt.temporal.instance import Temporal
 
@@ -201,3 +201,25 @@ def test_labels_name_the_unit_once() -> None:
         "interruption (share)",
         "moves (pods)",
     ]
+
+
+def test_maximised_goals_say_so_and_have_their_best_end_where_the_others_have_it() -> None:
+    goals = (Objective("cost", "EUR"), Objective("profit", "EUR", sense="max"), Objective("n", ""))
+    points = tuple(Point((float(k), float(10 * k), float(3 - k)), {}) for k in range(4))
+    mixed = Front(InstanceName("model", "m", ""), goals, points, ((0.0, 30.0, 0.0),))
+    space, parallel, *planes = (figure for _, figure in drawings(mixed))
+    assert space.layout.scene.yaxis.title.text == "profit (EUR), maximised"
+    assert planes[0].layout.yaxis.title.text == "profit (EUR), maximised"
+    assert {trace.name for trace in planes[0].data} == {"bound", "unknown", "knee"}
+    cost, profit, _ = parallel.data[0].dimensions
+    assert cost.range is None and profit.range == (30.0, 0.0)
+    assert "Grey crosses: proven bounds." in page(mixed, cdn=True)
+    names = {None: "lower bound", "max": "upper bound"}
+    for sense, name in names.items():
+        one = replace(
+            mixed,
+            objectives=(Objective("profit", "EUR", sense=sense or "min"),),
+            points=(Point((3.0,), {}),),
+            bounds=((4.0,) if sense else (2.0,),),
+        )
+        assert drawings(one)[0][1].layout.annotations[0].text == name

@@ -368,3 +368,27 @@ def test_a_browser_draws_it(temporal: tuple[Problem, Front], tmp_path: Path) -> 
     bad = [line for line in console if re.search(r"Uncaught|Error|Refused|violates|alert", line)]
     assert not bad, bad
     assert entities.escape("<img src=x onerror=alert(2)>", quote=False) in done.stdout
+
+
+def test_maximised_goals_are_described_by_their_greatest_value() -> None:
+    goals = (Objective("cost", "EUR"), Objective("profit", "EUR", sense="max"))
+    known = ((1.0, 2.0), (2.0, 8.0), (8.0, 10.0))
+    points = tuple(Point(v, {"take[0]": 1}) for v in known)
+    bounds = ((1.0, 2.5), (2.0, 12.5))
+    front = Front(InstanceName("model", "shop", ""), goals, points, bounds)
+    assert words.trade_offs(front)[1:] == [
+        "The least cost is 1 EUR, 50.0% less than the knee; "
+        "the price is profit 2 EUR (75.0% less).",
+        "The greatest profit is 10 EUR, 25.0% more than the knee; "
+        "the price is cost 8 EUR (4.0 times as much).",
+    ]
+    told = words.certificate(front)
+    assert told[-1] == (
+        "No plan can have more profit than 12.5 EUR; the greatest found is 10 EUR, 20.0% below."
+    )
+    assert "(up to cost 8.8, down to profit 1.2)" in " ".join(told)
+    page = Outline(report.html(front)).shown
+    assert "from 2 EUR to 10 EUR" in page and "grey crosses are proven bounds:" in page
+    assert "take[0]" in page and "--instance" not in page
+    lost = replace(front, points=tuple(Point((c, p - 20.0), {}) for c, p in known), bounds=())
+    assert "greatest profit is -10 EUR, 2 more than the knee" in words.trade_offs(lost)[2]
