@@ -78,11 +78,9 @@ def ensemble(
 def _members(names: Sequence[str], task: Task[Problem]) -> list[Front | None]:
     """Run each method on its share of the budget; None for one that there was no time for."""
     budget, workers = task.budget, task.workers
-    evaluations = seconds = None
+    evaluations, seconds = None, workers.seconds_each(len(names), budget)
     if budget.evaluations_limit is not None:
         evaluations = max(1, int(budget.evaluations_left / len(names)))
-    if budget.seconds_limit is not None:
-        seconds = budget.seconds_left / -(-len(names) // workers.width(len(names), budget))
     fronts: list[Front | None] = workers.run(
         [method_call(name, {}, task, workers, evaluations, seconds) for name in names], budget
     )

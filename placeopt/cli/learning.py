@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.screen import AsJson, emit_json, emit_table, given, keep, pairs, say, show
-from placeopt.core.errors import MissingExtraError
+from placeopt.core.errors import MissingExtraError, UsageError
 from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
+    from placeopt.core.budget import Budget
     from placeopt.core.problem import Problem
     from placeopt.rl.policy import TrainedPolicy
+    from placeopt.rl.seeds import Training
 
 Target = Annotated[
     str,
@@ -84,6 +86,18 @@ def train(
     resume: Annotated[
         Path | None, typer.Option(help="Checkpoint to go on from; give the same options again.")
     ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="N,N,..", help="Train one policy for each: NAME-seedN.npz."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes, for several seeds.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead.")
+    ] = None,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep policies and checkpoints of --seeds to take up."),
+    ] = None,
     semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
@@ -107,12 +121,10 @@ def train(
         raise MissingExtraError("training", "rl")
     from placeopt.cli.solving import cancelled_by_signals
     from placeopt.core.budget import Budget
-    from placeopt.core.problem import Problem
     from placeopt.rl import policy_file, settings
     from placeopt.rl.batches import compiled_episodes, make_batch
-    from placeopt.rl.play import INSTANCE
+    from placeopt.rl.seeds import Training
     from placeopt.rl.training import drawn_or
-    from placeopt.rl.training import train as learn
 
     require_outputs(output, checkpoint, inputs=(target,))
     require_outputs(output, inputs=(resume,))  # to go on in the same checkpoint is legal
@@ -123,12 +135,15 @@ def train(
     wanted = (wanted or settings.defaults(algorithm)).with_options(
         pairs(param, "--param") | given(seed=seed, steps=steps)
     )
-    batch = make_batch(problem, wanted.num_envs, seed, **options)
-    wanted = replace(
-        wanted, weights=drawn_or(weights, conditioned or weights is None, len(batch.rewards))
-    )
-    environment = options | ({INSTANCE: problem.name} if isinstance(problem, Problem) else {})
+    parts = len(make_batch(problem, 1, seed, **options).rewards)
+    drawn = drawn_or(weights, conditioned or weights is None, parts)
+    training = Training.on(problem, options, replace(wanted, weights=drawn))
     budget = Budget(seconds=time_limit) if time_limit is not None else Budget(evaluations=1)
+    if seeds is not None:
+        _train_seeds(training, seeds, output, budget, jobs, scheduler, run_dir)
+        return
+    if jobs > 1 or scheduler or run_dir:
+        raise UsageError("--jobs, --scheduler and --run-dir are for --seeds; give seeds")
     with cancelled_by_signals(budget):
         printed = [-PAUSE]
 
@@ -149,17 +164,40 @@ def train(
                 )
             return budget.cancelled
 
-        policy = learn(
-            batch,
-            problem.spec.kind,
-            wanted,
-            environment=environment,
-            time_limit=time_limit,
-            keep=checkpoint,
-            resume=resume,
-            on_round=on_round,
+        policy = training.run(
+            time_limit=time_limit, keep=checkpoint, resume=resume, on_round=on_round
         )
     keep(output, lambda path: policy_file.write(policy, path))
+
+
+def _train_seeds(
+    training: Training,
+    seeds: str,
+    output: Path,
+    budget: Budget,
+    jobs: int,
+    scheduler: str | None,
+    run_dir: Path | None,
+) -> None:
+    """Train a policy for each seed, and write each beside the others."""
+    from placeopt.cli.solving import cancelled_by_signals
+    from placeopt.core.run_directory import RunDirectory
+    from placeopt.core.workers import Workers
+    from placeopt.rl import policy_file
+    from placeopt.rl.seeds import train_seeds
+
+    wanted = [int(part) for part in seeds.split(",") if part.strip().isdecimal()]
+    if len(wanted) < seeds.count(",") + 1 or len(set(wanted)) < len(wanted):
+        raise UsageError(f"--seeds is {seeds!r}; give different whole numbers, such as 1,2,3")
+    paths = {seed: output.with_stem(f"{output.stem}-seed{seed}") for seed in wanted}
+    require_outputs(*paths.values())
+    workers = Workers(jobs, scheduler, None if run_dir is None else RunDirectory(run_dir))
+    with cancelled_by_signals(budget):
+        policies = train_seeds(training, wanted, workers, budget)
+    for path, policy in zip(paths.values(), policies, strict=True):
+        if policy is not None:
+            policy_file.write(policy, path)
+            say(f"wrote {path}")
 
 
 def evaluate_policy(

@@ -63,6 +63,10 @@ class Cluster:
             for future in futures:  # what still runs stops, as nobody waits for it
                 future.release()
 
+    def ask(self, call: Call, budget: Budget) -> Any:
+        """Return the result of one task; None if it was not begun in time."""
+        return next(self.run([call], budget))[1].result
+
     def _next(self, ended: queue.SimpleQueue[int], futures: list[Any], budget: Budget) -> int:
         """Return the number of the next task that ends; those not begun in time are cancelled."""
         while True:

@@ -17,12 +17,26 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 class PlaceoptError(Exception):
     """Base of all errors that placeopt raises on purpose."""
 
     exit_code = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let errors pass between processes, whatever their constructors take."""
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(
+    kind: type[PlaceoptError], args: tuple[Any, ...], state: dict[str, Any]
+) -> PlaceoptError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class InputError(PlaceoptError):

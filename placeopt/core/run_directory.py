@@ -50,8 +50,8 @@ def task_key(
         "method": method,
         "parameters": {name: _content(name, value) for name, value in parameters.items()},
         "seed": seed,
-        "evaluations": evaluations,
-        "seconds": seconds,
+        "evaluations": None if evaluations is None else int(evaluations),
+        "seconds": None if seconds is None else float(seconds),
         "version": versions()["placeopt"],
     }
     return key if start is None else key | {"start": sha256(start.to_document())}
@@ -147,7 +147,7 @@ class Checkpoint:
     def read(self) -> Arrays | None:
         """Return what an earlier process left; None where there is nothing whole."""
         try:
-            found = read_arrays(self._file, "checkpoint", MAX_BYTES)
+            found = read_arrays(self.file, "checkpoint", MAX_BYTES)
         except DocumentError:
             return None
         return None if found.header.get("session") == _SESSION else found
@@ -158,7 +158,7 @@ class Checkpoint:
         if began < self._next and not now:
             return
         found = content()
-        write_arrays(self._file, Arrays({**found.header, "session": _SESSION}, found.arrays))
+        write_arrays(self.file, Arrays({**found.header, "session": _SESSION}, found.arrays))
         ended = time.monotonic()
         self._next = ended + max(CHECKPOINT_SECONDS, (ended - began) / CHECKPOINT_SHARE)
 
@@ -168,5 +168,6 @@ class Checkpoint:
             file.unlink(missing_ok=True)
 
     @property
-    def _file(self) -> Path:
+    def file(self) -> Path:
+        """The file, for those who write it themselves."""
         return self._path.with_name(f"{self._path.name}.npz")

@@ -16,13 +16,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.calls import Call, Done, perform
-from placeopt.core.cluster import connected
+from placeopt.core.cluster import Cluster, connected
 from placeopt.core.errors import PlaceoptError, UsageError
 from placeopt.core.run_directory import Checkpoint, RunDirectory
 
@@ -93,10 +93,23 @@ class Workers:
 
     def width(self, tasks: int, budget: Budget) -> int:
         """Return how many of so many tasks run at the same time."""
+        with self.cluster(budget) as cluster:
+            return min(self.jobs if cluster is None else cluster.width, tasks)
+
+    def seconds_each(self, tasks: int, budget: Budget) -> float | None:
+        """Return the seconds of each of so many equal tasks; None without a time limit."""
+        if budget.seconds_limit is None:
+            return None
+        return budget.seconds_left / -(-tasks // self.width(tasks, budget))
+
+    @contextmanager
+    def cluster(self, budget: Budget) -> Iterator[Cluster | None]:
+        """Connect to the cluster, if there is one: for callers who ask from threads."""
         if self.scheduler is None:
-            return min(self.jobs, tasks)
+            yield None
+            return
         with connected(self.scheduler, budget) as cluster:
-            return min(cluster.width, tasks)
+            yield cluster
 
     def checkpoint(self, key: dict[str, Any]) -> Checkpoint | None:
         """Return where a task keeps what it has found so far; None where workers cannot reach it.

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -69,6 +69,8 @@ def enumerate_front(
     coarse: bool | None = None,
     max_points: int | None = None,
     on_found: Callable[[Found], None] | None = None,
+    proofs: Mapping[str, np.ndarray] | None = None,
+    on_answer: Callable[[Memory, int], None] | None = None,
 ) -> Enumeration:
     """Enumerate the non-dominated points that an oracle can reach.
 
@@ -97,10 +99,17 @@ def enumerate_front(
         Stop at so many non-dominated points.
     on_found : callable, optional
         Called with every point that no earlier one dominates.
+    proofs : mapping, optional
+        What an earlier search refuted: `Memory.proofs`.
+    on_answer : callable, optional
+        Called after every answer with what is known and the number of answers.
     """
     coarse = budget.seconds_limit is not None if coarse is None else coarse
-    rules = _Rules(main, grid, gaps, jobs, coarse, max_points, on_found)
-    return _Search(oracle, tuple(objectives), budget, rules).run(known)
+    rules = _Rules(main, grid, gaps, jobs, coarse, max_points, on_found, on_answer)
+    search = _Search(oracle, tuple(objectives), budget, rules)
+    if proofs is not None:
+        search.memory.take_up(proofs)
+    return search.run(known)
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,7 @@ class _Rules:
     coarse: bool
     max_points: int | None
     on_found: Callable[[Found], None] | None
+    on_answer: Callable[[Memory, int], None] | None
 
 
 class _ContradictionError(Exception):
@@ -185,6 +195,8 @@ class _Search:
             self._fill_window()
             if self.window:
                 self._settle(self.window.popleft())
+                if self.rules.on_answer is not None:
+                    self.rules.on_answer(self.memory, self.solves)
         self.pending = self._has_regions()
 
     def _has_regions(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.front import Front
@@ -20,7 +22,7 @@ from placeopt.exact.answers import Answer, Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import front_of, in_units, with_fallback
 from placeopt.exact.hooks import Hooks
-from placeopt.exact.memory import Found
+from placeopt.exact.memory import Found, Memory
 from placeopt.exact.oracles import SolverOracle
 from placeopt.exact.solvers import Outcome
 
@@ -88,22 +90,22 @@ class ModelOracle(SolverOracle):
             outcome.status, outcome.bound, values, claimed, Solution(plan, outcome.x, valid)
         )
 
-    def known(self, start: Front) -> list[Found]:
-        """Return the points of a front, as vectors of the model where it can express them."""
+    def known(self, plans: Iterable[dict[str, Any]]) -> list[Found]:
+        """Return feasible plans as points, with vectors of the model where it can express them."""
         found = []
-        for point in start.points:
-            verdict = self.problem.evaluate(point.plan)
+        for plan in plans:
+            verdict = self.problem.evaluate(plan)
             if verdict.feasible:
                 values = in_units(
                     [verdict.values[c] for c in self._columns], self.compiled.objectives
                 )
                 fits = self.hooks.assign is not None and self.hooks.assign(
-                    self.compiled.model, point.plan
+                    self.compiled.model, plan
                 )
                 if fits or self.hooks.lossless:
-                    found.append(
-                        Found(values, Solution(point.plan, self.compiled.read() if fits else None))
-                    )
+                    x = self.compiled.read() if fits else None
+                    valid = self.hooks.validate is None or self.hooks.validate(self.problem, plan)
+                    found.append(Found(values, Solution(plan, x, valid)))
         return found
 
 
@@ -127,16 +129,22 @@ def solve_model(
 
     compiled = CompiledModel(model, task.objectives)
     oracle = ModelOracle(task.problem, compiled, hooks, task.budget, solver, task.seed)
-    known = [] if task.start is None else oracle.known(task.start)
+    before = _Before.of(task)
+    known = oracle.known([*([p.plan for p in task.start] if task.start else ()), *before.plans])
     names = [o.name for o in task.objectives]
-    search = enumerate_front(
-        oracle,
-        compiled.objectives,
-        task.budget,
-        main=None if main is None else names.index(main),
-        grid=grid,
-        known=known,
-    )
+    with task.workers.cluster(task.budget) as oracle.cluster:
+        search = enumerate_front(
+            oracle,
+            compiled.objectives,
+            task.budget,
+            main=None if main is None else names.index(main),
+            grid=grid,
+            known=known,
+            jobs=task.workers.jobs if oracle.cluster is None else oracle.cluster.width,
+            proofs=before.proofs,
+            on_answer=before.keep,
+        )
+    search.solves += before.solves
     facts = {**(parameters or {}), "solver": solver, "main": names[search.main]}
     if not hooks.lossless:
         facts["note"] = f"the model leaves out {hooks.omitted}: these were not searched"
@@ -151,6 +159,41 @@ def solve_model(
         libraries=(_LIBRARY[solver], "pyomo"),
     )
     return front if front.points else replace(front, reasons=_why_empty(front, search, hooks))
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What a search of an earlier process found and proved."""
+
+    task: Task[Problem]
+    plans: Sequence[dict[str, Any]] = ()
+    solves: int = 0
+    proofs: Mapping[str, np.ndarray] | None = None
+
+    @classmethod
+    def of(cls, task: Task[Problem]) -> _Before:
+        """Read what is there; its seconds count."""
+        left = None if task.checkpoint is None else task.checkpoint.read()
+        if left is None:
+            return cls(task)
+        task.budget.resume(0, left.header["seconds"])
+        return cls(task, left.header["plans"], left.header["solves"], left.arrays)
+
+    def keep(self, memory: Memory, solves: int) -> None:
+        """Write what is known now, now and then."""
+        if self.task.checkpoint is None:
+            return
+        self.task.checkpoint.offer(
+            lambda: Arrays(
+                {
+                    "seconds": self.task.budget.seconds,
+                    "solves": self.solves + solves,
+                    "plans": [point.payload.plan for point in memory.points],
+                },
+                memory.proofs,
+            ),
+            now=self.task.budget.cancelled,
+        )
 
 
 def _why_empty(front: Front, search: Enumeration, hooks: Hooks) -> tuple[str, ...]:

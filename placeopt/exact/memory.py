@@ -6,7 +6,7 @@ All values are in units of the objectives' steps, as in `placeopt.exact.enumerat
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,6 +129,18 @@ class Memory:
         """Drop everything that was proven; the points stay."""
         self._refuted, self._inclusive = Rows(self.size), Rows(self.size)
         self.lower_bounds.forget()
+
+    @property
+    def proofs(self) -> dict[str, np.ndarray]:
+        """What was refuted, as arrays: for `take_up`, in another process."""
+        return {"corners": self._refuted.all, "limits": self._inclusive.all}
+
+    def take_up(self, proofs: Mapping[str, np.ndarray]) -> None:
+        """Remember what a search of the same objectives refuted."""
+        for corner, limits in zip(proofs["corners"], proofs["limits"], strict=True):
+            self._refuted.add(corner)
+            self._inclusive.add(limits)
+            self.lower_bounds.refute(corner)
 
     def lower(self, objective: int, limits: np.ndarray) -> float:
         """Return the proven lower bound of an objective within limits, -inf where there is none."""

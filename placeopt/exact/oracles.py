@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placeopt.core.budget import Budget
+from placeopt.core.calls import Call
+from placeopt.core.cluster import Cluster
 from placeopt.core.errors import UsageError
 from placeopt.exact.answers import Answer
 from placeopt.exact.memory import TOLERANCE
+from placeopt.exact.program import Program
 from placeopt.exact.solvers import Outcome, solve
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ class SolverOracle(ABC):
         self.compiled, self.budget, self.solver, self.seed = compiled, budget, solver, seed
         self.options = options or {}
         self.floors: Sequence[float] = compiled.floors
+        self.cluster: Cluster | None = None  # where questions are answered, instead of here
         self._lock = threading.Lock()  # the Pyomo model holds one solution at a time
 
     @abstractmethod
@@ -96,18 +100,21 @@ class SolverOracle(ABC):
         careful: bool,
     ) -> Outcome:
         whole = self.compiled.objectives[objective].step is not None
-        return solve(
-            self.compiled.within(objective, limits),
-            self.solver,
-            seconds=seconds,
-            budget=self.budget,
-            start=start,
-            relative_gap=0.0 if whole else TOLERANCE / 2,
-            absolute_gap=0.9 if whole else 0.0,
-            seed=self.seed,
-            careful=careful,
-            options=self.options,
-        )
+        program = self.compiled.within(objective, limits)
+        settings: dict[str, Any] = {
+            "seconds": seconds,
+            "start": start,
+            "relative_gap": 0.0 if whole else TOLERANCE / 2,
+            "absolute_gap": 0.9 if whole else 0.0,
+            "seed": self.seed,
+            "careful": careful,
+            "options": self.options,
+        }
+        if self.cluster is None:
+            return solve(program, self.solver, budget=self.budget, **settings)
+        call = Call(_solve_elsewhere, (program, self.solver, settings))
+        found: Outcome | None = self.cluster.ask(call, self.budget)
+        return found or Outcome("unknown")
 
     def _unbounded(self, objective: int) -> str:
         name, cost = self.compiled.objectives[objective].name, self.compiled.costs[objective]
@@ -121,6 +128,13 @@ class SolverOracle(ABC):
             + "; give these variables bounds, add the constraint that is missing, "
             "or check the sense of the goal"
         )
+
+
+def _solve_elsewhere(
+    budget: Budget, program: Program, solver: str, settings: dict[str, Any]
+) -> Outcome:
+    """Solve a program on a worker."""
+    return solve(program, solver, budget=budget, **settings)
 
 
 @dataclass(frozen=True, eq=False)

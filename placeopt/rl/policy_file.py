@@ -175,8 +175,17 @@ def read(name: str | os.PathLike[str], problem: str | None = None) -> TrainedPol
         The file is damaged, of another kind or version, or for another problem.
     """
     path = find(name)
-    file = str(path)
-    stored = read_arrays(path, "policy", MAX_BYTES)
+    return policy_of(read_arrays(path, "policy", MAX_BYTES), str(path), problem)
+
+
+def policy_of(stored: Arrays, file: str, problem: str | None = None) -> TrainedPolicy:
+    """Return the policy that arrays and their header describe; `file` is where they stood.
+
+    Raises
+    ------
+    DocumentError
+        As of `read`.
+    """
     document = stored.header
     if document.get("format") != FORMAT:
         shown = str(document.get("format"))[:60]

@@ -21,6 +21,8 @@ from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.run_directory import Checkpoint, RunDirectory
 from placeopt.core.workers import Call, Workers
+from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.exact import enumeration, epsilon_constraint
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = ROOT / "instances" / "temporal" / "toy.json"
@@ -105,6 +107,38 @@ def test_a_search_that_was_stopped_goes_on(
     assert run.evaluations == 3000 and run.parameters["taken_up_at"] == part.runs[0].evaluations
     for values in part.values:
         assert (whole.values <= values + 1e-9).all(axis=1).any(), "a point was lost"
+    assert not list(tmp_path.glob("*checkpoint*"))
+
+
+def test_an_exact_search_that_was_stopped_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was answered is not asked again; the front is that of one run."""
+    problem = EdgeCloud.generate(2, applications=1)
+    asked: dict[str, Any] = {"seconds": 60.0, "run_dir": tmp_path}
+    whole = placeopt.solve(problem, "epsilon-constraint", seconds=60.0)
+    keep = epsilon_constraint._Before.keep
+
+    def stop(before: Any, memory: Any, solves: int) -> None:
+        if solves >= 8:
+            before.task.budget.cancel()
+        keep(before, memory, solves)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(epsilon_constraint._Before, "keep", stop)
+        patch.setattr(enumeration, "WINDOW", 2)
+        budget = Budget(seconds=60)
+        part = placeopt.solve(
+            problem, "epsilon-constraint", budget=budget, **asked | {"seconds": None}
+        )
+    assert not part.runs[0].completed and len(part) < len(whole)
+    monkeypatch.setattr(run_directory, "_SESSION", "another process")
+    again = placeopt.solve(problem, "epsilon-constraint", **asked)
+    assert again.runs[0].completed
+    assert again.values.tolist() == whole.values.tolist()
+    assert [p.status for p in again] == [p.status for p in whole]
+    assert 8 <= part.runs[0].solver_calls < again.runs[0].solver_calls
+    assert again.runs[0].solver_calls <= whole.runs[0].solver_calls + 2
     assert not list(tmp_path.glob("*checkpoint*"))
 
 

@@ -1,4 +1,4 @@
-"""Tasks on processes and on a Dask cluster: the same results, whoever works and whoever dies."""
+"""Tasks on processes: the same results, whoever works and whoever dies."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import MissingExtraError, UsageError
 from placeopt.core.workers import Call, Workers
-
-TOY = Path(__file__).resolve().parents[2] / "instances" / "temporal" / "toy.json"
 
 
 def square(budget: Budget, number: int) -> int:
@@ -40,22 +36,6 @@ def die_once(budget: Budget, mark: str, number: int) -> int:
         return number**2
     os.kill(os.getpid(), signal.SIGKILL)
     return -1
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[object]:
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-    sys.path.insert(0, str(Path(__file__).parent))
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address=None,
-            preload=[f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})"],
-        ) as local,
-        distributed.Client(local) as client,
-    ):
-        yield client
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 4])
@@ -94,33 +74,14 @@ def test_jobs_are_at_least_one() -> None:
         Workers(0)
 
 
-def test_a_cluster_gives_the_same_results(cluster: object, tmp_path: Path) -> None:
-    """Also where a worker is killed in the middle."""
-    calls = [Call(square, (k,)) for k in range(6)]
-    assert Workers(scheduler=cluster).run(calls, Budget()) == [k**2 for k in range(6)]
-    calls = [Call(die_once, (str(tmp_path / "mark"), 3)), *(Call(square, (k,)) for k in range(4))]
-    assert Workers(scheduler=cluster).run(calls, Budget()) == [9, 0, 1, 4, 9]
+def refuse(budget: Budget) -> None:
+    raise MissingExtraError("this", "that")
 
 
-def test_cancelling_and_deadlines_reach_a_cluster(cluster: object) -> None:
-    Workers(scheduler=cluster).run([Call(square, (k,)) for k in range(4)], Budget())  # imports
-    began = time.perf_counter()
-    found = Workers(scheduler=cluster).run([Call(wait, (60,))] * 2, Budget(seconds=6))
-    assert found == ["stopped"] * 2 and time.perf_counter() - began < 40
-
-
-def test_an_ensemble_is_the_same_everywhere(cluster: object) -> None:
-    """One process, two, and a cluster by its address."""
-    fronts = [
-        placeopt.solve(TOY, "ensemble", evaluations=800, seed=3, **where)
-        for where in (
-            {},
-            {"jobs": 2},
-            {"scheduler": cluster.scheduler.address},  # type: ignore[attr-defined]
-        )
-    ]
-    told = [[(p.values, p.method, p.plan) for p in front.points] for front in fronts]
-    assert told[0] == told[1] == told[2] and told[0]
+def test_errors_come_back_as_they_are() -> None:
+    """Whatever their constructors take."""
+    with pytest.raises(MissingExtraError, match=r"this needs .* placeopt\[that\]"):
+        Workers(2).run([Call(refuse, ())] * 2, Budget())
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,3 +94,31 @@ def test_policies_are_listed(run):
     assert all(name in out for name in policy_file.bundled())
     _, err = run("evaluate-policy", "nobody", code=2)
     assert "no such file or policy" in err and "Traceback" not in err
+
+
+def test_training_seeds_run_on_workers(run, tmp_path):
+    """A policy for each seed, the same on any number of processes; what is finished is taken up."""
+    for module in ("torch", "stable_baselines3", "sb3_contrib"):
+        pytest.importorskip(module, reason=f"{module} is not installed")
+    alone, policy, kept = tmp_path / "alone.npz", tmp_path / "p.npz", tmp_path / "kept"
+    run("train", "edge-cloud", "-o", alone, *SHORT, "--seed", 2)
+    several = ("train", "edge-cloud", "-o", policy, *SHORT, "--seeds", "1,2", "--run-dir", kept)
+    _, err = run(*several, "--jobs", 2)
+    paths = [tmp_path / f"p-seed{seed}.npz" for seed in (1, 2)]
+    assert [f"wrote {path}" for path in paths] == err.splitlines()[-2:]
+    first, second = map(policy_file.read, paths)
+    single = policy_file.read(alone)
+    assert all(np.array_equal(second.arrays[key], single.arrays[key]) for key in single.arrays)
+    assert any(not np.array_equal(first.arrays[key], single.arrays[key]) for key in single.arrays)
+    assert len(list(kept.glob("*.npz"))) == len(list(kept.glob("*.task.json"))) == 2
+    before = paths[0].read_bytes(), [path.stat().st_mtime_ns for path in kept.glob("*.npz")]
+    run(*several)
+    assert before == (
+        paths[0].read_bytes(),
+        [path.stat().st_mtime_ns for path in kept.glob("*.npz")],
+    )
+    for wrong, says in (("1,x", "--seeds is '1,x'"), ("1,1", "different whole numbers")):
+        _, err = run("train", "edge-cloud", "-o", policy, "--seeds", wrong, code=2)
+        assert says in err
+    _, err = run("train", "edge-cloud", "-o", policy, "--run-dir", kept, code=2)
+    assert "are for --seeds" in err
