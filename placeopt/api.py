@@ -122,7 +122,8 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
     """Run a method; what it leaves out is added: the start, a least-violating plan, a proof."""
     from placeopt.portfolio import run_method
 
-    start = task.start
+    start = None if task.start is None else _projected(task.start, task)
+    task = replace(task, start=start)
     try:
         front = run_method(method, _with_time_to_certify(task) if certify else task, parameters)
     except InfeasibleInstanceError as error:
@@ -131,7 +132,7 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
         name = task.problem.instance_name
         front = Front(name, task.objectives, runs=(facts,), reasons=error.reasons)
     if start is not None:
-        front = merge([front, _projected(start, task)])
+        front = merge([front, start])
     if not front.points and front.rejected is None:
         front = replace(front, rejected=_least_violating(task))
     return _certified(front, task) if certify else front

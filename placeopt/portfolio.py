@@ -39,8 +39,24 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
 
 
 def auto(task: Task[Problem], **parameters: Any) -> Front:
-    """Run the method that measurements favour for this problem; `parameters` are that method's."""
-    return run_method(registry.auto(task.problem), task, parameters)
+    """Run the methods that measurements favour for this problem; `parameters` are the last one's.
+
+    Each gets a share of the budget that is left and starts from what those before have found.
+    Points keep the name of the method that found them.
+    """
+    stages = registry.auto(task.problem)
+    names = [name for name, _ in stages]
+    if len(stages) == 1:
+        return run_method(names[0], task, parameters)
+    start = [] if task.start is None else [task.start]
+    fronts: list[Front] = []
+    for name, share in stages:
+        if fronts and task.budget.exhausted:
+            break
+        known = merge(start + fronts) if start + fronts else None
+        part = replace(task, budget=task.budget.share(share), start=known)
+        fronts.append(run_method(name, part, parameters if name == names[-1] else {}))
+    return _joined("auto", names, fronts, task)
 
 
 def ensemble(
@@ -62,15 +78,22 @@ def ensemble(
     fronts = [front for front in _members(names, task) if front is not None]
     if not fronts:  # cancelled before the first began
         return task.front((), method="ensemble", completed=False, parameters={"methods": names})
+    return _joined("ensemble", names, fronts, task)
+
+
+def _joined(
+    method: str, names: Sequence[str], fronts: Sequence[Front], task: Task[Problem]
+) -> Front:
+    """Return the fronts of several methods as one, with the facts of the whole run first."""
     front = merge(fronts)
     whole = Run(
-        method="ensemble",
+        method=method,
         seed=task.seed,
         seconds=task.budget.seconds,
         evaluations=task.budget.evaluations,
         completed=len(fronts) == len(names)
         and all(run.completed for member in fronts for run in member.runs),
-        parameters={"methods": names},
+        parameters={"methods": list(names)},
     )
     return replace(front, runs=(whole, *front.runs))
 

@@ -31,7 +31,12 @@ PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "resche
 
 #: Methods that serve every problem with what they need.
 GENERIC = (
-    Method("auto", "placeopt.portfolio:auto", "picks a method by problem and size", "instance"),
+    Method(
+        "auto",
+        "placeopt.portfolio:auto",
+        "by problem and size: the best methods in turn",
+        "instance",
+    ),
     Method(
         "ensemble",
         "placeopt.portfolio:ensemble",
@@ -237,24 +242,25 @@ def method(name: str) -> MethodEntry:
     return methods()[name]
 
 
-def auto(problem: Problem) -> str:
-    """Return the method that ``auto`` runs on a problem."""
+def auto(problem: Problem) -> tuple[tuple[str, float], ...]:
+    """Return the methods that ``auto`` runs in turn, each with its share of the budget left."""
     chosen = problem.spec.auto
-    if chosen is not None and ":" in chosen:
+    if isinstance(chosen, str) and ":" in chosen:
         chosen = load(chosen)(problem)
     if chosen is not None:
-        return chosen
+        return ((chosen, 1.0),) if isinstance(chosen, str) else chosen
     names = (*FALLBACKS, *(own.name for own in problem.spec.methods))
     serving = [name for name in names if problem.spec.kind in method(name).of]
     if not serving:
         raise UnsupportedError(f"no method serves {problem.spec.kind}")
-    return serving[0]
+    return ((serving[0], 1.0),)
 
 
 def parallel(name: str, problem: Problem) -> bool:
     """Return whether a method consists of tasks that run on several workers."""
-    chosen = method(auto(problem) if name == "auto" else name).of.get(problem.spec.kind)
-    return chosen is not None and chosen.parallel
+    names = [stage for stage, _ in auto(problem)] if name == "auto" else [name]
+    chosen = [method(stage).of.get(problem.spec.kind) for stage in names]
+    return any(entry is not None and entry.parallel for entry in chosen)
 
 
 def quick(problem: Problem) -> str:

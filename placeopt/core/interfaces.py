@@ -333,10 +333,15 @@ def build_encoder(problem: Problem, objectives: Sequence[Objective] | None = Non
     return build(problem, tuple(objectives or problem.objectives))
 
 
-def seeds(encoder: Encoder, rng: np.random.Generator) -> np.ndarray:
+def seeds(encoder: Encoder, rng: np.random.Generator, seconds: float | None = None) -> np.ndarray:
     """Return good vectors to start a search from, spread over the objectives.
 
     Building them costs no evaluations; whoever evaluates them counts them.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        What building them may take; without it there are as many as the problem thinks good.
 
     Returns
     -------
@@ -346,7 +351,7 @@ def seeds(encoder: Encoder, rng: np.random.Generator) -> np.ndarray:
     spec = encoder.problem.spec
     if not spec.has("seeds"):
         return np.empty((0, encoder.num_genes), dtype=np.int64)
-    found: np.ndarray = spec.load("seeds")(encoder, rng)
+    found: np.ndarray = spec.load("seeds")(encoder, rng, seconds)
     return found
 
 

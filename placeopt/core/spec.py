@@ -77,7 +77,7 @@ class ProblemSpec:
     encoder : str or None
         ``function(problem, objectives) -> Encoder``: serves every search over vectors.
     seeds : str or None
-        ``function(encoder, rng)``: vectors to start a search from, shape (k, num_genes).
+        ``function(encoder, rng, seconds)``: vectors to start a search from, shape (k, num_genes).
     sequence : str or None
         ``function(problem, objectives, **options) -> Sequence``: serves rollout and learning.
     episodes : str or None
@@ -88,8 +88,10 @@ class ProblemSpec:
         The modules that draw a plan and that tell an instance and a plan in words.
     certify : str or None
         ``function(problem, front, budget) -> Front``: adds a lower-bound set.
-    auto : str or None
-        The method that ``auto`` runs, or ``"module:function"``: ``function(problem)`` is its name.
+    auto : str, tuple of (str, float) or None
+        What ``auto`` runs: a method, or several in turn, each with its share of the budget that is
+        left and from the points of those before; or ``"module:function"``: ``function(problem)``
+        is one of these.
     quick : str
         The method that finds a plan soonest.
     methods : tuple of Method
@@ -108,7 +110,7 @@ class ProblemSpec:
     drawing: str | None = None
     summary: str | None = None
     certify: str | None = None
-    auto: str | None = None
+    auto: str | tuple[tuple[str, float], ...] | None = None
     quick: str = "greedy"
     methods: tuple[Method, ...] = ()
 

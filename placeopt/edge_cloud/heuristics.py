@@ -231,14 +231,21 @@ def _facts(weight: float | None, **others: Any) -> dict[str, Any]:
     return ({} if weight is None else {"weight": weight}) | others
 
 
-def seeds(encoder: EdgeCloudEncoder, rng: np.random.Generator) -> np.ndarray:
+def seeds(
+    encoder: EdgeCloudEncoder, rng: np.random.Generator, seconds: float | None = None
+) -> np.ndarray:
     """Return the vectors of greedy plans and of plans built under prices, (k, num_genes)."""
     problem, objectives = encoder.problem, encoder.objectives
-    plans = _greedy_plans(problem, Budget(), spread(problem, objectives, None, 24))
+    budget = Budget(seconds=seconds)
+    plans = _greedy_plans(problem, budget, spread(problem, objectives, None, 24))
     relaxation, start = Relaxation(problem), None
     builder = PlanBuilder(relaxation, rng)
-    for weight in spread(problem, objectives, None, 8):
-        prices = relaxation.ascend(weight, Budget(evaluations=_NEXT_STEPS), _NEXT_STEPS, start)
+    weights = spread(problem, objectives, None, 8)
+    for k, weight in enumerate(weights):
+        if budget.out_of_time:
+            break
+        share = budget.share(1 / (len(weights) - k), evaluations=_NEXT_STEPS)
+        prices = relaxation.ascend(weight, share, _NEXT_STEPS, start)
         plans.append(builder.build(prices, (0.8,)))
         start = prices.price
     return np.unique([encoder.vector(hosts) for hosts in plans], axis=0)

@@ -10,6 +10,7 @@ an archive keeps every non-dominated vector, and ties are broken repeatably.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any
 
@@ -52,6 +53,10 @@ def nsga3(task: Task[Problem], *, offspring: Offspring = 2000, points: MaxPoints
     return _run("nsga3", algorithm, task, max(100, len(directions)), offspring, points)
 
 
+class _OutOfTimeError(Exception):
+    """The time limit ended within a generation; the archive has what was evaluated."""
+
+
 def _run(
     name: str,
     algorithm: Callable[..., Any],
@@ -68,7 +73,10 @@ def _run(
     search = VectorSearch(task)
 
     def evaluate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return search.evaluate(X)[1:]
+        _, F, G = search.evaluate(X)
+        if len(F) < len(X):
+            raise _OutOfTimeError
+        return F, G
 
     first = search.first(population)
     run = algorithm(
@@ -80,10 +88,11 @@ def _run(
     )
     run._set_optimum = lambda: None  # the archive knows it; pymoo need not look for it
     run.setup(EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=task.seed)
-    run.next()
-    while not search.finished:
-        run.n_offsprings = search.budget.allow(offspring)
+    with suppress(_OutOfTimeError):
         run.next()
+        while not search.finished:
+            run.n_offsprings = search.budget.allow(offspring)
+            run.next()
     return search.conclude(
         name,
         {"population": population, "offspring": offspring, "points": points},

@@ -36,8 +36,12 @@ _TAKEN_UP_TOGETHER = 1024
 MAX_RECOMBINED = 0.2
 #: Random vectors are drawn in blocks of so many genes, a tenth of a second each.
 _SAMPLED_GENES = 10**6
+#: Shares of the time limit that building seeds may take, without and with plans to start from.
+_SEEDING, _RESEEDING = 0.25, 0.15
+#: Rows are evaluated in blocks of about so many seconds, between which the clock is asked.
+_LOOK_SECONDS = 0.1
 #: Judging one plan for longer than this share of the time limit is measured once.
-_LONG_JUDGING = 0.02
+_LONG_JUDGING = 0.1
 
 
 class VectorSearch:
@@ -64,6 +68,7 @@ class VectorSearch:
         self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))
         self._taken_up = 0 if task.checkpoint is None else self._take_up(task.checkpoint)
         self._judging = self._seconds_to_judge()
+        self._block = 8
 
     def _take_up(self, checkpoint: Checkpoint) -> int:
         """Go on from what an earlier process left; return the evaluations that it had made."""
@@ -101,6 +106,14 @@ class VectorSearch:
         return min(taken)
 
     @property
+    def _seconds_to_seed(self) -> float | None:
+        """Seconds that building seeds may take, less where plans to start from are given."""
+        if self.budget.seconds_limit is None:
+            return None
+        share = _SEEDING if self.task.start is None else _RESEEDING
+        return max(1e-3, self._seconds_left * share)
+
+    @property
     def finished(self) -> bool:
         """Whether the search must stop, so that time is left to judge its archive."""
         return self.budget.exhausted or self._seconds_left <= 0
@@ -130,7 +143,7 @@ class VectorSearch:
         start = self.task.start
         encoded = [] if start is None else [self.encoder.encode(p.plan) for p in start.points]
         known = [genes for genes in encoded if genes is not None]
-        seeds = interfaces.seeds(self.encoder, self.rng)
+        seeds = interfaces.seeds(self.encoder, self.rng, self._seconds_to_seed)
         given = np.array(known, dtype=np.int64).reshape(-1, self.encoder.num_genes)
         met = self.archive.result()  # of an earlier process
         if len(met) > size:
@@ -155,7 +168,8 @@ class VectorSearch:
         if len(X) == 0:  # an encoder never sees an empty population
             constraints = self.encoder.num_constraints
             return X, np.empty((0, len(self.objectives))), np.empty((0, constraints))
-        F, G = self.encoder.evaluate(X)
+        F, G = self._evaluated(X)
+        X = X[: len(F)]
         self.budget.spend(len(X))
         self.archive.add(X, F, G)
         if self.task.checkpoint is not None:
@@ -184,6 +198,21 @@ class VectorSearch:
             if parts is not None:
                 X = recombine(parts, known, self.archive.F, int(share * planned))
         return self.evaluate(X)
+
+    def _evaluated(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the values of the rows; under a time limit of the first ones that it allows."""
+        if self.budget.seconds_limit is None:
+            return self.encoder.evaluate(X)
+        blocks: list[tuple[np.ndarray, np.ndarray]] = []
+        done = 0
+        while done < len(X) and not (blocks and self.finished):
+            began = time.perf_counter()
+            blocks.append(self.encoder.evaluate(X[done : done + self._block]))
+            pace = (time.perf_counter() - began) / len(blocks[-1][0])
+            done += len(blocks[-1][0])
+            self._block = max(1, min(2 * self._block, int(_LOOK_SECONDS / pace)))
+        F, G = zip(*blocks, strict=True)
+        return np.concatenate(F), np.concatenate(G)
 
     def conclude(
         self,

@@ -121,8 +121,11 @@ def greedy(task: Task[MultiCluster]) -> Front:
     return _look_ahead("greedy", task, *_grid())
 
 
-def seeds(encoder: Encoder, rng: np.random.Generator) -> np.ndarray:
-    """Return the vectors of greedy plans, without repetitions, shape (k, num_genes)."""
+def seeds(encoder: Encoder, rng: np.random.Generator, seconds: float | None = None) -> np.ndarray:
+    """Return the vectors of greedy plans, without repetitions, shape (k, num_genes).
+
+    They are played together, in milliseconds; `seconds` changes nothing.
+    """
     assert isinstance(encoder.problem, MultiCluster)
     weights, min_reward = _grid()
     batch = Stream.of(encoder.problem, len(weights))

@@ -100,9 +100,11 @@ def greedy(task: Task[Rescheduling]) -> Front:
     )
 
 
-def seeds(encoder: ReschedulingEncoder, rng: np.random.Generator) -> np.ndarray:
+def seeds(
+    encoder: ReschedulingEncoder, rng: np.random.Generator, seconds: float | None = None
+) -> np.ndarray:
     """Return vectors of the plans that block search finds, shape (k, num_genes)."""
-    search = BlockSearch(encoder.problem, Budget(evaluations=_SEED_EVALUATIONS))
+    search = BlockSearch(encoder.problem, Budget(_SEED_EVALUATIONS, seconds))
     search.run()
     found = [encoder.encode_counts(search.end_of(k)) for k in search.plans()]
     return np.array(found, dtype=np.int64)

@@ -169,13 +169,15 @@ def _pays(values: Sequence[float], other: Sequence[float], saving: float) -> boo
     return other[0] - cost >= saving * (starts - other[1]) - 1e-9
 
 
-def seeds(encoder: RollingUpdateEncoder, rng: np.random.Generator) -> np.ndarray:
+def seeds(
+    encoder: RollingUpdateEncoder, rng: np.random.Generator, seconds: float | None = None
+) -> np.ndarray:
     """Return the vectors of the deployments met on three descents, shape (k, num_genes)."""
-    found = []
+    found, budget = [], Budget(seconds=seconds)
     for _ in range(3):
         search = Consolidation(encoder.problem, int(rng.integers(2**31)))
         found += [
             encoder.encode_target(target.node)
-            for target in _chosen(list(search.targets(Budget())), _SEEDED)
+            for target in _chosen(list(search.targets(budget)), _SEEDED)
         ]
     return np.unique(np.array(found, dtype=np.int64).reshape(-1, encoder.num_genes), axis=0)

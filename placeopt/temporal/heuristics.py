@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective, nondominated
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.task import Candidate, Task
@@ -107,11 +108,15 @@ def _build_all(weights, blend, instance, X):
         _build(weights[k], blend, instance, X[k])
 
 
-def seeds(encoder: TemporalEncoder, rng: np.random.Generator) -> np.ndarray:
+def seeds(
+    encoder: TemporalEncoder, rng: np.random.Generator, seconds: float | None = None
+) -> np.ndarray:
     """Return greedy vectors spread over the encoder's objectives, shape (k, num_genes).
 
-    There are fewer of them for larger instances; nothing is random.
+    There are fewer of them for larger instances; nothing is random. Where `seconds` are short,
+    there is one for each objective.
     """
+    budget = Budget(seconds=seconds)
     instance, problem = encoder.arrays, encoder.problem
     columns = problem.columns(encoder.objectives)
     limit = max(6, MAX_LOOKS // (len(instance.request) * len(instance.offer)))
@@ -119,6 +124,8 @@ def seeds(encoder: TemporalEncoder, rng: np.random.Generator) -> np.ndarray:
     each = limit / len(blends) / len(lattice(len(columns)))
     fineness = min(1.0, each ** (1 / max(1, len(columns) - 1)))
     rough = _greedy(encoder, np.eye(3), BLENDS[1:2])
+    if seconds is not None and budget.progress > len(rough) / limit:
+        return rough
     F = TemporalEncoder(problem, problem.objectives).evaluate(rough)[0]
     scale = np.maximum(F.max(axis=0) - F.min(axis=0), 1e-9)
     X = _greedy(encoder, _weights(fineness, columns) / scale, blends)
