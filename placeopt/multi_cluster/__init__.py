@@ -16,7 +16,7 @@ SPEC = ProblemSpec(
     episodes="placeopt.multi_cluster.environment:EPISODES",
     drawing="placeopt.multi_cluster.drawing",
     summary="placeopt.multi_cluster.summary",
-    auto=(("rollout", 0.2), ("moead", 1.0)),
+    auto="moead",
     methods=(
         Method(
             "binpack",

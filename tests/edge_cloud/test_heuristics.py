@@ -245,3 +245,18 @@ def test_kernel_values_are_the_referees():
     hosts = problem.hosts(front.points[0].plan)
     total = sum(weighted_sum(problem.arrays, 0.3, hosts, a) for a in range(20))
     assert total == pytest.approx(0.3 * front.values[0, 0] + 0.7 * front.values[0, 1])
+
+
+def test_auto_runs_methods_in_turn() -> None:
+    """`auto` starts each method from the points before, and says which method found which point."""
+    problem = EdgeCloud.generate(7, applications=12)
+    front = placeopt.solve(problem, evaluations=4000, seed=1)
+    names = [method for method, _ in problem.spec.auto]
+    assert front.runs[0].method == "auto" and front.runs[0].parameters == {"methods": names}
+    assert sorted(run.method for run in front.runs[1:]) == sorted(names)
+    assert {point.method for point in front.points} <= set(names)
+    assert front.runs[0].evaluations <= 4000
+    assert front.bounds, "the bounds of price-guided and lns are kept"
+    alone = placeopt.solve(problem, "lns", evaluations=4000, seed=1)
+    reference = np.maximum(front.values.max(axis=0), alone.values.max(axis=0)) * 1.1
+    assert front.hypervolume(reference) > alone.hypervolume(reference)
