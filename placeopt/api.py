@@ -11,10 +11,12 @@ from typing import Any
 from placeopt import registry
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
-from placeopt.core.front import Evaluation, Front, Rejected, Run, merge
+from placeopt.core.front import Evaluation, Front, Objective, Rejected, Run, merge
+from placeopt.core.interim import Watch
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import RunDirectory
 from placeopt.core.task import Candidate, Task, require_fitting
+from placeopt.core.trace import with_bounds
 from placeopt.core.workers import Workers
 
 #: Share of a time limit that is left to the proof of bounds.
@@ -44,9 +46,12 @@ def solve(
     scheduler: Any = None,
     run_dir: str | os.PathLike[str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    on_front: Callable[[Front], None] | None = None,
+    every: float = 1.0,
     budget: Budget | None = None,
     start: Front | None = None,
     certify: bool = False,
+    reference: Sequence[float] | None = None,
     **parameters: Any,
 ) -> Front:
     """Answer an instance.
@@ -74,6 +79,12 @@ def solve(
         so far. The same call takes up what is there.
     on_progress : callable, optional
         Called with a `placeopt.core.budget.Progress`.
+    on_front : callable, optional
+        Called with the `Front` of what was found so far, when it is time for a sample of the trace
+        and the last call is at least `every` seconds ago, at most 100 points. Judging them takes
+        time, and changes nothing of the result. Workers in other processes show nothing.
+    every : float
+        Seconds.
     budget : Budget, optional
         Instead of `evaluations`, `seconds` and `on_progress`: for callers who want to cancel.
     start : Front, optional
@@ -81,6 +92,9 @@ def solve(
     certify : bool
         Add a proven lower-bound set, so that ``front.gap()`` says how far from optimal the front
         can be.
+    reference : sequence of float, optional
+        Reference point of the hypervolumes in the trace of the run, a value for each objective;
+        ``front.reference()`` by default. Give it where the traces of several runs are compared.
     **parameters
         Handed to the method.
 
@@ -105,10 +119,15 @@ def solve(
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise UsageError(f"seed is {seed!r}; give a whole number from 0 to 2**63")
     budget = budget or Budget(evaluations, seconds, on_progress)
-    task = Task(problem, chosen, budget, seed, start, workers)
+    corner = None if reference is None else _reference(reference, chosen)
+    if on_front is not None:
+        budget.watch = Watch(on_front, every)
+    task = Task(problem, chosen, budget, seed, start, workers, reference=corner)
     if kept is None:
         return _answer(task, method, parameters, certify)
     key = task.key(method, parameters) | {"certify": certify}
+    if corner is not None:
+        key |= {"reference": list(corner)}
     front = kept.read(key)
     if not isinstance(front, Front):
         task = replace(task, checkpoint=kept.checkpoint(key))
@@ -143,6 +162,15 @@ def evaluate(problem: Problem, plan: Mapping[str, Any] | Front) -> Evaluation | 
     if isinstance(plan, Front):
         return [problem.evaluate(point.plan) for point in plan.points]
     return problem.evaluate(plan)
+
+
+def _reference(given: Sequence[float], objectives: Sequence[Objective]) -> tuple[float, ...]:
+    """Return a reference point, checked."""
+    corner = tuple(float(value) for value in given)
+    if len(corner) != len(objectives) or not all(map(math.isfinite, corner)):
+        names = ", ".join(o.name for o in objectives)
+        raise UsageError(f"reference is {given!r}; give a finite number for each of {names}")
+    return corner
 
 
 def _projected(start: Front, task: Task[Problem]) -> Front:
@@ -180,6 +208,6 @@ def _certified(front: Front, task: Task[Problem]) -> Front:
     """Return the front with a proven lower-bound set."""
     certify = registry.certifier(task.problem.problem)
     try:
-        return certify(task.problem, front, task.budget)
+        return with_bounds(certify(task.problem, front, task.budget))
     except InfeasibleInstanceError as error:  # nothing to bound: the front says why
         return replace(front, reasons=front.reasons or error.reasons)

@@ -33,9 +33,12 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
         The method does not support the problem.
     """
     run = registry.method(name).load(task.problem.problem)
+    arguments = checked(run, name, parameters)
     if task.checkpoint is not None:
         task = replace(task, checkpoint=task.checkpoint.of(name))
-    return run(task, **checked(run, name, parameters))
+    with task.recorded(name) as with_trace:
+        front: Front = run(task, **arguments)
+        return with_trace(front)
 
 
 def auto(task: Task[Problem], **parameters: Any) -> Front:
@@ -126,10 +129,11 @@ def method_call(
     key = task_key(
         task.problem, task.objectives, method, parameters, task.seed, evaluations, limit, task.start
     )
-    asked = (method, parameters, task.problem.to_document(), goals, task.seed)
-    return Call(
-        run_document, (*asked, task.start, workers.checkpoint(key)), evaluations, seconds, key
-    )
+    if task.reference is not None:
+        key |= {"reference": list(task.reference)}
+    asked = (method, parameters, task.problem.to_document(), goals, task.seed, task.start)
+    arguments = (*asked, workers.checkpoint(key), task.reference)
+    return Call(run_document, arguments, evaluations, seconds, key)
 
 
 def run_document(
@@ -141,10 +145,17 @@ def run_document(
     seed: int,
     start: Front | None = None,
     checkpoint: Checkpoint | None = None,
+    reference: tuple[float, ...] | None = None,
 ) -> Front:
     """Run a method on the document of an instance: what a worker is asked."""
     problem = registry.from_document(document)
-    goals = problem.select(objectives)
-    return run_method(
-        method, Task(problem, goals, budget, seed, start, checkpoint=checkpoint), parameters
+    task = Task(
+        problem,
+        problem.select(objectives),
+        budget,
+        seed,
+        start,
+        checkpoint=checkpoint,
+        reference=reference,
     )
+    return run_method(method, task, parameters)

@@ -35,6 +35,7 @@ PUBLIC = [
     "enumerate",
     "evaluate",
     "front_of",
+    "iterate",
     "load",
     "merge",
     "solve",

@@ -354,7 +354,7 @@ def _numbers(arguments: list[str] | None, option: str) -> dict[str, float]:
 
 
 def plot(
-    front: OneFront,
+    fronts: Fronts,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -371,19 +371,57 @@ def plot(
             help="The front's instance file, for plans; looked for beside the front by default."
         ),
     ] = None,
+    convergence: Annotated[
+        bool,
+        typer.Option(
+            "--convergence", help="Draw hypervolume and best values over the run; of all fronts."
+        ),
+    ] = False,
+    over: Annotated[
+        str | None,
+        typer.Option(metavar="evaluations|seconds", help="--convergence: the horizontal axis."),
+    ] = None,
     cdn: Cdn = False,
 ) -> None:
-    """Draw a front, or one of its plans."""
+    """Draw a front, one of its plans, or how the runs of several fronts converged."""
     from placeopt import plot as drawing
 
-    target = output or front.with_suffix(".html" if point is None else f".{point}.png")
-    require_outputs(target, inputs=(front, instance))
+    _check_plot(fronts, point, convergence, over)
+    ending = ".convergence.html" if convergence else ".html" if point is None else f".{point}.png"
+    target = output or fronts[0].with_suffix(ending)
+    require_outputs(target, inputs=(*fronts, instance))
     drawing.require(target, cdn=cdn)
-    whole, problem = front_and_instance(front, instance)
+    if convergence:
+        _plot_convergence(fronts, target, over, cdn)
+        return
+    whole, problem = front_and_instance(fronts[0], instance)
     if point is None:
         drawing.plot_front(whole, target, problem=problem, cdn=cdn)
     else:
         drawing.plot_plan(whole, index_of(whole, point), target, problem=problem, cdn=cdn)
+    emit(str(target))
+
+
+def _check_plot(fronts: list[Path], point: str | None, convergence: bool, over: str | None) -> None:
+    if len(fronts) > 1 and not convergence:
+        raise UsageError(
+            f"{len(fronts)} fronts: give one, merge them first, or compare runs by --convergence"
+        )
+    if convergence and point is not None:
+        raise UsageError("--convergence draws runs and --point draws a plan; give one of them")
+    if over is not None and not convergence:
+        raise UsageError("--over is for --convergence; leave it out")
+    if over not in (None, "evaluations", "seconds"):
+        raise UsageError(f"--over is {over!r}; give evaluations or seconds")
+
+
+def _plot_convergence(fronts: list[Path], target: Path, over: Any, cdn: bool) -> None:
+    from placeopt.core.front import Front
+    from placeopt.plot import plot_convergence
+
+    read = [Front.read(path) for path in fronts]
+    names = [path.stem for path in fronts] if len(fronts) > 1 else None
+    plot_convergence(read, target, names=names, over=over, cdn=cdn)
     emit(str(target))
 
 

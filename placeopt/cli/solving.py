@@ -102,6 +102,13 @@ StartOption = Annotated[
     Path | None,
     typer.Option(metavar="FRONT", help="Front file whose plans the search starts from."),
 ]
+ReferenceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B",
+        help="Reference point of the trace's hypervolumes, one for runs that are compared.",
+    ),
+]
 CertifyOption = Annotated[
     bool, typer.Option("--certify", help="Add a proven lower-bound set, and so a gap.")
 ]
@@ -126,6 +133,7 @@ def solve(
     policy: PolicyOption = None,
     start: StartOption = None,
     certify: CertifyOption = False,
+    reference: ReferenceOption = None,
 ) -> None:
     """Answer an instance with a front of plans.
 
@@ -147,6 +155,7 @@ def solve(
     parameters = _method_parameters(param) | given(
         max_moves=max_moves, min_saving_per_move=min_saving_per_move, policy=policy
     )
+    corner = _corner(reference)
     require_outputs(output, plot, inputs=(instance, start, policy))
     if plot is not None:
         require_plot(plot)
@@ -173,6 +182,7 @@ def solve(
                 budget=budget,
                 start=begin,
                 certify=certify,
+                reference=corner,
                 **parameters,
             )
         kept = front if keep is None else front.subset(keep)
@@ -195,6 +205,16 @@ def _points_to_keep(text: str) -> int | None:
     if not text.isdecimal() or int(text) < 1:
         raise UsageError(f"--points is {text!r}; give a whole number of at least 1, or all")
     return int(text)
+
+
+def _corner(text: str | None) -> list[float] | None:
+    """Read the reference point of the trace."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--reference is {text!r}; give numbers, separated by commas") from None
 
 
 def _method_parameters(arguments: list[str] | None) -> dict[str, Any]:

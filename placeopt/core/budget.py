@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from placeopt.core.errors import UsageError
+from placeopt.core.interim import Interim, Watch, Witness
 
 #: Evaluations of a run when neither evaluations nor seconds are given.
 DEFAULT_EVALUATIONS = 50_000
@@ -28,7 +29,8 @@ class Progress:
     share : float
         Part of the budget used, in [0, 1]; nan where it cannot be known.
     best : tuple of float
-        Least value of each objective so far, in the order asked for; empty when nothing was found.
+        Best value of each objective so far, in the order asked for; empty when nothing was found,
+        or not judged yet.
     points : int
         Size of the front so far.
     note : str
@@ -82,6 +84,10 @@ class Budget:
         self.seconds_limit = seconds
         self.evaluations = 0
         self.on_progress = on_progress
+        #: Shown what is reported; who records a run sets it.
+        self.witness: Witness | None = None
+        #: Shown fronts while they grow.
+        self.watch: Watch | None = None
         self._started = time.perf_counter()
         self._reported = -math.inf
         self._cancelled = False
@@ -145,18 +151,28 @@ class Budget:
         """Ask the run to stop at its next look at the clock and to return what it has."""
         self._cancelled = True
 
-    def report(self, best: Sequence[float] = (), points: int = 0, note: str = "") -> None:
-        """Tell the progress callback, if there is one and the last call is at least 0.1 s ago."""
+    def report(self, note: str = "", interim: Interim | None = None) -> None:
+        """Say what the method is doing, in a few words, and what it has found so far."""
+        if self.witness is not None and interim is not None:
+            self.witness.see(self.seconds, self.evaluations, interim)
+        self.tell(note, interim)
+
+    def tell(self, note: str = "", interim: Interim | None = None) -> None:
+        """Call the progress callback, if there is one and the last call is at least 0.1 s ago."""
         if self.on_progress is None or self.seconds - self._reported < 0.1:
             return
         self._reported = self.seconds
         unlimited = self.evaluations_limit is None and self.seconds_limit is None
+        best: tuple[float, ...] = ()
+        points = 0
+        if interim is not None:
+            best, points = interim.best_and_count()
         self.on_progress(
             Progress(
                 seconds=self.seconds,
                 evaluations=self.evaluations,
                 share=math.nan if unlimited else self.progress,
-                best=tuple(best),
+                best=best,
                 points=points,
                 note=note,
             )
@@ -219,7 +235,7 @@ class _Share(Budget):
         super().__init__(1, max(1e-9, whole.seconds_left * part) if timed else None)
         wanted = whole.evaluations_left * part if evaluations is None else evaluations
         self.evaluations_limit = max(1.0, wanted) if counted else None
-        self.on_progress = whole.on_progress
+        self.on_progress, self.watch = whole.on_progress, whole.watch
         self._whole = whole
         self._began = whole.seconds
 
@@ -258,6 +274,13 @@ class _Share(Budget):
     def _set_back(self, seconds: float) -> None:
         self._whole._set_back(seconds)
 
-    def report(self, best: Sequence[float] = (), points: int = 0, note: str = "") -> None:
-        """Tell the progress callback of the whole."""
-        self._whole.report(best, points, note)
+    def report(self, note: str = "", interim: Interim | None = None) -> None:
+        """Report to the witness of this share, or of the whole; tell the whole's callback."""
+        if self.witness is None:
+            self._whole.report(note, interim)
+        else:
+            super().report(note, interim)
+
+    def tell(self, note: str = "", interim: Interim | None = None) -> None:
+        """Call the progress callback of the whole."""
+        self._whole.tell(note, interim)

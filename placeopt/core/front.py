@@ -31,6 +31,7 @@ __all__ = [
     "Point",
     "Rejected",
     "Run",
+    "Trace",
     "Violation",
     "farthest",
     "merge",
@@ -125,6 +126,37 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Trace:
+    """What a run had found, sample after sample; the last sample is its front.
+
+    Attributes
+    ----------
+    reference : tuple of float
+        The reference point of all hypervolumes.
+    seconds, evaluations, points : tuple
+        Since the run began; points that no other beats.
+    ideal : tuple of tuple of float
+        The best value of each objective.
+    hypervolume : tuple of float
+    bound : tuple of float or None
+        The hypervolume that no plans can exceed, where that is proven.
+    """
+
+    reference: tuple[float, ...]
+    seconds: tuple[float, ...]
+    evaluations: tuple[int, ...]
+    points: tuple[int, ...]
+    ideal: tuple[tuple[float, ...], ...]
+    hypervolume: tuple[float, ...]
+    bound: tuple[float | None, ...]
+
+    def __repr__(self) -> str:
+        """How many samples, and the first and last hypervolume."""
+        ends = f"{self.hypervolume[0]:.6g} to {self.hypervolume[-1]:.6g}"
+        return f"<Trace: {len(self.seconds)} samples, hypervolume {ends}>"
+
+
+@dataclass(frozen=True)
 class Run:
     """The facts of one run."""
 
@@ -136,6 +168,7 @@ class Run:
     completed: bool = True
     parameters: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True)
@@ -628,7 +661,7 @@ class Front:
             "objectives": [_objective_document(o) for o in self.objectives],
             "points": [vars(p) for p in self.points],
             "bounds": [list(b) for b in self.bounds],
-            "runs": [asdict(r) for r in self.runs],
+            "runs": [_run_document(r) for r in self.runs],
         }
         if self.rejected is not None:
             document["rejected"] = vars(self.rejected) | {
@@ -692,7 +725,7 @@ class Front:
             objectives=tuple(Objective(**o.model_dump()) for o in document.objectives),
             points=tuple(Point(**vars(p) | {"values": tuple(p.values)}) for p in document.points),
             bounds=tuple(map(tuple, document.bounds)),
-            runs=tuple(Run(**r.model_dump()) for r in document.runs),
+            runs=tuple(_run_of(r.model_dump()) for r in document.runs),
             rejected=None
             if rejected is None
             else Rejected(
@@ -767,6 +800,24 @@ def _objective_document(objective: Objective) -> dict[str, Any]:
     if document["sense"] == "min":
         del document["sense"]
     return document
+
+
+def _run_document(run: Run) -> dict[str, Any]:
+    """Return a run as it stands in a file; a trace that is not known is left out."""
+    document = asdict(run)
+    if document["trace"] is None:
+        del document["trace"]
+    return document
+
+
+def _run_of(document: dict[str, Any]) -> Run:
+    """Return the run that a validated document describes."""
+    trace = document.pop("trace")
+    if trace is None:
+        return Run(**document)
+    columns = {name: tuple(column) for name, column in trace.items()}
+    columns["ideal"] = tuple(map(tuple, columns["ideal"]))
+    return Run(**document, trace=Trace(**columns))
 
 
 def _best_points(points: Sequence[Point], signs: np.ndarray) -> tuple[Point, ...]:

@@ -55,6 +55,23 @@ class _Point(_Strict):
     """Seed of the run that found it. Absent or null: unknown, or none."""
 
 
+class _Trace(_Strict):
+    reference: list[float]
+    """Reference point of all hypervolumes: a value for each goal."""
+    seconds: list[float]
+    """When each sample was taken: wall-clock seconds since the run began."""
+    evaluations: list[int]
+    """Plans that were evaluated until each sample."""
+    points: list[int]
+    """Points of each sample that no other beats."""
+    ideal: list[list[float]]
+    """Best value of each goal, sample by sample."""
+    hypervolume: list[float]
+    """Hypervolume of each sample within the reference point."""
+    bound: list[float | None]
+    """Hypervolume that no plans can exceed, as proven until each sample. null: nothing proven."""
+
+
 class _Run(_Strict):
     method: str
     """Method that ran."""
@@ -72,6 +89,8 @@ class _Run(_Strict):
     """Parameters of the method, and what it says of the run."""
     versions: dict[str, str] = {}
     """Versions of placeopt and of the libraries that computed."""
+    trace: _Trace | None = None
+    """What the run had found when, in at most about 100 samples; the last is the front."""
 
 
 class _Violation(_Strict):
@@ -147,6 +166,7 @@ def checked(given: Any, path: str | os.PathLike[str]) -> FrontDocument:
             raise DocumentError(
                 f"{name!r} stands twice", file=file, path="objectives", remedy=remedy
             )
+    _check_traces(document, file)
     for where, vector in _vectors(document):
         if len(vector) != len(names):
             remedy = f"give one per objective: {len(names)}"
@@ -154,10 +174,32 @@ def checked(given: Any, path: str | os.PathLike[str]) -> FrontDocument:
     return document
 
 
+def _check_traces(document: FrontDocument, file: str) -> None:
+    """Refuse a trace whose columns differ in length, or that has no sample."""
+    for k, run in enumerate(document.runs):
+        if run.trace is None:
+            continue
+        count = len(run.trace.seconds)
+        for name in ("seconds", "evaluations", "points", "ideal", "hypervolume", "bound"):
+            found = len(getattr(run.trace, name))
+            if found != count or not count:
+                remedy = "every column of a trace has one entry a sample, at least one"
+                raise DocumentError(
+                    f"{found} entries beside {count} of seconds",
+                    file=file,
+                    path=f"runs[{k}].trace.{name}",
+                    remedy=remedy,
+                )
+
+
 def _vectors(document: FrontDocument) -> Iterator[tuple[str, list[float]]]:
     """Yield every vector of a front file with its JSON path."""
     yield from ((f"points[{k}].values", p.values) for k, p in enumerate(document.points))
     yield from ((f"bounds[{k}]", bound) for k, bound in enumerate(document.bounds))
+    for k, trace in enumerate(run.trace for run in document.runs):
+        if trace is not None:
+            yield f"runs[{k}].trace.reference", trace.reference
+            yield from ((f"runs[{k}].trace.ideal[{i}]", row) for i, row in enumerate(trace.ideal))
     if document.rejected:
         yield "rejected.values", document.rejected.values
     if document.box is not None:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError
-from placeopt.core.front import Front, Objective, Point, Rejected, Run, severity
+from placeopt.core.front import (
+    Evaluation,
+    Front,
+    Objective,
+    Point,
+    Rejected,
+    Run,
+    farthest,
+    severity,
+)
+from placeopt.core.interim import MAX_SHOWN, Interim, Watch
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import Checkpoint, task_key
+from placeopt.core.trace import Recorder, traced
 from placeopt.core.versions import versions
 from placeopt.core.workers import Workers
 
@@ -48,6 +62,8 @@ class Task(Generic[P]):
         Where a method that consists of independent tasks runs them.
     checkpoint : Checkpoint or None
         Where a long search keeps what it has found so far.
+    reference : tuple of float or None
+        The reference point of the trace's hypervolumes; that of the front by default.
     """
 
     problem: P
@@ -57,6 +73,11 @@ class Task(Generic[P]):
     start: Front | None = None
     workers: Workers = field(default_factory=Workers)
     checkpoint: Checkpoint | None = None
+    reference: tuple[float, ...] | None = None
+    #: Verdicts on plans that were judged before the run was over, by the plan's id.
+    _verdicts: dict[int, tuple[dict[str, Any], Evaluation]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(self.objectives or self.problem.objectives))
@@ -123,6 +144,47 @@ class Task(Generic[P]):
                 reasons=reasons,
             )
 
+    @contextmanager
+    def recorded(self, method: str) -> Iterator[Callable[[Front], Front]]:
+        """Record the run in the block; yield the function that gives its front the trace."""
+        signs = np.array([-1.0 if o.sense == "max" else 1.0 for o in self.objectives])
+        watch = self.budget.watch
+        look = None if watch is None else partial(self._show, watch, method)
+        judge = partial(self._judged, self.problem.columns(self.objectives))
+        recorder = Recorder([o.name for o in self.objectives], signs, judge, look)
+        before, self.budget.witness = self.budget.witness, recorder
+
+        def with_trace(front: Front) -> Front:
+            seconds, evaluations = self.budget.seconds, self.budget.evaluations
+            return traced(front, recorder.trace(front, seconds, evaluations, self.reference))
+
+        try:
+            yield with_trace
+        finally:
+            self.budget.witness = before
+
+    def _judged(self, columns: Sequence[int], plan: dict[str, Any]) -> list[float] | None:
+        """Return the values of a feasible plan, None of another; the verdict is remembered."""
+        if id(plan) not in self._verdicts:
+            self._verdicts[id(plan)] = plan, self.problem.evaluate(plan)
+        verdict = self._verdicts[id(plan)][1]
+        return [verdict.values[c] for c in columns] if verdict.feasible else None
+
+    def _show(
+        self, watch: Watch, method: str, interim: Interim, numbers: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Show a watch the front so far, at most `MAX_SHOWN` of its points, if it wants to look."""
+        plan_of = interim.plan
+        if plan_of is None or not len(numbers):
+            return
+
+        def build() -> Front:
+            chosen = numbers[farthest(values, MAX_SHOWN)] if len(values) > MAX_SHOWN else numbers
+            plans = (Candidate(plan_of(k)) for k in chosen.tolist())
+            return self.front(plans, method=method, completed=False)
+
+        watch.look(build)
+
     def _sorted_out(
         self, candidates: Iterable[Candidate], method: str
     ) -> tuple[list[Point], Rejected | None]:
@@ -131,7 +193,9 @@ class Task(Generic[P]):
         points: list[Point] = []
         rejected: Rejected | None = None
         for candidate in candidates:
-            verdict = self.problem.evaluate(candidate.plan)
+            plan, verdict = self._verdicts.get(id(candidate.plan), (None, None))
+            if verdict is None or plan is not candidate.plan:
+                verdict = self.problem.evaluate(candidate.plan)
             values = tuple(verdict.values[c] for c in columns)
             if verdict.feasible:
                 status, gap = candidate.status, candidate.gap

@@ -160,6 +160,7 @@ def _here(calls: Sequence[Call], budget: Budget) -> Iterator[tuple[int, Done]]:
             _told_of_all(budget, k, len(calls)),
             stop=lambda: budget.out_of_time,
         )
+        own.watch = budget.watch
         yield k, Done(call.function(own, *call.arguments), not own.cancelled)
 
 

@@ -47,8 +47,7 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
     proofs: list[Prices] = []
     for prices, _ in Relaxation(problem).ascents(weights, own, _STEPS):
         proofs.append(prices)
-        note = f"bound at weight {prices.weight:.3g}: {prices.bound:.6g}"
-        own.report(points=len(front), note=note)
+        own.report(f"bound at weight {prices.weight:.3g}: {prices.bound:.6g}")
     proof = Front(
         instance=front.instance,
         objectives=front.objectives,

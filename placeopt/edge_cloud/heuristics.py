@@ -15,6 +15,7 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective
+from placeopt.core.interim import Interim
 from placeopt.core.task import Candidate, Task
 from placeopt.edge_cloud.encoder import EdgeCloudEncoder
 from placeopt.edge_cloud.instance import EdgeCloud
@@ -201,7 +202,11 @@ def by_weights(
         plans += built
         candidates += [_candidate(problem, builder, prices, hosts) for hosts in built]
         note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
-        budget.report(points=len(candidates), note=note)
+        found = Interim.of_plans(
+            [candidate.plan for candidate in candidates],
+            bounds=lambda: np.array(lower_bounds(proofs, problem, task.objectives)),
+        )
+        budget.report(note, found)
     return task.front(
         candidates,
         method=method,

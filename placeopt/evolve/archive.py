@@ -93,10 +93,10 @@ class VectorArchive:
             begin, done = begin + len(X), done + len(chosen)
         return rows
 
-    @property
-    def best(self) -> tuple[float, ...]:
-        """Lowest value of each objective among the settled vectors."""
-        return tuple(self.F.min(axis=0).tolist()) if len(self.F) else ()
+    def vector(self, k: int) -> np.ndarray:
+        """Return the settled vector of a row of F, shape (num_genes,)."""
+        genes: np.ndarray = self._store[self._rows[k]]
+        return genes
 
     def result(self) -> np.ndarray:
         """Return the non-dominated vectors, shape (k, num_genes).

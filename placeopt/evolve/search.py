@@ -13,6 +13,7 @@ from placeopt.core import interfaces
 from placeopt.core.arrays_file import Arrays
 from placeopt.core.dominance import contributions
 from placeopt.core.front import Front, farthest
+from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import Checkpoint
 from placeopt.core.task import Candidate, Task
@@ -66,6 +67,12 @@ class VectorSearch:
         self.encoder = interfaces.build_encoder(task.problem, task.objectives)
         self.rng = np.random.default_rng(task.seed)
         self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))
+        self._interim = Interim(
+            values=lambda: self.archive.F,
+            plan=lambda k: self.encoder.decode(self.archive.vector(k)),
+            update=self.archive.settle,
+            minimal=True,
+        )
         self._taken_up = 0 if task.checkpoint is None else self._take_up(task.checkpoint)
         self._judging = self._seconds_to_judge()
         self._block = 8
@@ -174,8 +181,7 @@ class VectorSearch:
         self.archive.add(X, F, G)
         if self.task.checkpoint is not None:
             self.task.checkpoint.offer(self._found)
-        if self.budget.on_progress is not None:
-            self.budget.report(self.archive.best, len(self.archive))
+        self.budget.report(interim=self._interim)
         return X, F, G
 
     def recombine(self, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

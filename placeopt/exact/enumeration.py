@@ -30,13 +30,17 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError
 from placeopt.core.front import Objective, minimal
+from placeopt.core.interim import Interim
 from placeopt.exact.answers import STATUSES, Answer, Enumeration, Oracle, Question
+from placeopt.exact.fronts import in_values
 from placeopt.exact.memory import TOLERANCE, Found, Memory
 from placeopt.exact.regions import Box, Regions, finer_grids, first_grids
 
@@ -71,6 +75,8 @@ def enumerate_front(
     on_found: Callable[[Found], None] | None = None,
     proofs: Mapping[str, np.ndarray] | None = None,
     on_answer: Callable[[Memory, int], None] | None = None,
+    present: Callable[[np.ndarray], np.ndarray] | None = None,
+    plan_of: Callable[[Found], dict[str, Any]] | None = None,
 ) -> Enumeration:
     """Enumerate the non-dominated points that an oracle can reach.
 
@@ -103,9 +109,18 @@ def enumerate_front(
         What an earlier search refuted: `Memory.proofs`.
     on_answer : callable, optional
         Called after every answer with what is known and the number of answers.
+    present : callable, optional
+        From vectors in units, shape (k, objectives), to the values that reports show; by default
+        those of the objectives.
+    plan_of : callable, optional
+        The plan of a point, for those who look at the front while it grows.
     """
     coarse = budget.seconds_limit is not None if coarse is None else coarse
-    rules = _Rules(main, grid, gaps, jobs, coarse, max_points, on_found, on_answer)
+    if present is None:
+        present = partial(in_values, objectives=objectives)
+    rules = _Rules(
+        main, grid, gaps, jobs, coarse, max_points, on_found, on_answer, present, plan_of
+    )
     search = _Search(oracle, tuple(objectives), budget, rules)
     if proofs is not None:
         search.memory.take_up(proofs)
@@ -124,6 +139,8 @@ class _Rules:
     max_points: int | None
     on_found: Callable[[Found], None] | None
     on_answer: Callable[[Memory, int], None] | None
+    present: Callable[[np.ndarray], np.ndarray]
+    plan_of: Callable[[Found], dict[str, Any]] | None
 
 
 class _ContradictionError(Exception):
@@ -136,7 +153,6 @@ class _Search:
     ):
         self.oracle, self.objectives, self.budget, self.rules = oracle, objectives, budget, rules
         self.whole = np.array([o.step is not None for o in objectives])
-        self.units = np.array([o.step or 1.0 for o in objectives])
         self.size = len(objectives)
         self.memory = Memory(self.whole, oracle.floors)
         self.grid = rules.grid
@@ -148,7 +164,18 @@ class _Search:
         self.grids: list[Iterator[np.ndarray]] = []  # limits to ask for, coarse grids first
         self.grid_answers: list[bool] = []  # whether the answers on grids were new points
         self.regions_since_grid = _REGIONS_PER_GRID[1]
-        self._reported = -math.inf
+        present = rules.present
+        self._interim = Interim(
+            values=lambda: present(self.memory.values.all),
+            best=lambda: present(self.memory.values.all.min(axis=0, keepdims=True))[0],
+            plan=None if rules.plan_of is None else self._plan,
+            bounds=lambda: present(minimal(self.memory.lower_bounds.all)),
+            names=tuple(o.name for o in objectives),
+        )
+
+    def _plan(self, k: int) -> dict[str, Any]:
+        assert self.rules.plan_of is not None
+        return self.rules.plan_of(self.memory.points[k])
 
     def run(self, known: Sequence[Found]) -> Enumeration:
         """Search until everything is settled or the budget ends."""
@@ -468,11 +495,8 @@ class _Search:
         return answer, self._round(answer.bound, question.objective)
 
     def _report(self) -> None:
-        values = self.memory.values.all
-        if len(values) and self.budget.seconds >= self._reported + 0.1:
-            self._reported = self.budget.seconds
-            best = (values.min(axis=0) * self.units).tolist()
-            self.budget.report(best, len(minimal(values)), f"{self.solves} solves")
+        if len(self.memory.values.all):
+            self.budget.report(f"{self.solves} solves", self._interim)
 
     def _round(self, bound: float, objective: int) -> float:
         """Return a solver's bound as what it proves: the next whole unit, or a little less."""

@@ -143,6 +143,7 @@ def solve_model(
             jobs=task.workers.jobs if oracle.cluster is None else oracle.cluster.width,
             proofs=before.proofs,
             on_answer=before.keep,
+            plan_of=lambda found: found.payload.plan,
         )
     search.solves += before.solves
     facts = {**(parameters or {}), "solver": solver, "main": names[search.main]}

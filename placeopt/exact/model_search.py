@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from placeopt.core.budget import Budget, Progress
+from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError, UsageError
 from placeopt.core.front import OWN_MODEL, Front, InstanceName, Point, Run, minimal
+from placeopt.core.trace import Recorder, traced
 from placeopt.core.versions import versions
 from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
@@ -117,7 +118,8 @@ class ModelSearch:
         facts : mapping
             ``solver``, its ``options``, and ``jobs``.
         """
-        self._translate_progress()
+        recorder = Recorder([goal.name for goal in self.goals], self.signs)
+        self.budget.witness = recorder
         cuts = None if self.origin is None or self.origin.cuts is None else self._cuts
         oracle = VariablesOracle(
             self.compiled, self.budget, facts["solver"], options=facts["options"], cuts=cuts
@@ -132,21 +134,10 @@ class ModelSearch:
             jobs=facts["jobs"],
             max_points=max_points,
             on_found=None if on_point is None else lambda found: on_point(self._point(found)),
+            present=self._unrounded,
         )
-        return self._front(search, facts)
-
-    def _translate_progress(self) -> None:
-        """Report best values in the goals' own senses."""
-        report = self.budget.on_progress
-        if report is None:
-            return
-
-        def translated(progress: Progress) -> None:
-            best = np.array(progress.best)
-            own = (best + self.constants) * self.signs if len(best) else best
-            report(replace(progress, best=tuple(own.tolist())))
-
-        self.budget.on_progress = translated
+        front = self._front(search, facts)
+        return traced(front, recorder.trace(front, self.budget.seconds, self.budget.evaluations))
 
     def _cuts(self) -> Sequence[Any]:
         """Return rows that exclude the solution which the model holds, if it is no plan."""
@@ -177,11 +168,14 @@ class ModelSearch:
 
     def _values(self, units: np.ndarray) -> np.ndarray:
         """Return minimised values in units as values in the goals' own senses."""
-        values = (in_values(units, self.compiled.objectives) + self.constants) * self.signs
+        values = self._unrounded(units)
         for k, objective in enumerate(self.compiled.objectives):
             digits = _CONTINUOUS_DIGITS if objective.step is None else _DIGITS
             values[:, k] = [_rounded(value, digits) for value in values[:, k].tolist()]
         return values
+
+    def _unrounded(self, units: np.ndarray) -> np.ndarray:
+        return (in_values(units, self.compiled.objectives) + self.constants) * self.signs
 
     def _point(self, found: Found, status: str = "heuristic", gap: float | None = None) -> Point:
         """Return a solution as a point, with the plan of its problem where it is one."""

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front
+from placeopt.core.interim import Interim
 from placeopt.core.task import Candidate, Task
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.arrays import MultiClusterArrays
@@ -240,7 +241,7 @@ def hindsight(
             break
         found[name] = optimum(task.problem, np.array(row), states, task.budget)
         note = f"{name}: {found[name].reward:.4g} of at most {found[name].bound:.4g}"
-        task.budget.report(points=len(found), note=note)
+        task.budget.report(note, Interim.of_plans([h.plan for h in found.values()]))
     facts = {
         name: {"reward": h.reward, "bound": h.bound, "proven": h.proven}
         for name, h in found.items()

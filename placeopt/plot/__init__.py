@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from placeopt.core.errors import MissingExtraError, PlaceoptError, UnsupportedError, UsageError
 
@@ -103,6 +104,52 @@ def plot_front(
         from placeopt.plot.figures import front_figure
 
         _write(path, front_figure(front))
+
+
+def plot_convergence(
+    fronts: Sequence[Front],
+    path: str | os.PathLike[str],
+    *,
+    names: Sequence[str] | None = None,
+    over: Literal["evaluations", "seconds"] | None = None,
+    cdn: bool = False,
+) -> None:
+    """Draw the traces of the runs of one or several fronts: how hypervolume and bound converged.
+
+    Hypervolumes are drawn as they are where all runs have one reference point, see the argument
+    `reference` of `placeopt.solve`; else as shares of each run's own last one.
+
+    Parameters
+    ----------
+    fronts : sequence of Front
+        Of one instance.
+    path : path
+        Ends in one of `PACKAGES`.
+    names : sequence of str, optional
+        What tells the runs of each front apart, before the name of the method.
+    over : {"evaluations", "seconds"}, optional
+        The horizontal axis; evaluations by default, where all runs count them.
+    cdn : bool
+        As for `plot_front`.
+
+    Raises
+    ------
+    UsageError
+        No run has a trace, the fronts answer different instances, the path ends in something else.
+    MissingExtraError
+        The extra ``plot`` is not installed.
+    """
+    require(path, cdn=cdn)
+    from placeopt.plot import convergence
+
+    titles = [""] * len(fronts) if names is None else [f"{name}: " for name in names]
+    if Path(path).suffix.lower() == ".html":
+        from placeopt.plot.html import single
+
+        drawn = convergence.interactive(fronts, titles, over)
+        _write(path, single(drawn, f"{fronts[0].instance.name}: convergence", cdn=cdn))
+    else:
+        _write(path, convergence.figure(fronts, titles, over))
 
 
 def plot_plan(

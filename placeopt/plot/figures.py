@@ -28,12 +28,14 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def legend_below(figure: Figure, handles: Sequence[Any], fontsize: float = 8) -> None:
-    """Name what is drawn in one row below the panels."""
+def legend_below(
+    figure: Figure, handles: Sequence[Any], fontsize: float = 8, columns: int = 100
+) -> None:
+    """Name what is drawn below the panels, in rows of at most so many columns."""
     figure.legend(
         handles=handles,
         loc="outside lower center",
-        ncols=max(1, len(handles)),
+        ncols=max(1, min(columns, len(handles))),
         frameon=False,
         fontsize=fontsize,
     )

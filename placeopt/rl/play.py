@@ -12,6 +12,7 @@ from pydantic import Field, InstanceOf
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.front import Front
 from placeopt.core.interfaces import Batch
+from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import simplex
@@ -152,7 +153,8 @@ def _candidates(
     """Yield at least one plan: first those of the most probable actions, then drawn ones."""
     budget, rng = task.budget, np.random.default_rng(task.seed)
     together = TOGETHER if task.problem.spec.has("episodes") else 1  # a plain loop gains nothing
-    made = 0
+    made: list[dict[str, Any]] = []
+    told = 0
     for drawn in range(samples + 1):
         for first in range(0, len(rows), together):
             if made and budget.exhausted:
@@ -161,7 +163,8 @@ def _candidates(
             batch = episodes_for(policy, task.problem, len(some), task.seed)
             batch.reset(np.full(len(some), task.seed, dtype=np.uint64))
             for plan in play_plans(batch, policy, some, rng if drawn else None):
-                made += 1
-                yield from map(Candidate, batch.prefixes(plan))
+                made += batch.prefixes(plan)
+            yield from map(Candidate, made[told:])
+            told = len(made)
             budget.spend(len(some))
-            budget.report(points=made, note=f"{made} plans")
+            budget.report(f"{told} plans", Interim.of_plans(made))

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front
+from placeopt.core.interim import Interim
 from placeopt.core.task import Candidate, Task
 from placeopt.rolling_update.bounds import bound_vector
 from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
@@ -92,12 +93,12 @@ def plans(
     Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a
     last resort only. The other parameters are those of `repack`.
     """
-    yield {"steps": []}
+    made: list[dict[str, Any]] = [{"steps": []}]
+    yield made[0]
     if problem.infeasibility():
         return
     if restarts is None:
         restarts = max(1, min(_MAX_DESCENTS, _WORK // len(problem.arrays.home)))
-    lowest = math.inf
     for k in range(restarts):
         if k and budget.exhausted:
             return
@@ -105,11 +106,9 @@ def plans(
         for target in _chosen(targets, _ORDERED if trade else 1):
             for found in _orders(problem, target.node, max_hops, seed, trade):
                 budget.spend(1)
-                yield problem.plan(found.steps)
-            lowest = min(lowest, target.price)
-            budget.report(
-                (lowest / problem.arrays.price_scale,), k + 1, f"descent {k + 1} of {restarts}"
-            )
+                made.append(problem.plan(found.steps))
+                yield made[-1]
+            budget.report(f"descent {k + 1} of {restarts}", Interim.of_plans(made))
             if budget.exhausted:
                 return
 

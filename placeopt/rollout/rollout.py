@@ -20,6 +20,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.episodes import BasePolicy, first, follow, greedy, scales, weighted
 from placeopt.core.front import Front
 from placeopt.core.interfaces import DecisionSequence, build_sequence
+from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import read_weights, simplex
@@ -182,7 +183,8 @@ def _candidates(
         follow(sequence, states[1], row, arguments["policy"])
         candidates += [Candidate(sequence.plan(state)) for state in states]
         budget.spend(2)
-        budget.report(points=len(candidates), note=f"weights {', '.join(f'{w:.3g}' for w in row)}")
+        note = f"weights {', '.join(f'{w:.3g}' for w in row)}"
+        budget.report(note, Interim.of_plans([c.plan for c in candidates]))
     return candidates
 
 

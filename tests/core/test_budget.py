@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
 import pytest
 
 from placeopt.core.budget import DEFAULT_EVALUATIONS, Budget, Progress
 from placeopt.core.errors import UsageError
+from placeopt.core.interim import Interim
 
 
 def test_evaluations_run_out() -> None:
@@ -67,10 +69,11 @@ def test_limits_that_are_none_are_refused(evaluations: int | None, seconds: floa
 def test_progress_is_told_at_most_ten_times_a_second() -> None:
     """With the share of the scarcer limit."""
     told: list[Progress] = []
+    found = np.array([[1.0, 5.0]] * 6 + [[3.0, 2.0]])
     budget = Budget(evaluations=100, seconds=1000, on_progress=told.append)
     budget.spend(25)
     for _ in range(1000):
-        budget.report((1.0, 2.0), 7, "searching")
+        budget.report("searching", Interim(values=lambda: found))
     assert len(told) == 1
     assert (told[0].share, told[0].evaluations, told[0].best, told[0].points, told[0].note) == (
         0.25,

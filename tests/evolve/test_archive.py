@@ -34,7 +34,8 @@ def test_nothing_feasible_leaves_the_least_violating(monkeypatch):
     archive.add(np.array([[1], [2]]), np.ones((2, 2)), np.array([[2.0], [1.0]]))
     assert archive.result().tolist() == [[2]]
     archive.add(np.array([[3], [4]]), np.ones((2, 2)), np.array([[0.0], [1.0]]))
-    assert archive.result().tolist() == [[3]] and archive.best == (1.0, 1.0)
+    assert archive.result().tolist() == [[3]] and archive.F.tolist() == [[1.0, 1.0]]
+    assert archive.vector(0).tolist() == [3]
     monkeypatch.setattr(module, "MAX_BYTES", 0)
     small, line = VectorArchive(1, 2), np.arange(500.0)
     small.add(np.arange(500)[:, None], np.stack((line, -line), axis=1), np.empty((500, 0)))

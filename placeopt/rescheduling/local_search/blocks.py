@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.budget import Budget
+from placeopt.core.interim import Interim
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.local_search import beam, descent, eject
 from placeopt.rescheduling.local_search.state import plan_archive, search_state, zones
@@ -47,6 +48,12 @@ class BlockSearch:
         self.state = search_state(self.instance)
         self.archive = plan_archive(longest if max_moves is None else min(max_moves, longest))
         self._spent = 0
+        self._interim = Interim(
+            values=lambda: np.array([(ms, k) for k, (ms, _) in self.plans().items()]),
+            plan=lambda row: problem.plan(list(self.plans().values())[row][1].tolist()),
+            minimal=True,
+            names=("latency_ms", "moves"),
+        )
         descent.load(self.instance, self.state, self.instance.home)
         now = descent.state_latency(self.instance, self.state)
         descent.offer(self.instance, self.state, self.archive, now)
@@ -143,10 +150,10 @@ class BlockSearch:
 
     def _go_on(self) -> bool:
         """Count the tried deployments, report, and return whether there is budget left."""
-        tries, found = int(self.archive.tries[0]), np.isfinite(self.archive.latency)
+        tries = int(self.archive.tries[0])
         self.budget.spend(tries - self._spent)
         self._spent = tries
-        self.budget.report((float(self.archive.latency.min()),), int(found.sum()), "blocks")
+        self.budget.report("blocks", self._interim)
         return not self.budget.exhausted
 
     def plans(self) -> dict[int, tuple[float, np.ndarray]]:

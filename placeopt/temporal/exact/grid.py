@@ -62,7 +62,7 @@ class Grid:
                 continue
             if stake <= _FINE * self._volume():
                 return
-            self._budget.report(note=f"bound: {len(self._value)} limits")
+            self._budget.report(f"bound: {len(self._value)} limits")
             across = self._bend((a, c), (b, c), (a, d), (b, d)) if b - a > 1 else -math.inf
             along = self._bend((a, c), (a, d), (b, c), (b, d)) if d - c > 1 else -math.inf
             middle = ((a + b) // 2, (c + d) // 2)

@@ -93,7 +93,7 @@ def relaxed_front(
         found = run_pass(model, targets_of(upper, completion, slack), budget)
         partitions = [tuple(int(order[w]) for w in path) for path in found.paths]
         front = _merged(front, found.values, partitions)
-        budget.report(points=len(front.values), note="bin plans")
+        budget.report(f"bin plans: {len(front.values)} relaxed points")
         if not found.done:
             return front
     front.complete = True
@@ -232,7 +232,7 @@ def run_pass(
             model, targets, extension, search, unit, _LOOKS, max_labels, everything
         )
         placed = search.counters[PLACED]
-        budget.report(note=f"bin plans: {placed} of {total} replicas placed")
+        budget.report(f"bin plans: {placed} of {total} replicas placed")
     looks = int(search.counters[LOOKS])
     if status != DONE:
         return Pass(none, [], False, looks)
