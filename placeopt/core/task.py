@@ -147,7 +147,7 @@ class Task(Generic[P]):
     @contextmanager
     def recorded(self, method: str) -> Iterator[Callable[[Front], Front]]:
         """Record the run in the block; yield the function that gives its front the trace."""
-        signs = np.array([-1.0 if o.sense == "max" else 1.0 for o in self.objectives])
+        signs = np.array([o.sign for o in self.objectives])
         watch = self.budget.watch
         look = None if watch is None else partial(self._show, watch, method)
         judge = partial(self._judged, self.problem.columns(self.objectives))

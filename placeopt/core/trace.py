@@ -176,7 +176,7 @@ def traced(front: Front, trace: Trace | None) -> Front:
 
 def with_bounds(front: Front) -> Front:
     """Return a front whose traces end with the bound that was proven after the run."""
-    signs = np.array([-1.0 if o.sense == "max" else 1.0 for o in front.objectives])
+    signs = np.array([o.sign for o in front.objectives])
     bounds = np.array(front.bounds).reshape(-1, len(signs))
     runs = []
     for run in front.runs:

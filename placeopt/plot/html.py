@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -13,8 +14,9 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from placeopt.core.dominance import farthest
 from placeopt.core.gap import gap_in_words
-from placeopt.plot.style import BOUND, KNEE, bound_name, by_method, label, pairs
+from placeopt.plot.style import BOUND, KNEE, PALETTE, bound_name, by_method, label, pairs
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front, Point
@@ -26,18 +28,29 @@ _SYMBOLS = {"optimal": "square", "bounded": "diamond", "heuristic": "circle"}
 #: Points up to which projections are drawn as SVG: sharp in print, and a browser has only a few
 #: WebGL canvases to give.
 _MAX_SVG = 3000
+#: Plans that a page holds, and their characters; of a larger front a spread subset.
+MAX_PLANS, _MAX_CHARACTERS = 500, 4_000_000
 _CONFIG = {"responsive": True, "displaylogo": False}
 
 
 def page(front: Front, problem: Problem | None = None, *, cdn: bool = False) -> str:
     """Return the page of a front: values, 3-D scatter, projections, parallel coordinates.
 
-    With `cdn` a browser loads plotly from the network, and the page is small.
+    Sliders limit every objective in all charts; a click on a point shows its plan. With `cdn` a
+    browser loads plotly from the network, and the page is small.
     """
-    body = [plotly_script(cdn), _head(front), '<div class="grid">']
+    body = [plotly_script(cdn), _head(front), _limits(front), '<div class="grid">']
     for k, (place, figure) in enumerate(drawings(front, problem)):
         body.append(f'<div class="{place}">{fragment(figure, f"drawing-{k}")}</div>')
-    return _page(f"{front.instance.name}: {len(front)} points", [*body, "</div>"])
+    data = json.dumps(_data(front, problem), ensure_ascii=False, separators=(",", ":"))
+    data = data.replace("<", "\\u003c")  # nothing in a name can end the script
+    body += [
+        '</div><aside id="plan" aria-label="Plan of the chosen point" aria-live="polite" hidden>'
+        '<button type="button" id="close" aria-label="Close">\u00d7</button><div></div></aside>',
+        f'<script type="application/json" id="front-data">{data}</script>',
+        f"<script>{_asset('page.js')}</script>",
+    ]
+    return _page(f"{front.instance.name}: {len(front)} points", body)
 
 
 def single(figure: Any, title: str, *, cdn: bool = False) -> str:
@@ -55,11 +68,12 @@ def fragment(figure: Any, name: str, **config: Any) -> str:
 
 
 def _page(title: str, body: list[str]) -> str:
-    template, style = (
-        files(__package__).joinpath(name).read_text(encoding="utf-8")
-        for name in ("page.html", "page.css")
-    )
+    template, style = _asset("page.html"), _asset("page.css")
     return template.format(title=escape(title), style=style, body="\n".join(body))
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def plotly_script(cdn: bool) -> str:
@@ -76,9 +90,12 @@ def drawings(front: Front, problem: Problem | None = None) -> list[tuple[str, An
 
     A width is half, third or whole, of the page's.
 
-    Hovering over a point shows its values, and the summary of its plan where `problem` is given.
+    Hovering over a point shows its values, and the summary of its plan where `problem` is given;
+    of more than `MAX_PLANS` points the values of the chart alone, so that a page stays small.
     """
-    hover = [_hover(front, k, point, problem) for k, point in enumerate(front.points)]
+    hover = None
+    if len(front) <= MAX_PLANS:
+        hover = [_hover(front, k, point, problem) for k, point in enumerate(front.points)]
     count = len(front.objectives)
     cells: list[tuple[str, Any]] = []
     if count >= 3:
@@ -109,12 +126,78 @@ def _head(front: Front) -> str:
             front.objectives, front.ideal, knee, front.nadir, strict=True
         )
     )
-    table = (
-        f"<table><tr><th>objective</th><th>best</th><th>knee</th><th>worst</th></tr>{rows}</table>"
-    )
+    head = "<tr><th>objective</th><th>best</th><th>knee</th><th>worst</th></tr>"
+    table = f'<div class="wide"><table>{head}{rows}</table></div>'
     heading = f"<h1>{escape(front.instance.name)}: {len(front)} points that no other beats</h1>"
-    hint = "<p>Hover over a point to see its plan; the red ring is the knee.</p>"
+    hint = "<p>Click a point to see its plan; the red ring is the knee.</p>"
     return f"{heading}<p>{escape(front.instance.problem)}; {escape(runs)}</p>{proven}{table}{hint}"
+
+
+def _limits(front: Front) -> str:
+    """Return a slider and a number for each objective: the worst value that is kept."""
+    rows = []
+    for k, objective in enumerate(front.objectives):
+        compare = "at least" if objective.sense == "max" else "at most"
+        name = f"{escape(label(objective))} {compare}"
+        rows.append(
+            f'<div class="limit" data-goal="{k}"><label for="limit-{k}">{name}</label>'
+            f'<input type="range" id="limit-{k}" min="0" max="1000" value="1000">'
+            f'<input type="number" step="any" aria-label="{name}"></div>'
+        )
+    most = len(front) - 1
+    return (
+        '<form class="limits" aria-label="Limits" onsubmit="return false">'
+        + "".join(rows)
+        + '<div class="limit-foot"><output id="kept"></output> '
+        '<button type="button" id="reset">No limits</button> '
+        f'<label>plan of point <input type="number" id="point" min="0" max="{most}" step="1">'
+        "</label></div></form>"
+    )
+
+
+def _data(front: Front, problem: Problem | None) -> dict[str, Any]:
+    """Return what the script of the page knows: goals, values, origins, plans."""
+    plans = _plans(front, problem)
+    left_out = (
+        f"This page has the plans of {len(plans):,} of {len(front):,} points, spread over the "
+        "front; this one is not among them. placeopt plot FRONT --point {n} draws it."
+    )
+    goals = [
+        {"label": label(o), "best": best, "worst": worst, "sign": o.sign}
+        for o, best, worst in zip(
+            front.objectives, front.ideal.tolist(), front.nadir.tolist(), strict=True
+        )
+    ]
+    return {
+        "goals": goals,
+        "values": front.values.tolist(),
+        "statuses": [_status(point) for point in front.points],
+        "origins": [_origin(point) for point in front.points],
+        "plans": plans,
+        "without": left_out,
+    }
+
+
+def _plans(front: Front, problem: Problem | None) -> dict[int, dict[str, Any]]:
+    """Return plan and facts of at most `MAX_PLANS` points, fewer where plans are large."""
+    some = [front.points[k].plan for k in range(0, len(front), 1 + len(front) // 20)]
+    size = max(len(json.dumps(plan)) for plan in some)
+    count = max(1, min(MAX_PLANS, _MAX_CHARACTERS // size))
+    chosen = list(range(len(front)))
+    if len(front) > count:
+        signs = [o.sign for o in front.objectives]
+        chosen = farthest(front.values * signs, count)
+    plans = {k: front.points[k].plan for k in chosen}
+    facts = {k: {} if problem is None else problem.describe(plan) for k, plan in plans.items()}
+    return {k: {"facts": list(facts[k].items()), "plan": plan} for k, plan in plans.items()}
+
+
+def _status(point: Point) -> str:
+    return point.status + ("" if point.gap is None else f" (gap {point.gap:.2%})")
+
+
+def _origin(point: Point) -> str:
+    return (point.method or "unknown") + ("" if point.seed is None else f", seed {point.seed}")
 
 
 def _hover(front: Front, index: int, point: Point, problem: Problem | None) -> str:
@@ -124,9 +207,7 @@ def _hover(front: Front, index: int, point: Point, problem: Problem | None) -> s
         f"{escape(o.name)}: <b>{v:.6g}</b> {escape(o.unit)}"
         for o, v in zip(front.objectives, point.values, strict=True)
     ]
-    gap = "" if point.gap is None else f" (gap {point.gap:.2%})"
-    seed = "" if point.seed is None else f", seed {point.seed}"
-    lines.append(f"{point.status}{gap}, {escape(point.method or 'unknown')}{seed}")
+    lines.append(f"{_status(point)}, {escape(_origin(point))}")
     for name, text in (problem.describe(point.plan) if problem is not None else {}).items():
         lines += [escape(line) for line in _short(name, text)]
     return "<br>".join(lines)
@@ -144,18 +225,18 @@ def _short(name: str, text: str) -> list[str]:
 # -- drawings --------------------------------------------------------------------------------------
 
 
-def _space(front: Front, hover: list[str]) -> Any:
+def _space(front: Front, hover: list[str] | None) -> Any:
     figure = go.Figure()
     _marks(front, [0, 1, 2], hover, figure.add_scatter3d, 3.5, {"symbol": "x", "size": 2})
     ring(figure.add_scatter3d, front.pick().values[:3], "knee", KNEE)
     x, y, z = map(label, front.objectives[:3])
     figure.update_scenes(xaxis_title_text=x, yaxis_title_text=y, zaxis_title_text=z)
     camera = {"eye": {"x": 1.6, "y": 1.6, "z": 1.0}, "center": {"x": 0, "y": 0, "z": -0.2}}
-    figure.update_layout(scene_camera=camera, **_layout(height=560))
+    figure.update_layout(scene_camera=camera, meta={"columns": [0, 1, 2]}, **_layout(height=560))
     return figure
 
 
-def _plane(front: Front, a: int, b: int, hover: list[str], *, tall: bool) -> Any:
+def _plane(front: Front, a: int, b: int, hover: list[str] | None, *, tall: bool) -> Any:
     figure = go.Figure()
     scatter = figure.add_scatter if len(front) <= _MAX_SVG else figure.add_scattergl
     bound = {"symbol": "x-thin-open", "size": 5}
@@ -164,14 +245,15 @@ def _plane(front: Front, a: int, b: int, hover: list[str], *, tall: bool) -> Any
     ring(figure.add_scatter, (knee[a], knee[b]), "knee", KNEE)
     figure.update_xaxes(title_text=label(front.objectives[a]))
     figure.update_yaxes(title_text=label(front.objectives[b]))
-    figure.update_layout(**_layout(height=620 if tall else 400, legend=tall))
+    layout = _layout(height=620 if tall else 400, legend=tall)
+    figure.update_layout(meta={"columns": [a, b]}, **layout)
     return figure
 
 
 def _marks(
     front: Front,
     columns: list[int],
-    hover: list[str],
+    hover: list[str] | None,
     add: Callable[..., Any],
     size: float,
     bound: dict[str, Any],
@@ -186,12 +268,21 @@ def _marks(
             **_at(front.values[chosen][:, columns]),
             mode="markers",
             name=escape(name),
-            text=[hover[k] for k in chosen],
-            hoverinfo="text",
+            customdata=chosen,
+            **_told(hover, chosen, [label(front.objectives[c]) for c in columns]),
             marker_size=size,
             marker_color=colour,
             marker_symbol=[_SYMBOLS[front.points[k].status] for k in chosen],
         )
+
+
+def _told(hover: list[str] | None, chosen: list[int], labels: list[str]) -> dict[str, Any]:
+    """Return what hovering over the points `chosen` shows, as plotly wants it."""
+    if hover is not None:
+        return {"text": [hover[k] for k in chosen], "hoverinfo": "text"}
+    lines = [f"{escape(name)}: %{{{x}:.6g}}" for name, x in zip(labels, "xyz", strict=False)]
+    text = "<br>".join(["<b>point %{customdata}</b>", *lines])
+    return {"hovertemplate": f"{text}<extra></extra>"}
 
 
 def ring(add: Callable[..., Any], place: Sequence[float], name: str, colour: str) -> None:
@@ -221,7 +312,7 @@ def _at(places: np.ndarray) -> dict[str, list[float]]:
     return {axis: column.tolist() for axis, column in zip("xyz", places.T, strict=False)}
 
 
-def _line(front: Front, hover: list[str]) -> Any:
+def _line(front: Front, hover: list[str] | None) -> Any:
     """The one point of a single objective."""
     figure = go.Figure()
     for bound in front.bounds:
@@ -232,9 +323,10 @@ def _line(front: Front, hover: list[str]) -> Any:
         x=front.values[:, 0],
         y=[0] * len(front),
         mode="markers",
-        text=hover,
-        hoverinfo="text",
+        customdata=list(range(len(front))),
+        **_told(hover, list(range(len(front))), [label(front.objectives[0])]),
         marker_size=10,
+        marker_color=PALETTE[0],
     )
     figure.update_xaxes(title_text=label(front.objectives[0]))
     figure.update_yaxes(visible=False)

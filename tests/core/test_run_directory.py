@@ -96,7 +96,7 @@ def test_a_search_that_was_stopped_goes_on(
             budget.cancel()
 
     budget.on_progress = stop
-    monkeypatch.setattr(Budget, "report", lambda self, *_: stop(self))  # at every look
+    monkeypatch.setattr(Budget, "report", lambda self, *_, **__: stop(self))  # every look
     asked: dict[str, Any] = {"run_dir": tmp_path, "seed": 7}
     part = placeopt.solve(TOY, method, budget=budget, **asked)
     assert 1500 <= part.runs[0].evaluations < 3000 and not part.runs[0].completed
