@@ -155,9 +155,9 @@ class Budget:
         """Say what the method is doing, in a few words, and what it has found so far."""
         if self.witness is not None and interim is not None:
             self.witness.see(self.seconds, self.evaluations, interim)
-        self.tell(note, interim)
+        self._tell(note, interim)
 
-    def tell(self, note: str = "", interim: Interim | None = None) -> None:
+    def _tell(self, note: str, interim: Interim | None) -> None:
         """Call the progress callback, if there is one and the last call is at least 0.1 s ago."""
         if self.on_progress is None or self.seconds - self._reported < 0.1:
             return
@@ -275,12 +275,7 @@ class _Share(Budget):
         self._whole._set_back(seconds)
 
     def report(self, note: str = "", interim: Interim | None = None) -> None:
-        """Report to the witness of this share, or of the whole; tell the whole's callback."""
-        if self.witness is None:
-            self._whole.report(note, interim)
-        else:
-            super().report(note, interim)
-
-    def tell(self, note: str = "", interim: Interim | None = None) -> None:
-        """Call the progress callback of the whole."""
-        self._whole.tell(note, interim)
+        """Report here and for the whole, which tells its callback."""
+        if self.witness is not None and interim is not None:
+            self.witness.see(self.seconds, self.evaluations, interim)
+        self._whole.report(note, interim)

@@ -65,6 +65,8 @@ class Recorder:
         self._judge, self._on_sample = judge, on_sample
         self._samples: list[_Sample] = []
         self._growth, self._next, self._reports = _GROWTH, 0, 0
+        self._source: Interim | None = None
+        self._before = np.empty((0, len(self._names)))
 
     def see(self, seconds: float, evaluations: int, interim: Interim) -> None:
         """Take a sample, if it is time for one."""
@@ -82,13 +84,19 @@ class Recorder:
         kept = everything if interim.minimal else nondominated(rows * self._signs)
         bounds = self._columns(interim, interim.bounds)
         none = np.empty((0, len(self._names)))
-        sample = _Sample(seconds, evaluations, rows[kept], none if bounds is None else bounds)
+        if interim is not self._source:  # a method may begin where another has ended
+            self._source = interim
+            self._before = self._samples[-1].values if self._samples else none
+        found = rows[kept]
+        if len(self._before):
+            found = minimal(np.concatenate((self._before, found)) * self._signs) * self._signs
+        sample = _Sample(seconds, evaluations, found, none if bounds is None else bounds)
         self._samples.append(sample)
         if len(self._samples) > MAX_SAMPLES:
             self._samples = self._samples[1::2]
             self._growth **= 2
         if self._on_sample is not None:
-            self._on_sample(interim, numbers[kept], sample.values)
+            self._on_sample(interim, numbers[kept], rows[kept])
 
     def _rows(self, interim: Interim) -> tuple[np.ndarray | None, np.ndarray]:
         """Return the values of feasible plans and the plans' numbers, None where not known."""

@@ -135,6 +135,15 @@ def test_an_ensemble_traces_every_member() -> None:
     assert all(trace.evaluations[-1] == 200 for m, trace in traces.items() if m != "ensemble")
 
 
+def test_methods_in_turn_make_one_trace() -> None:
+    """What `auto` runs in turn has a trace each, and the whole has one of them all."""
+    found = placeopt.solve("corner-5", "auto", evaluations=2000)
+    whole, *parts = (run.trace for run in found.runs)
+    assert len(parts) > 1 and all(trace is not None for trace in (whole, *parts))
+    assert len(whole.seconds) > 2 and whole.evaluations[-1] == found.runs[0].evaluations
+    assert sorted(whole.hypervolume) == list(whole.hypervolume)
+
+
 def test_the_reference_may_be_given() -> None:
     """Then the hypervolumes of several runs compare; it is checked."""
     corner = (30.0, 4.0, 1.0)
