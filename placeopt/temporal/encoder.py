@@ -94,7 +94,7 @@ class TemporalEncoder(Encoder):
             if name is not None:
                 hosted.setdefault(b, []).append(name)
         machines = []
-        for (first, count, _), (hourly, whole), (location, size, paid) in zip(
+        for (first, count, _, _), (hourly, whole), (location, size, paid) in zip(
             packed.pool.tolist(), self.arrays.price.tolist(), self._machines, strict=True
         ):
             for b, busy in enumerate(packed.bins[first : first + count, 3].tolist(), start=first):

@@ -15,9 +15,11 @@ from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import mix
 from placeopt.temporal.pools import PoolArrays
 
-#: Bins of a pool that are tried for a replica: the oldest first, but in pools of more bins those
-#: that last gained room first. It keeps the time of a vector linear in its replicas.
-MAX_TRIED = 32
+#: Bins of a pool that are tried for a replica, of those with room for some replica: in pools of more
+#: such bins those that last gained room. It keeps the time of a vector linear in its replicas.
+MAX_TRIED = 128
+#: Bins of a pool up to which full ones stay among those that are tried, the oldest first.
+FEW_BINS = 32
 #: Pools whose cost is remembered, a power of two.
 REMEMBERED = 1 << 16
 
@@ -36,8 +38,8 @@ class Packing(NamedTuple):
     wanted: np.ndarray  # (P,) bool, whether to pack the pool
     bin_of: np.ndarray  # (R,) bin of each replica
     bins: np.ndarray  # (R, 5) free vCPU and memory, end of the last busy slot, busy slots, position
-    order: np.ndarray  # (R,) bins of each pool in the order in which they are tried
-    pool: np.ndarray  # (P, 3) first bin, number of bins, where the next bin with room is moved to
+    order: np.ndarray  # (R,) bins of each pool: the open ones as they are tried, then the full ones
+    pool: np.ndarray  # (P, 4) first bin, bins, where the next bin with room is moved to, open bins
     cost: np.ndarray  # (P,) USD
     machines: np.ndarray  # (P,) number of bins
 
@@ -82,7 +84,7 @@ def new_packing(instance: PoolArrays) -> Packing:
         bin_of=_zeros(replicas),
         bins=_zeros(replicas, 5),
         order=_zeros(replicas),
-        pool=_zeros(num_pools, 3),
+        pool=_zeros(num_pools, 4),
         cost=np.zeros(num_pools),
         machines=_zeros(num_pools),
     )
@@ -110,6 +112,14 @@ def new_memory() -> PoolMemory:
 
 
 @kernel
+def _exchange(b, at, bins, order):
+    """Exchange bin b with the one at a place of `order`; `bins` and `order` change in place."""
+    other, place = order[at], bins[b, 4]
+    order[at], order[place] = b, other
+    bins[b, 4], bins[other, 4] = at, place
+
+
+@kernel
 def _bring_forward(p, b, pool, bins, order):
     """Exchange bin b of pool p with one of the bins tried first, with each of them in turn.
 
@@ -117,9 +127,24 @@ def _bring_forward(p, b, pool, bins, order):
     """
     at = pool[p, 0] + pool[p, 2]
     pool[p, 2] = (pool[p, 2] + 1) % MAX_TRIED
-    other, place = order[at], bins[b, 4]
-    order[at], order[place] = b, other
-    bins[b, 4], bins[other, 4] = at, place
+    _exchange(b, at, bins, order)
+
+
+@kernel
+def _open(p, b, pool, bins, order):
+    """Count bin b of pool p among those with room, in place in `pool`, `bins` and `order`."""
+    if bins[b, 4] >= pool[p, 0] + pool[p, 3]:
+        _exchange(b, pool[p, 0] + pool[p, 3], bins, order)
+        pool[p, 3] += 1
+    if bins[b, 4] >= pool[p, 0] + MAX_TRIED:
+        _bring_forward(p, b, pool, bins, order)
+
+
+@kernel
+def _close(p, b, pool, bins, order):
+    """Count bin b of pool p among the full ones, in place in `pool`, `bins` and `order`."""
+    pool[p, 3] -= 1
+    _exchange(b, pool[p, 0] + pool[p, 3], bins, order)
 
 
 @kernel
@@ -157,6 +182,7 @@ def _pack(genes, instance, packing, scratch):
     """
     duration, demand = instance.duration, instance.demand
     capacity, price = instance.capacity, instance.price
+    least_cpu, least_memory = instance.least_demand[0], instance.least_demand[1]
     runs, run, bin_of, bins = packing.runs, packing.run, packing.bin_of, packing.bins
     order, pool, wanted = packing.order, packing.pool, packing.wanted
     arrive, arrive_next, leave = scratch.arrive, scratch.arrive_next, scratch.leave
@@ -169,8 +195,8 @@ def _pack(genes, instance, packing, scratch):
             p, b = exits[e, 0], exits[e, 1]
             bins[b, 0] += exits[e, 2]
             bins[b, 1] += exits[e, 3]
-            if pool[p, 1] > MAX_TRIED and bins[b, 4] >= pool[p, 0] + MAX_TRIED:
-                _bring_forward(p, b, pool, bins, order)  # it has room again
+            if bins[b, 4] >= pool[p, 0] + min(pool[p, 3], MAX_TRIED):
+                _open(p, b, pool, bins, order)
             e = exits[e, 4]
         i = arrive[slot]
         while i >= 0:
@@ -182,7 +208,7 @@ def _pack(genes, instance, packing, scratch):
                 last = r + run[q, 2]
                 hourly, whole = price[p, 0], price[p, 1]
                 next_tried, found, taken = pool[p, 0], 0, 0
-                tried_end = next_tried + min(pool[p, 1], MAX_TRIED)
+                tried_end = next_tried + min(pool[p, 3], MAX_TRIED)
                 while r < last:
                     b = -1
                     while b < 0 and next_tried < tried_end:
@@ -207,8 +233,7 @@ def _pack(genes, instance, packing, scratch):
                         bins[b, 0], bins[b, 1] = capacity[p, 0], capacity[p, 1]
                         bins[b, 2], bins[b, 3], bins[b, 4] = 0, 0, b
                         order[b] = b
-                        if pool[p, 1] > MAX_TRIED:
-                            _bring_forward(p, b, pool, bins, order)
+                        _open(p, b, pool, bins, order)
                     begin = r
                     room_cpu, room_memory = bins[b, 0], bins[b, 1]
                     while r < last and room_cpu >= cpu and room_memory >= memory:
@@ -217,6 +242,9 @@ def _pack(genes, instance, packing, scratch):
                         bin_of[r] = b
                         r += 1
                     bins[b, 0], bins[b, 1] = room_cpu, room_memory
+                    full = room_cpu < least_cpu or room_memory < least_memory
+                    if full and pool[p, 3] > FEW_BINS:
+                        _close(p, b, pool, bins, order)
                     if end > bins[b, 2]:
                         bins[b, 3] += end - max(slot, bins[b, 2])
                         bins[b, 2] = end
@@ -292,7 +320,7 @@ def _number_bins(pool, held):
     """Give each pool as many bin numbers as it gets replicas, in place in `pool`, shape (P, 3)."""
     count = 0
     for p in range(len(held)):
-        pool[p, 0], pool[p, 1], pool[p, 2] = count, 0, 0
+        pool[p, 0], pool[p, 1], pool[p, 2], pool[p, 3] = count, 0, 0, 0
         count += held[p]
 
 

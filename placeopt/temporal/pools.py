@@ -34,6 +34,7 @@ class PoolArrays(NamedTuple):
     horizon: int
     duration: np.ndarray  # (n,) slots
     demand: np.ndarray  # (n, 2) vCPU and memory of a replica
+    least_demand: np.ndarray  # (2,) least vCPU and least memory of a replica
     first: np.ndarray  # (n + 1,) first replica of each request
     request: np.ndarray  # (R,) request of each replica
     rank: np.ndarray  # (n,) requests in the order in which equal starts are packed
@@ -84,6 +85,7 @@ def pool_arrays(problem: Temporal) -> PoolArrays:
         horizon=horizon,
         duration=duration,
         demand=numbers.demands,
+        least_demand=numbers.demands.min(axis=0),
         first=np.concatenate(([0], replicas.cumsum())),
         request=np.repeat(np.arange(len(replicas)), replicas),
         rank=np.lexsort((-size.max(axis=1), -duration)),
