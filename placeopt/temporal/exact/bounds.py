@@ -19,6 +19,7 @@ from placeopt.temporal.exact.configuration_lp import ConfigurationLP
 from placeopt.temporal.exact.grid import Grid
 from placeopt.temporal.exact.numbers import Numbers, numbers
 from placeopt.temporal.exact.patterns import build_patterns
+from placeopt.temporal.exact.price_cuts import price_cuts
 from placeopt.temporal.exact.relaxed_front import relaxed_front, states_fit
 from placeopt.temporal.exact.sets import count_sets
 from placeopt.temporal.exact.staircase import staircase
@@ -30,7 +31,9 @@ _MAX_SETS = 3_000
 #: Seconds that a certificate takes where the budget is used up.
 _OWN_SECONDS = 10.0
 #: Limits and lines of a certificate.
-_CELLS, _LINES = 120, 48
+_CELLS, _LINES = 120, 64
+#: Requests up to which the configuration program is solved too; it grows with them.
+_MAX_PROGRAM = 100
 
 Lines = Annotated[
     int,
@@ -46,20 +49,24 @@ Lines = Annotated[
 def lower_bounds(
     numbers: Numbers, budget: Budget, cells: int, lines: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return a lower-bound set from the configuration program, in whole numbers, shape (k, 3).
+    """Return a lower-bound set in whole numbers, shape (k, 3).
 
-    Its cuts, shape (c, 3), and the number of linear programs solved are returned too. There are
-    none where cost is no objective.
+    It comes from prices of demands and, for few requests, from the configuration program, which
+    prices every request apart. Its cuts, shape (c, 3), and the number of linear programs solved are
+    returned too. There are none where cost is no objective.
     """
     low = least_values(numbers)
     if all(lease.price == 0 for lease in numbers.leases):
         return low[None, :], np.empty((0, 3)), 0
-    program = ConfigurationLP(numbers)
-    grid = Grid(program, low[[0, 2]], budget)
-    grid.refine(cells)
-    cuts = np.array(program.cuts).reshape(-1, 3)
-    bounds = staircase(cuts, grid.low, grid.high, lines)
-    return np.maximum(bounds, low), cuts, program.solves
+    cuts, high, solves = price_cuts(numbers, budget)
+    if len(numbers.replicas) <= _MAX_PROGRAM:
+        program = ConfigurationLP(numbers)
+        grid = Grid(program, low[[0, 2]], budget)
+        grid.refine(cells)
+        cuts = np.concatenate((cuts, np.array(program.cuts).reshape(-1, 3)))
+        high, solves = np.maximum(high, grid.high), solves + program.solves
+    bounds = staircase(cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]), lines)
+    return np.maximum(bounds, low), cuts, solves
 
 
 def least_values(numbers: Numbers) -> np.ndarray:

@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from placeopt.core.budget import Budget
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Session
-from placeopt.temporal.exact.knapsack import Knapsack
 from placeopt.temporal.exact.numbers import Numbers
+from placeopt.temporal.knapsack import Knapsack
 
 #: Patterns are generated until bound and value differ by at most this share.
 _CLOSE = 1e-3

@@ -1,0 +1,116 @@
+"""Prices of demands and the bounds they prove, against brute force and exact fronts."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from temporal_instances import tiny
+
+from placeopt.core.budget import Budget
+from placeopt.core.task import Task
+from placeopt.temporal import prices as prices_module
+from placeopt.temporal.exact import bin_plans, bounds
+from placeopt.temporal.exact.numbers import numbers
+from placeopt.temporal.exact.price_cuts import CoveringProgram, price_cuts
+from placeopt.temporal.instance import Temporal
+from placeopt.temporal.pools import pool_arrays
+from placeopt.temporal.prices import DemandPrices
+
+
+def priced(problem: Temporal, learnt: bool = True) -> DemandPrices:
+    """Return the prices of an instance, those learnt at one pair of rates among them."""
+    prices = DemandPrices(pool_arrays(problem))
+    load = prices.solve(1.0, 100.0, 20).load
+    for size in range(len(prices.sizes) if learnt else 0):
+        program = CoveringProgram(prices, size)
+        program.learn(load[prices.size_of == size].sum(axis=0), Budget(seconds=60))
+    return prices
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_pattern_that_fits_is_worth_more_than_its_machine(seed):
+    """All combinations of up to four replicas that fit together are tried on every size."""
+    problem = Temporal.generate(seed, requests=8)
+    prices, capacity = priced(problem), pool_arrays(problem).capacity
+    tried = 0
+    for size, legal in enumerate(prices.legal_prices):
+        room = capacity[prices.size_of == size][0]
+        for count in range(1, 5):
+            for pattern in itertools.combinations_with_replacement(range(len(legal[0])), count):
+                if (prices.demands[list(pattern)].sum(axis=0) <= room).all():
+                    tried += 1
+                    assert legal[:, list(pattern)].sum(axis=1).max() <= 1 + 1e-12
+    assert tried > 20
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0, 3), st.floats(0, 300), st.sampled_from([2, 200]))
+def test_the_bound_is_below_the_exact_front(seed, per_ms, per_interruption, kept):
+    """No exact point has a lower weighted sum, even if demands are rounded down to two."""
+    problem = tiny(seed, requests=4)
+    front = bin_plans(Task(problem, problem.objectives, Budget(seconds=30), 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prices_module, "MAX_DEMANDS", kept)
+        prices = priced(problem)
+    least = (front.values @ np.array([per_ms, 1.0, per_interruption])).min()
+    for rounds in (1, 20):
+        bound = prices.solve(per_ms, per_interruption, rounds).bound
+        assert 0 <= bound <= least * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("objectives", [None, ["cost_usd"], ["cost_usd", "interruption"]])
+def test_cuts_hold_for_every_exact_point_and_bind_somewhere(objectives, monkeypatch):
+    """The staircase of the price cuts alone lies below all exact points, and is not empty talk."""
+    monkeypatch.setattr(bounds, "_MAX_PROGRAM", 0)
+    closest = []
+    for seed in range(6):
+        problem = tiny(seed, requests=4)
+        goals = problem.select(objectives)
+        exact = bin_plans(Task(problem, goals, Budget(seconds=30), 1)).values
+        data = numbers(problem, goals)
+        found = data.values(bounds.lower_bounds(data, Budget(seconds=30), 10, 32)[0])
+        assert (found[None] <= exact[:, None] + 1e-12).all(axis=2).any(axis=1).all()
+        cost = [o.name for o in goals].index("cost_usd")
+        closest.append(found[:, cost].max() / exact[:, cost].max())
+    assert max(closest) > 0.6
+
+
+def test_equal_demands_cost_no_more_work_for_more_requests():
+    """Twice the same requests: as many groups and demands, twice the bound."""
+    document = Temporal.generate(3, requests=30).to_document()
+    again = [request | {"name": request["name"] + "'"} for request in document["requests"]]
+    twice = document | {"requests": document["requests"] + again}
+    one, two = (DemandPrices(pool_arrays(Temporal.from_document(d))) for d in (document, twice))
+    assert len(one.groups.demand) == len(two.groups.demand)
+    assert len(one.demands) == len(two.demands)
+    # A ms of mean latency is worth twice as much, so that each request weighs the same.
+    bound = one.solve(2.0, 50.0, 10).bound
+    assert two.solve(4.0, 100.0, 10).bound == pytest.approx(2 * bound, rel=1e-9)
+
+
+def test_cuts_end_with_the_time():
+    """Without time there is one cut, and it holds."""
+    problem = Temporal.generate(1, requests=50)
+    data = numbers(problem, problem.objectives)
+    budget = Budget(seconds=60)
+    budget.cancel()
+    cuts, high, _ = price_cuts(data, budget)
+    assert len(cuts) == 1 and cuts[0, 0] > 0 and (high > 0).all()
+
+
+def test_answers_go_to_the_cheapest_pool():
+    """The kernel's envelope agrees with trying every pool for every request."""
+    prices = DemandPrices(pool_arrays(Temporal.generate(5, requests=60)))
+    for per_ms, per_interruption in ((0.0, 0.0), (0.3, 20.0), (5.0, 4000.0)):
+        priced_ = prices.solve(per_ms, per_interruption, 1)
+        pools = prices.best_pools(per_ms, per_interruption, priced_.prices)
+        instance, n = prices.instance, len(pools)
+        work = np.diff(instance.first) * instance.duration
+        slope = priced_.prices[pools, prices.demand_of] * prices.rate[pools] * work
+        fixed = per_ms * instance.latency[np.arange(n), pools]
+        fixed += per_interruption * instance.frequency[pools]
+        assert priced_.bound == pytest.approx(slope.sum() + fixed.sum() / n, rel=1e-8)
