@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from placeopt.core.front import Front
+
 
 def say(message: str) -> None:
     """Print a message for people, on stderr."""
@@ -83,6 +85,14 @@ def deliver(text: str, output: Path | None) -> None:
             raise _kept_elsewhere(str(error), Path("stdout"), partial(_write_line, text)) from None
     else:
         keep(output, partial(_write_line, text))
+
+
+def deliver_front(front: Front, output: Path | None) -> None:
+    """Write a front as `deliver` does; to a file in parts, since it may be gigabytes."""
+    if output is None:
+        deliver(front.to_json(), None)
+    else:
+        keep(output, front.write)
 
 
 def _write_line(text: str, path: Path) -> None:

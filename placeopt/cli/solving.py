@@ -15,7 +15,7 @@ import typer
 from placeopt.cli.compiling import in_words
 from placeopt.cli.screen import (
     console,
-    deliver,
+    deliver_front,
     given,
     make_table,
     names,
@@ -186,7 +186,7 @@ def solve(
                 **parameters,
             )
         kept = front if keep is None else front.subset(keep)
-        deliver(kept.to_json(), output)
+        deliver_front(kept, output)
     _summarise(
         front,
         kept,

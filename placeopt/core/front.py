@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -675,20 +676,23 @@ class Front:
 
     def to_json(self) -> str:
         """Return the front as compact JSON text, one point a line."""
+        return "".join(self._json_lines())
+
+    def _json_lines(self) -> Iterator[str]:
+        """Yield the text of `to_json` in parts: all points together may be gigabytes."""
         document = self.to_document()
         points = document.pop("points")
-        head = json.dumps(document, ensure_ascii=False, allow_nan=False)[:-1]
-        lines = [
-            json.dumps(p, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-            for p in points
-        ]
-        return head + ', "points": [' + ("\n" if lines else "") + ",\n".join(lines) + "]}"
+        yield json.dumps(document, ensure_ascii=False, allow_nan=False)[:-1] + ', "points": ['
+        for k, point in enumerate(points):
+            line = json.dumps(point, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            yield (",\n" if k else "\n") + line
+        yield "]}"
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the front as a compact JSON file, atomically; one point a line."""
-        from placeopt.core.documents import write_text
+        from placeopt.core.files import write_parts
 
-        write_text(path, self.to_json() + "\n")
+        write_parts(path, (text.encode("utf-8") for text in chain(self._json_lines(), "\n")))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Front:
