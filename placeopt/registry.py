@@ -87,6 +87,13 @@ GENERIC = (
         "decision after decision, each judged by a base policy's rest",
         "sequence",
     ),
+    Method(
+        "sharded",
+        "placeopt.evolve.sharded:run",
+        "parts searched alone for weighted sums, then put together: for thousands of requests",
+        "division",
+        parallel=True,
+    ),
 )
 
 #: What `auto` runs on a problem that does not say: the first of these that serves it.

@@ -90,6 +90,23 @@ def contributions(values: np.ndarray) -> np.ndarray:
     )
 
 
+def thinned(values: np.ndarray, size: int) -> np.ndarray:
+    """Return at most `size` row numbers of rows that do not dominate each other, ascending.
+
+    For two and three columns the rows whose loss costs least hypervolume are left out, a
+    twentieth at a time, but never the least of a column. For more columns the farthest are kept.
+    """
+    if len(values) <= size or values.shape[1] not in (2, 3):
+        return np.array(farthest(values, size), dtype=int)
+    kept, extremes = np.arange(len(values)), values.argmin(axis=0)
+    while len(kept) > size:
+        gain = contributions(values[kept])
+        gain[np.isin(kept, extremes)] = np.inf
+        leaving = min(len(kept) - size, max(1, len(kept) // 20))
+        kept = np.sort(kept[np.argsort(gain, kind="stable")[leaving:]])
+    return kept
+
+
 def join_bounds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the tightest lower-bound set that two sets prove together.
 

@@ -78,6 +78,10 @@ class ProblemSpec:
         ``function(problem, objectives) -> Encoder``: serves every search over vectors.
     seeds : str or None
         ``function(encoder, rng, seconds)``: vectors to start a search from, shape (k, num_genes).
+    vectors_at : str or None
+        ``function(encoder, weights)``: vectors that are good for weighted sums, (k, num_genes).
+    division : str or None
+        ``function(problem, objectives, size) -> Division``: serves the search in parts.
     sequence : str or None
         ``function(problem, objectives, **options) -> Sequence``: serves rollout and learning.
     episodes : str or None
@@ -104,6 +108,8 @@ class ProblemSpec:
     plan: str | None = None
     encoder: str | None = None
     seeds: str | None = None
+    vectors_at: str | None = None
+    division: str | None = None
     sequence: str | None = None
     episodes: str | None = None
     model: str | None = None

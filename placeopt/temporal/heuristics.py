@@ -163,6 +163,11 @@ def _greedy(encoder: TemporalEncoder, weights: np.ndarray, blends: tuple[float, 
     return X.reshape(-1, encoder.num_genes)
 
 
+def greedy_vectors(encoder: TemporalEncoder, weights: np.ndarray) -> np.ndarray:
+    """Return the greedy vectors for weights of all three objectives, shape (k, num_genes)."""
+    return _greedy(encoder, weights, BLENDS[1:2])
+
+
 def plans_at(
     problem: Temporal, objectives: tuple[Objective, ...], prices: np.ndarray
 ) -> Iterator[Candidate]:

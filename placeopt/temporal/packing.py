@@ -15,8 +15,8 @@ from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import mix
 from placeopt.temporal.pools import PoolArrays
 
-#: Bins of a pool that are tried for a replica, of those with room for some replica: in pools of more
-#: such bins those that last gained room. It keeps the time of a vector linear in its replicas.
+#: Bins of a pool that are tried for a replica, of those with room for some replica: in pools of
+#: more such bins those that last gained room. So the time of a vector is linear in its replicas.
 MAX_TRIED = 128
 #: Bins of a pool up to which full ones stay among those that are tried, the oldest first.
 FEW_BINS = 32
@@ -180,9 +180,8 @@ def _pack(genes, instance, packing, scratch):
     the packing. One long function on purpose: split into helpers it takes four times as long,
     since each call hands on all arrays.
     """
-    duration, demand = instance.duration, instance.demand
+    duration, demand, least = instance.duration, instance.demand, instance.least_demand
     capacity, price = instance.capacity, instance.price
-    least_cpu, least_memory = instance.least_demand[0], instance.least_demand[1]
     runs, run, bin_of, bins = packing.runs, packing.run, packing.bin_of, packing.bins
     order, pool, wanted = packing.order, packing.pool, packing.wanted
     arrive, arrive_next, leave = scratch.arrive, scratch.arrive_next, scratch.leave
@@ -242,8 +241,7 @@ def _pack(genes, instance, packing, scratch):
                         bin_of[r] = b
                         r += 1
                     bins[b, 0], bins[b, 1] = room_cpu, room_memory
-                    full = room_cpu < least_cpu or room_memory < least_memory
-                    if full and pool[p, 3] > FEW_BINS:
+                    if pool[p, 3] > FEW_BINS and (room_cpu < least[0] or room_memory < least[1]):
                         _close(p, b, pool, bins, order)
                     if end > bins[b, 2]:
                         bins[b, 3] += end - max(slot, bins[b, 2])

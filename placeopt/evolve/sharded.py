@@ -1,0 +1,283 @@
+"""Search in parts: for problems whose goals are sums over parts that can be planned alone.
+
+The front of the whole is the Minkowski sum of the fronts of its parts. By the theorem of Shapley
+and Folkman the sum of many sets is nearly convex, so that weighted sums reach its front: for a
+weight vector every part gives its best vector. Parts are searched for many weights at once
+(`placeopt.evolve.weighted_sums`), as independent tasks; no plan is made. The vectors of all parts
+are then summed for each weight. Plans are made only of the points that are kept, and knitted: the
+encoder of the whole lets machines serve several parts where that is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from placeopt.core import interfaces
+from placeopt.core.arrays_file import Arrays
+from placeopt.core.budget import Budget
+from placeopt.core.calls import Call
+from placeopt.core.dominance import contributions, nondominated, thinned
+from placeopt.core.front import Front
+from placeopt.core.problem import Problem
+from placeopt.core.run_directory import task_key
+from placeopt.core.task import Candidate, Task
+from placeopt.evolve.weighted_sums import LEAST_WEIGHT, search, weight_lattice
+
+#: Parts that are looked at to learn the ranges of the goals.
+SAMPLED_PARTS = 6
+#: Share of a time limit that is for the search of the parts; the rest makes and judges plans.
+SEARCH_SHARE = 0.6
+#: Vectors that are evaluated of a part which there was no time to search.
+UNSEARCHED = 8
+#: Points that are judged even when the time is over.
+MIN_JUDGED = 10
+#: Goals that differ by less than this share are equal: sums in another order differ at the end.
+NEAR = 1e-9
+#: Genes of all points together: beyond, fewer points are kept (at least `MIN_POINTS`), and plans
+#: are put together from plans of parts that points share; a plan of its own takes 60 bytes a gene.
+MAX_GENES, MIN_POINTS, MAX_KNITTED_GENES = 45_000_000, 100, 15_000_000
+
+
+class PartFront(NamedTuple):
+    """What the search of one part found."""
+
+    X: np.ndarray  # (k, num_genes of the part)
+    F: np.ndarray  # (k, objectives) of the part
+    of: np.ndarray  # (w,) the row that serves each weight
+
+
+def search_part(
+    budget: Budget,
+    kind: type[Problem],
+    document: dict[str, Any],
+    objectives: list[str],
+    factors: np.ndarray,
+    scale: np.ndarray,
+    known: np.ndarray | None,
+    seed: tuple[int, int],
+) -> Arrays:
+    """Search one part: what a worker is asked; returns a `PartFront` by its names.
+
+    Parameters
+    ----------
+    factors : ndarray, shape (objectives,)
+        Of the part in the whole.
+    scale : ndarray, shape (objectives,)
+        Ranges of the goals of the whole.
+    known : ndarray, shape (k, num_genes), optional
+        Vectors of the part to start from, besides those for weights.
+    seed : tuple of int
+        Of the run, and the number of the part.
+    """
+    problem = kind.from_document(document)
+    encoder = interfaces.build_encoder(problem, problem.select(objectives))
+    per_unit = factors / scale
+    weights = weight_lattice(len(factors)) * per_unit
+    rng = np.random.default_rng(seed)
+    few = weight_lattice(len(factors), seeds=True) * per_unit
+    few = few[np.unique(np.linspace(0, len(few) - 1, max(3, budget.allow(len(few)))).astype(int))]
+    starts = interfaces.vectors_at(encoder, few)
+    if known is not None:
+        starts = np.concatenate((known.astype(np.int64), starts))
+    if len(starts) == 0:
+        starts = encoder.sample(rng, 100)
+    members = search(encoder, weights, starts[: max(1, budget.allow(len(starts)))], rng, budget)
+    found = PartFront(members.X.astype(np.int32), members.F, members.of)
+    return Arrays({"evaluations": budget.evaluations}, found._asdict())
+
+
+def run(
+    task: Task[Problem],
+    *,
+    part_size: Annotated[
+        int, Field(ge=10, le=100_000, description="Requests, or the like, of a part, about.")
+    ] = 400,
+    part_evaluations: Annotated[
+        int, Field(ge=1, description="Most evaluations of a part; a time limit alone has none.")
+    ] = 5000,
+    points: Annotated[
+        int, Field(ge=1, le=100_000, description="Points kept; of very large plans fewer.")
+    ] = 300,
+) -> Front:
+    """Search the parts of a problem for weighted sums, and put their vectors together.
+
+    An evaluation of every part counts as one. The front is the same for any number of workers.
+
+    Raises
+    ------
+    UnsupportedError
+        The problem, or this instance, cannot be cut into parts.
+    """
+    division = interfaces.build_division(task.problem, task.objectives, part_size)
+    fronts = _searched(task, division, part_evaluations)
+    complete = not task.budget.out_of_time
+    composition = _Composition(task, division, fronts, points)
+    return task.front(
+        composition.candidates(),
+        method="sharded",
+        completed=complete,
+        parameters={
+            "parts": len(division.parts),
+            "part_size": part_size,
+            "part_evaluations": part_evaluations,
+            "points": points,
+        },
+        libraries=("numpy", "numba", "moocore"),
+    )
+
+
+def _searched(
+    task: Task[Problem], division: interfaces.Division, part_evaluations: int
+) -> list[PartFront]:
+    """Return what the search of each part found."""
+    budget, workers, scale = task.budget, task.workers, _ranges(division, task)
+    counted, timed = budget.evaluations_limit is not None, budget.seconds_limit is not None
+    most = int(min(part_evaluations, budget.evaluations_left)) if counted else None
+    known = _known(division, task)
+    calls = [_call(task, division, k, scale, known[k], most) for k in range(len(division.parts))]
+    share, done = budget.share(SEARCH_SHARE), 0
+    if timed:
+        rounds = -(-len(calls) // workers.width(len(calls), budget))
+        calls = [replace(call, seconds=share.seconds_left / rounds) for call in calls]
+
+    def tell(k: int, result: Any) -> None:
+        nonlocal done
+        done += 1
+        budget.report(note=f"{done} of {len(calls)} parts")
+
+    results = workers.run(calls, share, tell)
+    results = [  # what there was no time for is not searched, but has its first vectors
+        search_part(Budget(evaluations=UNSEARCHED), *call.arguments) if found is None else found
+        for call, found in zip(calls, results, strict=True)
+    ]
+    budget.spend(max(result.header["evaluations"] for result in results))
+    return [PartFront(**result.arrays) for result in results]
+
+
+def _call(
+    task: Task[Problem],
+    division: interfaces.Division,
+    k: int,
+    scale: np.ndarray,
+    known: np.ndarray | None,
+    evaluations: int | None,
+) -> Call:
+    """Return the task of searching part k."""
+    part, factors, names = division.parts[k], division.factors[k], [o.name for o in task.objectives]
+    facts = {"part": k, "factors": factors.tolist(), "scale": scale.tolist()}
+    limits = evaluations, task.budget.seconds_limit
+    key = None
+    if task.workers.kept is not None:
+        goals, method = task.objectives, "sharded part"
+        key = task_key(part, goals, method, facts, task.seed, *limits, task.start)
+    arguments = (type(part), part.to_document(), names, factors, scale, known, (task.seed, k))
+    return Call(search_part, arguments, evaluations, key=key)
+
+
+def _known(division: interfaces.Division, task: Task[Problem]) -> list[np.ndarray | None]:
+    """Return what each part does in the plans to start from, (plans, genes of the part)."""
+    vectors = []
+    if task.start is not None and task.start.points:
+        encoder = interfaces.build_encoder(task.problem, task.objectives)
+        vectors = [encoder.encode(point.plan) for point in task.start.points]
+    split = [division.split(vector) for vector in vectors if vector is not None]
+    if not split:
+        return [None] * len(division.parts)
+    return [np.array(rows, dtype=np.int32) for rows in zip(*split, strict=True)]
+
+
+def _ranges(division: interfaces.Division, task: Task[Problem]) -> np.ndarray:
+    """Return the ranges of the goals of the whole, about, shape (objectives,), above 0.
+
+    They are those of the best vectors for each goal alone, over some of the parts.
+    """
+    names = [o.name for o in task.objectives]
+    alone = np.full((len(names), len(names)), LEAST_WEIGHT) + np.eye(len(names))
+    best, worst = np.zeros(len(names)), np.zeros(len(names))
+    count = len(division.parts)
+    for k in np.unique(np.linspace(0, count - 1, SAMPLED_PARTS).astype(int)):
+        part = division.parts[k]
+        encoder = interfaces.build_encoder(part, part.select(names))
+        X = interfaces.vectors_at(encoder, alone)
+        F = encoder.evaluate(X if len(X) else encoder.sample(np.random.default_rng(0), 100))[0]
+        best += division.factors[k] * F.min(axis=0)
+        worst += division.factors[k] * F.max(axis=0)
+    width = (worst - best) * count / min(count, SAMPLED_PARTS)
+    return np.where(width > 0, width, 1.0)
+
+
+class _Composition:
+    """The points that the vectors of the parts make up, and the plans of those that are kept.
+
+    Parameters
+    ----------
+    fronts : list of PartFront
+    points : int
+        Points kept at most.
+    """
+
+    def __init__(
+        self,
+        task: Task[Problem],
+        division: interfaces.Division,
+        fronts: list[PartFront],
+        points: int,
+    ):
+        self.task, self.division, self.fronts = task, division, fronts
+        self.genes = sum(front.X.shape[1] for front in fronts)
+        F = sum(
+            factors * front.F[front.of]
+            for factors, front in zip(division.factors, fronts, strict=True)
+        )
+        kept = np.flatnonzero(nondominated(np.asarray(F)))
+        most = min(points, max(MIN_POINTS, MAX_GENES // max(1, self.genes)))
+        self.chosen = kept[thinned(F[kept], most)]
+        self.F = F[self.chosen]
+        self._plans: dict[tuple[int, int], dict[str, Any]] = {}
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield plans, those that add most first, until the time is over."""
+        whole: interfaces.Encoder | None = None
+        if len(self.chosen) * self.genes <= MAX_KNITTED_GENES:
+            whole = interfaces.build_encoder(self.task.problem, self.task.objectives)
+        for count, k in enumerate(self._by_gain()):
+            if count >= MIN_JUDGED and self.task.budget.out_of_time:
+                return
+            self.task.budget.report(self.F.min(axis=0).tolist(), count, "plans")
+            knitted = None if whole is None else self._knitted(whole, k)
+            yield Candidate(self._composed(k) if knitted is None else knitted)
+
+    def _by_gain(self) -> list[int]:
+        """Return the points, the best in a goal first, then those that add most hypervolume."""
+        order = range(len(self.F))
+        if self.F.shape[1] in (2, 3):
+            order = np.argsort(-contributions(self.F), kind="stable").tolist()
+        return list(dict.fromkeys([*self.F.argmin(axis=0).tolist(), *order]))
+
+    def _knitted(self, whole: interfaces.Encoder, k: int) -> dict[str, Any] | None:
+        """Return the plan of the joined vectors where nothing gets worse, else None."""
+        vector = self.division.join([front.X[front.of[self.chosen[k]]] for front in self.fronts])
+        F, G = whole.evaluate(vector[None])
+        better = (F[0] <= self.F[k] * (1 + NEAR)).all() and not G.any()
+        return whole.decode(vector) if better else None
+
+    def _composed(self, k: int) -> dict[str, Any]:
+        """Return the plan of the plans of the parts; points share these."""
+        plans = []
+        for part, front in enumerate(self.fronts):
+            row = int(front.of[self.chosen[k]])
+            if (part, row) not in self._plans:
+                self._plans[part, row] = self._encoders[part].decode(front.X[row])
+            plans.append(self._plans[part, row])
+        return self.division.compose(plans)
+
+    @cached_property
+    def _encoders(self) -> list[interfaces.Encoder]:
+        names = [o.name for o in self.task.objectives]
+        return [interfaces.build_encoder(part, part.select(names)) for part in self.division.parts]
