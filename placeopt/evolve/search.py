@@ -158,7 +158,8 @@ class VectorSearch:
         blocks = [met, given, seeds]
         missing = self.budget.allow(size) - sum(map(len, blocks))
         step = max(1, _SAMPLED_GENES // max(1, self.encoder.num_genes))
-        while missing > 0 and not self.finished:
+        # However short the time, there is one vector.
+        while missing > 0 and not (self.finished and any(len(block) for block in blocks)):
             blocks.append(self.encoder.sample(self.rng, min(step, missing)))
             missing -= step
         return np.concatenate(blocks)
