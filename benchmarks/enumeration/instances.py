@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,4 +168,47 @@ def generated_facilities(goals: int, places: int, customers: int, seed: int) -> 
     return Instance(name, np.hstack([opening, serving]), rows, limits, False, 1.0, None)
 
 
-Reader = Callable[[Path], Instance]
+# -- which are measured ----------------------------------------------------------------------------
+
+
+def complete_instances() -> Iterator[Instance]:
+    """Yield the instances that are enumerated completely."""
+    folder = data_folder()
+    if folder is not None:
+        for kind, name in (
+            ("AP", "p-3_n-5_ins-1"),
+            ("AP", "p-3_n-5_ins-2"),
+            ("KP", "p-3_n-10_ins-1"),
+            ("KP", "p-3_n-20_ins-2"),
+            ("KP", "p-3_n-20_ins-3"),
+            ("KP", "p-4_n-10_ins-1"),
+            ("KP", "p-4_n-20_ins-1"),
+            ("ILP", "p-3_n-10_m-5_ins-1"),
+            ("AP", "p-3_n-10_ins-1"),
+            ("KP", "p-3_n-30_ins-1"),
+        ):
+            yield kirlik(folder, kind, name)
+        for path in ("random/3D/25_1.in", "random/4D/20_1.in"):
+            yield correlated_knapsack(folder, path)
+    yield generated_knapsack(3, 20, 1)
+    yield generated_facilities(3, 4, 5, 1)
+
+
+def published_instances() -> Iterator[tuple[str, Iterator[Instance]]]:
+    """Yield the published sets of three goals by size, the first ten instances of each."""
+    folder = data_folder()
+    sizes = [("AP", 5), ("AP", 10), ("KP", 10), ("KP", 20), ("KP", 30), ("KP", 40)]
+    for kind, size in sizes if folder is not None else ():
+        names = [f"p-3_n-{size}_ins-{number}" for number in range(1, 11)]
+        yield f"{kind}, n = {size}", (kirlik(folder, kind, name) for name in names)
+
+
+def large_instances() -> Iterator[Instance]:
+    """Yield instances that are too large for a minute."""
+    folder = data_folder()
+    if folder is not None:
+        yield kirlik(folder, "AP", "p-3_n-20_ins-1")
+        yield kirlik(folder, "KP", "p-3_n-70_ins-5")
+        yield kirlik(folder, "KP", "p-4_n-30_ins-1")
+    else:
+        yield generated_knapsack(3, 80, 1)

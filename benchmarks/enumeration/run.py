@@ -1,18 +1,25 @@
 """`placeopt.enumerate` beside textbook algorithms on the same solver, in the same process.
 
-    PLACEOPT_DATA=folder python benchmarks/enumeration/run.py [complete] [anytime] [jobs]
+    PLACEOPT_DATA=folder python benchmarks/enumeration/run.py [PART...]
 
-Writes ``results.md`` beside this file from ``results.json``, which keeps the rows of the parts that
-are not measured again. See `instances` for the published sets; without them the generated instances
-alone are measured. About half an hour on one core.
+The parts are ``complete``, ``published``, ``anytime``, ``jobs``, ``presolve`` and ``pyaugmecon``;
+all by default. Writes ``results.md`` beside this file from ``results.json``, which keeps the rows
+of the parts that are not measured again. See `instances` for the published sets; without them the
+generated instances alone are measured. pyaugmecon is run by the interpreter that the environment
+variable ``PYAUGMECON_PYTHON`` names, by default this one, and left out where it has none. About 40
+minutes on one core, half of them for ``published``.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +28,10 @@ import numpy as np
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.dominance import hypervolume
+from placeopt.exact.compiled_model import CompiledModel
+from placeopt.exact.goals import goals_of
+from placeopt.exact.oracles import VariablesOracle
+from placeopt.exact.solvers import solve
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -29,11 +40,12 @@ from textbook import ALGORITHMS, TwoStages
 
 from instances import (
     Instance,
-    correlated_knapsack,
+    complete_instances,
     data_folder,
-    generated_facilities,
     generated_knapsack,
     kirlik,
+    large_instances,
+    published_instances,
 )
 
 HERE = Path(__file__).parent
@@ -53,40 +65,6 @@ class CpuBudget(Budget):
     def seconds(self) -> float:
         """CPU seconds since the run began."""
         return time.process_time() - self._cpu
-
-
-def complete_instances() -> Iterator[Instance]:
-    """Yield the instances that are enumerated completely."""
-    folder = data_folder()
-    if folder is not None:
-        for kind, name in (
-            ("AP", "p-3_n-5_ins-1"),
-            ("AP", "p-3_n-5_ins-2"),
-            ("KP", "p-3_n-10_ins-1"),
-            ("KP", "p-3_n-20_ins-2"),
-            ("KP", "p-3_n-20_ins-3"),
-            ("KP", "p-4_n-10_ins-1"),
-            ("KP", "p-4_n-20_ins-1"),
-            ("ILP", "p-3_n-10_m-5_ins-1"),
-            ("AP", "p-3_n-10_ins-1"),
-            ("KP", "p-3_n-30_ins-1"),
-        ):
-            yield kirlik(folder, kind, name)
-        for path in ("random/3D/25_1.in", "random/4D/20_1.in"):
-            yield correlated_knapsack(folder, path)
-    yield generated_knapsack(3, 20, 1)
-    yield generated_facilities(3, 4, 5, 1)
-
-
-def large_instances() -> Iterator[Instance]:
-    """Yield instances that are too large for a minute."""
-    folder = data_folder()
-    if folder is not None:
-        yield kirlik(folder, "AP", "p-3_n-20_ins-1")
-        yield kirlik(folder, "KP", "p-3_n-70_ins-5")
-        yield kirlik(folder, "KP", "p-4_n-30_ins-1")
-    else:
-        yield generated_knapsack(3, 80, 1)
 
 
 # -- measures --------------------------------------------------------------------------------------
@@ -125,10 +103,9 @@ def _complete_row(instance: Instance) -> dict[str, Any]:
         "goals": len(instance.costs),
         "points": len(plain),
         "published": same,
-        "calls": plain.runs[0].parameters["questions"],
-        "second": plain.runs[0].solver_calls - plain.runs[0].parameters["questions"],
+        "calls": plain.runs[0].solver_calls,
         "cpu": cpu,
-        "spread calls": spread.runs[0].parameters["questions"],
+        "spread calls": spread.runs[0].solver_calls,
         "spread cpu": spread_cpu,
         "spread status": spread.runs[0].parameters["status"],
     }
@@ -138,12 +115,30 @@ def _complete_row(instance: Instance) -> dict[str, Any]:
         agrees = np.allclose(in_values(run, run.points), np.unique(plain.values, axis=0))
         row[name] = {
             "points": len(run.points),
-            "calls": run.calls - run.second,
-            "second": run.second,
+            "calls": run.calls,
             "cpu": time.process_time() - began,
             "agrees": bool(agrees) if len(run.points) == len(plain) else False,
         }
     return row
+
+
+def measure_published() -> list[dict[str, Any]]:
+    """Return for every size of instance how many published sets are found in time, and equal."""
+    rows: list[dict[str, Any]] = []
+    for size, instances in published_instances():
+        row: dict[str, Any] = {"size": size, "sets": 0, "ended": 0, "different": [], "points": 0}
+        rows.append(row | {"cpu": 0.0})
+        for instance in instances:
+            front, cpu, _ = ours(instance, budget=CpuBudget(LIMIT))
+            ended = front.runs[0].parameters["status"] == "complete"
+            rows[-1]["sets"] += 1
+            rows[-1]["ended"] += ended
+            rows[-1]["points"] += len(front) if ended else 0
+            rows[-1]["cpu"] += cpu if ended else 0.0
+            if ended and not np.array_equal(np.unique(front.values, axis=0), instance.front):
+                rows[-1]["different"].append(instance.name)
+            keep("published", rows)
+    return rows
 
 
 def measure_anytime() -> list[dict[str, Any]]:
@@ -190,27 +185,137 @@ def _bounds_hold(front: placeopt.Front, published: np.ndarray | None) -> bool | 
     return all(bool((bounds <= y + 1e-9).all(axis=1).any()) for y in published)
 
 
+@contextmanager
+def clocked() -> Iterator[list[tuple[float, float]]]:
+    """Record when every question to the solver began and ended."""
+    asked: list[tuple[float, float]] = []
+    minimise = VariablesOracle.minimise
+
+    def timed(self: VariablesOracle, *arguments: Any, **options: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return minimise(self, *arguments, **options)
+        finally:
+            asked.append((began, time.perf_counter()))
+
+    VariablesOracle.minimise = timed  # type: ignore[method-assign]
+    try:
+        yield asked
+    finally:
+        VariablesOracle.minimise = minimise  # type: ignore[method-assign]
+
+
 def measure_jobs() -> list[dict[str, Any]]:
-    """Return wall seconds with one and two workers; the points must be the same."""
+    """Return CPU and wall seconds with one and two workers, in turn; the points must be the same.
+
+    Idle is the share of the time, from the first question to the last, that workers have none.
+    """
     folder = data_folder()
     instances = [generated_knapsack(3, 40, 1)]
     if folder is not None:
-        instances = [kirlik(folder, "KP", "p-3_n-30_ins-1"), kirlik(folder, "AP", "p-3_n-10_ins-1")]
+        names = (("AP", "p-3_n-10_ins-1"), ("KP", "p-3_n-30_ins-1"), ("KP", "p-3_n-40_ins-1"))
+        instances = [kirlik(folder, kind, name) for kind, name in names]
     rows = []
     for instance in instances:
-        runs = [ours(instance, jobs=jobs) for jobs in (1, 2)]
-        (one, _, wall_one), (two, cpu_two, wall_two) = runs
+        runs: dict[int, list[Any]] = {1: [], 2: []}
+        for jobs in (1, 2, 1, 2):
+            with clocked() as asked:
+                front, cpu, wall = ours(instance, jobs=jobs)
+            span = max(end for _, end in asked) - min(begin for begin, _ in asked)
+            busy = sum(end - begin for begin, end in asked)
+            runs[jobs].append((front, cpu, wall, 1 - busy / (jobs * span)))
+        sums = {j: [sum(run[k] for run in done) for k in (1, 2, 3)] for j, done in runs.items()}
         rows.append(
             {
                 "name": instance.name,
-                "points": len(one),
-                "same": one.points == two.points,
-                "one": wall_one,
-                "two": wall_two,
-                "cpu of two": cpu_two,
+                "points": len(runs[1][0][0]),
+                "same": all(run[0].points == runs[1][0][0].points for run in runs[1] + runs[2]),
+                "cpu": [sums[j][0] / 2 for j in (1, 2)],
+                "wall": [sums[j][1] / 2 for j in (1, 2)],
+                "idle": sums[2][2] / 2,
             }
         )
         keep("jobs", rows)
+    return rows
+
+
+def measure_presolve() -> list[dict[str, Any]]:
+    """Return how often HiGHS gives a wrong answer, with its presolve and as placeopt asks.
+
+    A program has limits just below two values of a published set; the set tells the answer.
+    """
+    folder = data_folder()
+    if folder is None:
+        return []
+    rows = []
+    for kind, size, count in (("AP", "n-5", 1000), ("KP", "n-10", 300)):
+        row: dict[str, Any] = {"name": f"{kind} {size}, ten instances", "programs": 0}
+        row |= {way: {"wrong": 0, "cpu": 0.0} for way in WAYS}
+        rows.append(row)
+        for number in range(1, 11):
+            _ask_programs(row, kirlik(folder, kind, f"p-3_{size}_ins-{number}"), count)
+            keep("presolve", rows)
+    return rows
+
+
+#: Options of HiGHS by what they are called in the table.
+WAYS = {"all rules": {"presolve_rule_off": 0}, "as placeopt asks": {}}
+
+
+def _ask_programs(row: dict[str, Any], instance: Instance, count: int) -> None:
+    """Add the answers for limits of one instance, at most `count` of them, to a row."""
+    goals = goals_of(instance.model(), None, None, None)
+    compiled = CompiledModel(
+        instance.model(), [g.objective for g in goals], [g.minimised for g in goals]
+    )
+    assert instance.front is not None
+    front = instance.front
+    questions = [
+        (main, (main + 1) % 3, (main + 2) % 3, a - 1, b - 1)
+        for main in range(3)
+        for a in np.unique(front[:, (main + 1) % 3])
+        for b in np.unique(front[:, (main + 2) % 3])
+    ]
+    rng = np.random.default_rng(0)
+    for k in rng.permutation(len(questions))[:count].tolist():
+        main, second, third, a, b = questions[k]
+        limits = np.full(3, math.inf)
+        limits[[second, third]] = a, b
+        inside = front[(front <= limits).all(axis=1), main]
+        truth = inside.min(initial=math.inf)
+        row["programs"] += 1
+        for way, options in WAYS.items():
+            began = time.process_time()
+            program = compiled.within(main, limits.tolist())
+            outcome = solve(program, absolute_gap=0.9, options=options)
+            row[way]["cpu"] += time.process_time() - began
+            row[way]["wrong"] += bool(abs(outcome.objective - truth) > 0.5)
+
+
+def measure_pyaugmecon() -> list[dict[str, Any]]:
+    """Return points, solves and CPU seconds of pyaugmecon for the published sets that it ends."""
+    python = os.environ.get("PYAUGMECON_PYTHON", sys.executable)
+    if subprocess.run([python, "-c", "import pyaugmecon"], capture_output=True).returncode:
+        print(f"{python} has no pyaugmecon; this part is left out", file=sys.stderr)
+        return []
+    rows: list[dict[str, Any]] = []
+    for instance in complete_instances():
+        if instance.front is None:
+            continue
+        rows.append({"name": instance.name, "points": len(instance.front)})
+        command = [python, str(HERE / "augmecon.py"), instance.name]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=LIMIT, check=True)
+        except subprocess.TimeoutExpired:
+            keep("pyaugmecon", rows)
+            continue
+        theirs = json.loads(done.stdout)
+        known = set(map(tuple, instance.front.tolist()))
+        found = known & set(map(tuple, theirs["points"]))
+        front, cpu, _ = ours(instance)
+        rows[-1] |= {"found": len(found), "solves": theirs["solves"], "cpu": theirs["cpu"]}
+        rows[-1] |= {"ours": len(front), "our calls": front.runs[0].solver_calls, "our cpu": cpu}
+        keep("pyaugmecon", rows)
     return rows
 
 
@@ -274,14 +379,11 @@ def _complete_words(rows: list[dict[str, Any]]) -> list[str]:
     calls = sum(r["calls"] for r in three) / points
     done = [r for r in three if r["spread status"] == "complete"]
     spread = sum(r["spread calls"] for r in done) / sum(r["points"] for r in done)
-    second = sum(r["second"] for r in three) / points
     cpu = sum(r["cpu"] for r in rows)
     best = min(sum(r[name]["cpu"] for r in rows) for name in ALGORITHMS)
     known = [r["published"] for r in rows if r["published"] is not None]
     return [
-        "*Calls* are questions to the solver; *spread* is the order of runs with a time limit. "
-        "HiGHS is asked again without presolve wherever it says infeasible, by all three: "
-        f"{second:.2f} further calls a point, not counted above.",
+        "*Calls* are questions to the solver; *spread* is the order of runs with a time limit.",
         "",
         f"* published sets that are equal: {sum(known)} of {len(known)}{_verdict(all(known))}",
         f"* three goals, calls a point over all: {calls:.2f}, at most 2.1{_verdict(calls <= 2.1)}",
@@ -316,36 +418,119 @@ def _anytime_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _jobs_lines(rows: list[dict[str, Any]]) -> list[str]:
+    body, measured, computed = [], True, True
+    for r in rows:
+        (cpu_one, cpu_two), (one, two) = r["cpu"], r["wall"]
+        work, faster = cpu_one / cpu_two, 2 * (1 - r["idle"]) * cpu_one / cpu_two
+        if one > 20:
+            measured &= one / two >= 1.6
+            computed &= faster >= 1.6
+        seconds = [f"{x:.1f}" for x in (one, two, cpu_one, cpu_two)]
+        shares = [f"{work:.2f}", f"{r['idle']:.1%}", f"{faster:.2f}", f"{one / two:.2f}"]
+        body.append([r["name"], r["points"], "yes" if r["same"] else "NO", *seconds, *shares])
+    header = ["instance", "points", "same points", "1 worker, s", "2 workers, s", "1: CPU s"]
+    header += ["2: CPU s", "CPU of 1 / of 2", "idle", "times faster by that", "times faster, clock"]
+    return [
+        "## Two workers",
+        "",
+        f"* at least 1.6 times one on instances above 20 s, by the clock{_verdict(measured)}",
+        f"* the same by CPU seconds and idle shares{_verdict(computed)}",
+        "",
+        "Means of two runs each, in turn. *Idle* is the share of the time that a worker has no "
+        "question. Where other programs share the processors (see the load average above), the "
+        "clock says little; *by that* is 2 x (1 - idle) x the ratio of the CPU seconds: what the "
+        "clock shows where nothing else runs.",
+        "",
+        *table(header, body),
+    ]
+
+
+def _published_lines(rows: list[dict[str, Any]]) -> list[str]:
+    different = [name for r in rows for name in r["different"]]
+    ended, sets = (sum(r[key] for r in rows) for key in ("ended", "sets"))
+    body = [
+        [r["size"], r["sets"], r["ended"], r["points"], f"{r['cpu']:.0f}", len(r["different"])]
+        for r in rows
+    ]
+    return [
+        "## Every published set of these sizes",
+        "",
+        f"* of {sets} sets {ended} end within {LIMIT:.0f} CPU seconds, and these are equal"
+        f"{_verdict(not different)}" + (f" ({', '.join(different)})" if different else ""),
+        "",
+        *table(["instances", "sets", "ended", "points of these", "CPU s", "different"], body),
+    ]
+
+
+def _presolve_lines(rows: list[dict[str, Any]]) -> list[str]:
+    body = [
+        [
+            r["name"],
+            r["programs"],
+            *(x for w in WAYS for x in (r[w]["wrong"], f"{r[w]['cpu']:.1f}")),
+        ]
+        for r in rows
+    ]
+    header = ["programs", "asked", *(x for way in WAYS for x in (f"{way}: wrong", "CPU s"))]
+    return [
+        "## A rule of HiGHS's presolve",
+        "",
+        "Programs with limits just below two values of a published set, which tells the answer. "
+        "placeopt switches rule 16 off (`presolve_rule_off`), which enumerates the solutions of "
+        "single rows: with it HiGHS 1.15.1 calls feasible programs infeasible.",
+        "",
+        f"* wrong answers as placeopt asks: {sum(r['as placeopt asks']['wrong'] for r in rows)}",
+        "",
+        *table(header, body),
+    ]
+
+
+def _pyaugmecon_lines(rows: list[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return ["## pyaugmecon", "", "Not installed where this page was made."]
+    done = [r for r in rows if "found" in r]
     body = [
         [
             r["name"],
             r["points"],
-            "yes" if r["same"] else "NO",
-            f"{r['one']:.1f}",
-            f"{r['two']:.1f}",
-            f"{r['one'] / r['two']:.2f}",
-            f"{r['cpu of two'] / r['two']:.2f}",
+            *(
+                (
+                    r["points"] - r["found"],
+                    r["solves"],
+                    f"{r['cpu']:.1f}",
+                    r["points"] - r["ours"],
+                    r["our calls"],
+                    f"{r['our cpu']:.1f}",
+                )
+                if "found" in r
+                else (f"not within {LIMIT:.0f} s", *("-" * 5))
+            ),
         ]
         for r in rows
     ]
-    met = all(r["one"] / r["two"] >= 1.6 for r in rows if r["one"] > 20)
-    header = ["instance", "points", "same points", "1 worker, s", "2 workers, s", "times faster"]
+    lost = sum(r["points"] - r["found"] for r in done)
+    header = ["instance", "points", "pyaugmecon loses", "solves", "CPU s"]
     return [
-        "## Two workers",
+        "## pyaugmecon",
         "",
-        f"* at least 1.6 times one on instances above 20 s{_verdict(met)}",
+        "pyaugmecon 1.0.8 cannot use HiGHS by itself; `augmecon.py` puts an adapter between, so "
+        "that both ask the same solver. It has a limit for every whole number; the rest is its "
+        "default. Both with one worker.",
         "",
-        "Other programs share the processors: compare the load average above. Two workers of a "
-        "loaded machine get a larger share of it than one.",
+        f"* of {sum(r['points'] for r in done)} points pyaugmecon loses {lost}, placeopt "
+        f"{sum(r['points'] - r['ours'] for r in done)}",
         "",
-        *table([*header, "processors that two workers got"], body),
+        *table([*header, "placeopt loses", "solves", "CPU s"], body),
     ]
 
 
 PARTS = {
     "complete": (measure_complete, _complete_lines),
+    "published": (measure_published, _published_lines),
     "anytime": (measure_anytime, _anytime_lines),
     "jobs": (measure_jobs, _jobs_lines),
+    "presolve": (measure_presolve, _presolve_lines),
+    "pyaugmecon": (measure_pyaugmecon, _pyaugmecon_lines),
 }
 
 

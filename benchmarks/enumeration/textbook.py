@@ -34,17 +34,13 @@ class TwoStages:
         self.compiled = CompiledModel(
             model, [g.objective for g in goals], [g.minimised for g in goals], infer_steps=True
         )
-        self.budget, self.calls, self.second = budget, 0, 0
+        self.budget, self.calls = budget, 0
         self.size = len(goals)
         self.trace: list[tuple[float, np.ndarray]] = []
 
     def _solve(self, program: object) -> np.ndarray | None:
         self.calls += 1
         outcome = solve(program, budget=self.budget, absolute_gap=0.9)
-        if outcome.status == "infeasible":  # a second opinion, as `placeopt.enumerate` asks for
-            self.calls += 1
-            self.second += 1
-            outcome = solve(program, budget=self.budget, absolute_gap=0.9, careful=True)
         if outcome.status not in ("optimal", "infeasible"):
             raise OutOfTimeError
         return outcome.x
