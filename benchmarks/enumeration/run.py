@@ -264,10 +264,9 @@ WAYS = {"all rules": {"presolve_rule_off": 0}, "as placeopt asks": {}}
 
 def _ask_programs(row: dict[str, Any], instance: Instance, count: int) -> None:
     """Add the answers for limits of one instance, at most `count` of them, to a row."""
-    goals = goals_of(instance.model(), None, None, None)
-    compiled = CompiledModel(
-        instance.model(), [g.objective for g in goals], [g.minimised for g in goals]
-    )
+    model = instance.model()
+    goals = goals_of(model, None, None, None)
+    compiled = CompiledModel(model, [g.objective for g in goals], [g.minimised for g in goals])
     assert instance.front is not None
     front = instance.front
     questions = [

@@ -94,32 +94,30 @@ class Enumeration:
         The feasible points met, some dominated ones too.
     bounds : ndarray, shape (k, objectives)
         Every feasible vector is weakly dominated by a row; no rows where the problem is infeasible.
-    complete : bool
-        Whether nothing was left unexplored.
+    status : str
+        One of `STATUSES`.
     main : int
         The objective that was minimised.
-    ideal, nadir : ndarray
-        Least values, and the greatest that the payoff table shows; nan where unknown.
     solves : int
         Questions put to the oracle.
     failures : int
         Of these, how many the solver could not answer at all.
     objectives : tuple of Objective
         What the units are of, where that is not what was asked for.
-    status : str
-        One of `STATUSES`.
     """
 
     points: list[Found]
     bounds: np.ndarray
-    complete: bool
+    status: str
     main: int
-    ideal: np.ndarray
-    nadir: np.ndarray
-    solves: int
-    failures: int
+    solves: int = 0
+    failures: int = 0
     objectives: tuple[Objective, ...] = ()
-    status: str = "complete"
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left unexplored."""
+        return self.status in ("complete", "infeasible")
 
     def gap(self, values: Sequence[float], whole: Sequence[bool]) -> float | None:
         """Return None if a point is proven efficient, else what of its main value might be saved.

@@ -14,6 +14,7 @@ import pyomo.environ as pyo
 import scipy.sparse as sp
 from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.common.modeling import unique_component_name
+from pyomo.gdp import Disjunction
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
@@ -28,6 +29,15 @@ _MAX_UNITS = 5e6
 #: A step is inferred from coefficients that are fractions with at most this denominator, up to
 #: the rounding of floating point.
 _MAX_DENOMINATOR, _ROUNDING = 10**6, 1e-14
+
+
+_APPLY = "write it as rows first: pyo.TransformationFactory({!r}).apply_to(model)"
+#: Logic that is no rows, and what to do.
+_NO_ROWS = {
+    pyo.LogicalConstraint: _APPLY.format("core.logical_to_linear"),
+    Disjunction: _APPLY.format("gdp.bigm"),
+    pyo.SOSConstraint: "write it with binary variables and rows",
+}
 
 
 @dataclass(frozen=True)
@@ -238,6 +248,10 @@ def _why_not_linear(model: pyo.ConcreteModel, error: Exception) -> str:
                 f"constraint {row.name!r} is not linear: {row.expr}; "
                 "write it with linear rows and binary variables"
             )
+    for component in model.component_objects(active=True, descend_into=True):
+        if component.ctype in _NO_ROWS:
+            remedy = _NO_ROWS[component.ctype]
+            return f"{component.name!r} is a {component.ctype.__name__}, not linear rows; {remedy}"
     return f"the model cannot be written as linear rows: {error}"
 
 

@@ -250,6 +250,8 @@ class HighsEngine:
         if self._refused:
             return Reply("error", message="HiGHS refuses the program")
         api, status = self._api.HighsModelStatus, self.highs.getModelStatus()
+        limits = [api.kTimeLimit, api.kInterrupt, api.kIterationLimit]
+        limits += [api.kSolutionLimit, api.kMemoryLimit]
         if status == api.kInfeasible:
             return Reply("infeasible")
         if status == api.kUnbounded and not self._integer:
@@ -258,13 +260,7 @@ class HighsEngine:
             return self._unbounded_or_infeasible()
         if status in (api.kOptimal, api.kModelEmpty):
             return self._solution("optimal")
-        if status in (
-            api.kTimeLimit,
-            api.kInterrupt,
-            api.kIterationLimit,
-            api.kSolutionLimit,
-            api.kMemoryLimit,
-        ):
+        if status in limits:
             return self._solution("feasible")
         return Reply(
             "error", message=f"HiGHS ended with {self.highs.modelStatusToString(status)!r}"
@@ -353,12 +349,13 @@ class ScipEngine:
         if not settings.presolve:
             model.setPresolve(pyscipopt.SCIP_PARAMSETTING.OFF)
         if start is not None:
-            solution = model.createSol()
-            for variable, value in zip(
-                self.variables, np.asarray(start, dtype=float).tolist(), strict=True
-            ):
-                model.setSolVal(solution, variable, value)
-            model.addSol(solution)
+            self._offer(start)
+
+    def _offer(self, start: np.ndarray) -> None:
+        solution = self.model.createSol()
+        for variable, value in zip(self.variables, map(float, start), strict=True):
+            self.model.setSolVal(solution, variable, value)
+        self.model.addSol(solution)
 
     def _add_rows(self, program: Program, api: Any) -> None:
         A = program.A.tocsr()
@@ -428,6 +425,8 @@ def _open(bounds: np.ndarray) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in bounds.tolist()]
 
 
+#: The distribution that each solver comes in.
+LIBRARIES = {"highs": "highspy", "scip": "pyscipopt"}
 #: Solvers by name.
 ENGINES: dict[str, Callable[..., Engine]] = {"highs": HighsEngine, "scip": ScipEngine}
 

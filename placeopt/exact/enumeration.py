@@ -39,12 +39,10 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError
 from placeopt.core.front import Objective, minimal
 from placeopt.core.interim import Interim
-from placeopt.exact.answers import STATUSES, Answer, Enumeration, Oracle, Question
+from placeopt.exact.answers import Answer, Enumeration, Oracle, Question
 from placeopt.exact.fronts import in_values
 from placeopt.exact.memory import TOLERANCE, Found, Memory
 from placeopt.exact.regions import Box, Regions, finer_grids, first_grids
-
-__all__ = ["STATUSES", "TOLERANCE", "Answer", "Enumeration", "Found", "Oracle", "enumerate_front"]
 
 #: Limits of each constrained real-valued objective where nothing else is said.
 DEFAULT_GRID = 20
@@ -193,18 +191,14 @@ class _Search:
             raise
         finally:
             pool.shutdown(cancel_futures=True)
-        status = self._status()
         return Enumeration(
             points=self.memory.points,
             bounds=minimal(self.memory.lower_bounds.all),
-            complete=status in ("complete", "infeasible"),
+            status=self._status(),
             main=self.main,
-            ideal=self.ideal,
-            nadir=self.nadir,
             solves=self.solves,
             failures=self.failures,
             objectives=self.objectives,
-            status=status,
         )
 
     def _search(self) -> None:

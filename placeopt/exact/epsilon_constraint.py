@@ -19,6 +19,7 @@ from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.exact.answers import Answer, Enumeration
+from placeopt.exact.engines import LIBRARIES
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import front_of, in_units, with_fallback
 from placeopt.exact.hooks import Hooks
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 #: Coefficients of the largest model that is built, and how many are built in a second.
 MAX_COEFFICIENTS, COEFFICIENTS_PER_SECOND = 4_000_000, 200_000
-_LIBRARY = {"highs": "highspy", "scip": "pyscipopt"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,48 +64,38 @@ class ModelOracle(SolverOracle):
     def read(self, outcome: Outcome) -> Answer | None:
         """Return the plan of a solution and its values; None where a cut excludes it."""
         assert outcome.x is not None
-        self.compiled.load(outcome.x)
-        plan = self.hooks.extract(self.compiled.model)
-        cuts = (
-            self.hooks.cuts(self.compiled.model, self.problem, plan)
-            if self.hooks.cuts is not None
-            else ()
-        )
+        hooks, model = self.hooks, self.compiled.model
+        with self.lock:
+            self.compiled.load(outcome.x)
+            plan = hooks.extract(model)
+            cuts = () if hooks.cuts is None else hooks.cuts(model, self.problem, plan)
         if cuts:
             self.compiled.add(cuts)
             return None
-        return self._judge(outcome, plan)
-
-    def _judge(self, outcome: Outcome, plan: dict[str, Any]) -> Answer:
-        assert outcome.x is not None
-        verdict = self.problem.evaluate(plan)
-        values = (
-            in_units([verdict.values[c] for c in self._columns], self.compiled.objectives)
-            if verdict.feasible
-            else None
-        )
-        valid = self.hooks.validate is None or self.hooks.validate(self.problem, plan)
         claimed = self.compiled.values(outcome.x)
-        return Answer(
-            outcome.status, outcome.bound, values, claimed, Solution(plan, outcome.x, valid)
-        )
+        solution = Solution(plan, outcome.x, self._is_valid(plan))
+        return Answer(outcome.status, outcome.bound, self._judge(plan), claimed, solution)
+
+    def _is_valid(self, plan: dict[str, Any]) -> bool:
+        return self.hooks.validate is None or self.hooks.validate(self.problem, plan)
+
+    def _judge(self, plan: dict[str, Any]) -> tuple[float, ...] | None:
+        """Return the referee's values of a plan in units, None where it breaks the instance."""
+        verdict = self.problem.evaluate(plan)
+        values = [verdict.values[c] for c in self._columns]
+        return in_units(values, self.compiled.objectives) if verdict.feasible else None
 
     def known(self, plans: Iterable[dict[str, Any]]) -> list[Found]:
         """Return feasible plans as points, with vectors of the model where it can express them."""
-        found = []
+        hooks, found = self.hooks, []
         for plan in plans:
-            verdict = self.problem.evaluate(plan)
-            if verdict.feasible:
-                values = in_units(
-                    [verdict.values[c] for c in self._columns], self.compiled.objectives
-                )
-                fits = self.hooks.assign is not None and self.hooks.assign(
-                    self.compiled.model, plan
-                )
-                if fits or self.hooks.lossless:
-                    x = self.compiled.read() if fits else None
-                    valid = self.hooks.validate is None or self.hooks.validate(self.problem, plan)
-                    found.append(Found(values, Solution(plan, x, valid)))
+            values = self._judge(plan)
+            if values is None:
+                continue
+            fits = hooks.assign is not None and hooks.assign(self.compiled.model, plan)
+            if fits or hooks.lossless:
+                x = self.compiled.read() if fits else None
+                found.append(Found(values, Solution(plan, x, self._is_valid(plan))))
         return found
 
 
@@ -133,6 +123,7 @@ def solve_model(
     known = oracle.known([*([p.plan for p in task.start] if task.start else ()), *before.plans])
     names = [o.name for o in task.objectives]
     with task.workers.cluster(task.budget) as oracle.cluster:
+        jobs = task.workers.jobs if oracle.cluster is None else oracle.cluster.width
         search = enumerate_front(
             oracle,
             compiled.objectives,
@@ -140,7 +131,7 @@ def solve_model(
             main=None if main is None else names.index(main),
             grid=grid,
             known=known,
-            jobs=task.workers.jobs if oracle.cluster is None else oracle.cluster.width,
+            jobs=1 if hooks.cuts is not None else jobs,  # cuts change later questions
             proofs=before.proofs,
             on_answer=before.keep,
             plan_of=lambda found: found.payload.plan,
@@ -157,7 +148,7 @@ def solve_model(
         proven=lambda solution: solution.valid,
         lossless=hooks.lossless,
         parameters=facts,
-        libraries=(_LIBRARY[solver], "pyomo"),
+        libraries=(LIBRARIES[solver], "pyomo"),
     )
     return front if front.points else replace(front, reasons=_why_empty(front, search, hooks))
 

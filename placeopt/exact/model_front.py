@@ -90,7 +90,7 @@ def enumerate(
     >>> [point.values for point in enumerate(model).points]
     [(0.0, 0.0), (2.0, 1.0), (3.0, 2.0), (5.0, 3.0), (6.0, 5.0)]
     """
-    _check(jobs, solver, max_points, options)
+    _check(model, start, jobs, solver, max_points, options)
     budget = budget or Budget(None, seconds, on_progress)
     goals = goals_of(model, objectives, steps, gap)
     facts = {"solver": solver, "jobs": jobs, "options": dict(options or {})}
@@ -102,8 +102,21 @@ def enumerate(
 
 
 def _check(
-    jobs: int, solver: str, max_points: int | None, options: Mapping[str, Any] | None
+    model: Any,
+    start: Any,
+    jobs: int,
+    solver: str,
+    max_points: int | None,
+    options: Mapping[str, Any] | None,
 ) -> None:
+    if not isinstance(model, pyo.ConcreteModel):
+        remedy = "give a pyomo ConcreteModel; of an AbstractModel its create_instance(data)"
+        raise UsageError(f"the model is of type {type(model).__name__}; {remedy}")
+    if not (start is None or isinstance(start, Front)):
+        raise UsageError(f"start is {start!r}; give a Front that this function returned")
+    for variable in model.component_data_objects(pyo.Var, active=True, descend_into=True):
+        if variable.fixed and variable.value is None:
+            raise UsageError(f"variable {variable.name} is fixed and has no value; fix it at one")
     if solver not in ENGINES:
         raise UsageError(f"unknown solver {solver!r}; {did_you_mean(str(solver), ENGINES)}")
     for name, value in (("jobs", jobs), ("max_points", max_points)):

@@ -17,6 +17,7 @@ from placeopt.core.trace import Recorder, traced
 from placeopt.core.versions import versions
 from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
+from placeopt.exact.engines import LIBRARIES
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import in_values
 from placeopt.exact.goals import Goal, origin_of
@@ -24,7 +25,6 @@ from placeopt.exact.memory import Found
 from placeopt.exact.oracles import SparseSolution, VariablesOracle
 
 METHOD = "enumerate"
-_LIBRARY = {"highs": "highspy", "scip": "pyscipopt"}
 #: Significant digits of reported values: of goals with a step, and of continuous ones, where what
 #: follows is the solver's noise.
 _DIGITS, _CONTINUOUS_DIGITS = 15, 9
@@ -90,17 +90,13 @@ class ModelSearch:
 
     def _gaps(self) -> list[float | None] | None:
         """Return the gaps of the limited goals, in units."""
-        gaps = [
-            None if goal.gap is None or k == self.main else goal.gap / (objective.step or 1.0)
-            for k, (goal, objective) in enumerate(
-                zip(self.goals, self.compiled.objectives, strict=True)
-            )
-        ]
-        gaps = [
-            None if gap is not None and objective.step is not None and gap < 2 else gap
-            for gap, objective in zip(gaps, self.compiled.objectives, strict=True)
-        ]
-        return None if all(gap is None for gap in gaps) else gaps
+        gaps: list[float | None] = [None] * len(self.goals)
+        for k, goal in enumerate(self.goals):
+            step = self.compiled.objectives[k].step
+            gap = None if goal.gap is None else goal.gap / (step or 1.0)
+            if k != self.main and gap is not None and (step is None or gap >= 2):
+                gaps[k] = gap
+        return gaps if any(gaps) else None
 
     # -- the search --------------------------------------------------------------------------------
 
@@ -131,7 +127,7 @@ class ModelSearch:
             main=self.main,
             gaps=self._gaps(),
             known=[] if start is None else self._known(start),
-            jobs=facts["jobs"],
+            jobs=1 if cuts is not None else facts["jobs"],  # cuts change later questions
             max_points=max_points,
             on_found=None if on_point is None else lambda found: on_point(self._point(found)),
             present=self._unrounded,
@@ -288,7 +284,7 @@ def _run(budget: Budget, facts: Mapping[str, Any], status: str, reason: str, sol
         solver_calls=solves,
         completed=status in ("complete", "grid", "infeasible"),
         parameters={**facts, "status": status, "reason": reason},
-        versions=versions((_LIBRARY[facts["solver"]], "pyomo")),
+        versions=versions((LIBRARIES[facts["solver"]], "pyomo")),
     )
 
 

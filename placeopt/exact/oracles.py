@@ -54,11 +54,14 @@ class SolverOracle(ABC):
         self.options = options or {}
         self.floors: Sequence[float] = compiled.floors
         self.cluster: Cluster | None = None  # where questions are answered, instead of here
-        self._lock = threading.Lock()  # the Pyomo model holds one solution at a time
+        self.lock = threading.Lock()  # the Pyomo model holds one solution at a time
 
     @abstractmethod
     def read(self, outcome: Outcome) -> Answer | None:
-        """Return what a solution stands for; None where rows were added that exclude it."""
+        """Return what a solution stands for; None where rows were added that exclude it.
+
+        Several workers call it: who needs the Pyomo model holds `lock`.
+        """
 
     def start(self, payload: Any) -> np.ndarray | None:
         """Return the vector that a solver may start from."""
@@ -83,8 +86,7 @@ class SolverOracle(ABC):
                 raise UsageError(self._unbounded(objective))
             if outcome.x is None:
                 return Answer(outcome.status, outcome.bound)
-            with self._lock:
-                answer = self.read(outcome)
+            answer = self.read(outcome)
             if answer is not None:
                 return answer
             first = None
@@ -176,10 +178,11 @@ class VariablesOracle(SolverOracle):
         """Return the solution, its real-valued terms as low as its whole numbers allow."""
         assert outcome.x is not None
         if self.cuts is not None:
-            self.compiled.load(outcome.x)
-            if rows := self.cuts():
-                self.compiled.add(rows)
-                return None
+            with self.lock:
+                self.compiled.load(outcome.x)
+                if rows := self.cuts():
+                    self.compiled.add(rows)
+                    return None
         x = self._tightened(outcome.x)
         values = self.compiled.values(x)
         return Answer(

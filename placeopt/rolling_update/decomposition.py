@@ -7,7 +7,6 @@ plan with a hop (one start more) or with a stop, joins the proven bounds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -19,9 +18,11 @@ from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective, Run, minimal
 from placeopt.core.task import Task
 from placeopt.core.versions import versions
-from placeopt.exact.enumeration import Enumeration, Found, enumerate_front
+from placeopt.exact.answers import Enumeration
+from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values
+from placeopt.exact.memory import Found
 from placeopt.rolling_update import model as models
 from placeopt.rolling_update.bounds import bound_vector, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
@@ -272,15 +273,13 @@ class _Decomposition:
             for v, plan in zip(values, kept, strict=True)
         ]
         bounds = np.array([in_units(b, self.objectives) for b in self._bounds()])
+        unsettled = "time-limit" if self.search is None else self.search.status
         return Enumeration(
             points=points,
             bounds=minimal(bounds.reshape(-1, count)),
-            complete=self.settled or (self.search is not None and self.search.complete),
+            status="complete" if self.settled else unsettled,
             main=next((k for k, o in enumerate(self.objectives) if o.name == "node_cost"), 0),
-            ideal=np.full(count, math.nan),
-            nadir=np.full(count, math.nan),
             solves=0 if self.search is None else self.search.solves,
-            failures=0,
         )
 
     def _bounds(self) -> list[list[float]]:

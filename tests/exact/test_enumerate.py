@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyomo.gdp import Disjunction
 
 import placeopt
 from placeopt.core.errors import UnsupportedError, UsageError
@@ -331,6 +332,8 @@ def with_goals(*expressions, model=None) -> pyo.ConcreteModel:
             UsageError,
             "goals 'g0', 'g1' take continuous values.*gap={'g1': 0.5}.*steps",
         ),
+        (pyo.AbstractModel, {}, UsageError, "type AbstractModel.*ConcreteModel.*create_instance"),
+        (lambda: with_goals(lambda m: m.x[0]), {"start": "x"}, UsageError, "start is 'x'; give"),
         (
             lambda: with_goals(lambda m: m.x[0]),
             {"objectives": ["g9"]},
@@ -390,6 +393,30 @@ def test_a_nonlinear_constraint_is_named():
         placeopt.enumerate(model)
 
 
+def test_logic_says_how_it_becomes_rows_and_then_counts():
+    model = with_goals(lambda m: m.x[0] - m.x[1], lambda m: -m.x[0])
+    model.chosen = pyo.BooleanVar(range(2))
+    for k in range(2):
+        model.chosen[k].associate_binary_var(model.x[k])
+    model.implied = pyo.LogicalConstraint(expr=pyo.implies(model.chosen[1], model.chosen[0]))
+    with pytest.raises(UnsupportedError, match=r"'implied' is a LogicalConstraint.*logical_to_lin"):
+        placeopt.enumerate(model)
+    pyo.TransformationFactory("core.logical_to_linear").apply_to(model)
+    assert placeopt.enumerate(model).values.tolist() == [[0, -1]]
+    model.either = Disjunction(expr=[[model.x[0] <= 0], [model.x[1] <= 0]])
+    with pytest.raises(UnsupportedError, match=r"'either' is a Disjunction.*gdp.bigm"):
+        placeopt.enumerate(model)
+    pyo.TransformationFactory("gdp.bigm").apply_to(model)
+    assert placeopt.enumerate(model).values.tolist() == [[0, 0], [1, -1]]
+
+
+def test_a_fixed_variable_without_a_value_is_named():
+    model = with_goals(lambda m: m.x[0])
+    model.x[1].fixed = True
+    with pytest.raises(UsageError, match=r"variable x.1. is fixed and has no value"):
+        placeopt.enumerate(model)
+
+
 @pytest.mark.parametrize(
     ("coefficients", "step"),
     [([0.1, 0.25], 0.05), ([1 / 3, 0.5], 1 / 6), ([12, -18], 6), ([math.pi], None), ([], 1.0)],
@@ -426,6 +453,7 @@ def test_a_changed_model_gives_plans_that_the_referee_judges():
     whole = placeopt.enumerate(model)
     exact = placeopt.solve(problem, "epsilon-constraint", seconds=60)
     assert whole.values.tolist() == exact.values.tolist()
+    assert placeopt.solve(problem, "epsilon-constraint", jobs=2).points == exact.points
     model.no_spot = pyo.Constraint(expr=sum(model.spot.values()) == 0)
     front = placeopt.enumerate(model)
     assert 0 < len(front) < len(whole)

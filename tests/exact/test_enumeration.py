@@ -16,8 +16,10 @@ from placeopt.core.budget import Budget
 from placeopt.core.dominance import hypervolume
 from placeopt.core.errors import SolverError
 from placeopt.core.front import Objective, minimal
-from placeopt.exact.enumeration import Answer, Enumeration, Found, enumerate_front
+from placeopt.exact.answers import Answer, Enumeration
+from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import in_units, in_values
+from placeopt.exact.memory import Found
 
 WHOLE = [Objective(name, "", 1.0) for name in "abcd"]
 REAL = [Objective(name, "", None) for name in "abcd"]
@@ -82,7 +84,7 @@ def test_finds_all_points_and_proves_them(vectors):
     assert values(found).tolist() == minimal(vectors).tolist()
     assert found.bounds.tolist() == minimal(vectors).tolist()
     assert all(found.gap(v, [True] * len(v)) is None for v in minimal(vectors).tolist())
-    assert found.ideal.tolist() == np.array(vectors).min(axis=0).tolist()
+    assert values(found).min(axis=0).tolist() == np.array(vectors).min(axis=0).tolist()
     assert found.solves == oracle.asked
 
 
