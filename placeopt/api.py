@@ -64,7 +64,8 @@ def solve(
     objectives : sequence of str, optional
         Names of the goals, in the order wanted; all of the problem's by default.
     evaluations : int, optional
-        Budget in evaluations, 50,000 unless `seconds` is given.
+        Budget in evaluations. Without this and `seconds` it is 50,000, and methods that prove, such
+        as ``epsilon-constraint``, have 50 seconds.
     seconds : float, optional
         Time limit in seconds for the whole run; what was found by then is returned.
     seed : int
@@ -118,7 +119,9 @@ def solve(
     workers = Workers(jobs, scheduler, kept)
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise UsageError(f"seed is {seed!r}; give a whole number from 0 to 2**63")
-    budget = budget or Budget(evaluations, seconds, on_progress)
+    if budget is None:
+        budget = registry.budget_for(method, problem, evaluations, seconds)
+        budget.on_progress = on_progress
     corner = None if reference is None else _reference(reference, chosen)
     if on_front is not None:
         budget.watch = Watch(on_front, every)

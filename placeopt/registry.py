@@ -14,6 +14,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from placeopt.core.budget import Budget
 from placeopt.core.documents import read_json, what_is
 from placeopt.core.errors import (
     DocumentError,
@@ -24,7 +25,7 @@ from placeopt.core.errors import (
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.shipped import find, instances
-from placeopt.core.spec import Method, ProblemSpec, load
+from placeopt.core.spec import PROVING_SECONDS, Method, ProblemSpec, load
 
 #: Our problem packages.
 PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling")
@@ -50,6 +51,7 @@ GENERIC = (
         "exact front of the Pyomo model (small instances)",
         "model",
         parallel=True,
+        seconds=PROVING_SECONDS,
     ),
     Method(
         "moead",
@@ -268,6 +270,17 @@ def parallel(name: str, problem: Problem) -> bool:
     names = [stage for stage, _ in auto(problem)] if name == "auto" else [name]
     chosen = [method(stage).of.get(problem.spec.kind) for stage in names]
     return any(entry is not None and entry.parallel for entry in chosen)
+
+
+def budget_for(
+    name: str, problem: Problem, evaluations: int | None = None, seconds: float | None = None
+) -> Budget:
+    """Return the limit of a run: what is given, else what the method has for such runs."""
+    if evaluations is None and seconds is None and name in methods():
+        stages = [stage for stage, _ in auto(problem)] if name == "auto" else [name]
+        entries = [method(stage).of.get(problem.spec.kind) for stage in stages]
+        seconds = max((e.seconds for e in entries if e is not None and e.seconds), default=None)
+    return Budget(evaluations, seconds)
 
 
 def quick(problem: Problem) -> str:

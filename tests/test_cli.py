@@ -224,7 +224,7 @@ def test_start_is_never_lost(here: Here, fronts: dict[str, Path]) -> None:
         (("--method", "nsga33"), "unknown method 'nsga33'; did you mean 'nsga3'? legal: "),
         (
             ("--objectives", "latency_ms,costs"),
-            "unknown objective 'costs' of temporal; did you mean 'cost_usd'?",
+            "unknown temporal objective 'costs'; did you mean 'cost_usd'?",
         ),
         (("--objectives", "cost_usd,cost_usd"), "name each objective once"),
         (("--evaluations", 0), "evaluations is 0; give a whole number of at least 1"),
@@ -367,9 +367,13 @@ def test_a_signal_stops_the_run_in_all_its_processes(tmp_path: Path) -> None:
     time.sleep(3)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
     front = Front.read(tmp_path / "f.json")
-    assert front.points and front.runs[0].method == "ensemble" and len(front.runs) >= 2
+    assert front.runs[0].method == "ensemble"
+    if process.returncode == 3:  # a busy machine: no method had a plan yet, and the answer says so
+        assert front.rejected is not None, err
+        return
+    assert process.returncode == 0, err
+    assert front.points and len(front.runs) >= 2
 
 
 def test_a_second_signal_aborts(tmp_path: Path) -> None:

@@ -56,7 +56,10 @@ ObjectivesOption = Annotated[
     typer.Option(metavar="A,B", help="Objectives wanted, in this order; all by default."),
 ]
 EvaluationsOption = Annotated[
-    int | None, typer.Option(help="Budget in evaluations; 50,000 unless a time limit is given.")
+    int | None,
+    typer.Option(
+        help="Budget in evaluations; 50,000 without a time limit, and 50 s for methods that prove."
+    ),
 ]
 TimeLimitOption = Annotated[
     float | None,
@@ -140,7 +143,6 @@ def solve(
     Ctrl-C stops the run and writes what was found; a second Ctrl-C aborts.
     """
     from placeopt import api, registry
-    from placeopt.core.budget import Budget
     from placeopt.core.front import Front
     from placeopt.core.task import require_fitting
     from placeopt.plot import plot_front
@@ -168,7 +170,7 @@ def solve(
     warn(problem.warnings())
     if (jobs > 1 or scheduler) and not registry.parallel(method, problem):
         say(f"note: {method} is one task; --jobs and --scheduler serve methods made of several")
-    budget = Budget(evaluations, time_limit)
+    budget = registry.budget_for(method, problem, evaluations, time_limit)
     with cancelled_by_signals(budget):
         with _progress(chosen) as budget.on_progress:
             front = api.solve(

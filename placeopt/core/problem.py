@@ -134,7 +134,7 @@ class Problem(Record):
             return self.objectives
         known = {o.name: o for o in self.objectives}
         for name in names:
-            require_known(f"objective of {self.problem}", name, known)
+            require_known(f"{self.problem} objective", name, known)
         if len(set(names)) < len(names) or not names:
             raise UsageError(
                 f"objectives {', '.join(names)!r}: name each objective once, and at least one"

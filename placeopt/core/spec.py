@@ -9,6 +9,9 @@ from typing import Any
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError
 
+#: Time limit in seconds of methods that prove, where none is given: they end within a minute.
+PROVING_SECONDS = 50.0
+
 
 def load(entry: str) -> Any:
     """Return what ``"module:name"`` stands for; ``"module"`` alone is the module."""
@@ -35,6 +38,9 @@ class Method:
         Optional packages that the method needs, as in ``placeopt[extra]``.
     modules : tuple of str
         Modules that the extra provides.
+    seconds : float or None
+        Time limit of a run that is given no limit at all, for methods that prove: what is not
+        proven by then is said to be so. None for the default number of evaluations.
     parallel : bool
         Whether it consists of independent tasks, which run on ``task.workers``.
     """
@@ -45,6 +51,7 @@ class Method:
     needs: str | None = None
     extra: str | None = None
     modules: tuple[str, ...] = ()
+    seconds: float | None = None
     parallel: bool = False
 
     def load(self) -> Any:

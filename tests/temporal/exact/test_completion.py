@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 
 import numpy as np
 import pytest
 from temporal_instances import tiny
 
+import placeopt
 from placeopt.core.budget import Budget
+from placeopt.core.errors import UnsupportedError
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.numbers import NEVER, numbers
 from placeopt.temporal.exact.patterns import Patterns, build_patterns
 from placeopt.temporal.exact.relaxed_front import relaxed_front
 from placeopt.temporal.exact.sets import all_counts, count_sets, strides
+from placeopt.temporal.instance import Temporal
 
 
 def patterns_of(seed: int) -> Patterns:
@@ -83,3 +87,12 @@ def test_sets_count_up_in_mixed_radix() -> None:
     assert len(counts) == count_sets(replicas) == 24
     assert (counts @ strides(replicas)[:-1]).tolist() == list(range(24))
     assert counts.max(axis=0).tolist() == [2, 1, 3]
+
+
+def test_tables_too_large_for_the_time_limit_are_refused() -> None:
+    """Tables are not begun that would take 20 minutes; the message names another way."""
+    problem = Temporal.generate(1, requests=10)
+    began = time.perf_counter()
+    with pytest.raises(UnsupportedError, match="give more time, or use 'bound'"):
+        placeopt.solve(problem, "bin-plans", seconds=1)
+    assert time.perf_counter() - began < 5
