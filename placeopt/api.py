@@ -11,7 +11,7 @@ from typing import Any
 from placeopt import registry
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
-from placeopt.core.front import Evaluation, Front, Objective, Rejected, Run, merge
+from placeopt.core.front import Evaluation, Front, Objective, Run, merge
 from placeopt.core.interim import Watch
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import RunDirectory
@@ -156,7 +156,8 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
     if start is not None:
         front = merge([front, start])
     if not front.points and front.rejected is None:
-        front = replace(front, rejected=_least_violating(task))
+        quick = _quick_answer(task)
+        front = replace(front, points=quick.points, rejected=quick.rejected)
     return _certified(front, task) if certify else front
 
 
@@ -190,12 +191,10 @@ def _projected(start: Front, task: Task[Problem]) -> Front:
     return replace(front, points=points, runs=start.runs, rejected=None, reasons=())
 
 
-def _least_violating(task: Task[Problem]) -> Rejected | None:
-    greedy = registry.method("greedy")
-    if task.problem.problem not in greedy.problems:
-        return None
-    again = replace(task, budget=Budget(evaluations=1000), start=None)
-    return greedy.load(task.problem.problem)(again).rejected
+def _quick_answer(task: Task[Problem]) -> Front:
+    """Return what the problem's quickest method finds: no answer is without any plan."""
+    quick = registry.method(registry.quick(task.problem)).load(task.problem.problem)
+    return quick(replace(task, budget=Budget(evaluations=1000), start=None))
 
 
 def _with_time_to_certify(task: Task[Problem]) -> Task[Problem]:

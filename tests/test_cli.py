@@ -367,13 +367,9 @@ def test_a_signal_stops_the_run_in_all_its_processes(tmp_path: Path) -> None:
     time.sleep(3)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)
-    front = Front.read(tmp_path / "f.json")
-    assert front.runs[0].method == "ensemble"
-    if process.returncode == 3:  # a busy machine: no method had a plan yet, and the answer says so
-        assert front.rejected is not None, err
-        return
     assert process.returncode == 0, err
-    assert front.points and len(front.runs) >= 2
+    front = Front.read(tmp_path / "f.json")  # on a busy machine no method has begun: a quick answer
+    assert front.points and front.runs[0].method == "ensemble" and not front.runs[0].completed
 
 
 def test_a_second_signal_aborts(tmp_path: Path) -> None:

@@ -127,3 +127,14 @@ def test_the_command_line_says_what_was_not_searched(tmp_path: Path) -> None:
     assert run.exit_code == 0
     assert "the model leaves out plans with stops or hops" in " ".join(run.stderr.split())
     assert "time limit" not in run.stderr
+
+
+@pytest.mark.parametrize("kind", ["temporal", "edge-cloud", "rolling-update", "rescheduling"])
+def test_a_run_that_is_cancelled_at_once_still_gives_a_plan(kind: str) -> None:
+    """Before its method has found anything: the quickest method's plans, judged."""
+    case = registry.problem_class(kind).generate(1)
+    budget = Budget(evaluations=100_000)
+    budget.cancel()
+    front = placeopt.solve(case, "ensemble", budget=budget)
+    assert front.points or front.rejected is not None
+    assert all(case.evaluate(point.plan).feasible for point in front.points)
