@@ -81,7 +81,8 @@ def measure(problem: placeopt.Problem, limit: float) -> Cell:
         if front.points:
             fronts[method] = front
     union = merge(fronts.values())
-    reference = 1.1 * np.max([front.nadir for front in fronts.values()], axis=0)
+    worst = np.max([front.nadir for front in fronts.values()], axis=0)
+    reference = np.where(worst > 0, 1.1 * worst, 1.0)
     whole = union.hypervolume(reference, plain=True)
     shares = {
         m: float(front.hypervolume(reference, plain=True) / whole) for m, front in fronts.items()

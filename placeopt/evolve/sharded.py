@@ -249,7 +249,7 @@ class _Composition:
         for count, k in enumerate(self._by_gain()):
             if count >= MIN_JUDGED and self.task.budget.out_of_time:
                 return
-            self.task.budget.report(self.F.min(axis=0).tolist(), count, "plans")
+            self.task.budget.report(f"{count} plans composed")
             knitted = None if whole is None else self._knitted(whole, k)
             yield Candidate(self._composed(k) if knitted is None else knitted)
 

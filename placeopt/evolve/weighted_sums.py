@@ -109,7 +109,7 @@ def search(
         fathers = _near(lattice, members.of, block, rng)
         children = encoder.vary(rng, members.X[members.of[block]], members.X[members.of[fathers]])
         members.offer(children, *scored(children))
-        budget.report(members.F.min(axis=0).tolist(), len(members.X))
+        budget.report(f"{len(members.X)} vectors")
     return members
 
 
