@@ -10,7 +10,7 @@ TORCH ?= torch==2.13.0
 KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_update/test_packing.py \
 	tests/multi_cluster/test_simulator.py tests/edge_cloud/test_kernels.py
 
-.PHONY: demo test lint bounds rl clean
+.PHONY: demo test lint bounds rl docs wheel first-hour clean
 
 demo: $(STAMP)
 	mkdir -p out
@@ -24,6 +24,22 @@ bounds: $(STAMP)
 	cache=$$(mktemp -d) && NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache \
 		$(BIN)/python -m pytest -n $(JOBS) -p no:cacheprovider $(KERNEL_TESTS); \
 	failed=$$?; rm -rf $$cache; exit $$failed
+
+# The site, in build/site: warnings are errors, nothing is fetched while it is built.
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python docs/build.py build/site
+
+# What would be released, in dist: the wheel and the sources, their metadata checked.
+wheel: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+
+# A stranger's first hour: the wheel in an environment of its own, outside this folder, from an empty cache.
+first-hour: wheel
+	$(BIN)/python tests/first_hour/run.py dist/*.whl
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

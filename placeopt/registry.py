@@ -41,7 +41,7 @@ GENERIC = (
     Method(
         "ensemble",
         "placeopt.portfolio:ensemble",
-        "several methods, their fronts merged with provenance",
+        "several methods on equal shares of the budget, their fronts merged",
         "encoder",
         parallel=True,
     ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from placeopt.cli.completion import document_names, method_names
 from placeopt.cli.screen import AsJson, emit_json, emit_table, say
 from placeopt.core.errors import require_known
 
@@ -25,7 +26,12 @@ def register(app: typer.Typer) -> None:
 
 def methods(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Show the parameters of this method.")
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Show the parameters of this method.",
+            autocompletion=method_names,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,7 +50,8 @@ def methods(
                 "summary": m.summary,
                 "extra": m.extra,
                 "parameters": [
-                    {"problems": kinds, **asdict(parameter)} for parameter, kinds in _parameters(m)
+                    {"problems": kinds, **asdict(parameter)}
+                    for parameter, kinds in parameters_of(m)
                 ],
             }
             for m in found.values()
@@ -59,8 +66,8 @@ def methods(
         say(f"{name}: {found[name].summary}")
         columns = ("parameter", "problems", "default", "legal", "what it does")
         rows = [
-            (p.name, _kinds(kinds), _shown(p.default), p.legal or p.type, p.help)
-            for p, kinds in _parameters(found[name])
+            (p.name, _kinds(kinds), shown(p.default), p.legal or p.type, p.help)
+            for p, kinds in parameters_of(found[name])
         ]
         if not rows:
             say("it has no parameters")
@@ -68,7 +75,7 @@ def methods(
     emit_table(columns, rows, left=len(columns))
 
 
-def _parameters(method: MethodEntry) -> list[tuple[Parameter, list[str]]]:
+def parameters_of(method: MethodEntry) -> list[tuple[Parameter, list[str]]]:
     """Return the parameters of a method, each with the problems for which it has them.
 
     Methods whose extra is not installed list none.
@@ -90,7 +97,7 @@ def _kinds(kinds: Sequence[str]) -> str:
     return "all" if len(kinds) == len(specs()) > 1 else ", ".join(kinds)
 
 
-def _shown(default: Any) -> str:
+def shown(default: Any) -> str:
     if default is None:
         return "none"
     return ",".join(map(str, default)) if isinstance(default, (tuple, list)) else str(default)
@@ -102,6 +109,7 @@ def schema(
         typer.Argument(
             metavar="PROBLEM|front|steps",
             help="A problem, such as temporal; front or steps, for such files.",
+            autocompletion=document_names,
         ),
     ],
     plan: Annotated[
@@ -109,12 +117,12 @@ def schema(
     ] = False,
 ) -> None:
     """Print the JSON Schema of an instance, of a plan, of a front file, or of exported steps."""
-    described: dict[str, Any] = _class_of(document, plan).model_json_schema(by_alias=True)
+    described: dict[str, Any] = class_of(document, plan).model_json_schema(by_alias=True)
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     emit_json(dialect | described)
 
 
-def _class_of(document: str, plan: bool) -> Any:
+def class_of(document: str, plan: bool) -> Any:
     from placeopt.registry import spec_of, specs
 
     if document == "front" and not plan:

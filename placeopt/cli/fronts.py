@@ -196,7 +196,10 @@ def compare(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare fronts of one instance: points, hypervolume, sparsity, gap, seconds."""
+    """Compare fronts of one instance: points, hypervolume, sparsity, gap, seconds.
+
+    Of an instance that comes with placeopt: what is missing of the best known front as well.
+    """
     from placeopt.core.front import Front
     from placeopt.core.front import merge as merged
     from placeopt.core.gap import up_to
@@ -207,6 +210,7 @@ def compare(
     gap_corner = corner if reference is not None else _gap_reference(read)
     plain = all(o.sign > 0 for o in union.objectives)
     kept = {(p.values, p.method, p.seed) for p in union.points}
+    known = _best_known(union)
     rows: list[dict[str, Any]] = [
         {
             "front": str(path),
@@ -217,6 +221,7 @@ def compare(
             "hypervolume": front.hypervolume(corner, plain=plain),
             "sparsity": front.sparsity(),
             "gap": front.gap(gap_corner),
+            "gap_to_best_known": None if known is None else _behind(front, known),
             "seconds": _seconds(front),
         }
         for path, front in zip(fronts, read, strict=True)
@@ -224,7 +229,8 @@ def compare(
     if as_json:
         emit_json({"reference": corner, "gap_reference": gap_corner, "fronts": rows})
         return
-    measures = ("hypervolume", "sparsity", "gap", "seconds")
+    to_best = () if known is None else ("gap_to_best_known",)
+    measures = ("hypervolume", "sparsity", "gap", *to_best, "seconds")
     cells = [
         (
             r["front"],
@@ -234,12 +240,37 @@ def compare(
         )
         for r in rows
     ]
-    emit_table(("front", "points", "on merged", *measures), cells)
+    columns = ("front", "points", "on merged", *(m.replace("_", " ") for m in measures))
+    emit_table(columns, cells)
     what = "share of the box from the origin" if plain else "volume of what is dominated"
     emit(f"hypervolume: {what}, {up_to(union.objectives, corner)}")
     if any(row["gap"] is not None for row in rows):
         most = "at most this share of the attainable hypervolume is missing"
         emit(f"gap: {most}, {up_to(union.objectives, gap_corner)}")
+    if known is not None:
+        emit(
+            "gap to best known: share of the hypervolume of the best known front that is missing "
+            f"({len(known)} points), {up_to(known.objectives, known.reference().tolist())}"
+        )
+
+
+def _best_known(front: Front) -> Front | None:
+    """Return the best front known of the same shipped instance and goals; None where none is."""
+    from placeopt.core.front import Front
+    from placeopt.core.shipped import best_known
+
+    path = best_known(front.instance.name)
+    known = None if path is None else Front.read(path)
+    if known is None or known.instance != front.instance:
+        return None
+    names = [[o.name for o in one.objectives] for one in (known, front)]
+    return known if names[0] == names[1] else None
+
+
+def _behind(front: Front, known: Front) -> float:
+    """Return the share of the best known front's hypervolume that a front lacks."""
+    corner = known.reference().tolist()
+    return 1 - front.hypervolume(corner, plain=True) / known.hypervolume(corner, plain=True)
 
 
 def _gap_reference(fronts: list[Front]) -> list[float]:

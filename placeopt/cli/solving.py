@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.compiling import in_words
+from placeopt.cli.completion import instance_names, method_names
 from placeopt.cli.screen import (
     console,
     deliver_front,
@@ -48,9 +49,16 @@ def register(app: typer.Typer) -> None:
 # The options of `solve`.
 InstanceArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="INSTANCE", help="Instance: a file (JSON), or a shipped one by name."),
+    typer.Argument(
+        metavar="INSTANCE",
+        help="Instance: a file (JSON), or a shipped one by name.",
+        autocompletion=instance_names,
+    ),
 ]
-MethodOption = Annotated[str, typer.Option(help="How to answer; see `placeopt methods`.")]
+MethodOption = Annotated[
+    str,
+    typer.Option(help="How to answer; see `placeopt methods`.", autocompletion=method_names),
+]
 ObjectivesOption = Annotated[
     str | None,
     typer.Option(metavar="A,B", help="Objectives wanted, in this order; all by default."),

@@ -17,3 +17,52 @@ What `kubectl` and `helm template` print becomes instances; plans become command
 ``export``                      plans as steps, commands, policies
 ==============================  ====================================================================
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from placeopt.kubernetes import export
+    from placeopt.kubernetes.export.steps import PlanStep, steps
+    from placeopt.kubernetes.gathered import ImportOptions
+    from placeopt.kubernetes.importing import Imported, import_files
+    from placeopt.kubernetes.origin import Origin
+    from placeopt.kubernetes.sizes import MissingRequests
+    from placeopt.kubernetes.units import MovingRules
+
+_MODULE_OF = {
+    "ImportOptions": "gathered",
+    "Imported": "importing",
+    "MissingRequests": "sizes",
+    "MovingRules": "units",
+    "Origin": "origin",
+    "PlanStep": "export.steps",
+    "import_files": "importing",
+    "steps": "export.steps",
+}
+
+__all__ = [
+    "ImportOptions",
+    "Imported",
+    "MissingRequests",
+    "MovingRules",
+    "Origin",
+    "PlanStep",
+    "export",
+    "import_files",
+    "steps",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "export":
+        return importlib.import_module("placeopt.kubernetes.export")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'placeopt.kubernetes' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"placeopt.kubernetes.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,22 @@
+"""Settings of Sphinx; ``docs/build.py`` assembles the pages and runs it."""
+
+import placeopt
+
+project = "placeopt"
+author = "The placeopt authors"
+copyright = author
+release = version = placeopt.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+root_doc = "docs/index"
+html_theme = "furo"
+html_title = f"placeopt {release}"
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+default_role = "literal"  # `names` in docstrings
+autodoc_typehints = "none"  # the signature has them
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]

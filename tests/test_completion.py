@@ -1,0 +1,50 @@
+"""Shells complete commands, options, methods, instances and documents."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def completed(words: str, folder: Path) -> list[str]:
+    """Return what bash is told for a line that ends in its last, unfinished word."""
+    parts = f"placeopt {words}".split(" ")
+    asked = {
+        "_PLACEOPT_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(parts),
+        "COMP_CWORD": str(len(parts) - 1),
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "placeopt"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=os.environ | asked,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("sol", {"solve"}),
+        ("warm", {"warm-up"}),
+        ("solve to --meth", {"--method"}),
+        ("solve toy --method nsga", {"nsga2", "nsga3"}),
+        ("methods lat", {"latency-greedy"}),
+        ("solve aws-50-c", {"aws-50-corrected"}),
+        ("solve min", {"mine.json"}),
+        ("schema r", {"rescheduling", "rolling-update"}),
+    ],
+)
+def test_bash_is_told(words: str, expected: set[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_text("{}")
+    assert set(completed(words, tmp_path)) == expected

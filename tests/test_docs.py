@@ -1,0 +1,115 @@
+"""The pages: links lead somewhere, code runs, and what is public is named."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from pages import ROOT, blocks, environment, run_blocks
+
+import placeopt
+from placeopt.registry import PACKAGES, from_document, methods
+
+PAGES = [
+    *sorted(
+        page
+        for folder in ("docs", "models", "benchmarks", "examples")
+        for page in (ROOT / folder).rglob("*.md")
+    ),
+    *sorted(ROOT.glob("*.md")),
+]
+#: Pages whose code is run from top to bottom, in a folder of their own.
+RUN = sorted([*(ROOT / "docs").glob("tutorials/*.md"), *(ROOT / "docs").glob("how-to/*.md")])
+RUN += [ROOT / "docs" / name for name in ("reference.md", "enumerate.md")]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+#: Pages that `docs/build.py` writes.
+WRITTEN = re.compile(r"^docs/(problems|methods|schemas)/([\w-]+)\.md$|^benchmarks/index\.md$")
+
+
+def anchors(text: str) -> set[str]:
+    """Return what a heading is called in a link."""
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken(page: Path, text: str) -> list[str]:
+    """Return the local links of a page that lead nowhere."""
+    found = []
+    for link in LINK.findall(CODE.sub("", text)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists():
+            if not is_written(target):
+                found.append(link)
+        elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
+            found.append(link)
+    return found
+
+
+def is_written(target: Path) -> bool:
+    known = {*methods(), *(name.replace("_", "-") for name in PACKAGES), "index", "front", "steps"}
+    match = WRITTEN.match(str(target.relative_to(ROOT)))
+    return match is not None and (match[2] or "index") in known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_local_links_lead_somewhere(page: Path) -> None:
+    assert broken(page, page.read_text(encoding="utf-8")) == []
+
+
+def test_a_broken_link_is_found() -> None:
+    page = ROOT / "docs" / "index.md"
+    text = "[a](nowhere.md) [b](design.md#no-such-part) [c](methods/sovle.md) [d](design.md)"
+    assert broken(page, text) == ["nowhere.md", "design.md#no-such-part", "methods/sovle.md"]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+def test_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    """Like that of the README; a page without code has none to break."""
+    run_blocks(blocks(page.read_text(encoding="utf-8")), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", ".models", ".rl", ".kubernetes"])
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    """Each by its directive; and the reference names nothing that is not there."""
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    part = text.split(f"\n## placeopt{name}\n", 1)[1].split("\n## ", 1)[0]
+    named = re.findall(r"^\.\. auto\w+:: ([\w.]+)$", part, re.MULTILINE)
+    public = importlib.import_module(f"placeopt{name}").__all__
+    assert sorted(one.removeprefix(f"placeopt{name}.") for one in named) == sorted(public)
+
+
+def test_every_method_has_its_source_and_its_measurement() -> None:
+    notes = tomllib.loads((ROOT / "docs" / "methods.toml").read_text(encoding="utf-8"))
+    ours = {name for name, m in methods().items() if m.extra is None}
+    assert notes.keys() == ours
+    for name, note in notes.items():
+        assert note.keys() == {"source", "measured", "table"}, name
+        assert (ROOT / "benchmarks" / note["table"]).exists(), name
+
+
+@pytest.mark.parametrize("kind", [name.replace("_", "-") for name in PACKAGES])
+def test_the_smallest_instances_are_instances(kind: str) -> None:
+    """And have a plan."""
+    document = json.loads((ROOT / "docs" / "schemas" / f"{kind}.json").read_text(encoding="utf-8"))
+    problem = from_document(document)
+    assert problem.problem == kind and not problem.infeasibility()
+    assert len(placeopt.solve(problem, "rollout", evaluations=50)) > 0
+
+
+def test_pages_are_assembled_whole(tmp_path: Path) -> None:
+    """All that Sphinx is given: a page for each problem, method and document."""
+    code = f"import build, pathlib; build.assemble(pathlib.Path({str(tmp_path)!r}))"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs", check=True, env=environment())
+    for name in methods():
+        text = (tmp_path / "docs" / "methods" / f"{name}.md").read_text(encoding="utf-8")
+        assert "## Measured" in text and "## Parameters" in text
