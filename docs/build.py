@@ -77,7 +77,7 @@ def write_problems(folder: Path) -> None:
             for m in registry.methods().values()
             if kind in m.of
         ]
-        sizes = [(f"`--{name.replace('_', '-')}`", str(d)) for name, d in cls.sizes().items()]
+        sizes = [(f"`--size {name}=...`", shown(d)) for name, d in cls.sizes().items()]
         mathematics = f"../../models/{kind.replace('-', '_')}/README.md"
         text = (
             f"# {kind}\n\n{(sys.modules[cls.__module__].__doc__ or '').splitlines()[0]}\n\n"

@@ -25,6 +25,7 @@ from placeopt.core.files import read_bytes
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import task_key
+from placeopt.core.shipped import instances
 
 Seeds = Annotated[list[Annotated[int, Field(strict=True, ge=0)]], Field(min_length=1)]
 
@@ -106,7 +107,8 @@ def read(plan: str | os.PathLike[str] | Mapping[str, Any]) -> SweepPlan:
 def cells(plan: SweepPlan, folder: Path = Path()) -> list[Cell]:
     """Return the runs of a plan; instance files are looked for from `folder`.
 
-    All instances and parameters are checked before anything runs.
+    What is no file may be the name of an instance that comes with placeopt. All instances and
+    parameters are checked before anything runs.
 
     Raises
     ------
@@ -134,7 +136,8 @@ def cells(plan: SweepPlan, folder: Path = Path()) -> list[Cell]:
 
 def _problem(instance: str | GeneratedInstance, folder: Path) -> Problem:
     if isinstance(instance, str):
-        return registry.read(folder / instance)
+        file = folder / instance
+        return registry.read(file if file.exists() else instances().get(instance, file))
     kind, sizes = registry.problem_class(instance.problem), instance.model_extra or {}
     for name in sizes:
         if name not in kind.sizes():

@@ -135,3 +135,60 @@ def test_a_named_tuple_that_was_renamed_is_compiled_anew(tmp_path: Path) -> None
     assert run(tmp_path, "import tuples") == "1"
     (tmp_path / "tuples.py").write_text(text.replace("Pair", "Couple"))
     assert run(tmp_path, "import tuples") == "1"
+
+
+COUNTED = """
+from placeopt.core.kernels.compile import kernel
+
+@kernel
+def inner(x, mode):
+    return x + mode
+
+@kernel
+def outer(x):
+    return inner(x, 1) + inner(x, 2) + inner(x, mode=3) + inner(x, x)
+"""
+
+
+def test_constants_make_no_specialisations(tmp_path: Path) -> None:
+    (tmp_path / "counted.py").write_text(COUNTED)
+    code = "import counted; print(counted.outer(5), len(counted.inner.overloads))"
+    assert run(tmp_path, code) == "31 1"
+
+
+def test_who_watches_is_told_what_is_compiled(tmp_path: Path) -> None:
+    """Once for each kernel, and at the end; not when the cache has it. The collector runs again."""
+    (tmp_path / "counted.py").write_text(COUNTED)
+    code = (
+        "import gc\n"
+        "from placeopt.core.compiling import watched\n"
+        "import counted\n"
+        "seen = []\n"
+        "with watched(seen.append):\n"
+        "    counted.outer(5)\n"
+        "counted.outer(5.0)\n"
+        "print([(s.package, s.kernel, s.kernels, s.kept) for s in seen], gc.isenabled())\n"
+    )
+    told = [("counted", "outer", 1, True), ("counted", "inner", 2, True), ("counted", "", 2, True)]
+    assert run(tmp_path, code) == f"{told} True"
+    assert run(tmp_path, code) == "[] True"
+
+
+@pytest.mark.parametrize("home_is_writable", [True, False])
+def test_where_the_folder_is_not_writable_the_users_cache_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home_is_writable: bool
+) -> None:
+    """Where neither is, kernels work and say that they are not kept."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    home = tmp_path / "home"
+    home.mkdir() if home_is_writable else home.write_text("no folder")
+    monkeypatch.setenv("HOME", str(home))
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "counted.py").write_text(COUNTED)
+    (package / "__pycache__").write_text("no folder: nothing can be written here, not even by root")
+    code = "import counted as c; print(c.outer(5), c.outer.kept, len(c.outer.stats.cache_hits))"
+    seen = (run(package, code), run(package, code))
+    assert seen == (("31 True 0", "31 True 1") if home_is_writable else ("31 False 0",) * 2)
+    assert bool(list(tmp_path.rglob("*.nbi"))) == home_is_writable
