@@ -11,9 +11,18 @@ Exact, evolutionary, heuristic and learned answers, judged by one referee.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from placeopt.version import __version__
+
+if TYPE_CHECKING:
+    from placeopt.api import evaluate, load, solve
+    from placeopt.core.budget import Budget
+    from placeopt.core.errors import PlaceoptError
+    from placeopt.core.front import Front, Point, merge
+    from placeopt.evolve.results import front_of
+    from placeopt.exact.model_front import enumerate
+    from placeopt.sweeps.run import sweep
 
 _MODULE_OF = {
     "load": "api",

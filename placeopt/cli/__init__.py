@@ -41,7 +41,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from placeopt import __version__
+        from placeopt.version import __version__
 
         typer.echo(f"placeopt {__version__}")
         raise typer.Exit

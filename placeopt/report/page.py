@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
-import placeopt
 from placeopt import registry
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.front import OWN_MODEL, farthest
@@ -15,6 +14,7 @@ from placeopt.plot.style import bare_name, bound_name, label
 from placeopt.report import markup, words
 from placeopt.report.drawing import charts, plan_drawing
 from placeopt.report.markup import Mark, bullets, clean, details, facts, paragraphs, table, tiles
+from placeopt.version import __version__
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front, Point
@@ -74,7 +74,7 @@ def page(front: Front, problem: Problem | None, index: int | None, *, cdn: bool 
     sections.append(("runs", "How it was made", _runs(front)))
     body = "\n".join(_section(*section) for section in sections)
     return _asset("page.html").format(
-        version=placeopt.__version__,
+        version=__version__,
         policy=_POLICY.format(cdn=_CDN if cdn else ""),
         title=clean(f"{front.instance.name}: report"),
         style=_asset("report.css"),
@@ -367,7 +367,7 @@ def _footer(front: Front, cdn: bool) -> str:
     loads = "plotly from cdn.plot.ly" if cdn else "nothing from a network"
     return paragraphs(
         [
-            f"Made by placeopt {placeopt.__version__} from a front of the "
+            f"Made by placeopt {__version__} from a front of the "
             f"{front.instance.problem} instance with SHA-256 {front.instance.sha256}.",
             f"This file loads {loads}; numbers are those of the front, "
             "judged by placeopt's referee.",

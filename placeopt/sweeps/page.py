@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-import placeopt
 from placeopt.sweeps.measures import final, mean_ranks, paired, wilcoxon_holm
+from placeopt.version import __version__
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -48,7 +48,7 @@ def page(name: str, rows: Sequence[dict[str, Any]]) -> str:
         summary=f"{len(rows)} runs, {len(rows) - len(failed)} with a front, "
         f"{sum(not row['feasible'] for row in rows) - len(failed)} without a feasible plan.",
         body="\n".join(parts),
-        version=placeopt.__version__,
+        version=__version__,
     )
 
 
