@@ -14,7 +14,7 @@ import pytest
 from pages import ROOT, blocks, environment, run_blocks
 
 import placeopt
-from placeopt.registry import PACKAGES, from_document, methods
+from placeopt.registry import PACKAGES, from_document, methods, quick
 
 PAGES = [
     *sorted(
@@ -103,7 +103,7 @@ def test_the_smallest_instances_are_instances(kind: str) -> None:
     document = json.loads((ROOT / "docs" / "schemas" / f"{kind}.json").read_text(encoding="utf-8"))
     problem = from_document(document)
     assert problem.problem == kind and not problem.infeasibility()
-    assert len(placeopt.solve(problem, "rollout", evaluations=50)) > 0
+    assert len(placeopt.solve(problem, quick(problem), evaluations=50)) > 0
 
 
 def test_pages_are_assembled_whole(tmp_path: Path) -> None:
