@@ -97,3 +97,12 @@ def test_an_environment_serves_it(command: Command) -> None:
         "print(info['feasible'], info['plan'])\n"
     )
     assert command("-c", code).stdout.split()[0] == "True"
+
+
+@pytest.mark.parametrize("method", ["nsga2", "nsga3", "moead", "mspso", "rollout"])
+def test_a_search_without_seeds_and_without_time_finds_something(
+    command: Command, method: str
+) -> None:
+    """The time limit is over before the first vector is drawn."""
+    code = f"import placeopt; print(len(placeopt.solve('b.json', '{method}', seconds=1e-9)))"
+    assert int(command("-c", code).stdout) > 0

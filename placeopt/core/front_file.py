@@ -90,7 +90,9 @@ class _Run(_Strict):
     versions: dict[str, str] = {}
     """Versions of placeopt and of the libraries that computed."""
     trace: _Trace | None = None
-    """What the run had found when, in at most about 100 samples; the last is the front."""
+    """What the run had found when, in at most about 100 samples; the last is the front. Absent or
+    null: it was not kept.
+    """
 
 
 class _Violation(_Strict):
