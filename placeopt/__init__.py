@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from placeopt.core.front import Front, Point, merge
     from placeopt.evolve.results import front_of
     from placeopt.exact.model_front import enumerate
+    from placeopt.live import iterate
     from placeopt.sweeps.run import sweep
 
 _MODULE_OF = {
