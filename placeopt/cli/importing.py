@@ -94,6 +94,16 @@ DrainOption = Annotated[
     list[str] | None,
     typer.Option(help="A node that must end empty; repeatable.", rich_help_panel=_MOVE),
 ]
+PinOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KIND/NAME", help="A workload or pod that stays; repeatable.", rich_help_panel=_MOVE
+    ),
+]
+UnplaceableOption = Annotated[
+    str,
+    typer.Option(help="Replicas that no node has room for: error or leave-out."),
+]
 NewRequestsOption = Annotated[
     Path | None,
     typer.Option(
@@ -181,6 +191,8 @@ def import_kubernetes(
     empty_dir: EmptyDirOption = "pin",
     cordoned: CordonedOption = "leave-out",
     drain: DrainOption = None,
+    pin: PinOption = None,
+    unplaceable: UnplaceableOption = "error",
     new_requests: NewRequestsOption = None,
     prices: PriceFiles = None,
     overlay: Overlays = None,
@@ -229,6 +241,7 @@ def import_kubernetes(
         namespace or (),
         ("kube-system",) if pin_namespace is None else pin_namespace,
         _choice("--empty-dir", empty_dir, "pin", "move"),
+        [_workload(text) for text in pin or ()],
     )
     time, times = execution_times(execution)
     options = ImportOptions(
@@ -237,6 +250,7 @@ def import_kubernetes(
         missing_prices=missing_prices,
         region=region,
         drain=tuple(drain or ()),
+        leave_out=_choice("--unplaceable", unplaceable, "error", "leave-out"),
         drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
         max_latency_ms=max_latency_ms,
         new_sizes={} if new_requests is None else new_sizes(new_requests, policy),
@@ -279,6 +293,14 @@ def _write(done: Imported, output: Path | None, report: Path | None) -> None:
         say(f"wrote {report}")
     for line in done.notes.summary():
         say(line)
+
+
+def _workload(text: str) -> tuple[str, str]:
+    """Return kind and name of KIND/NAME."""
+    kind, _, name = text.partition("/")
+    if not kind or not name:
+        raise UsageError(f"--pin {text!r}; legal: KIND/NAME such as Deployment/cart or Pod/cart-1")
+    return kind, name
 
 
 def _choice(option: str, given: str, no: str, yes: str) -> bool:

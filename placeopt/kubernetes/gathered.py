@@ -41,6 +41,8 @@ class ImportOptions:
         Of nodes and prices that name none.
     drain, drain_cordoned :
         Nodes to empty.
+    leave_out : bool
+        Whether replicas that no node has room for are left out; else they are an error.
     max_latency_ms : float, optional
         Limit of every call for which no AppGroup has one.
     new_sizes : dict of Key to Size
@@ -63,6 +65,7 @@ class ImportOptions:
     region: str | None = None
     drain: tuple[str, ...] = ()
     drain_cordoned: bool = False
+    leave_out: bool = False
     max_latency_ms: float | None = None
     new_sizes: dict[Key, PodSize] = field(default_factory=dict)
     source: str | None = None

@@ -7,7 +7,7 @@ import gc
 import importlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from placeopt.kubernetes.origin import InstanceRef, Origin
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceOverlay
 from placeopt.kubernetes.sites import Site, read_nodes, site
-from placeopt.kubernetes.units import units
+from placeopt.kubernetes.units import Unit, name_dropped_rules, units
 from placeopt.registry import from_document
 
 #: Problem -> module that makes its instances.
@@ -145,6 +145,7 @@ def _gather(
     latency: FilePath | None,
 ) -> Gathered:
     notes = Notes()
+    options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
     cluster = manifests.load(files, notes, options.rules.namespaces)
     if nodes is not None:
         _add_nodes(cluster, nodes)
@@ -165,6 +166,8 @@ def _gather(
             "replicas that run or shall run",
             "see the namespaces and the state of the pods",
         )
+    if target != "rolling-update":
+        name_dropped_rules(found, notes, target)
     workloads = {u.key: (u.labels, u.spec) for u in found if not u.bound}
     graph = edges.graph(cluster, workloads, notes)
     book = read_prices(prices, notes, overlays) if prices else None
@@ -180,7 +183,29 @@ def _gather(
         here = site(
             cluster, found, notes, drain=options.drain, drain_cordoned=options.drain_cordoned
         )
+        if here.nodes and not here.units:
+            raise _nothing_to_place(cluster, found, files)
     return Gathered(cluster, found, graph, here, book, delays, options, notes)
+
+
+def _nothing_to_place(
+    cluster: manifests.ClusterObjects, found: Sequence[Unit], files: Sequence[FilePath]
+) -> DocumentError:
+    """Return the error for pods that are all on nodes that take no part."""
+    free = [u for u in found if not u.bound]
+    lost = [u for u in free if u.node is not None and u.node not in cluster.nodes]
+    some = f"{len(lost)} pod{' is' if len(lost) == 1 else 's are'}"
+    why = (
+        f"{some} on nodes that the files do not have, such as {lost[0].node!r}"
+        if lost
+        else ("all pods are on nodes that are left out (not ready, or cordoned)")
+    )
+    return DocumentError(
+        f"nothing to place: {why}",
+        file=", ".join(map(str, files)),
+        path="line 1",
+        remedy="give kubectl get nodes of the same moment; see --cordoned",
+    )
 
 
 def _add_nodes(cluster: manifests.ClusterObjects, path: FilePath) -> None:
@@ -193,6 +218,7 @@ def _add_nodes(cluster: manifests.ClusterObjects, path: FilePath) -> None:
                 remedy="give every node once",
             )
         cluster.nodes[node.name] = node
+        cluster.candidates.add(node.name)
 
 
 def report_text(imported: Imported, path: Path) -> str:

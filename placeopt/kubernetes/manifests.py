@@ -44,6 +44,9 @@ _GROUPS = {
     "Service": ("",),
     "PodDisruptionBudget": ("policy",),
     "PersistentVolumeClaim": ("",),
+    "PersistentVolume": ("",),
+    "Namespace": ("",),
+    "LimitRange": ("",),
     "Ingress": ("networking.k8s.io", "extensions"),
     "HorizontalPodAutoscaler": ("autoscaling",),
     "VerticalPodAutoscaler": ("autoscaling.k8s.io",),
@@ -54,6 +57,8 @@ _GROUPS = {
     "ClusterPropagationPolicy": ("policy.karmada.io",),
 }
 _MAX_NESTED_LISTS = 5
+#: Kinds that are in no namespace.
+_UNSPACED = {"Node", "Cluster", "PersistentVolume", "Namespace"}
 
 
 @dataclass
@@ -61,6 +66,7 @@ class ClusterObjects:
     """What the files hold, in their order."""
 
     nodes: dict[str, KubernetesNode] = field(default_factory=dict)
+    candidates: set[str] = field(default_factory=set)  # nodes of a table: not there yet
     pods: list[Pod] = field(default_factory=list)
     workloads: dict[tuple[str, str, str], Workload] = field(default_factory=dict)
     services: list[KubernetesService] = field(default_factory=list)
@@ -68,6 +74,10 @@ class ClusterObjects:
     claims: dict[tuple[str, str], tuple[str, ...]] = field(
         default_factory=dict
     )  # (namespace, name) -> access modes
+    bindings: dict[tuple[str, str], str] = field(default_factory=dict)  # claim -> its volume
+    volumes: dict[str, View] = field(default_factory=dict)  # volume -> its node affinity
+    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)  # name -> labels
+    limit_ranges: dict[str, list[View]] = field(default_factory=dict)  # of containers
     entries: set[tuple[str, str]] = field(default_factory=set)  # services that an Ingress names
     app_groups: list[View] = field(default_factory=list)
     topologies: list[View] = field(default_factory=list)
@@ -125,7 +135,7 @@ def load(
     DocumentError
         Names the file, the line and what is wrong.
     """
-    cluster, seen = ClusterObjects(), set[tuple[str, ...]]()
+    cluster, seen = ClusterObjects(), dict[tuple[str, ...], View]()
     for path in paths:
         kinds: Counter[str] = Counter()
         documents = read(path)
@@ -167,7 +177,7 @@ def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
 def _take(
     cluster: ClusterObjects,
     view: View,
-    seen: set[tuple[str, ...]],
+    seen: dict[tuple[str, ...], View],
     notes: Notes,
     namespaces: Sequence[str],
 ) -> str:
@@ -176,7 +186,11 @@ def _take(
     group = view["apiVersion"].text().rpartition("/")[0]
     if kind not in _GROUPS or (view["apiVersion"] and group not in _GROUPS[kind]):
         shown = kind if re.fullmatch(r"[A-Za-z]{1,80}", kind) else "objects of an odd kind"
-        notes.add("ignored", f"{shown}: of no use to placement")
+        if _may_make_pods(view):
+            text = f"{shown} may make pods: how is not known, only pods that run count"
+            notes.add("left-out", text, view["metadata"]["name"].text("?")[:253])
+        elif not (shown.endswith("List") and view.value.get("items") == []):
+            notes.add("ignored", f"{shown}: of no use to placement")
         return shown
     if kind in _KEPT:
         _KEPT[kind](cluster).append(view)
@@ -187,20 +201,35 @@ def _take(
                 objects.meta(view).label,
             )
         return kind
-    about = objects.meta(view, namespaced=kind not in ("Node", "Cluster"))
+    about = objects.meta(view, namespaced=kind not in _UNSPACED)
     identity = (kind, about.namespace, about.name)
     if identity in seen:
-        raise view.fault(
-            f"{kind} {about.namespace}/{about.name} stands twice".replace(" /", " "),
-            "give every object once",
-        )
-    seen.add(identity)
+        if seen[identity].value != view.value:
+            raise view.fault(
+                f"{kind} {about.namespace}/{about.name} stands twice, and differs".replace(
+                    " /", " "
+                ),
+                "give every object once",
+            )
+        notes.add("assumption", "objects that stand twice, alike, are one", about.label)
+        return kind
+    seen[identity] = view
     if kind != "Pod" and namespaces and about.namespace and about.namespace not in namespaces:
         elsewhere = f"{kind} of other namespaces than {', '.join(namespaces)}"
         notes.add("left-out", elsewhere, about.label)
         return kind
     _READERS[kind](cluster, view, notes, about)
     return kind
+
+
+def _may_make_pods(view: View) -> bool:
+    """Return whether an object of an unknown kind looks as if it made pods."""
+    spec = view.value.get("spec")
+    if not isinstance(spec, dict):
+        return False
+    template = spec.get("template")
+    makes = isinstance(template, dict) and isinstance(template.get("spec"), dict)
+    return makes or isinstance(spec.get("replicas"), int) or isinstance(spec.get("pods"), list)
 
 
 #: Objects kept as they stand: kind -> where.
@@ -237,6 +266,21 @@ def _claim(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta)
     cluster.claims[about.namespace, about.name] = tuple(
         mode.text() for mode in view["spec"]["accessModes"].items()
     )
+    if view["spec"]["volumeName"]:
+        cluster.bindings[about.namespace, about.name] = view["spec"]["volumeName"].text()
+
+
+def _volume(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+    cluster.volumes[about.name] = view["spec"]["nodeAffinity"]
+
+
+def _namespace(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+    cluster.namespaces[about.name] = about.labels
+
+
+def _limit_range(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+    limits = [v for v in view["spec"]["limits"].items() if v["type"].value == "Container"]
+    cluster.limit_ranges.setdefault(about.namespace, []).extend(limits)
 
 
 def _ingress(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
@@ -271,6 +315,9 @@ _READERS: dict[str, Callable[[ClusterObjects, View, Notes, ObjectMeta], Any]] = 
         objects.budget(view, about)
     ),
     "PersistentVolumeClaim": _claim,
+    "PersistentVolume": _volume,
+    "Namespace": _namespace,
+    "LimitRange": _limit_range,
     "Ingress": _ingress,
     "HorizontalPodAutoscaler": _autoscaler,
 }

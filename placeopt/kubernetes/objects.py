@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes.quantities import millicores, whole_bytes
+from placeopt.kubernetes.quantities import mebibytes, millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL_KEY, View
 
 #: Milli-CPU and bytes; None where nothing is said.
@@ -20,7 +20,10 @@ Amounts = tuple[int | None, int | None]
 
 @dataclass(slots=True)
 class ContainerSpec:
-    """A container: requests and limits, the environment that is given as text, host ports."""
+    """A container: requests and limits, the environment that is given as text, host ports.
+
+    `further` are its other resources: ephemeral storage and huge pages in MiB, others in units.
+    """
 
     view: View
     name: str
@@ -29,7 +32,7 @@ class ContainerSpec:
     sidecar: bool
     environment: list[tuple[str, str]]
     host_ports: tuple[int, ...]
-    extended: tuple[str, ...]
+    further: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class Pod:
     spec: PodSpec
     phase: str
     leaving: bool
+    ready: bool = True
 
 
 @dataclass(slots=True)
@@ -99,7 +103,7 @@ class KubernetesNode:
     cpu: int
     memory: int
     kind: str = "Node"
-    limits_pods: bool = False
+    further: dict[str, int] = field(default_factory=dict)
     ready: bool = True
     cordoned: bool = False
     taints: list[tuple[str, str, str]] = field(default_factory=list)
@@ -229,23 +233,52 @@ def container(view: View) -> ContainerSpec:
         for port in view["ports"].items()
         if port["hostPort"]
     )
-    asked = {**resources["limits"].mapping(), **requests.mapping()}
-    extended = tuple(
-        sorted(key for key in asked if LABEL_KEY.fullmatch(key) and key not in _ORDINARY)
-    )
     return ContainerSpec(
         view=view,
         name=view["name"].text("?"),
-        requests=amounts(requests),
+        requests=_defaulted(amounts(requests), amounts(resources["limits"])),
         limits=amounts(resources["limits"]),
         sidecar=view["restartPolicy"].value == "Always",
         environment=environment,
         host_ports=ports,
-        extended=extended,
+        further=_further(resources["limits"]) | _further(requests),
     )
 
 
-_ORDINARY = {"cpu", "memory", "ephemeral-storage"}
+def _defaulted(requests: Amounts, limits: Amounts) -> Amounts:
+    """Return requests; a resource that has a limit only asks for it, as the API server has it."""
+    cpu, memory = (b if a is None else a for a, b in zip(requests, limits, strict=True))
+    return cpu, memory
+
+
+def _further(view: View, *, capacity: bool = False) -> dict[str, int]:
+    """Return the resources of a list besides cpu and memory."""
+    found = {}
+    for key in view.mapping():
+        if key in ("cpu", "memory") or not LABEL_KEY.fullmatch(key):
+            continue
+        if key == "ephemeral-storage" or key.startswith("hugepages-"):
+            amount = quantity(view[key], whole_bytes, capacity=capacity)
+            found[key] = min(10**9, mebibytes(amount or 0, capacity=capacity))
+        else:
+            milli = quantity(view[key], millicores, capacity=capacity) or 0
+            found[key] = min(10**9, milli // 1000 if capacity else -(-milli // 1000))
+    return found
+
+
+def further(spec: PodSpec) -> dict[str, int]:
+    """Return what a pod asks for besides cpu and memory.
+
+    That is what its containers ask for together, or an init container by itself; one of its pods.
+    """
+    total: dict[str, int] = {}
+    for container in (*spec.containers, *(i for i in spec.inits if i.sidecar)):
+        for key, amount in container.further.items():
+            total[key] = total.get(key, 0) + amount
+    for init in spec.inits:
+        for key, amount in init.further.items():
+            total[key] = max(total.get(key, 0), amount)
+    return {key: amount for key, amount in total.items() if amount} | {"pods": 1}
 
 
 def pod_spec(view: View) -> PodSpec:
@@ -277,9 +310,8 @@ def _volume(view: View) -> tuple[str, str, str]:
 def pod(view: View, about: ObjectMeta) -> Pod:
     """Read a pod."""
     phase = view["status"]["phase"].text("Running" if view["spec"]["nodeName"] else "Pending")
-    return Pod(
-        about, pod_spec(view["spec"]), phase, bool(about.view["metadata"]["deletionTimestamp"])
-    )
+    leaving = bool(about.view["metadata"]["deletionTimestamp"])
+    return Pod(about, pod_spec(view["spec"]), phase, leaving, _ready(view["status"]))
 
 
 def workload(view: View, about: ObjectMeta) -> Workload:
@@ -319,7 +351,7 @@ def node(view: View, about: ObjectMeta) -> KubernetesNode:
         meta=about,
         cpu=cpu,
         memory=memory,
-        limits_pods=quantity(status["allocatable"]["pods"], millicores) is not None,
+        further=_further(status["allocatable"], capacity=True),
         ready=_ready(status),
         cordoned=spec["unschedulable"].flag(),
         taints=_taints(spec),

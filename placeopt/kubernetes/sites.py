@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_mean
+from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, holds
@@ -28,7 +28,10 @@ _COLUMNS = (
     "user_latency_ms",
     "count",
     "labels",
+    "pods",
 )
+#: Pods of a node where nothing is said: the default of the kubelet.
+_MOST_PODS = 110
 _LABELS = (
     ("zone", "topology.kubernetes.io/zone"),
     ("region", "topology.kubernetes.io/region"),
@@ -49,6 +52,8 @@ class Site:
     nodes : dict of str to KubernetesNode
     room : dict of str to PodSize
         Milli-CPU and bytes left beside DaemonSets and static pods.
+    further : dict of str to dict
+        Other resources left beside them.
     drain : set of str
         Nodes to empty.
     units : list of Unit
@@ -57,12 +62,17 @@ class Site:
 
     nodes: dict[str, KubernetesNode]
     room: dict[str, PodSize]
+    further: dict[str, dict[str, int]] = field(default_factory=dict)
     drain: set[str] = field(default_factory=set)
     units: list[Unit] = field(default_factory=list)
 
     def take(self, node: str, unit: Unit) -> None:
         """Take the size of a replica off the room of a node."""
         self.room[node] = self.room[node].less(unit.size)
+        left = self.further[node]
+        for key, amount in unit.further.items():
+            if key in left:
+                left[key] = max(0, left[key] - amount)
 
     def free(self) -> dict[str, list[int]]:
         """Return the (milli-CPU, bytes) of each node beside its replicas; negative if overdone."""
@@ -95,6 +105,7 @@ def site(
     result.drain = {n for n in drain if n in result.nodes} | {
         n.name for n in result.nodes.values() if n.cordoned
     }
+    result.further = {n.name: dict(n.further) for n in result.nodes.values()}
     result.room = {n.name: PodSize(n.cpu, n.memory) for n in result.nodes.values()}
     for unit in found:
         if unit.bound:
@@ -110,6 +121,7 @@ def site(
                 else "pods on nodes that the files do not have",
                 unit.label,
             )
+    _take_daemons(result, cluster, found, notes)
     _note_overdone(result, notes)
     return result
 
@@ -144,8 +156,8 @@ def _taking_part(
                 notes.add(
                     "assumption", "cordoned nodes must end empty (--cordoned drain)", node.name
                 )
-            if node.limits_pods:
-                notes.add("not-expressed", "the largest number of pods of a node")
+            if any(effect == "PreferNoSchedule" for _, _, effect in node.taints):
+                notes.add("not-expressed", "PreferNoSchedule: pods may go there", node.name)
             taken[node.name] = node
     return taken
 
@@ -155,10 +167,22 @@ def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
 
     Without pods, a DaemonSet of a manifest is on every node that it may be on.
     """
-    for name in _eligible(unit, result.nodes) if unit.node is None else [unit.node]:
+    for name in eligible(unit, result.nodes) if unit.node is None else [unit.node]:
         if name in result.nodes:
             result.take(name, unit)
             notes.add("capacity", unit.bound, f"{unit.label} on {name}")
+
+
+def _take_daemons(
+    result: Site, cluster: ClusterObjects, found: Sequence[Unit], notes: Notes
+) -> None:
+    """Take the DaemonSets that run elsewhere off the room of nodes that are not there yet."""
+    new = {name: node for name, node in result.nodes.items() if name in cluster.candidates}
+    daemons = {u.owner: u for u in found if u.bound and u.kind == "DaemonSet" and u.node}
+    for unit in daemons.values() if new else ():
+        for name in eligible(unit, new, anywhere=True):
+            result.take(name, unit)
+            notes.add("capacity", "DaemonSets on nodes of a table", f"{unit.label} on {name}")
 
 
 def _note_overdone(result: Site, notes: Notes) -> None:
@@ -175,10 +199,12 @@ def _note_overdone(result: Site, notes: Notes) -> None:
 # -- who may go where ------------------------------------------------------------------------------
 
 
-def _eligible(unit: Unit, nodes: dict[str, KubernetesNode]) -> list[str]:
-    """Return the nodes that a pod may run on.
+def affinity_nodes(
+    unit: Unit, nodes: dict[str, KubernetesNode], *, anywhere: bool = False
+) -> frozenset[str]:
+    """Return the nodes that the selector and the required node affinity of a pod allow.
 
-    Taints, the node selector and the required node affinity decide.
+    `anywhere` passes over fields, by which a pod of a DaemonSet is bound to its own node.
     """
     spec = unit.spec
     terms = list(
@@ -186,15 +212,28 @@ def _eligible(unit: Unit, nodes: dict[str, KubernetesNode]) -> list[str]:
             "nodeSelectorTerms"
         ].items()
     )
-    tolerations = [
-        (t["key"].text(), t["operator"].text("Equal"), t["value"].text(), t["effect"].text())
-        for t in spec.view["tolerations"].items()
-    ]
-    return [
+    return frozenset(
         name
         for name, node in nodes.items()
         if spec.selector.items() <= node.meta.labels.items()
-        and (not terms or any(_term_holds(term, node) for term in terms))
+        and (not terms or any(_term_holds(term, node, anywhere) for term in terms))
+    )
+
+
+def eligible(unit: Unit, nodes: dict[str, KubernetesNode], *, anywhere: bool = False) -> list[str]:
+    """Return the nodes that a pod may run on.
+
+    Taints, the node selector and the required node affinity decide.
+    """
+    tolerations = [
+        (t["key"].text(), t["operator"].text("Equal"), t["value"].text(), t["effect"].text())
+        for t in unit.spec.view["tolerations"].items()
+    ]
+    legal = affinity_nodes(unit, nodes, anywhere=anywhere)
+    return [
+        name
+        for name, node in nodes.items()
+        if name in legal
         and all(_tolerated(taint, tolerations) for taint in node.taints if taint[2] in _BLOCKING)
     ]
 
@@ -208,12 +247,12 @@ def rules_of(unit: Unit) -> str:
     )
 
 
-def _term_holds(term: View, node: KubernetesNode) -> bool:
+def _term_holds(term: View, node: KubernetesNode, anywhere: bool = False) -> bool:
     expressions, fields = list(term["matchExpressions"].items()), list(term["matchFields"].items())
     if not expressions and not fields:
         return False
     return all(holds(e, node.meta.labels) for e in expressions) and all(
-        holds(f, {"metadata.name": node.name}) for f in fields
+        anywhere or holds(f, {"metadata.name": node.name}) for f in fields
     )
 
 
@@ -231,56 +270,49 @@ def _tolerated(
     )
 
 
-def allowed(found: Sequence[Unit], nodes: dict[str, KubernetesNode]) -> list[frozenset[str]]:
-    """Return for every replica the nodes that it may run on by its own rules."""
-    known: dict[str, frozenset[str]] = {}
+def allowed(
+    found: Sequence[Unit], cluster: ClusterObjects, nodes: dict[str, KubernetesNode]
+) -> list[frozenset[str]]:
+    """Return for every replica the nodes that it may run on.
+
+    Its own rules, its operating system and the places of its volumes decide.
+    """
+    known: dict[tuple[str, ...], frozenset[str]] = {}
+    several = len({_system(node) for node in nodes.values()}) > 1
     result = []
     for unit in found:
-        rules = rules_of(unit)
+        claims = [claim for _, kind, claim in unit.spec.volumes if kind == "persistentVolumeClaim"]
+        system = _system_of(unit, nodes) if several else ""
+        rules = (rules_of(unit), system, unit.namespace if claims else "", *claims)
         if rules not in known:
-            known[rules] = frozenset(_eligible(unit, nodes))
+            known[rules] = frozenset(
+                name
+                for name in eligible(unit, nodes)
+                if not system or _system(nodes[name]) == system
+            ).intersection(*(_volume_nodes(cluster, unit, c, nodes) for c in claims))
         result.append(known[rules])
     return result
 
 
-def place(result: Site, notes: Notes) -> None:
-    """Give replicas that do not run yet a node, as the default scheduler would.
+def _system(node: KubernetesNode) -> str:
+    return node.label("kubernetes.io/os", "beta.kubernetes.io/os") or "linux"
 
-    That is the node where cpu and memory are least in use afterwards.
 
-    Raises
-    ------
-    InfeasibleInstanceError
-        A replica has no room.
-    """
-    waiting = [u for u in result.units if u.node is None]
-    if not waiting:
-        return
-    if not result.nodes:
-        raise InfeasibleInstanceError(["there are no nodes to place on"])
-    free = result.free()
-    for unit, where in zip(waiting, allowed(waiting, result.nodes), strict=True):
-        legal = [n for n in result.nodes if n in where and n not in result.drain]
-        room = [n for n in legal if free[n][0] >= unit.size.cpu and free[n][1] >= unit.size.memory]
-        if not room:
-            why = "has room for" if legal else "has the labels and tolerated taints that suit"
-            raise InfeasibleInstanceError(
-                [f"no node {why} {unit.label} ({unit.size.cpu}m cpu, {unit.size.memory} bytes)"]
-            )
-        best = max(
-            room,
-            key=lambda n: sum(
-                (free[n][r] - unit.size[r]) / max(1, result.room[n][r]) for r in range(2)
-            ),
-        )
-        unit.node = best
-        free[best][0] -= unit.size.cpu
-        free[best][1] -= unit.size.memory
-    text = (
-        "replicas of manifests run where the default scheduler would start them: "
-        "on the node least in use"
-    )
-    notes.add("assumption", text, f"{len(waiting)} replicas")
+def _system_of(unit: Unit, nodes: dict[str, KubernetesNode]) -> str:
+    """Return the operating system of a pod: what it says, that of its node, linux."""
+    said = unit.spec.view["os"]["name"].text() or unit.spec.selector.get("kubernetes.io/os")
+    return said or (_system(nodes[unit.node]) if unit.node in nodes else "linux")
+
+
+def _volume_nodes(
+    cluster: ClusterObjects, unit: Unit, claim: str, nodes: dict[str, KubernetesNode]
+) -> frozenset[str]:
+    """Return the nodes that can reach the volume of a claim; all where it is not on file."""
+    volume = cluster.volumes.get(cluster.bindings.get((unit.namespace, claim), ""))
+    terms = [] if volume is None else list(volume["required"]["nodeSelectorTerms"].items())
+    if not terms:
+        return frozenset(nodes)
+    return frozenset(n.name for n in nodes.values() if any(_term_holds(t, n) for t in terms))
 
 
 # -- nodes from CSV --------------------------------------------------------------------------------
@@ -290,10 +322,11 @@ def read_nodes(path: str | os.PathLike[str]) -> list[KubernetesNode]:
     """Read nodes from CSV.
 
     Columns: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price,
-    user_latency_ms, count, labels``.
+    user_latency_ms, count, labels, pods``.
 
-    ``count`` makes several of a line; ``labels`` are written ``key=value;key=value``. The operating
-    system is linux unless they say otherwise.
+    A node has room for 110 pods unless ``pods`` says otherwise. ``count`` makes several of a line;
+    ``labels`` are written ``key=value;key=value``. The operating system is linux unless they say
+    otherwise.
 
     Raises
     ------
@@ -325,6 +358,7 @@ def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
         raise row.fault(f"count is {count}", "legal: a whole number, 1 to 10000")
     names = [name] if count is None else [f"{name}-{k + 1}" for k in range(int(count))]
     price, user = row.number("price", maximum="1e6"), row.number("user_latency_ms", maximum="1e6")
+    pods = _MOST_PODS if not row.cells.get("pods") else _pods(row)
     layer = row.word("layer") if row.cells.get("layer") else None
     empty = View({}, Source(row.file, "", is_json=True))
     return [
@@ -334,10 +368,18 @@ def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
             memory=memory,
             price=None if price is None else float(price),
             layer=layer,
+            further={"pods": pods},
             user_latency_ms=None if user is None else float(user),
         )
         for n in names
     ]
+
+
+def _pods(row: TableRow) -> int:
+    pods = row.number("pods", maximum="10000")
+    if pods is None or pods != int(pods):
+        raise row.fault(f"pods is {pods}", "legal: a whole number, 0 to 10000")
+    return int(pods)
 
 
 def _labels(row: TableRow) -> dict[str, str]:

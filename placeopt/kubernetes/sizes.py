@@ -37,7 +37,8 @@ class MissingRequests:
     Parameters
     ----------
     steps : sequence of (str, Amounts)
-        ``("limits", ...)``: its limit; ``("default", (milli-CPU, bytes))``.
+        ``("limits", ...)``: its limit; ``("default", (milli-CPU, bytes))``; ``("LimitRange", ...)``
+        with None for what it does not say.
     """
 
     steps: tuple[tuple[str, Amounts], ...] = ()
@@ -52,6 +53,12 @@ class MissingRequests:
             None of these.
         """
         return cls(tuple(step for text in texts if (step := _step(text)) is not None))
+
+    def after(self, defaults: Amounts) -> MissingRequests:
+        """Return the policy that asks the defaults of a LimitRange first."""
+        if defaults == (None, None):
+            return self
+        return MissingRequests((("LimitRange", defaults), *self.steps))
 
 
 def _step(text: str) -> tuple[str, Amounts] | None:
@@ -121,6 +128,9 @@ def _request(c: ContainerSpec, r: int, policy: MissingRequests, notes: Notes, la
         if kind == "limits" and c.limits[r] is not None:
             notes.add("assumption", f"no {what} request: its limit", subject)
             return c.limits[r]  # type: ignore[return-value]
+        if kind == "LimitRange" and amount[r] is not None:
+            notes.add("assumption", f"no {what} request: the default of its LimitRange", subject)
+            return amount[r]  # type: ignore[return-value]
         if kind == "default":
             value = amount[r]
             assert value is not None

@@ -75,7 +75,9 @@ def layer(node: KubernetesNode) -> str:
 def _free(g: Gathered) -> list[Unit]:
     """Return the replicas to place, the room of those that stay taken off."""
     everywhere, found = frozenset(g.site.nodes), []
-    for unit, where in zip(g.site.units, allowed(g.site.units, g.site.nodes), strict=True):
+    for unit, where in zip(
+        g.site.units, allowed(g.site.units, g.cluster, g.site.nodes), strict=True
+    ):
         if unit.stays and unit.node is not None:
             g.site.take(unit.node, unit)
             continue

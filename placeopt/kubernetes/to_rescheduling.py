@@ -25,7 +25,8 @@ from placeopt.kubernetes.gathered import (
     short_names,
 )
 from placeopt.kubernetes.objects import KubernetesNode
-from placeopt.kubernetes.sites import allowed, place
+from placeopt.kubernetes.placement import place
+from placeopt.kubernetes.sites import allowed
 from placeopt.kubernetes.units import Unit
 
 FORBIDDEN_MS = 1e6
@@ -44,7 +45,7 @@ def build(g: Gathered) -> ImportedInstance:
         Replicas that do not run yet have no room.
     """
     require_few_nodes(g, "rescheduling", "latencies")
-    place(g.site, g.notes)
+    place(g)
     workloads = _services(g)
     names = short_names(workloads)
     where = _where(g, workloads)
@@ -103,7 +104,7 @@ def _where(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset
             )
             found[key] = now
             continue
-        mine = allowed(units[:1], g.site.nodes)[0] - g.site.drain
+        mine = allowed(units[:1], g.cluster, g.site.nodes)[0] - g.site.drain
         if mine != everywhere:
             g.notes.add(
                 "kept",

@@ -6,14 +6,23 @@ it in use. Other pods that must not move (`stays`) do keep it in use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import ObjectMeta, PodSpec, selects
+from placeopt.kubernetes.objects import (
+    Amounts,
+    ObjectMeta,
+    PodSpec,
+    Workload,
+    amounts,
+    further,
+    selects,
+)
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
 
@@ -23,6 +32,11 @@ _SAFE, _LOCAL = (
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
 )
+_SCALE_DOWN = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+#: A duration of Go, such as 30m or 1h30m: karpenter keeps the pod for so long.
+_DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
+#: Kinds of workloads whose pods the exported steps can move.
+_ADOPTING = ("Deployment",)
 _MIRROR, _KEEP = "kubernetes.io/config.mirror", "karpenter.sh/do-not-disrupt"
 _AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 #: Replicas that manifests may ask for.
@@ -55,6 +69,12 @@ class Unit:
     size: PodSize
     bound: str = ""
     stays: str = ""
+    ready: bool = True
+
+    @property
+    def further(self) -> dict[str, int]:
+        """What it asks for besides cpu and memory: pods, GPUs, ephemeral storage in MiB, ..."""
+        return further(self.spec)
 
     @property
     def key(self) -> Key:
@@ -86,12 +106,22 @@ class MovingRules:
         Their pods stay.
     move_empty_dir : bool
         Whether the contents of an emptyDir may be lost.
+    pins : sequence of (kind, name)
+        Workloads and pods that stay.
+    adopts : bool
+        Whether pods are moved one by one, by ReplicaSets that adopt the new ones.
     """
 
     policy: MissingRequests = field(default_factory=MissingRequests)
     namespaces: Sequence[str] = ()
     fixed_namespaces: Sequence[str] = ("kube-system",)
     move_empty_dir: bool = False
+    pins: Sequence[tuple[str, str]] = ()
+    adopts: bool = False
+
+    def is_fixed(self, kind: str, name: str) -> bool:
+        """Return whether ``--pin KIND/NAME`` names a workload or a pod."""
+        return (kind.lower(), name) in {(k.lower(), n) for k, n in self.pins}
 
 
 def units(
@@ -111,10 +141,13 @@ def units(
     if not pin:
         return [u for u in found if not rules.namespaces or u.namespace in rules.namespaces]
     for unit in found:
-        if not unit.bound:
+        if not unit.bound and (unit.node is not None or not cluster.pods):
             unit.stays = _why(unit, cluster, rules)
-    _budgets(cluster, found, notes)
-    _apart(found)
+    if rules.adopts:
+        _unready(found)
+    _budgets(cluster, found, notes, holds=not rules.adopts)
+    if not rules.adopts:
+        _apart(found)
     _preferences(found, notes)
     for unit in found:
         if unit.stays:
@@ -130,7 +163,7 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
             notes.add("left-out", "pods that have ended", label)
         elif pod.leaving:
             notes.add("left-out", "pods that are being deleted", label)
-        elif not pod.spec.node:
+        elif not pod.spec.node and not rules.adopts:
             notes.add("left-out", "pods that no node runs (pending)", label)
         else:
             kind, name = cluster.owner(pod)
@@ -141,18 +174,29 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
                     workload=name,
                     name=meta.name,
                     pod=meta.name,
-                    node=pod.spec.node,
+                    node=pod.spec.node or None,
                     labels=meta.labels,
                     annotations=meta.annotations,
                     spec=pod.spec,
                     size=effective(pod.spec, rules.policy, notes, label),
                     bound=_bound(kind, meta),
+                    ready=pod.ready,
                 )
             )
+            if not pod.spec.node:
+                notes.add(
+                    "assumption", "pods that wait for a node (pending) are to be placed", label
+                )
     running = {u.owner for u in found}
-    for key, workload in cluster.workloads.items():
-        if key not in running and workload.replicas:
-            notes.add("left-out", "workloads without a running pod", f"{key[0]}/{key[2]}")
+    new = {k: w for k, w in cluster.workloads.items() if k not in running and w.replicas}
+    if rules.adopts:
+        text = "workloads without a pod are to be placed beside what runs"
+        wanted = _replicas(cluster, new, rules, notes)
+        for unit in wanted:
+            notes.add("assumption", text, f"{unit.namespace}/{unit.workload}")
+        return found + wanted
+    for key in new:
+        notes.add("left-out", "workloads without a running pod", f"{key[0]}/{key[2]}")
     return found
 
 
@@ -165,8 +209,18 @@ def _bound(kind: str, meta: ObjectMeta) -> str:
 
 
 def _wanted(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[Unit]:
+    return _replicas(cluster, cluster.workloads, rules, notes)
+
+
+def _replicas(
+    cluster: ClusterObjects,
+    workloads: Mapping[tuple[str, str, str], Workload],
+    rules: MovingRules,
+    notes: Notes,
+) -> list[Unit]:
+    """Return the replicas that workloads ask for."""
     found: list[Unit] = []
-    for (space, kind, name), workload in cluster.workloads.items():
+    for (space, kind, name), workload in workloads.items():
         label = f"{space}/{name}"
         if rules.namespaces and space not in rules.namespaces:
             continue
@@ -176,7 +230,8 @@ def _wanted(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[U
         if workload.replicas == 0:
             notes.add("left-out", "workloads of no replicas", label)
             continue
-        size = effective(workload.spec, rules.policy, notes, label)
+        policy = rules.policy.after(_defaults(cluster.limit_ranges.get(space, ())))
+        size = effective(workload.spec, policy, notes, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
         if len(found) + count > MAX_REPLICAS:
             raise workload.meta.view.fault(
@@ -201,6 +256,16 @@ def _wanted(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[U
     return found
 
 
+def _defaults(limits: Iterable[View]) -> Amounts:
+    """Return the requests that LimitRanges give to containers without any."""
+    cpu = memory = None
+    for limit in limits:
+        for default in (limit["defaultRequest"], limit["default"]):
+            one, other = amounts(default)
+            cpu, memory = one if cpu is None else cpu, other if memory is None else memory
+    return cpu, memory
+
+
 def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
     """Return why a pod must stay, as far as it says so itself."""
     if rules.namespaces and unit.namespace not in rules.namespaces:
@@ -209,15 +274,24 @@ def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
         return f"pods of {unit.namespace} (--pin-namespace)"
     if unit.annotations.get(_SAFE) == "false":
         return 'annotated safe-to-evict: "false"'
-    if unit.annotations.get(_KEEP) == "true":
-        return 'annotated do-not-disrupt: "true"'
+    if _protects(unit.annotations):
+        return "annotated do-not-disrupt"
+    node = cluster.nodes.get(unit.node or "")
+    if node is not None and (
+        _protects(node.meta.annotations) or node.meta.annotations.get(_SCALE_DOWN) == "true"
+    ):
+        return "pods on nodes annotated do-not-disrupt or scale-down-disabled"
+    if rules.is_fixed(unit.kind, unit.workload) or rules.is_fixed("Pod", unit.name):
+        return "named by --pin"
     if unit.kind in _STAYING:
         return _STAYING[unit.kind]
     workload = cluster.workloads.get(unit.owner)
     if workload and workload.recreates:
         return "pods of a Deployment that recreates: two copies must not run side by side"
-    if extended := sorted({name for c in unit.spec.containers for name in c.extended}):
-        return f"pods with resources that no model counts ({', '.join(extended)[:200]})"
+    if unit.spec.view["resourceClaims"]:
+        return "pods with resource claims (dynamic resource allocation)"
+    if rules.adopts and unit.kind not in _ADOPTING:
+        return f"pods of {article(unit.kind)}, which steps cannot move pod by pod"
     return _why_volumes(unit, cluster, rules) or _why_ports(unit)
 
 
@@ -256,10 +330,33 @@ def _why_ports(unit: Unit) -> str:
     return "pods with a port of their node (hostPort, hostNetwork)" if ports else ""
 
 
-def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes) -> None:
-    """Pin the pods of budgets that allow no disruption.
+def article(word: str) -> str:
+    """Return a word with its indefinite article."""
+    return f"{'an' if word[:1] in 'AEIOU' else 'a'} {word}"
 
-    The other budgets hold in every plan without disruptions.
+
+def _protects(annotations: Mapping[str, object]) -> bool:
+    """Return whether do-not-disrupt is set: for good, or for a time."""
+    value = annotations.get(_KEEP)
+    return isinstance(value, str) and (value == "true" or bool(_DURATION.fullmatch(value)))
+
+
+def _unready(found: Sequence[Unit]) -> None:
+    """Pin the running pods of workloads with a pod that is not ready, or waits for a node.
+
+    Their ReplicaSet would end that pod instead of the one that a step moves.
+    """
+    for mine in grouped((u for u in found if not u.bound), lambda unit: unit.owner).values():
+        if any(u.pod is not None and (u.node is None or not u.ready) for u in mine):
+            for unit in mine:
+                if unit.node is not None:
+                    unit.stays = unit.stays or "pods of workloads with a pod that is not ready"
+
+
+def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes, *, holds: bool) -> None:
+    """Pin the pods of budgets that allow no disruption, if these are what `holds` them.
+
+    The other budgets hold in every plan without disruptions. So do all where nothing is evicted.
     """
     spaces = grouped(found, lambda unit: unit.namespace)
     for budget in cluster.budgets:
@@ -268,7 +365,7 @@ def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes) -> No
         ]
         if not mine:
             notes.add("ignored", "PodDisruptionBudgets that select no pod", budget.meta.label)
-        elif _allowed(budget.min_available, budget.max_unavailable, len(mine)) <= 0:
+        elif holds and _allowed(budget.min_available, budget.max_unavailable, len(mine)) <= 0:
             for unit in mine:
                 unit.stays = unit.stays or "pods whose PodDisruptionBudget allows no disruption"
         else:
@@ -305,16 +402,34 @@ def _share(value: object, count: int) -> int:
 
 
 def _preferences(found: Sequence[Unit], notes: Notes) -> None:
-    """Name the pods whose preferences about nodes and other pods no model knows."""
+    """Name the pods whose preferences about nodes no model knows."""
     for unit in found:
-        kinds = [
-            unit.spec.affinity[kind]["preferredDuringSchedulingIgnoredDuringExecution"].value
-            for kind in _AFFINITIES
-        ]
-        if not unit.bound and any(kinds):
-            notes.add(
-                "not-expressed", "preferences (preferred affinity and anti-affinity)", unit.label
-            )
+        affinity = unit.spec.affinity["nodeAffinity"]
+        if not unit.bound and affinity["preferredDuringSchedulingIgnoredDuringExecution"].value:
+            notes.add("not-expressed", "preferred node affinity", unit.label)
+
+
+def name_dropped_rules(found: Sequence[Unit], notes: Notes, problem: str) -> None:
+    """Name the replicas with rules and resources that a problem cannot say, and does not pin."""
+    placed_anew = problem in ("temporal", "edge-cloud")
+    for unit in found:
+        spec = unit.spec
+        spread = spec.view["topologySpreadConstraints"].value
+        affinity = [spec.affinity[kind].value for kind in ("podAffinity", "podAntiAffinity")]
+        others = sorted(set(unit.further) - {"pods"})
+        says = (
+            (spread or any(affinity), "affinity to other pods and topology spread"),
+            (others, f"further resources ({', '.join(others)[:100]})"),
+            (
+                problem == "temporal" and (spec.selector or spec.affinity["nodeAffinity"].value),
+                "node selectors and required node affinity",
+            ),
+        )
+        for said, what in says:
+            if said and not unit.bound and (placed_anew or not unit.stays):
+                notes.add("not-expressed", what, unit.label)
+    if problem in ("rescheduling", "edge-cloud"):
+        notes.add("not-expressed", "the largest number of pods of a node")
 
 
 def _apart(found: Sequence[Unit]) -> None:

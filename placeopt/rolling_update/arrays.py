@@ -8,9 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from placeopt.core.scaling import decimals, scaled_up, unit_digits
-from placeopt.rolling_update.document import UpdateApplication, UpdateNode
+from placeopt.rolling_update.document import (
+    UpdateApplication,
+    UpdateMicroservice,
+    UpdateNode,
+    UpdateRule,
+)
+from placeopt.rolling_update.rules import RuleTables, domains_of, tables
 
+#: The resources that every instance has; others come behind them by name.
 RESOURCES = ("cpu", "memory")
+#: The node of what runs nowhere yet: it comes last, has room for all that waits, and is drained.
+WAITING = "(waiting)"
 
 
 class UpdateArrays:
@@ -18,7 +27,7 @@ class UpdateArrays:
 
     Parameters
     ----------
-    nodes, applications, cluster_latency_ms
+    nodes, applications, cluster_latency_ms, rules, node_sets
         As in the document.
     strict : bool
         Whether every reschedulable microservice is restarted.
@@ -27,10 +36,14 @@ class UpdateArrays:
     ----------
     names : list of (application, microservice)
     node_names : list of str
+    resources : tuple of str
+        The R resources: CPU, memory, and others by name.
+    waiting : int
+        The node of what runs nowhere yet, -1 where all run. It counts as one of the N nodes.
     home : int array (M,)
         Node where each runs now.
-    old, new : int array (M, 2)
-        Milli-CPU and MiB of the running copy and of a new one.
+    old, new : int array (M, R)
+        Milli-CPU, MiB and other resources of the running copy and of a new one.
     movable : bool array (M,)
         Of a reschedulable application.
     pinned : bool array (M,)
@@ -39,7 +52,7 @@ class UpdateArrays:
         Not movable or pinned, so that it ends on its node.
     mandatory : bool array (M,)
         Must be restarted: its size changes, or the semantics are strict.
-    capacity : int array (N, 2)
+    capacity : int array (N, R)
     price : int array (N,)
         In units of 1 / `price_scale`.
     cost_step : float or None
@@ -55,8 +68,14 @@ class UpdateArrays:
     tight_peers : list of list of (microservice, bool array (R, R))
         For every microservice those that tight flows connect it to, and whether a flow allows its
         own cluster (row) with that of the peer (column).
-    initial_load, fixed_load : int array (N, 2)
+    initial_load, fixed_load : int array (N, R)
         Of all running copies; of those that are not movable.
+    rules : RuleTables
+        The rules that must be kept, with the allowed nodes.
+    free : bool array (M,)
+        No rule that must be kept is about it, nor a set of allowed nodes.
+    packed_rules, packed_wishes : int array
+        These, and the soft ones, as kernels take them.
     """
 
     def __init__(
@@ -65,27 +84,79 @@ class UpdateArrays:
         applications: Sequence[UpdateApplication],
         cluster_latency_ms: Mapping[str, Mapping[str, float]],
         strict: bool,
+        rules: Sequence[UpdateRule] = (),
+        node_sets: Mapping[str, Sequence[str]] | None = None,
     ):
         everything = [(a, m) for a in applications for m in a.microservices]
+        waits = any(m.node is None for _, m in everything)
         self.names = [(a.name, m.name) for a, m in everything]
-        self.node_names = [n.name for n in nodes]
-        number = {name: k for k, name in enumerate(self.node_names)}
+        self.node_names = [n.name for n in nodes] + [WAITING] * waits
+        self.waiting = len(nodes) if waits else -1
+        number: dict[str | None, int] = {n.name: k for k, n in enumerate(nodes)}
+        number[None] = self.waiting
         self.home = np.array([number[m.node] for _, m in everything], dtype=np.int64)
-        self.old = np.array([m.old_size for _, m in everything], dtype=np.int64)
-        self.new = np.array([m.new_size for _, m in everything], dtype=np.int64)
+        self._set_sizes(nodes, [m for _, m in everything])
         self.movable = np.array([a.reschedulable for a, _ in everything])
         self.pinned = np.array([m.pinned for _, m in everything])
         self.stuck = ~self.movable | self.pinned
         self.mandatory = self.movable & ((self.new != self.old).any(axis=1) | strict)
-        self.capacity = np.array([(n.cpu_millicores, n.memory_mib) for n in nodes], dtype=np.int64)
-        self.drain = np.array([n.drain for n in nodes])
-        self._set_prices([n.price for n in nodes])
+        self.drain = np.array([n.drain for n in nodes] + [True] * waits)
+        self._set_prices([n.price for n in nodes] + [0.0] * waits)
         self.clusters = list(dict.fromkeys(n.cluster for n in nodes))
-        self.cluster = np.array([self.clusters.index(n.cluster) for n in nodes], dtype=np.int64)
+        at = {name: k for k, name in enumerate(self.clusters)}
+        self.cluster = np.array([at[n.cluster] for n in nodes] + [0] * waits, dtype=np.int64)
         self.latency = _latency_matrix(cluster_latency_ms, self.clusters)
         self._set_flows(applications)
         self.initial_load = self.load_of(np.ones_like(self.movable), self.old)
         self.fixed_load = self.load_of(~self.movable, self.old)
+        self._set_rules(nodes, [m for _, m in everything], rules, node_sets or {})
+
+    def _set_sizes(
+        self, nodes: Sequence[UpdateNode], microservices: Sequence[UpdateMicroservice]
+    ) -> None:
+        others = {r for m in microservices for r in m.resources}
+        self.resources = (*RESOURCES, *sorted(others))
+        more = [[m.resources.get(r, 0) for r in self.resources[2:]] for m in microservices]
+        self.old, self.new = (
+            np.array([(*z, *x) for z, x in zip(sizes, more, strict=True)], dtype=np.int64)
+            for sizes in ([m.old_size for m in microservices], [m.new_size for m in microservices])
+        )
+        rows = [
+            (n.cpu_millicores, n.memory_mib, *(n.resources.get(r, 0) for r in self.resources[2:]))
+            for n in nodes
+        ]
+        if self.waiting >= 0:
+            rows.append(tuple(self.old[self.home == self.waiting].sum(axis=0).tolist()))
+        self.capacity = np.array(rows, dtype=np.int64)
+
+    def _set_rules(
+        self,
+        nodes: Sequence[UpdateNode],
+        microservices: Sequence[UpdateMicroservice],
+        rules: Sequence[UpdateRule],
+        node_sets: Mapping[str, Sequence[str]],
+    ) -> None:
+        number = {name: n for n, name in enumerate(self.node_names)}
+        sets = {name: np.zeros(len(number), dtype=bool) for name in node_sets}
+        for name, members in node_sets.items():
+            sets[name][[number[n] for n in members]] = True
+        domains = domains_of(nodes, self.cluster, rules)
+
+        def made(soft: bool) -> RuleTables:
+            return tables(
+                [rule for rule in rules if rule.soft == soft],
+                groups=[m.groups for m in microservices],
+                allowed=[None if soft else m.allowed for m in microservices],
+                node_sets=sets,
+                domains=domains,
+                home=self.home,
+                num_nodes=len(number),
+            )
+
+        self.rules, wishes = made(False), made(True)
+        wishes.forgiven[:] = False
+        self.free: np.ndarray = (self.rules.node_set < 0) & ~self.rules.are_ruled()
+        self.packed_rules, self.packed_wishes = self.rules.packed(), wishes.packed()
 
     def _set_prices(self, prices: list[float]) -> None:
         digits, kept = decimals(prices), unit_digits(prices, len(prices))
@@ -109,13 +180,13 @@ class UpdateArrays:
             self.tight_peers[peer].append((m, legal.T))
 
     def load_of(self, which: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """Return the load of microservices at home, shape (N, 2).
+        """Return the load of microservices at home, shape (N, R).
 
         Parameters
         ----------
         which : bool array (M,)
             The microservices that count.
-        size : int array (M, 2)
+        size : int array (M, R)
         """
         load = np.zeros_like(self.capacity)
         np.add.at(load, self.home[which], size[which])
@@ -145,6 +216,16 @@ class UpdateArrays:
         for m, n in steps:
             end[m] = n
         return end
+
+    def may_host(self, m: int) -> np.ndarray:
+        """Return on which nodes a new copy of microservice m has room by itself, bool (N,).
+
+        Nodes to drain and those that it is not allowed on are none of them.
+        """
+        fits: np.ndarray = (self.new[m] <= self.capacity).all(axis=1) & ~self.drain
+        if self.rules.node_set[m] >= 0:
+            fits &= self.rules.allowed[self.rules.node_set[m]]
+        return fits
 
     def cost(self, nodes: np.ndarray) -> float:
         """Return the price of nodes that are given by number, repeated or not."""

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from placeopt.core.front import Front
 from placeopt.core.task import Candidate, Task
+from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
 
@@ -64,16 +65,16 @@ class _FreeNodes:
 
     def __init__(self, arrays: UpdateArrays, load: np.ndarray):
         self.arrays = arrays
-        self.free = arrays.capacity - load  # (N, 2)
+        self.free = arrays.capacity - load  # (N, R)
         self.scale = np.maximum(arrays.capacity, 1)
 
     def fitting(self, m: int) -> np.ndarray:
-        """Return the nodes with room for the new copy of microservice m."""
+        """Return the nodes with room for the new copy of microservice m, of those it may be on."""
         a = self.arrays
         fits = (self.free >= a.new[m]).all(axis=1)
         if a.pinned[m]:
             return a.home[[m]][fits[a.home[[m]]]]
-        return np.flatnonzero(fits & ~a.drain)
+        return np.flatnonzero(fits & a.may_host(m))
 
     def take(self, n: int, size: np.ndarray) -> None:
         self.free[n] -= size
@@ -180,14 +181,15 @@ def rolling_update_plan(problem: RollingUpdate) -> dict[str, Any]:
     """
     a = problem.arrays
     nodes = _FreeNodes(a, a.initial_load)
-    return problem.plan(_scheduled_steps(nodes, a.home.copy(), a.old))
+    where = np.where(a.home == a.waiting, -1, a.home)
+    return problem.plan(_scheduled_steps(nodes, where, a.old))
 
 
 def recreate_plan(problem: RollingUpdate) -> dict[str, Any]:
     """Return the plan that stops all reschedulable microservices, then schedules new copies."""
     a = problem.arrays
     nodes, where = _FreeNodes(a, a.fixed_load), np.where(a.movable, -1, a.home)
-    stops = [(m, -1) for m in np.flatnonzero(a.movable).tolist()]
+    stops = [(m, -1) for m in np.flatnonzero(a.movable & (a.home != a.waiting)).tolist()]
     return problem.plan(stops + _scheduled_steps(nodes, where, np.zeros_like(a.old)))
 
 
@@ -207,16 +209,19 @@ def _scheduled_steps(
     """
     a = nodes.arrays
     steps: list[tuple[int, int]] = []
-    todo = np.flatnonzero(a.movable).tolist()
+    todo, count = np.flatnonzero(a.movable).tolist(), rules.counted(a.packed_rules, where)
     while todo:
         waiting = []
         for m in todo:
-            n = _scheduled(nodes, where, m)
+            n = _scheduled(nodes, where, m, count)
             if n < 0:
                 waiting.append(m)
                 continue
             nodes.take(n, a.new[m])
             nodes.take(a.home[m], -freed[m])
+            if where[m] >= 0:
+                rules.tally(a.packed_rules, count, m, where[m], -1)
+            rules.tally(a.packed_rules, count, m, n, 1)
             where[m] = n
             steps.append((m, n))
         if len(waiting) == len(todo):
@@ -225,13 +230,15 @@ def _scheduled_steps(
     return steps
 
 
-def _scheduled(nodes: _FreeNodes, where: np.ndarray, m: int) -> int:
-    """Return the node with room and the best score, -1 for none.
+def _scheduled(nodes: _FreeNodes, where: np.ndarray, m: int, count: np.ndarray) -> int:
+    """Return the node with room and the best score of those that rules allow, -1 for none.
 
-    Every score is scaled to [0, 1], as kube-scheduler does.
+    Every score is scaled to [0, 1], as kube-scheduler does; `count` are the counts of the rules.
     """
     a = nodes.arrays
     choice = nodes.fitting(m)
+    if rules.is_ruled(a.packed_rules, m):
+        choice = choice[[bool(rules.may_start(a.packed_rules, count, m, n)) for n in choice]]
     if len(choice) == 0:
         return -1
     allocated = 1 - ((nodes.free[choice] - a.new[m]) / nodes.scale[choice]).mean(axis=1)

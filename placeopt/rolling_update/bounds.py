@@ -16,18 +16,45 @@ def lower_bound(problem: RollingUpdate) -> int:
 
     Nodes with a microservice that cannot leave are paid in any case. What does not fit into their
     room and into free nodes is covered at the least price per unit of capacity, each resource by
-    itself. The sum is rounded up to what prices can add up to.
+    itself. So are the places of a group that may not share nodes. The sum is rounded up to what
+    prices can add up to.
     """
     a = problem.arrays
     forced = a.hosting(a.stuck)
     free = (forced | (a.price == 0)) & ~a.drain
     optional = ~forced & (a.price > 0) & ~a.drain
     unit = math.gcd(*a.price[optional].tolist())
-    rest = a.new.sum(axis=0) - a.capacity[free].sum(axis=0)
+    demand, capacity = _with_places(problem)
+    rest = demand - capacity[free].sum(axis=0)
     costs = [
-        _cover(int(rest[r]), a.price[optional], a.capacity[optional, r], unit) for r in range(2)
+        _cover(int(rest[r]), a.price[optional], capacity[optional, r], unit)
+        for r in np.unique([*range(len(a.resources)), *np.flatnonzero(rest > 0)])
     ]
     return int(a.price[forced].sum()) + max(costs)
+
+
+def _with_places(problem: RollingUpdate) -> tuple[np.ndarray, np.ndarray]:
+    """Return demand (R + P,) and capacity (N, R + P): resources, and places of P groups.
+
+    Of a group that is kept apart by nodes, every node has so many places. What breaks the rule at
+    the start may go on doing so: then a node has as many places as it has members now, where those
+    are more.
+    """
+    a, count = problem.arrays, len(problem.arrays.price)
+    rules = [
+        rule
+        for rule in problem.rules
+        if rule.kind == "apart" and rule.per == "node" and not rule.soft
+        if rule.toward in (None, rule.group)
+    ]
+    groups = [m.groups for application in problem.applications for m in application.microservices]
+    demand, places = [a.new.sum(axis=0)], [a.capacity]
+    for rule in rules:
+        mine = np.array([rule.group in known for known in groups])
+        now = np.bincount(a.home[mine], minlength=count)
+        demand.append(np.array([mine.sum()]))
+        places.append(np.maximum(now, rule.max_copies)[:, None])
+    return np.concatenate(demand), np.hstack(places)
 
 
 def _cover(rest: int, prices: np.ndarray, capacities: np.ndarray, unit: int) -> int:

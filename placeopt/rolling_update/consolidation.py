@@ -11,6 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from placeopt.core.budget import Budget
 from placeopt.rolling_update import packing as kernels
+from placeopt.rolling_update import rules
+from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 
@@ -47,6 +49,11 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
     group_first, group_members = _grouped(group, count)
     instance = kernels.PackingInstance(
         size=a.new[mine],
+        number=mine,
+        free=a.free[mine],
+        rules=a.packed_rules,
+        base_counts=_counts_of_stuck(a, a.packed_rules),
+        paid=a.hosting(a.stuck) | (a.price == 0),
         home=a.home[mine],
         old=a.old[mine],
         now=a.initial_load,
@@ -64,6 +71,12 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
         group_members=group_members,
     )
     return instance, mine
+
+
+def _counts_of_stuck(a: UpdateArrays, packed: np.ndarray) -> np.ndarray:
+    """Return the counts of rules for what cannot move, shape (first[-1],)."""
+    count: np.ndarray = rules.counted(packed, np.where(a.stuck, a.home, -1))
+    return count
 
 
 def _grouped(labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -102,9 +115,22 @@ class Consolidation:
         self.forced = a.hosting(a.stuck)
         self.open = ((a.price == 0) | a.hosting(np.ones_like(a.movable))) & ~a.drain
         self.lowest = lower_bound(problem)
+        self.ruled = a.rules.any
+        self.wished = any(rule.soft for rule in problem.rules)
+        self.wish_count = _counts_of_stuck(a, a.packed_wishes)
 
     def targets(self, budget: Budget) -> Iterator[TargetDeployment]:
-        """Yield ever cheaper deployments, each within all capacities and latency limits."""
+        """Yield ever cheaper deployments, each within all capacities, rules and latency limits."""
+        for target in self._targets(budget):
+            if not self.ruled or self._is_legal(target.node):
+                yield target
+
+    def _is_legal(self, node: np.ndarray) -> bool:
+        a = self.problem.arrays
+        rests = ~a.starts_of(node)
+        return bool(rules.num_broken(a.packed_rules, node[None], rests[None])[0] == 0)
+
+    def _targets(self, budget: Budget) -> Iterator[TargetDeployment]:
         state = self._first(budget)
         if state is None:
             return
@@ -168,20 +194,25 @@ class Consolidation:
         if self.problem.infeasibility():
             return None
         state = self._start(a.home[self.mine], self.open)
-        if not kernels.mend(self.instance, state):
-            return None
-        for n in np.flatnonzero(a.drain).tolist():
-            if not kernels.evacuate(self.instance, state, n):
-                return None
         spare = np.flatnonzero(~self.open & ~a.drain)
         by_price = a.price[spare] / np.maximum(1, a.capacity[spare, 0])
         waiting = iter(spare[np.argsort(by_price, kind="stable")].tolist())
-        while not self._repair(state, self.rounds):
+        if not kernels.mend(self.instance, state):
+            return None
+        while not self._is_mended(state):
             opened = next(waiting, None)
             if opened is None or budget.out_of_time:
                 return None
             self._set_open(state, opened, True)
         return state
+
+    def _is_mended(self, state: kernels.PackingState) -> bool:
+        """Empty the nodes to drain and mend rules and overload; return whether all is well then."""
+        for n in np.flatnonzero(self.problem.arrays.drain).tolist():
+            if not kernels.evacuate(self.instance, state, n):
+                return False
+        obeys = not self.ruled or bool(kernels.obey(self.instance, state))
+        return self._repair(state, self.rounds) and obeys
 
     def _start(self, node: np.ndarray, is_open: np.ndarray) -> kernels.PackingState:
         return kernels.start(self.instance, node, is_open, int(self.rng.integers(2**31)))
@@ -201,6 +232,8 @@ class Consolidation:
         kernels.settle(self.instance, state)
         if first or len(self.forced) <= _MAX_EASED_NODES:
             kernels.ease(self.instance, state)
+        if self.wished:
+            kernels.please(self.instance, state, self.problem.arrays.packed_wishes, self.wish_count)
         node = self.problem.arrays.home.copy()
         node[self.mine] = state.node
         return TargetDeployment(self._price(state), node)

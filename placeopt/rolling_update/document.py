@@ -1,8 +1,9 @@
-"""The records of rolling-update documents: nodes, microservices, flows, and steps of a plan."""
+"""The records of rolling-update documents: nodes, microservices, flows, rules, steps of a plan."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Collection, Mapping
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -16,7 +17,9 @@ WholeAmount = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 class UpdateNode(Record):
     """A machine. Its price is paid when it hosts something at the end.
 
-    A node to drain takes no new copy and ends empty.
+    A node to drain takes no new copy and ends empty. `resources` are further ones by name, such as
+    pods or GPUs: a node has none of what it does not name. `domains` say where it stands: zone,
+    rack, or what else rules are about.
     """
 
     name: Name
@@ -31,18 +34,25 @@ class UpdateNode(Record):
     """Price of the node if it hosts something at the end, in any one unit for all nodes."""
     drain: bool = Field(False, strict=True)
     """Whether the node takes no new copy and has to be empty at the end."""
+    resources: dict[Name, WholeAmount] = Field(default_factory=dict)
+    """Capacity of further resources by name, such as pods or GPUs. Absent: none of any."""
+    domains: dict[Name, Name] = Field(default_factory=dict)
+    """Where it stands, by the names that rules give as per, such as a zone. Absent: nowhere."""
 
 
 class UpdateMicroservice(Record):
     """A running container: its node, its size, and its size at the end (the same where absent).
 
-    A pinned one may be restarted on its node, never moved.
+    A pinned one may be restarted on its node, never moved. One without a node waits: it runs
+    nowhere yet and has to be started. `resources` are further ones by name, of either copy.
+    `allowed` names a node set: new copies start on its nodes only. `groups` are what rules are
+    about.
     """
 
     name: Name
     """Name of the microservice; unique in its application."""
-    node: Name
-    """Node on which it runs now."""
+    node: Name | None
+    """Node on which it runs now; null where it runs nowhere yet and waits for one."""
     cpu_millicores: WholeAmount
     """Size of the running copy in thousandths of a core."""
     memory_mib: WholeAmount
@@ -53,6 +63,12 @@ class UpdateMicroservice(Record):
     """Size of a new copy in MiB. Absent or null: as it runs now."""
     pinned: bool = Field(False, strict=True)
     """Whether it may only be restarted on its node, never moved."""
+    resources: dict[Name, WholeAmount] = Field(default_factory=dict)
+    """Further resources that either copy takes, by name. Absent: none."""
+    allowed: Name | None = None
+    """Node set on whose nodes new copies may start. Absent or null: all nodes."""
+    groups: tuple[Name, ...] = ()
+    """Groups that rules are about. Absent: none."""
 
     @property
     def old_size(self) -> tuple[int, int]:
@@ -82,6 +98,65 @@ class UpdateFlow(Record):
     """Largest latency between their clusters at the end, in ms."""
 
 
+#: The names of nodes that microservices may be restricted to.
+NodeSet = tuple[Name, ...]
+
+
+class UpdateRule(Record):
+    """Which microservices may not share a domain, must share one, or are spread over domains.
+
+    The copies of `group` obey the rule, counted are those of `toward`: the group itself by default.
+
+    ``apart``: a copy has none of the others in its domain; of a group apart from itself, each
+    domain has at most `max_copies`. ``together``: a copy has one of the others in its domain,
+    unless there is none anywhere and it is one of them. ``spread``: a domain with a copy has at
+    most `max_skew` more of those that count than the domain with fewest. The domains are those of
+    the nodes `among`; the fewest are 0 where there are less than `min_domains`.
+
+    A domain is a node, a cluster, or what nodes with the same entry `per` in their domains are. A
+    rule holds when a copy starts, beside all that runs then, and at the end. What is not started
+    may go on breaking it, unless it is to be mended. A soft rule may be broken: it is counted.
+    """
+
+    kind: Literal["apart", "together", "spread"]
+    """What the rule asks of the copies: not to share a domain, to share one, to be spread."""
+    group: Name
+    """Group whose copies obey the rule."""
+    toward: Name | None = None
+    """Group whose copies count. Absent or null: the group itself."""
+    per: Name = "node"
+    """What a domain is: node, cluster, or a key of the domains of nodes."""
+    max_copies: int = Field(1, strict=True, ge=1, le=10**9)
+    """Largest number of copies in a domain, of a group that is kept apart from itself."""
+    max_skew: int = Field(1, strict=True, ge=1, le=10**9)
+    """Largest number of copies that a domain may have more than the one with fewest."""
+    min_domains: int = Field(1, strict=True, ge=1, le=10**9)
+    """Number of domains below which the fewest copies count as 0."""
+    among: Name | None = None
+    """Node set over whose nodes a spread counts. Absent or null: all nodes."""
+    soft: bool = Field(False, strict=True)
+    """Whether it may be broken: that is counted, not forbidden."""
+    mend: bool = Field(False, strict=True)
+    """Whether what breaks it at the start has to obey it at the end, too."""
+
+    def check(self, path: str, groups: Collection[str], node_sets: Collection[str]) -> None:
+        """Raise unless the rule is about groups and node sets that exist.
+
+        Raises
+        ------
+        DocumentError
+        """
+        _require_known("group", self.group, groups, f"{path}.group")
+        _require_known("group", self.toward, groups, f"{path}.toward")
+        _require_known("node set", self.among, node_sets, f"{path}.among")
+        if self.max_copies > 1 and self.toward not in (None, self.group):
+            raise DocumentError(
+                f"max_copies {self.max_copies} between two groups",
+                path=f"{path}.max_copies",
+                remedy="legal: max_copies of a group apart from itself; leave toward out",
+            )
+
+
 class UpdateApplication(Record):
     """Microservices that are rescheduled together or left alone together."""
 
@@ -94,15 +169,15 @@ class UpdateApplication(Record):
     flows: tuple[UpdateFlow, ...] = ()
     """Pairs of microservices that talk. Absent: none."""
 
-    def check(self, path: str, nodes: set[str]) -> None:
+    def check(self, path: str, nodes: Collection[str], node_sets: Collection[str]) -> None:
         """Raise unless all names are known and fixed microservices keep their sizes.
 
         Parameters
         ----------
         path : str
             The JSON path of this application.
-        nodes : set of str
-            The names of all nodes.
+        nodes, node_sets : collection of str
+            The names of all nodes and node sets.
 
         Raises
         ------
@@ -120,11 +195,13 @@ class UpdateApplication(Record):
                     )
         for k, m in enumerate(self.microservices):
             here = f"{path}.microservices[{k}]"
-            if m.node not in nodes:
+            _require_known("node", m.node, nodes, f"{here}.node")
+            _require_known("node set", m.allowed, node_sets, f"{here}.allowed")
+            if m.node is None and (m.pinned or not self.reschedulable):
                 raise DocumentError(
-                    f"unknown node {m.node!r}",
+                    "it runs nowhere and may not be started",
                     path=f"{here}.node",
-                    remedy=did_you_mean(m.node, sorted(nodes)[:50]),
+                    remedy="give its node; or let it be moved: not pinned, reschedulable",
                 )
             if not self.reschedulable and m.new_size != m.old_size:
                 raise DocumentError(
@@ -132,6 +209,25 @@ class UpdateApplication(Record):
                     path=here,
                     remedy='leave the new size out, or set "reschedulable": true',
                 )
+
+
+def _require_known(what: str, name: str | None, known: Collection[str], path: str) -> None:
+    if name is not None and name not in known:
+        raise DocumentError(
+            f"unknown {what} {name!r}", path=path, remedy=did_you_mean(name, sorted(known)[:50])
+        )
+
+
+def check_node_sets(node_sets: Mapping[str, Collection[str]], nodes: Collection[str]) -> None:
+    """Raise unless node sets hold nodes that exist.
+
+    Raises
+    ------
+    DocumentError
+    """
+    for name, members in node_sets.items():
+        for k, member in enumerate(members):
+            _require_known("node", member, nodes, f"node_sets.{name}[{k}]")
 
 
 class UpdateStep(Record):

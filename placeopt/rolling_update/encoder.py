@@ -15,7 +15,8 @@ from placeopt.core.front import Objective
 from placeopt.core.interfaces import Encoder
 from placeopt.rolling_update import order, variation
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import reach
+from placeopt.rolling_update.reach import moves_of, reach
+from placeopt.rolling_update.rules import counted, num_broken
 
 #: Choices of all genes together that are still held in memory.
 _MAX_CHOICES = 50_000_000
@@ -53,14 +54,19 @@ class RollingUpdateEncoder(Encoder):
         self.lower = np.zeros_like(self.upper)
         self.num_genes = len(self.upper)
         self.num_constraints = 2
+        self._ruled = a.rules.any
+        self._moves = moves_of(a, np.arange(len(a.home)), a.home)
+        self._count = counted(a.packed_rules, a.home)
         flows = np.array(a.tight_flows, dtype=float).reshape(-1, 3)
         self._ends, self._limits = flows[:, :2].astype(np.int64), flows[:, 2]
 
     def _tables(self) -> variation.GeneTables:
         a, ranks = self.problem.arrays, self._by_rank
         legal, home = [], []
-        for m in self._genes:
-            fits = (a.new[m] <= a.capacity[ranks]).all(axis=1) & ~a.drain[ranks]
+        for m in self._genes.tolist():
+            fits = a.may_host(m)[ranks]
+            rests = not a.mandatory[m] and not a.drain[a.home[m]]
+            fits |= rests & (ranks == a.home[m]) & (a.new[m] <= a.capacity[a.home[m]]).all()
             if a.pinned[m]:
                 fits &= ranks == a.home[m]
             mine = np.flatnonzero(fits) if fits.any() else self._rank_of[[a.home[m]]]
@@ -96,7 +102,8 @@ class RollingUpdateEncoder(Encoder):
         -------
         F : ndarray, shape (n, objectives)
         G : ndarray, shape (n, 2)
-            Overload and drained nodes at the end; latencies over their limits at the end.
+            Overload and drained nodes at the end; latencies over their limits at the end, rules
+            that are broken, and moves that no order makes without breaking some.
         """
         a = self.problem.arrays
         target = self.targets(np.asarray(X, dtype=np.int64))
@@ -104,26 +111,23 @@ class RollingUpdateEncoder(Encoder):
         flat = (target + nodes * np.arange(n)[:, None]).ravel()
         counts = [
             np.bincount(flat, weights, n * nodes).reshape(n, nodes)
-            for weights in (None, *(np.tile(a.new[:, r], n) for r in range(2)))
+            for weights in (None, *(np.tile(size, n) for size in a.new.T))
         ]
         used, load = counts[0] > 0, np.stack(counts[1:], axis=2)
         every = np.zeros((n, 3))
         every[:, 0] = (used @ a.price) / a.price_scale
-        if set(self._columns) & {1, 2}:
-            every[:, 1:] = order.count_all(
-                target,
-                a.capacity,
-                ~a.drain,
-                a.home,
-                a.old,
-                a.new,
-                a.pinned,
-                a.mandatory,
-                a.initial_load,
-            )
+        broken = np.zeros(n)
+        if self._ruled:
+            rests = ~(a.mandatory | (a.movable & (target != a.home)))
+            broken += num_broken(a.packed_rules, target, rests)
+        if self._ruled or set(self._columns) & {1, 2}:
+            made = order.count_all(target, self._moves, a.mandatory, a.initial_load, self._count)
+            every[:, 1:] = made[:, :2]
+            broken += made[:, 2]
         overload = np.maximum(0, load - a.capacity) / np.maximum(1, a.capacity)
         excess = overload.sum(axis=(1, 2)) + a.drain[target].sum(axis=1)
-        return every[:, self._columns], np.stack((excess, self._latency_excess(target)), axis=1)
+        broken += self._latency_excess(target)
+        return every[:, self._columns], np.stack((excess, broken), axis=1)
 
     def _latency_excess(self, target: np.ndarray) -> np.ndarray:
         a = self.problem.arrays

@@ -15,12 +15,19 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from placeopt.core.problem import Amount, Evaluation, Objective, Problem, require_unique
+from placeopt.core.problem import Amount, Evaluation, Name, Objective, Problem, require_unique
 from placeopt.core.spec import ProblemSpec
 from placeopt.rolling_update import SPEC
-from placeopt.rolling_update.arrays import RESOURCES, UpdateArrays
-from placeopt.rolling_update.document import UpdateApplication, UpdateNode
+from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.document import (
+    NodeSet,
+    UpdateApplication,
+    UpdateNode,
+    UpdateRule,
+    check_node_sets,
+)
 from placeopt.rolling_update.referee import UpdateReferee
+from placeopt.rolling_update.rule_referee import RuleReferee
 from placeopt.rolling_update.timeline import timeline
 
 
@@ -52,6 +59,10 @@ class RollingUpdate(Problem):
     """
     applications: tuple[UpdateApplication, ...] = Field(min_length=1)
     """What runs now."""
+    node_sets: dict[Name, NodeSet] = Field(default_factory=dict)
+    """Sets of nodes by name, which microservices and rules refer to. Absent: none."""
+    rules: tuple[UpdateRule, ...] = ()
+    """Which microservices are kept apart, together, or spread. Absent: none."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -59,19 +70,42 @@ class RollingUpdate(Problem):
         require_unique((a.name for a in self.applications), "application")
         nodes = {n.name for n in self.nodes}
         for a, application in enumerate(self.applications):
-            application.check(f"applications[{a}]", nodes)
+            application.check(f"applications[{a}]", nodes, self.node_sets)
+        check_node_sets(self.node_sets, nodes)
+        groups = {g for a in self.applications for m in a.microservices for g in m.groups}
+        for k, rule in enumerate(self.rules):
+            rule.check(f"rules[{k}]", groups, self.node_sets)
         return self
 
     @cached_property
     def arrays(self) -> UpdateArrays:
         """The instance as arrays: microservices and nodes by number, in document order."""
         return UpdateArrays(
-            self.nodes, self.applications, self.cluster_latency_ms, self.semantics == "strict"
+            self.nodes,
+            self.applications,
+            self.cluster_latency_ms,
+            self.semantics == "strict",
+            self.rules,
+            self.node_sets,
         )
 
     @cached_property
     def _referee(self) -> UpdateReferee:
-        return UpdateReferee(self.arrays)
+        return UpdateReferee(self.arrays, self._rules(soft=False))
+
+    @cached_property
+    def _wishes(self) -> RuleReferee:
+        return self._rules(soft=True)
+
+    def _rules(self, *, soft: bool) -> RuleReferee:
+        return RuleReferee(
+            self.arrays,
+            self.nodes,
+            [m.groups for a in self.applications for m in a.microservices],
+            [m.allowed for a in self.applications for m in a.microservices],
+            [rule for rule in self.rules if rule.soft == soft],
+            self.node_sets,
+        )
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -124,13 +158,15 @@ class RollingUpdate(Problem):
         """Name overloaded nodes and broken flows of the start, and latencies that are not used."""
         a = self.arrays
         found = [
-            f"node {self.nodes[n].name!r} starts overloaded: "
-            f"{a.initial_load[n, r]} {RESOURCES[r]} of {a.capacity[n, r]}"
+            f"node {a.node_names[n]!r} starts overloaded: "
+            f"{a.initial_load[n, r]} {a.resources[r]} of {a.capacity[n, r]}"
             for n, r in np.argwhere(a.initial_load > a.capacity)
         ]
         found += [
             f"at the start, {text}" for text, _ in self._referee.broken_flows(a.home.tolist())
         ]
+        if broken := len(self._referee.rules.broken(a.home.tolist())):
+            found.append(f"at the start, rules are broken {broken:,} times")
         named = set(self.cluster_latency_ms).union(*self.cluster_latency_ms.values())
         if idle := sorted(named - set(a.clusters)):
             found.append(f"cluster_latency_ms names clusters without nodes: {', '.join(idle)}")
@@ -153,8 +189,8 @@ class RollingUpdate(Problem):
         load = a.load_of(a.stuck, a.new)
         for n, r in np.argwhere(load > a.capacity):
             reasons.append(
-                f"node {self.nodes[n].name!r}: what cannot leave needs "
-                f"{load[n, r]} {RESOURCES[r]} of {a.capacity[n, r]}"
+                f"node {a.node_names[n]!r}: what cannot leave needs "
+                f"{load[n, r]} {a.resources[r]} of {a.capacity[n, r]}"
             )
         nodes = np.where(a.stuck, a.home, -1).tolist()
         broken = self._referee.broken_flows(nodes)
@@ -163,14 +199,18 @@ class RollingUpdate(Problem):
     def _why_no_room(self) -> list[str]:
         a = self.arrays
         room, reasons = a.capacity[~a.drain], []
-        sizes = np.unique(room, axis=0)
+        known: dict[tuple[int, ...], bool] = {}
         for m in np.flatnonzero(~a.stuck).tolist():
-            if not (sizes >= a.new[m]).all(axis=1).any():
+            kind = (int(a.rules.node_set[m]), *a.new[m].tolist())
+            if kind not in known:
+                known[kind] = bool(a.may_host(m).any()) or self._may_rest(m)
+            if not known[kind]:
+                amounts = ", ".join(f"{x} {r}" for r, x in zip(a.resources, a.new[m], strict=True))
+                where = " that it may be on" if kind[0] >= 0 else ""
                 reasons.append(
-                    f"{a.label(m)} needs {a.new[m, 0]} milli-CPU and {a.new[m, 1]} MiB "
-                    "at its new size, which no node has"
+                    f"{a.label(m)} needs {amounts} at its new size, which no node{where} has"
                 )
-        for name, need, have in zip(RESOURCES, a.new.sum(axis=0), room.sum(axis=0), strict=True):
+        for name, need, have in zip(a.resources, a.new.sum(axis=0), room.sum(axis=0), strict=True):
             if need > have:
                 reasons.append(
                     f"all microservices together need {need} {name} at the end; "
@@ -178,24 +218,40 @@ class RollingUpdate(Problem):
                 )
         return reasons
 
+    def _may_rest(self, m: int) -> bool:
+        """Return whether microservice m may be left where it is, even if it cannot start there."""
+        a = self.arrays
+        alone = (a.new[m] <= a.capacity[a.home[m]]).all()
+        return bool(alone and not a.mandatory[m] and not a.drain[a.home[m]])
+
     def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
         """Summarise a plan: cost before and after, nodes that empty, moves, restarts, stops."""
         a, steps = self.arrays, self.steps(plan)
         final = a.final_nodes(steps)
         starts = Counter(m for m, n in steps if n >= 0)
-        left = set(a.home.tolist()) - set(final.tolist())
+        left = set(a.home.tolist()) - set(final.tolist()) - {a.waiting}
         emptied = [a.node_names[n] for n in sorted(left)]
-        moved = sum(final[m] != a.home[m] for m in starts)
+        waited = sum(a.home[m] == a.waiting for m in starts)
+        moved = sum(final[m] != a.home[m] for m in starts) - waited
         broken = len(self._referee.broken_flows(final.tolist()))
-        return {
+        found = {
             "node cost": f"{self.initial_cost:g} -> {self.evaluate(plan).values[0]:g}",
             "nodes that empty": ", ".join(emptied) or "none",
             "moved to another node": str(moved),
-            "restarted in place": str(len(starts) - moved),
+            "restarted in place": str(len(starts) - moved - waited),
             "extra starts": str(sum(starts.values()) - len(starts)),
             "stopped on the way": str(sum(n < 0 for _, n in steps)),
-            "latency limits broken": f"{broken} of {len(a.tight_flows)} that can break",
         }
+        if waited:
+            found["started, after waiting"] = str(waited)
+        if a.tight_flows:
+            found["latency limits broken"] = f"{broken} of {len(a.tight_flows)} that can break"
+        if any(rule.soft for rule in self.rules):
+            before, after = (
+                len(self._wishes.broken(where)) for where in (a.home.tolist(), final.tolist())
+            )
+            found["soft rules broken, replica by replica"] = f"{before} -> {after}"
+        return found
 
     def table(self, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the fields of `placeopt.rolling_update.timeline.TimelineStep` for every step."""

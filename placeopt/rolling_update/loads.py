@@ -1,7 +1,8 @@
 """Kernels on the load of nodes.
 
-They take the arrays that they need, ``load`` and ``capacity`` of shape (N, 2): a tuple would cost a
-reference count for each of its arrays at every call.
+They take the arrays that they need, ``load`` and ``capacity`` of shape (N, R): a tuple would cost a
+reference count for each of its arrays at every call. CPU and memory are the first two resources,
+written out, as most instances have no others.
 """
 
 from __future__ import annotations
@@ -11,24 +12,68 @@ from placeopt.core.kernels.compile import kernel
 
 @kernel
 def fits(capacity, load, size, i, n):
-    """Return whether ``size[i]`` fits node n beside its load; size (items, 2)."""
-    return load[n, 0] + size[i, 0] <= capacity[n, 0] and load[n, 1] + size[i, 1] <= capacity[n, 1]
+    """Return whether ``size[i]`` fits node n beside its load; size (items, R)."""
+    if load[n, 0] + size[i, 0] > capacity[n, 0] or load[n, 1] + size[i, 1] > capacity[n, 1]:
+        return False
+    for r in range(2, capacity.shape[1]):
+        if size[i, r] > 0 and load[n, r] + size[i, r] > capacity[n, r]:
+            return False
+    return True
 
 
 @kernel
 def overloaded(capacity, load, n):
     """Return whether the load of node n is over its capacity."""
-    return load[n, 0] > capacity[n, 0] or load[n, 1] > capacity[n, 1]
+    if load[n, 0] > capacity[n, 0] or load[n, 1] > capacity[n, 1]:
+        return True
+    over = False
+    for r in range(2, capacity.shape[1]):
+        over = over or load[n, r] > capacity[n, r]
+    return over
 
 
 @kernel
-def overflow(capacity, load, n, cpu, memory):
-    """Return by what share of its capacity node n is overloaded after a change of its load."""
-    cpu, memory = cpu + load[n, 0] - capacity[n, 0], memory + load[n, 1] - capacity[n, 1]
-    return max(0, cpu) / max(1, capacity[n, 0]) + max(0, memory) / max(1, capacity[n, 1])
+def excess(capacity, n, r, amount):
+    """Return by what share of its capacity an amount of resource r overloads node n."""
+    return max(0, amount - capacity[n, r]) / max(1, capacity[n, r])
 
 
 @kernel
-def share(capacity, n, cpu, memory):
-    """Return the share of node n that an amount takes, of the scarcer resource."""
-    return max(cpu / max(1, capacity[n, 0]), memory / max(1, capacity[n, 1]))
+def overflow(capacity, load, n):
+    """Return by what share of its capacity node n is overloaded."""
+    over = excess(capacity, n, 0, load[n, 0]) + excess(capacity, n, 1, load[n, 1])
+    for r in range(2, capacity.shape[1]):
+        over += excess(capacity, n, r, load[n, r])
+    return over
+
+
+@kernel
+def overflow_with(capacity, load, size, n, i, j):
+    """Return the overflow of node n after item i arrives and item j leaves; -1 for none."""
+    over = 0.0
+    for r in range(capacity.shape[1]):
+        amount = load[n, r]
+        if i >= 0:
+            amount += size[i, r]
+        if j >= 0:
+            amount -= size[j, r]
+        over += excess(capacity, n, r, amount)
+    return over
+
+
+@kernel
+def share(capacity, n, amounts):
+    """Return the share of node n that amounts (R,) take, of the scarcest resource."""
+    most = max(amounts[0] / max(1, capacity[n, 0]), amounts[1] / max(1, capacity[n, 1]))
+    for r in range(2, capacity.shape[1]):
+        most = max(most, amounts[r] / max(1, capacity[n, r]))
+    return most
+
+
+@kernel
+def share_with(capacity, load, size, n, i):
+    """Return the share of node n that is taken after item i arrives, of the scarcest resource."""
+    most = 0.0
+    for r in range(capacity.shape[1]):
+        most = max(most, (load[n, r] + size[i, r]) / max(1, capacity[n, r]))
+    return most

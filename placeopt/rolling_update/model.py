@@ -18,6 +18,7 @@ from pydantic import Field
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
+from placeopt.rolling_update import rule_model
 from placeopt.rolling_update.instance import RollingUpdate
 
 Slots = Annotated[
@@ -67,6 +68,7 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     )
     model.no_gap = pyo.Constraint(model.SLOTS, rule=_no_gap, doc="idle slots come last")
     _add_loads(model)
+    rule_model.add_arrivals(model)
     _declare(model, _total(model.move.values()))
     return remember(model, problem, extract)
 
@@ -88,9 +90,11 @@ def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:
         The instance says so itself.
     """
     model = _begin(problem)
-    model.at = pyo.Var(model.PLACEMENTS, domain=pyo.Binary, doc="X: m ends on n")
-    _add_deployment(model)
     a = problem.arrays
+    model.at = pyo.Var(model.PLACEMENTS, domain=pyo.Binary, doc="X: m ends on n")
+    resting = {m for m, n in model.PLACEMENTS if n == a.home[m] and not a.mandatory[m]}
+    model.rest = {m: model.at[m, a.home[m]] if m in resting else 0 for m in model.nodes_of}
+    _add_deployment(model)
     stay = [
         model.at[m, a.home[m]]
         for m in model.MICROSERVICES
@@ -104,13 +108,15 @@ def size(problem: RollingUpdate, *, slots: Slots = None) -> int:
     """Return about how many coefficients the time-indexed model has."""
     a = problem.arrays
     moving = int(a.movable.sum())
-    return 10 * moving * len(a.price) * (moving if slots is None else slots)
+    own = 10 * moving * len(a.price) + rule_model.size(a)
+    return own * (moving if slots is None else slots)
 
 
 def static_size(problem: RollingUpdate) -> int:
     """Return about how many coefficients the static model has."""
     a = problem.arrays
-    return int(a.movable.sum()) * (7 * len(a.price)) + 2 * len(a.tight_flows) * len(a.price)
+    own = int(a.movable.sum()) * (3 + 2 * len(a.resources)) * len(a.price)
+    return own + 2 * len(a.tight_flows) * len(a.price) + rule_model.size(a)
 
 
 #: What the time-indexed model cannot express.
@@ -144,6 +150,7 @@ def assign_target(model: pyo.ConcreteModel, end: np.ndarray) -> None:
     for (m, n), variable in model.at.items():
         variable.set_value(int(end[m] == n))
     _assign_used(model, end)
+    rule_model.assign(model)
 
 
 def _assign_used(model: pyo.ConcreteModel, end: np.ndarray) -> None:
@@ -176,6 +183,7 @@ def assign(model: pyo.ConcreteModel, plan: dict[str, Any]) -> bool:
     _assign_used(model, model.problem.arrays.final_nodes(steps))
     for n, r, t in model.node_load:
         model.node_load[n, r, t].set_value(round(pyo.value(_load_after(model, n, r, t))))
+    rule_model.assign(model)
     return True
 
 
@@ -190,7 +198,9 @@ def _begin(problem: RollingUpdate) -> pyo.ConcreteModel:
     model.nodes_of = {m: _nodes_for(problem, m) for m in moving}
     model.MICROSERVICES = pyo.Set(initialize=moving, doc="m in M^: reschedulable")
     model.NODES = pyo.Set(initialize=range(len(a.price)), doc="n in N")
-    model.RESOURCES = pyo.Set(initialize=range(2), doc="CPU, memory")
+    model.RESOURCES = pyo.Set(
+        initialize=range(len(a.resources)), doc="CPU, memory, further resources"
+    )
     model.PLACEMENTS = pyo.Set(
         dimen=2,
         initialize=[(m, n) for m, nodes in model.nodes_of.items() for n in nodes],
@@ -214,7 +224,10 @@ def _nodes_for(problem: RollingUpdate, m: int) -> list[int]:
     a = problem.arrays
     if a.pinned[m]:
         return [int(a.home[m])]
-    return np.flatnonzero((a.new[m] <= a.capacity).all(axis=1) & ~a.drain).tolist()
+    found = a.may_host(m)
+    if not a.mandatory[m] and not a.drain[a.home[m]]:
+        found[a.home[m]] |= (a.new[m] <= a.capacity[a.home[m]]).all()
+    return np.flatnonzero(found).tolist()
 
 
 def _add_deployment(model: pyo.ConcreteModel) -> None:
@@ -240,6 +253,7 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
     model.opens = pyo.Constraint(
         closable, rule=lambda k, m, n: k.at[m, n] <= k.used[n], doc="sharper than final_load alone"
     )
+    rule_model.add_end(model)
     model.locality = pyo.ConstraintList(doc="(4), by clusters")
     for one, other, limit in a.tight_flows:
         _add_locality(model, one, other, a.latency <= limit)

@@ -6,8 +6,9 @@ A *direct* order makes every move once. It is searched exactly; where there is n
 A node is *safe* when it has room for all copies that are still to arrive and, on top, for the
 largest restart in place that is still to be made there and the growth of all of these. Every
 pending move to a safe node can be made at once without loss. So can a restart in place that fits
-and does not grow. The remaining moves form a graph between nodes; each of its connected parts is
-searched depth first, and dead ends are remembered.
+and does not grow. Moves that rules are about wait: when a copy starts or leaves, others may have
+become illegal. The remaining moves form a graph between nodes, and rules connect those that they
+count; each of its connected parts is searched depth first, and dead ends are remembered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ import numpy as np
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import mix, uniform
 from placeopt.core.kernels.union_find import join, root
-from placeopt.rolling_update.loads import fits, overflow, share
+from placeopt.rolling_update.loads import excess, fits, share
+from placeopt.rolling_update.rules import (
+    counters_of,
+    is_ruled,
+    may_start,
+    num_counters,
+    tally,
+)
 
 #: Answers of a search for a direct order: it was found, it does not exist, the search gave up.
 FOUND, NONE, UNKNOWN = 1, 0, -1
@@ -32,13 +40,17 @@ _MAX_SEARCHED = 1000
 
 
 class Moves(NamedTuple):
-    """P moves to be made on N nodes."""
+    """P moves to be made on N nodes, with R resources."""
 
-    capacity: np.ndarray  # (N, 2)
+    number: np.ndarray  # (P,) as the rules number them
+    free: np.ndarray  # (P,) no rule is about it
+    rules: np.ndarray  # packed, as in `placeopt.rolling_update.rules`
+    waiting: int  # the node of what runs nowhere yet, -1 where there is none
+    capacity: np.ndarray  # (N, R)
     usable: np.ndarray  # (N,) may host a hop
     home: np.ndarray  # (P,) node at first
-    old: np.ndarray  # (P, 2) size of the running copy
-    new: np.ndarray  # (P, 2) size of the new copy
+    old: np.ndarray  # (P, R) size of the running copy
+    new: np.ndarray  # (P, R) size of the new copy
     target: np.ndarray  # (P,) node at the end
     pinned: np.ndarray  # (P,) may not hop
     first: np.ndarray  # (N + 1,) where each node begins in members
@@ -48,11 +60,12 @@ class Moves(NamedTuple):
 class OrderState(NamedTuple):
     """The steps made so far, and what they change."""
 
-    load: np.ndarray  # (N, 2)
+    load: np.ndarray  # (N, R)
+    counts: np.ndarray  # of the rules
     where: np.ndarray  # (P,) node of the running copy, -1 stopped
-    size: np.ndarray  # (P, 2) of the running copy
+    size: np.ndarray  # (P, R) of the running copy
     todo: np.ndarray  # (P,)
-    waiting: np.ndarray  # (N, 2) sizes still to arrive, and growth by restarts in place
+    waiting: np.ndarray  # (N, R) sizes still to arrive, and growth by restarts in place
     dirty: np.ndarray  # (N,) whether a node is in the queue
     queue: np.ndarray  # (N,) nodes whose moves have to be checked
     steps: np.ndarray  # (3 P + 1, 2) move, node
@@ -61,7 +74,7 @@ class OrderState(NamedTuple):
 
 
 @kernel
-def grouped(capacity, usable, home, old, new, target, pinned):
+def grouped(number, free, rules, waiting, capacity, usable, home, old, new, target, pinned):
     """Return the `Moves` of arrays with the shapes given there."""
     first, members = np.zeros(len(capacity) + 1, np.int64), np.empty(len(target), np.int64)
     for n in target:
@@ -72,19 +85,34 @@ def grouped(capacity, usable, home, old, new, target, pinned):
     for p in range(len(target)):
         members[at[target[p]]] = p
         at[target[p]] += 1
-    return Moves(capacity, usable, home, old, new, target, pinned, first, members)
+    return Moves(
+        number,
+        free,
+        rules,
+        waiting,
+        capacity,
+        usable,
+        home,
+        old,
+        new,
+        target,
+        pinned,
+        first,
+        members,
+    )
 
 
 @kernel
-def _begin(moves, load, seed):
-    """Return the state before the first move, every node queued; `load` (N, 2) is copied."""
+def _begin(moves, load, count, seed):
+    """Return the state before the first move, every node queued; load (N, R), counts are copied."""
     nodes, total = moves.capacity.shape[0], len(moves.target)
     state = OrderState(
         load=load.copy(),
+        counts=count.copy(),
         where=moves.home.copy(),
         size=moves.old.copy(),
         todo=np.ones(total, np.bool_),
-        waiting=np.zeros((nodes, 2), np.int64),
+        waiting=np.zeros(moves.capacity.shape, np.int64),
         dirty=np.ones(nodes, np.bool_),
         queue=np.arange(nodes),
         steps=np.empty((3 * total + 1, 2), np.int64),
@@ -100,8 +128,16 @@ def _begin(moves, load, seed):
 @kernel
 def _wait(waiting, new, size, where, p, n, sign):
     """Add move p to what its target n waits for (sign 1), or remove it (-1); changes `waiting`."""
-    for r in range(2):
+    for r in range(waiting.shape[1]):
         waiting[n, r] += sign * (max(0, new[p, r] - size[p, r]) if where[p] == n else new[p, r])
+
+
+@kernel
+def _fits_now(moves, state, p, n):
+    """Return whether the new copy of move p may start on node n now."""
+    if not fits(moves.capacity, state.load, moves.new, p, n):
+        return False
+    return moves.free[p] or may_start(moves.rules, state.counts, moves.number[p], n)
 
 
 @kernel
@@ -109,12 +145,16 @@ def _make(moves, state, p, n):
     """Start move p on node n and end its old copy, or stop it (n < 0); changes `state`."""
     before = state.where[p]
     _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(-1))
-    for r in range(2):
+    for r in range(state.load.shape[1]):
         if before >= 0:
             state.load[before, r] -= state.size[p, r]
         if n >= 0:
             state.load[n, r] += moves.new[p, r]
             state.size[p, r] = moves.new[p, r]
+    if before >= 0 and not moves.free[p]:
+        tally(moves.rules, state.counts, moves.number[p], before, -1)
+    if n >= 0 and not moves.free[p]:
+        tally(moves.rules, state.counts, moves.number[p], n, 1)
     state.where[p] = n
     state.todo[p] = n != moves.target[p]
     if state.todo[p]:
@@ -134,10 +174,13 @@ def _undo(moves, state, down_to):
         state.tally[STEPS] -= 1
         p = state.steps[state.tally[STEPS], 0]
         n, home = moves.target[p], moves.home[p]
-        for r in range(2):
+        for r in range(state.load.shape[1]):
             state.load[n, r] -= moves.new[p, r]
             state.load[home, r] += moves.old[p, r]
             state.size[p, r] = moves.old[p, r]
+        if not moves.free[p]:
+            tally(moves.rules, state.counts, moves.number[p], n, -1)
+            tally(moves.rules, state.counts, moves.number[p], home, 1)
         state.where[p], state.todo[p] = home, True
         _wait(state.waiting, moves.new, state.size, state.where, p, n, np.int64(1))
 
@@ -153,12 +196,32 @@ def _lacking(moves, state, n, leaving):
         q = moves.members[k]
         if state.todo[q] and state.where[q] == n and q != leaving:
             cpu, memory = max(cpu, moves.new[q, 0]), max(memory, moves.new[q, 1])
-    cpu += state.waiting[n, 0]
-    memory += state.waiting[n, 1]
+    cpu += state.load[n, 0] + state.waiting[n, 0]
+    memory += state.load[n, 1] + state.waiting[n, 1]
     if leaving >= 0:
         cpu -= state.size[leaving, 0]
         memory -= state.size[leaving, 1]
-    return overflow(moves.capacity, state.load, n, cpu, memory)
+    total = excess(moves.capacity, n, 0, cpu) + excess(moves.capacity, n, 1, memory)
+    for r in range(2, state.load.shape[1]):
+        largest = 0
+        for k in range(moves.first[n], moves.first[n + 1]):
+            q = moves.members[k]
+            if state.todo[q] and state.where[q] == n and q != leaving:
+                largest = max(largest, moves.new[q, r])
+        amount = state.load[n, r] + state.waiting[n, r] + largest
+        if leaving >= 0:
+            amount -= state.size[leaving, r]
+        total += excess(moves.capacity, n, r, amount)
+    return total
+
+
+@kernel
+def _grows(moves, state, p):
+    """Return whether the new copy of move p takes more of some resource than the running one."""
+    grows = False
+    for r in range(state.load.shape[1]):
+        grows = grows or moves.new[p, r] > state.size[p, r]
+    return grows
 
 
 @kernel
@@ -175,10 +238,19 @@ def _close(moves, state):
         for in_place in range(1 - safe, 2):
             for k in range(moves.first[n], moves.first[n + 1]):
                 p = moves.members[k]
-                if state.todo[p] and (state.where[p] == n) == (in_place == 1):
-                    grows = moves.new[p, 0] > state.size[p, 0] or moves.new[p, 1] > state.size[p, 1]
-                    if safe or (not grows and fits(moves.capacity, state.load, moves.new, p, n)):
-                        _make(moves, state, p, n)
+                if (
+                    state.todo[p]
+                    and (state.where[p] == n) == (in_place == 1)
+                    and (moves.free[p] or not is_ruled(moves.rules, moves.number[p]))
+                    and (
+                        safe
+                        or (
+                            not _grows(moves, state, p)
+                            and fits(moves.capacity, state.load, moves.new, p, n)
+                        )
+                    )
+                ):
+                    _make(moves, state, p, n)
 
 
 @kernel
@@ -189,7 +261,7 @@ def _score(moves, state, p, noise):
     with what it brings its source nearer to being safe.
     """
     n, source, score = moves.target[p], state.where[p], 0.0
-    for r in range(2):
+    for r in range(state.load.shape[1]):
         if moves.new[p, r] > 0:
             score = min(score, -moves.new[p, r] / (moves.capacity[n, r] - state.load[n, r]))
     if source >= 0 and source != n:
@@ -206,11 +278,10 @@ def _candidates(moves, state, part, noise, chosen, scores, at):
 
     Return where they end, or -1 where there is no space.
     """
-    capacity, load, new = moves.capacity, state.load, moves.new
     target, todo = moves.target, state.todo
     end = at
     for p in part:
-        if todo[p] and fits(capacity, load, new, p, target[p]):
+        if todo[p] and _fits_now(moves, state, p, target[p]):
             if end >= len(chosen):
                 return -1
             score, j = _score(moves, state, p, noise), end
@@ -281,9 +352,11 @@ def _enables(moves, state, p):
     for k in range(moves.first[n], moves.first[n + 1]):
         q = moves.members[k]
         if state.todo[q] and not fits(moves.capacity, state.load, moves.new, q, n):
-            cpu = state.load[n, 0] - state.size[p, 0] + moves.new[q, 0]
-            memory = state.load[n, 1] - state.size[p, 1] + moves.new[q, 1]
-            found += cpu <= moves.capacity[n, 0] and memory <= moves.capacity[n, 1]
+            would = True
+            for r in range(state.load.shape[1]):
+                amount = state.load[n, r] - state.size[p, r] + moves.new[q, r]
+                would = would and amount <= moves.capacity[n, r]
+            found += would
     return found
 
 
@@ -306,16 +379,17 @@ def _hop(moves, state, part, enables):
                 or moves.pinned[p]
                 or here < 0
                 or here != moves.home[p]
+                or here == moves.waiting
             ):
                 continue
             compared += 1
             for n in range(len(capacity)):
                 if moves.usable[n] and n != here and fits(capacity, load, new, p, n):
                     score = float(level)
-                    for r in range(2):
+                    for r in range(capacity.shape[1]):
                         short = waiting[n, r] + load[n, r] + new[p, r] - capacity[n, r]
                         score -= short / max(1, capacity[n, r]) * (10 if short > 0 else 0.01)
-                    if score > best:
+                    if score > best and may_start(moves.rules, state.counts, moves.number[p], n):
                         best, best_p, best_n = score, p, n
     if best == -np.inf:
         return False
@@ -333,8 +407,8 @@ def _stop(moves, state, part, enables):
     best, best_p = -1.0, np.int64(-1)
     for k in range(len(part)):
         p, n = part[k], state.where[part[k]]
-        if state.todo[p] and n >= 0:
-            size = min(1.0, share(moves.capacity, n, state.size[p, 0], state.size[p, 1]))
+        if state.todo[p] and n >= 0 and n != moves.waiting:
+            size = min(1.0, share(moves.capacity, n, state.size[p]))
             if 2.0 * enables[k] + size > best:
                 best, best_p = 2.0 * enables[k] + size, p
     if best < 0:
@@ -357,7 +431,7 @@ def _force(moves, state, part, max_hops, max_stops, noise):
         best, best_p, compared = -np.inf, np.int64(-1), 0
         for _ in range(len(part)):
             p, at = part[at], (at + 1) % len(part)
-            if state.todo[p] and fits(moves.capacity, state.load, moves.new, p, moves.target[p]):
+            if state.todo[p] and _fits_now(moves, state, p, moves.target[p]):
                 score, compared = _score(moves, state, p, noise), compared + 1
                 if score > best:
                     best, best_p = score, p
@@ -383,11 +457,18 @@ def _force(moves, state, part, max_hops, max_stops, noise):
 def _parts(moves, state):
     """Return the pending moves, part by part, and where the part of each root node begins and ends.
 
-    Shapes (pending,) and (N + 1,). The nodes of a part are connected by its moves.
+    Shapes (pending,) and (N + 1,). The nodes of a part are connected by its moves, and by rules.
     """
     parent, todo = np.arange(len(moves.capacity)), np.flatnonzero(state.todo)
+    known = np.full(num_counters(moves.rules), -1)
     for p in todo:
-        join(parent, moves.home[p], moves.target[p])
+        n, m = moves.target[p], moves.number[p]
+        join(parent, moves.home[p], n)
+        if not moves.free[p]:
+            for c in counters_of(moves.rules, m):
+                if known[c] >= 0:
+                    join(parent, known[c], n)
+                known[c] = n
     count, members = np.zeros(len(parent) + 1, np.int64), np.empty(len(todo), np.int64)
     for p in todo:
         count[root(parent, moves.target[p]) + 1] += 1
@@ -401,14 +482,16 @@ def _parts(moves, state):
 
 
 @kernel
-def order(moves, load, limit, max_hops, max_stops, noise, seed):
+def order(moves, load, count, limit, max_hops, max_stops, noise, seed):
     """Order all moves: each part directly if the search finds how, else with hops and stops.
 
     Parameters
     ----------
     moves : Moves
-    load : int array (N, 2)
+    load : int array (N, R)
         Before the first move.
+    count : int array
+        Counts of the rules before the first move.
     limit : int
         States of the search in each part; 0 for the first order that comes.
     max_hops, max_stops : int
@@ -425,7 +508,7 @@ def order(moves, load, limit, max_hops, max_stops, noise, seed):
     complete : bool
         Whether all moves are made.
     """
-    state = _begin(moves, load, seed)
+    state = _begin(moves, load, count, seed)
     _close(moves, state)
     todo, cuts = _parts(moves, state)
     direct, complete, late = FOUND, True, np.zeros(len(cuts), np.bool_)
@@ -446,24 +529,38 @@ def order(moves, load, limit, max_hops, max_stops, noise, seed):
 
 
 @kernel
-def count_all(targets, capacity, usable, home, old, new, pinned, mandatory, load):
-    """Return starts and stops of the first order that comes for each deployment, shape (K, 2).
+def count_all(targets, every, mandatory, load, count):
+    """Return starts, stops and moves not made of the first order that comes, shape (K, 3).
 
     Parameters
     ----------
     targets : int array (K, M)
         The node of every microservice, in K deployments.
-    capacity, usable, home, old, new, pinned
-        As in `Moves`, of all M microservices.
+    every : Moves
+        Of all M microservices; their targets do not count.
     mandatory : bool array (M,)
         Must start anew.
-    load : int array (N, 2)
-        Before the first move.
+    load : int array (N, R)
+    count : int array
+        Loads, and counts of the rules, before the first move.
     """
-    counts = np.zeros((len(targets), 2))
+    counts = np.zeros((len(targets), 3))
     for k in range(len(targets)):
-        p = np.flatnonzero(mandatory | (targets[k] != home))
-        moves = grouped(capacity, usable, home[p], old[p], new[p], targets[k][p], pinned[p])
-        state, _, _ = order(moves, load, 0, 2**62, 2**62, 0.0, 0)
+        p = np.flatnonzero(mandatory | (targets[k] != every.home))
+        moves = grouped(
+            p,
+            every.free[p],
+            every.rules,
+            every.waiting,
+            every.capacity,
+            every.usable,
+            every.home[p],
+            every.old[p],
+            every.new[p],
+            targets[k][p],
+            every.pinned[p],
+        )
+        state, _, _ = order(moves, load, count, 0, 2**62, 2**62, 0.0, 0)
         counts[k, 0], counts[k, 1] = len(p) + state.tally[HOPS], state.tally[STOPS]
+        counts[k, 2] = state.todo.sum()
     return counts

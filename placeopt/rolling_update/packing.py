@@ -1,7 +1,8 @@
 """Kernels that pack microservices on fewer nodes: close a node, then shift and swap until all fits.
 
 Latency limits are never broken on the way. A microservice with tight flows changes its cluster only
-where all its peers allow it, or together with the whole group that its tight flows connect.
+where all its peers allow it, or together with the whole group that its tight flows connect. No
+shift and no swap breaks a rule that held before.
 """
 
 from __future__ import annotations
@@ -12,7 +13,23 @@ import numpy as np
 
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import below, uniform
-from placeopt.rolling_update.loads import fits, overflow, overloaded, share
+from placeopt.rolling_update.loads import (
+    excess,
+    fits,
+    overflow,
+    overflow_with,
+    overloaded,
+    share,
+    share_with,
+)
+from placeopt.rolling_update.rules import (
+    holds,
+    may_move,
+    may_swap,
+    meets_itself,
+    num_broken_by,
+    tally,
+)
 
 #: Odds that a step of `repair` moves a whole group, and that a microservice with tight flows looks
 #: for a node in its own cluster. Set by hand.
@@ -21,20 +38,27 @@ _GROUP_ODDS, _NEAR_ODDS = 0.02, 0.7
 _TIE_NOISE = 1e-4
 #: Score of a node that a microservice would overload; the overflow is added.
 _OVERLOADED = 10.0
+#: Rounds in which broken rules are mended, and wishes pleased.
+_ROUNDS = 3
 
 
 class PackingInstance(NamedTuple):
-    """Q microservices that may move, N nodes, R clusters."""
+    """Q microservices that may move, N nodes, R clusters, and some resources."""
 
-    size: np.ndarray  # (Q, 2) at the end
+    size: np.ndarray  # (Q, resources) at the end
+    number: np.ndarray  # (Q,) as the rules number them
+    free: np.ndarray  # (Q,) no rule is about it
+    rules: np.ndarray  # packed, as in `placeopt.rolling_update.rules`
+    base_counts: np.ndarray  # counts of the rules for what cannot move
+    paid: np.ndarray  # (N,) costs nothing more when it hosts something
     home: np.ndarray  # (Q,) node now
-    old: np.ndarray  # (Q, 2) size of the running copy
-    now: np.ndarray  # (N, 2) load before the first move
+    old: np.ndarray  # (Q, resources) size of the running copy
+    now: np.ndarray  # (N, resources) load before the first move
     home_first: np.ndarray  # (N + 1,) where each node begins in home_members
     home_members: np.ndarray  # (Q,) microservices sorted by home
     rests: np.ndarray  # (Q,) costs no start where it stays at home
-    base: np.ndarray  # (N, 2) load of what cannot move, at the end
-    capacity: np.ndarray  # (N, 2)
+    base: np.ndarray  # (N, resources) load of what cannot move, at the end
+    capacity: np.ndarray  # (N, resources)
     cluster: np.ndarray  # (N,)
     peer_first: np.ndarray  # (Q + 1,) where each microservice begins in peer
     peer: np.ndarray  # (ends of flows,) microservice, or -1 - cluster of one that cannot move
@@ -48,7 +72,8 @@ class PackingState(NamedTuple):
     """A deployment; lists of the microservices of a node are linked."""
 
     node: np.ndarray  # (Q,)
-    load: np.ndarray  # (N, 2)
+    load: np.ndarray  # (N, resources)
+    counts: np.ndarray  # of the rules
     open: np.ndarray  # (N,) whether a node may take microservices
     open_nodes: np.ndarray  # (N,) the open nodes, sorted by cluster
     open_first: np.ndarray  # (R + 1,) where each cluster begins in open_nodes
@@ -65,7 +90,7 @@ class PackingState(NamedTuple):
 def _total_overflow(instance, state):
     total = 0.0
     for k in range(state.num_overloaded[0]):
-        total += overflow(instance.capacity, state.load, state.overloaded[k], 0, 0)
+        total += overflow(instance.capacity, state.load, state.overloaded[k])
     return total
 
 
@@ -94,8 +119,10 @@ def _link(instance, state, i, n):
         state.before[state.head[n]] = i
     state.head[n] = i
     state.node[i] = n
-    for r in range(2):
+    for r in range(instance.size.shape[1]):
         state.load[n, r] += instance.size[i, r]
+    if not instance.free[i]:
+        tally(instance.rules, state.counts, instance.number[i], n, 1)
 
 
 @kernel
@@ -108,11 +135,36 @@ def _put(instance, state, i, n):
         state.head[m] = state.after[i]
     if state.after[i] >= 0:
         state.before[state.after[i]] = state.before[i]
-    for r in range(2):
+    for r in range(instance.size.shape[1]):
         state.load[m, r] -= instance.size[i, r]
+    if not instance.free[i]:
+        tally(instance.rules, state.counts, instance.number[i], m, -1)
     _link(instance, state, i, n)
     _list_overloaded(instance, state, m)
     _list_overloaded(instance, state, n)
+
+
+@kernel
+def _rests(instance, i, n):
+    """Return whether microservice i costs no start on node n."""
+    return instance.rests[i] and instance.home[i] == n
+
+
+@kernel
+def _is_open_to(instance, state, i, n):
+    """Return whether flows and rules allow microservice i on node n, from where it is."""
+    if not _is_legal(instance, state, i, instance.cluster[n]):
+        return False
+    return instance.free[i] or _obeys_on(instance, state, i, n)
+
+
+@kernel
+def _obeys_on(instance, state, i, n):
+    """Return whether the rules allow microservice i on node n, from where it is."""
+    m, rests = instance.number[i], _rests(instance, i, n)
+    if not rests and meets_itself(instance.rules, m, instance.home[i], n):
+        return False
+    return may_move(instance.rules, state.counts, m, state.node[i], n, rests)
 
 
 @kernel
@@ -133,6 +185,7 @@ def start(instance, node, is_open, seed):
     state = PackingState(
         node=node.copy(),
         load=instance.base.copy(),
+        counts=instance.base_counts.copy(),
         open=is_open.copy(),
         open_nodes=np.empty(nodes, np.int64),
         open_first=np.zeros(instance.legal.shape[1] + 1, np.int64),
@@ -188,17 +241,17 @@ def _best_fit(instance, state, i, low, high):
     """
     capacity, load = instance.capacity, state.load
     best, best_n = np.inf, state.open_nodes[low]
-    cpu, memory = instance.size[i, 0], instance.size[i, 1]
+    size = instance.size
     for k in range(low, high):
         n = state.open_nodes[k]
         if n == state.node[i]:
             continue
-        over = overflow(capacity, load, n, cpu, memory) - overflow(capacity, load, n, 0, 0)
+        over = overflow_with(capacity, load, size, n, i, -1) - overflow(capacity, load, n)
         if over > 0:
             score = _OVERLOADED + over
         else:
-            score = 1.0 - share(capacity, n, load[n, 0] + cpu, load[n, 1] + memory)
-        if score < best and _is_legal(instance, state, i, instance.cluster[n]):
+            score = 1.0 - share_with(capacity, load, size, n, i)
+        if score < best and _is_open_to(instance, state, i, n):
             best, best_n = score, n
     return best_n, best
 
@@ -212,7 +265,7 @@ def evacuate(instance, state, n):
     while state.head[n] >= 0:
         largest, highest, i = state.head[n], -1.0, state.head[n]
         while i >= 0:
-            here = share(instance.capacity, n, instance.size[i, 0], instance.size[i, 1])
+            here = share(instance.capacity, n, instance.size[i])
             if here > highest:
                 largest, highest = i, here
             i = state.after[i]
@@ -222,6 +275,13 @@ def evacuate(instance, state, n):
         elif not _move_group_anywhere(instance, state, largest):
             return False
     return True
+
+
+@kernel
+def _stands(instance, state, i):
+    """Return whether the rules of microservice i hold where it is."""
+    m, n = instance.number[i], state.node[i]
+    return instance.free[i] or holds(instance.rules, state.counts, m, n, _rests(instance, i, n))
 
 
 @kernel
@@ -245,8 +305,11 @@ def _move_group(instance, state, i, c, limit):
     if legal:
         for k in range(len(members)):
             to, score = _best_fit(instance, state, members[k], low, high)
-            if score < _OVERLOADED or state.overloaded_at[state.node[members[k]]] >= 0:
+            anywhere = not _stands(instance, state, members[k])
+            if anywhere or score < _OVERLOADED or state.overloaded_at[state.node[members[k]]] >= 0:
                 _put(instance, state, members[k], to)
+        for k in range(len(members)):
+            legal = legal and _stands(instance, state, members[k])
     if legal and _total_overflow(instance, state) - before < limit:
         return True
     for k in range(len(members)):
@@ -265,22 +328,35 @@ def _move_group_anywhere(instance, state, i):
 
 @kernel
 def _is_swap_legal(instance, state, i, j):
-    a, b = instance.cluster[state.node[i]], instance.cluster[state.node[j]]
-    if a == b:
-        return True
-    return (
+    o, n = state.node[i], state.node[j]
+    a, b = instance.cluster[o], instance.cluster[n]
+    if a != b and not (
         instance.group[i] != instance.group[j]
         and _is_legal(instance, state, i, b)
         and _is_legal(instance, state, j, a)
-    )
+    ):
+        return False
+    return (instance.free[i] and instance.free[j]) or _is_swap_obedient(instance, state, i, j)
+
+
+@kernel
+def _is_swap_obedient(instance, state, i, j):
+    """Return whether the rules allow microservices i and j to swap places."""
+    o, n = state.node[i], state.node[j]
+    m, p, rules = instance.number[i], instance.number[j], instance.rules
+    there, here = _rests(instance, i, n), _rests(instance, j, o)
+    if not there and meets_itself(rules, m, instance.home[i], n):
+        return False
+    if not here and meets_itself(rules, p, instance.home[j], o):
+        return False
+    return may_swap(rules, state.counts, m, o, there, p, n, here)
 
 
 @kernel
 def _swap_overflow(capacity, load, size, i, j, o, n):
     """Return the overflow of nodes o and n after i of node o and j of node n swap places."""
-    cpu, memory = size[i, 0] - size[j, 0], size[i, 1] - size[j, 1]
-    here = overflow(capacity, load, o, -cpu, -memory)
-    return here + overflow(capacity, load, n, cpu, memory)
+    here = overflow_with(capacity, load, size, o, j, i)
+    return here + overflow_with(capacity, load, size, n, i, j)
 
 
 @kernel
@@ -290,12 +366,12 @@ def _shift_or_swap(instance, state, i, n, limit):
     The change is made if overflow grows by at most `limit`.
     """
     capacity, load, size, o = instance.capacity, state.load, instance.size, state.node[i]
-    here = overflow(capacity, load, o, 0, 0) + overflow(capacity, load, n, 0, 0)
+    here = overflow(capacity, load, o) + overflow(capacity, load, n)
     best, best_j = np.inf, np.int64(-2)
-    if _is_legal(instance, state, i, instance.cluster[n]):
+    if _is_open_to(instance, state, i, n):
         best_j = np.int64(-1)
-        best = overflow(capacity, load, o, -size[i, 0], -size[i, 1])
-        best += overflow(capacity, load, n, size[i, 0], size[i, 1])
+        best = overflow_with(capacity, load, size, o, -1, i)
+        best += overflow_with(capacity, load, size, n, i, -1)
     j = state.head[n]
     while j >= 0:
         over = _swap_overflow(capacity, load, size, i, j, o, n)
@@ -372,6 +448,71 @@ def mend(instance, state):
 
 
 @kernel
+def obey(instance, state):
+    """Move what breaks a rule where it is; changes `state`.
+
+    Returns whether all rules hold now.
+    """
+    broken = 0
+    for _ in range(_ROUNDS):
+        broken = 0
+        for i in range(len(state.node)):
+            if not _stands(instance, state, i):
+                to, score = _best_fit(instance, state, i, 0, state.open_first[-1])
+                if score < np.inf:
+                    _put(instance, state, i, to)
+                broken += 1
+        if broken == 0:
+            return True
+    return False
+
+
+@kernel
+def please(instance, state, wishes, base):
+    """Keep soft rules where it costs neither nodes nor starts; changes `state`.
+
+    What starts anew anyway goes to the node in use where it breaks fewest of them.
+
+    Parameters
+    ----------
+    instance : PackingInstance
+    state : PackingState
+    wishes : int array
+        The soft rules, packed.
+    base : int array
+        Their counts for what cannot move.
+    """
+    count, number = base.copy(), instance.number
+    for i in range(len(state.node)):
+        tally(wishes, count, number[i], state.node[i], 1)
+    for _ in range(_ROUNDS):
+        changed = False
+        for i in range(len(state.node)):
+            o = state.node[i]
+            if _rests(instance, i, o):
+                continue
+            best, best_n = num_broken_by(wishes, count, number[i], o), o
+            for k in range(state.open_first[-1] if best > 0 else 0):
+                n = state.open_nodes[k]
+                used = instance.paid[n] or state.head[n] >= 0
+                if n != o and used and fits(instance.capacity, state.load, instance.size, i, n):
+                    tally(wishes, count, number[i], o, -1)
+                    tally(wishes, count, number[i], n, 1)
+                    broken = num_broken_by(wishes, count, number[i], n)
+                    tally(wishes, count, number[i], n, -1)
+                    tally(wishes, count, number[i], o, 1)
+                    if broken < best and _is_open_to(instance, state, i, n):
+                        best, best_n = broken, n
+            if best_n != o:
+                tally(wishes, count, number[i], o, -1)
+                tally(wishes, count, number[i], best_n, 1)
+                _put(instance, state, i, best_n)
+                changed = True
+        if not changed:
+            return
+
+
+@kernel
 def settle(instance, state):
     """Bring microservices that could rest back home, by shifts and swaps; changes `state`.
 
@@ -385,9 +526,7 @@ def settle(instance, state):
             h, o = instance.home[i], state.node[i]
             if not instance.rests[i] or o == h or not state.open[h]:
                 continue
-            if _is_legal(instance, state, i, instance.cluster[h]) and fits(
-                capacity, load, size, i, h
-            ):
+            if fits(capacity, load, size, i, h) and _is_open_to(instance, state, i, h):
                 _put(instance, state, i, h)
                 again = True
                 continue
@@ -411,7 +550,8 @@ def _crowding(instance, state, i):
     the smaller of its sizes.
     """
     h = instance.home[i]
-    cpu, memory = instance.size[i, 0], instance.size[i, 1]
+    cpu = instance.now[h, 0] + instance.size[i, 0]
+    memory = instance.now[h, 1] + instance.size[i, 1]
     for k in range(instance.home_first[h], instance.home_first[h + 1]):
         j = instance.home_members[k]
         if j != i:
@@ -419,7 +559,16 @@ def _crowding(instance, state, i):
             old, new = instance.old[j], instance.size[j]
             cpu -= old[0] - (min(old[0], new[0]) if stays else 0)
             memory -= old[1] - (min(old[1], new[1]) if stays else 0)
-    return overflow(instance.capacity, instance.now, h, cpu, memory)
+    total = excess(instance.capacity, h, 0, cpu) + excess(instance.capacity, h, 1, memory)
+    for r in range(2, instance.size.shape[1]):
+        amount = instance.now[h, r] + instance.size[i, r]
+        for k in range(instance.home_first[h], instance.home_first[h + 1]):
+            j = instance.home_members[k]
+            if j != i:
+                old, new = instance.old[j, r], instance.size[j, r]
+                amount -= old - (min(old, new) if state.node[j] == h else 0)
+        total += excess(instance.capacity, h, r, amount)
+    return total
 
 
 @kernel
@@ -432,15 +581,16 @@ def ease(instance, state):
     capacity, size = instance.capacity, instance.size
     for i in range(len(state.node)):
         h = instance.home[i]
-        if instance.rests[i] or state.node[i] != h or _crowding(instance, state, i) == 0:
+        if instance.rests[i] or state.node[i] != h:
+            continue
+        meets = not instance.free[i] and meets_itself(instance.rules, instance.number[i], h, h)
+        if not meets and _crowding(instance, state, i) == 0:
             continue
         best, best_n = np.inf, h
         for k in range(state.open_first[-1]):
             n = state.open_nodes[k]
-            if fits(capacity, state.load, size, i, n) and _is_legal(
-                instance, state, i, instance.cluster[n]
-            ):
-                score = overflow(capacity, instance.now, n, size[i, 0], size[i, 1])
-                if n != h and score < best:
+            if n != h and fits(capacity, state.load, size, i, n):
+                score = overflow_with(capacity, instance.now, size, n, i, -1)
+                if score < best and _is_open_to(instance, state, i, n):
                     best, best_n = score, n
         _put(instance, state, i, best_n)

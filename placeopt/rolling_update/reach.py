@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.rolling_update import order as kernels
+from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.rules import counted
 
 #: States that the search for a direct order may visit in each connected part of the moves.
 STATES = 20_000
@@ -42,6 +44,24 @@ class Reach(NamedTuple):
         return not self.complete, self.stops, self.hops
 
 
+def moves_of(a: UpdateArrays, who: np.ndarray, target: np.ndarray) -> kernels.Moves:
+    """Return the moves of microservices `who` (P,) to their nodes in `target` (M,)."""
+    moves: kernels.Moves = kernels.grouped(
+        who,
+        a.free[who],
+        a.packed_rules,
+        a.waiting,
+        a.capacity,
+        ~a.drain,
+        a.home[who],
+        a.old[who],
+        a.new[who],
+        target[who],
+        a.pinned[who],
+    )
+    return moves
+
+
 def reach(
     problem: RollingUpdate,
     target: np.ndarray,
@@ -68,15 +88,14 @@ def reach(
     """
     a = problem.arrays
     todo = np.flatnonzero(a.starts_of(target))
-    moves = kernels.grouped(
-        a.capacity, ~a.drain, a.home[todo], a.old[todo], a.new[todo], target[todo], a.pinned[todo]
-    )
+    moves = moves_of(a, todo, target)
+    count = counted(a.packed_rules, a.home)
     hops, stops = (_UNLIMITED if x is None else x for x in (max_hops, max_stops))
     best: Reach | None = None
     for k in range(max(1, tries)):  # the first searches for a direct order
         noise, limit = (0.5, 0) if k else (0.0, states)
         state, answer, complete = kernels.order(
-            moves, a.initial_load, limit, hops, stops, noise, seed + k
+            moves, a.initial_load, count, limit, hops, stops, noise, seed + k
         )
         steps = state.steps[: state.tally[kernels.STEPS]]
         direct = _DIRECT[answer]

@@ -12,18 +12,20 @@ from typing import Any
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError
 from placeopt.core.problem import Evaluation, Violation
-from placeopt.rolling_update.arrays import RESOURCES, UpdateArrays
+from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.document import UpdatePlan
+from placeopt.rolling_update.rule_referee import RuleReferee
 
 
 class UpdateReferee:
-    """Judges plans with whole numbers, in milli-CPU and MiB.
+    """Judges plans with whole numbers, in milli-CPU, MiB and further resources.
 
     Python lists serve it better than arrays, as it reads single numbers.
     """
 
-    def __init__(self, arrays: UpdateArrays):
-        self.arrays = a = arrays
+    def __init__(self, arrays: UpdateArrays, rules: RuleReferee):
+        self.arrays, self.rules = arrays, rules
+        a = arrays
         self.microservices = {name: m for m, name in enumerate(a.names)}
         self.nodes = {name: n for n, name in enumerate(a.node_names)}
         self.old, self.new = [tuple(x) for x in a.old.tolist()], [tuple(x) for x in a.new.tolist()]
@@ -87,22 +89,24 @@ class UpdateReferee:
         broken: list[Violation] = []
         load, size, where = [list(x) for x in self.load], list(self.old), list(self.home)
         started = [False] * len(where)
+        copies = self.rules.running(where)
         for position, (m, n) in enumerate(steps):
             self._check_step(position, m, n, where[m], broken)
             if n >= 0:  # the new copy starts while the old one still runs: equation (5)
-                cpu, memory = self.new[m]
-                load[n][0] += cpu
-                load[n][1] += memory
+                load[n] = [x + y for x, y in zip(load[n], self.new[m], strict=True)]
                 when = f"steps[{position}] starts {self.arrays.label(m)} there"
-                self._check_load(n, load[n], when, broken)
+                self._check_load(n, load[n], self.new[m], when, broken)
+                for text in self.rules.start(copies, m, n):
+                    broken.append(Violation("rule", 1.0, f"steps[{position}]: {text}"))
             if where[m] >= 0:
-                load[where[m]][0] -= size[m][0]
-                load[where[m]][1] -= size[m][1]
+                old = load[where[m]]
+                load[where[m]] = [x - y for x, y in zip(old, size[m], strict=True)]
+                self.rules.end(copies, m, where[m])
             where[m] = n
             if n >= 0:
                 size[m], started[m] = self.new[m], True
         for n, amounts in enumerate(load):  # equation (3)
-            self._check_load(n, amounts, "at the end", broken)
+            self._check_load(n, amounts, amounts, "at the end", broken)
         self._check_end(where, started, broken)
         starts = sum(n >= 0 for _, n in steps)
         cost = sum(self.price[n] for n in set(where) if n >= 0) / self.arrays.price_scale
@@ -125,10 +129,22 @@ class UpdateReferee:
             forbid("not-running", f"stops {label}, which is not running")
 
     def _check_load(
-        self, n: int, amounts: Sequence[int], when: str, broken: list[Violation]
+        self,
+        n: int,
+        amounts: Sequence[int],
+        asked: Sequence[int],
+        when: str,
+        broken: list[Violation],
     ) -> None:
-        for resource, amount, capacity in zip(RESOURCES, amounts, self.capacity[n], strict=True):
-            if amount > capacity:
+        """Add to `broken` the resources of node n that are overloaded, of those that are asked for.
+
+        CPU and memory always count.
+        """
+        names, capacities = self.arrays.resources, self.capacity[n]
+        for r, (resource, amount, capacity) in enumerate(
+            zip(names, amounts, capacities, strict=True)
+        ):
+            if amount > capacity and (r < 2 or asked[r]):
                 excess = amount / capacity - 1 if capacity else 1.0
                 message = f"node {self._node(n)} has {amount} {resource} of {capacity}: {when}"
                 broken.append(Violation(f"{resource}-capacity", excess, message))
@@ -154,6 +170,8 @@ class UpdateReferee:
                 broken.append(Violation("drain", 1.0, message))
         for text, excess in self.broken_flows(where):
             broken.append(Violation("latency", excess, text))
+        for text in self.rules.broken(where, started):
+            broken.append(Violation("rule", 1.0, f"at the end, {text}"))
 
     def broken_flows(self, where: Sequence[int]) -> list[tuple[str, float]]:
         """Return (sentence, relative excess) of each flow over its latency.

@@ -1,9 +1,10 @@
 """Rolling updates one microservice at a time: each decision is the node of a new copy.
 
 The copy starts there at once. An action is legal if the copy fits now, beside the old one, and at
-the end, beside all that is decided. Staying is no move where nothing changes. So a complete episode
-is a plan without hops and without stops that breaks nothing. An episode that finds no room ends
-early.
+the end, beside all that is decided, and if no rule that holds is broken by it, neither while both
+copies run nor after the old one has ended. Staying is no move where nothing changes. So a complete
+episode is a plan without hops and without stops that breaks nothing, but for rules to mend that are
+broken at the start. An episode that finds no room ends early.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from placeopt.core.errors import UsageError, require_known
 from placeopt.core.front import Objective
 from placeopt.core.interfaces import DecisionSequence
+from placeopt.rolling_update import rules
 from placeopt.rolling_update.instance import RollingUpdate
 
 #: Orders of the decisions.
@@ -27,8 +29,9 @@ class UpdateSequenceState(NamedTuple):
 
     now: np.ndarray  # (1,) decisions taken
     choice: np.ndarray  # (Q,) nodes decided on, -1 not yet
-    load: np.ndarray  # (N, 2) of the running copies
-    settled: np.ndarray  # (N, 2) of what is decided or cannot move, at its final size
+    load: np.ndarray  # (N, R) of the running copies
+    counts: np.ndarray  # of the rules for the running copies
+    settled: np.ndarray  # (N, R) of what is decided or cannot move, at its final size
     hosts: np.ndarray  # (N,) microservices that are decided or cannot move
     waiting: np.ndarray  # (N,) movable microservices that run there now and are undecided
 
@@ -117,6 +120,7 @@ class RollingUpdateSequence(DecisionSequence):
             now=np.zeros(1, dtype=np.int64),
             choice=np.full(self.decisions, -1),
             load=a.initial_load.copy(),
+            counts=rules.counted(a.packed_rules, a.home),
             settled=a.fixed_load.copy(),
             hosts=np.bincount(a.home[~a.movable], minlength=self.num_actions),
             waiting=self._residents.copy(),
@@ -138,7 +142,8 @@ class RollingUpdateSequence(DecisionSequence):
         fits_now = (state.load + a.new[m] <= a.capacity).all(axis=1)
         if not a.mandatory[m]:
             fits_now[a.home[m]] = True
-        legal = fits_now & (state.settled + a.new[m] <= a.capacity).all(axis=1) & ~a.drain
+        fits_later = (state.settled + a.new[m] <= a.capacity).all(axis=1)
+        legal = self._obeying(state, m) & fits_now & fits_later & ~a.drain
         if a.pinned[m]:
             legal &= np.arange(self.num_actions) == a.home[m]
         for peer, table in a.tight_peers[m]:
@@ -146,6 +151,24 @@ class RollingUpdateSequence(DecisionSequence):
             if where >= 0:
                 legal &= table[a.cluster, a.cluster[where]]
         return legal & self._can_follow(state, m)[a.cluster]
+
+    def _obeying(self, state: UpdateSequenceState, m: int) -> np.ndarray:
+        """Return on which nodes the next copy keeps the rules, now and when the old one has ended.
+
+        Shape (N,).
+        """
+        a = self._arrays
+        home = int(a.home[m])
+        legal: np.ndarray = np.ones(self.num_actions, dtype=bool)
+        if not rules.is_ruled(a.packed_rules, m) and a.rules.node_set[m] < 0:
+            return legal
+        for n in range(self.num_actions):
+            rests = n == home and not a.mandatory[m]
+            legal[n] = rests or (
+                rules.may_start(a.packed_rules, state.counts, m, n)
+                and rules.may_move(a.packed_rules, state.counts, m, home, n, False)
+            )
+        return legal
 
     def _can_follow(self, state: UpdateSequenceState, m: int) -> np.ndarray:
         """Return in which clusters m and the undecided microservices tied to it fit, bool (R,).
@@ -202,6 +225,8 @@ class RollingUpdateSequence(DecisionSequence):
         if action != home or a.mandatory[m]:
             state.load[action] += a.new[m]
             state.load[home] -= a.old[m]
+            rules.tally(a.packed_rules, state.counts, m, home, -1)
+            rules.tally(a.packed_rules, state.counts, m, action, 1)
         state.settled[action] += a.new[m]
         state.hosts[action] += 1
         state.waiting[home] -= 1
@@ -236,7 +261,7 @@ class RollingUpdateSequence(DecisionSequence):
         paid = dearest * (1 if state.now[0] else max(1, self.num_actions))
         features[:, 7] = increments[:, 0] * a.price_scale / paid
         features[:, 8] = increments[:, 1]
-        features[:, 9:11] = a.new[m] / np.maximum(a.new.max(axis=0), 1)
+        features[:, 9:11] = a.new[m, :2] / np.maximum(a.new[:, :2].max(axis=0), 1)
         features[:, 11] = self.remaining(state) / self.decisions
         features[~mask] = 0
         return np.clip(features, -1, 1)

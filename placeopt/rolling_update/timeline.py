@@ -60,9 +60,9 @@ class Timeline:
     steps : list of TimelineStep
     nodes : list of int
         Nodes that the plan touches, in document order.
-    load : int array (S + 1, nodes, 2)
-        Milli-CPU and MiB in use before the first step and after each.
-    peak : int array (S + 1, nodes, 2)
+    load : int array (S + 1, nodes, R)
+        Milli-CPU, MiB and other resources in use before the first step and after each.
+    peak : int array (S + 1, nodes, R)
         The same with both copies of the step's microservice running.
     hosted : int array (S + 1, nodes)
         Number of microservices.
@@ -87,15 +87,16 @@ class Timeline:
 
 def timeline(arrays: UpdateArrays, steps: Sequence[tuple[int, int]]) -> Timeline:
     """Return the course of steps given as (microservice number, node number), -1 for a stop."""
-    nodes = sorted({n for _, n in steps if n >= 0} | {int(arrays.home[m]) for m, _ in steps})
+    touched = {n for _, n in steps} | {int(arrays.home[m]) for m, _ in steps}
+    nodes = sorted(touched - {-1, arrays.waiting})
     lane = {n: k for k, n in enumerate(nodes)}
-    load = np.zeros((len(steps) + 1, len(nodes), 2), dtype=np.int64)
+    load = np.zeros((len(steps) + 1, len(nodes), len(arrays.resources)), dtype=np.int64)
     hosted = np.zeros((len(steps) + 1, len(nodes)), dtype=np.int64)
     load[0] = arrays.initial_load[nodes]
     hosted[0] = np.bincount(arrays.home, minlength=len(arrays.price))[nodes]
     peak = load.copy()
-    where, size = arrays.home.tolist(), arrays.old.copy()
-    sources = []
+    where = [-1 if n == arrays.waiting else n for n in arrays.home.tolist()]
+    size, sources = arrays.old.copy(), []
     for k, (m, n) in enumerate(steps, start=1):
         load[k], hosted[k] = load[k - 1], hosted[k - 1]
         if n >= 0:

@@ -24,11 +24,11 @@ class GeneTables(NamedTuple):
 
     legal_first: np.ndarray  # (Q + 1,) where each microservice begins in legal
     legal: np.ndarray  # (choices,) ranks of nodes, ascending
-    size: np.ndarray  # (Q, 2)
+    size: np.ndarray  # (Q, R)
     application: np.ndarray  # (Q,)
     home: np.ndarray  # (Q,) gene of the node now, -1 where that is not legal
-    base: np.ndarray  # (N, 2) load of what has no gene, by rank
-    capacity: np.ndarray  # (N, 2) by rank
+    base: np.ndarray  # (N, R) load of what has no gene, by rank
+    capacity: np.ndarray  # (N, R) by rank
 
 
 @kernel
@@ -47,11 +47,11 @@ def _rank(tables, genes, i):
 
 @kernel
 def _put(child, load, tables, i, gene):
-    """Change gene i; changes `child` (Q,) and `load` (N, 2)."""
+    """Change gene i; changes `child` (Q,) and `load` (N, R)."""
     was = _rank(tables, child, i)
     child[i] = gene
     now = _rank(tables, child, i)
-    for r in range(2):
+    for r in range(load.shape[1]):
         load[was, r] -= tables.size[i, r]
         load[now, r] += tables.size[i, r]
 
@@ -83,7 +83,7 @@ def _swap(child, load, tables, random):
 
 @kernel
 def _mutate(child, load, tables, random):
-    """Make one change of `child` (Q,) and of its `load` (N, 2)."""
+    """Make one change of `child` (Q,) and of its `load` (N, R)."""
     kind, i = below(random, 8), below(random, len(child))
     if kind <= 1:
         _swap(child, load, tables, random)
@@ -124,7 +124,7 @@ def _vary(children, fathers, tables, seed):
             _cross(child, fathers[k], tables, random)
         load = tables.base.copy()
         for i in range(len(child)):
-            for r in range(2):
+            for r in range(load.shape[1]):
                 load[_rank(tables, child, i), r] += tables.size[i, r]
         for _ in range(1 + below(random, 3)):
             _mutate(child, load, tables, random)

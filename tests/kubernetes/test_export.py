@@ -599,7 +599,7 @@ def test_replicas_of_a_service_are_followed() -> None:
     ("changes", "message"),
     [
         ({"kind": "DaemonSet"}, "cannot be moved pod by pod"),
-        ({"pod": None}, "is not running"),
+        ({"pod": None}, "is not in the cluster yet"),
         ({"pod": "x; rm -rf ~"}, "not a name that Kubernetes allows"),
         ({"namespace": "--kubeconfig=/tmp/x"}, "not a name that Kubernetes allows"),
         ({"name": "a\nb"}, "not a name that Kubernetes allows"),

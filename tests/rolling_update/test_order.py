@@ -10,8 +10,20 @@ import pytest
 from placeopt.rolling_update import order as kernels
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import Reach, reach
+from placeopt.rolling_update.rules import tables
 
 MANY = 2**40
+#: The tables of no rules for 12 microservices on 5 nodes.
+RULES = tables(
+    (),
+    groups=[()] * 12,
+    allowed=[None] * 12,
+    node_sets={},
+    domains={},
+    home=np.zeros(12, int),
+    num_nodes=5,
+).packed()
+NOTHING = np.zeros(1, int)
 
 
 def draw(rng: np.random.Generator, most: int = 8) -> tuple[Any, np.ndarray] | None:
@@ -32,7 +44,22 @@ def draw(rng: np.random.Generator, most: int = 8) -> tuple[Any, np.ndarray] | No
     if (end > capacity).any() or ((load > capacity).any() and rng.random() < 0.9):
         return None
     usable = rng.random(nodes) < 0.9
-    return kernels.grouped(capacity, usable, home, old, new, target, rng.random(count) < 0.1), load
+    return (
+        kernels.grouped(
+            np.arange(count),
+            np.ones(count, bool),
+            RULES,
+            -1,
+            capacity,
+            usable,
+            home,
+            old,
+            new,
+            target,
+            rng.random(count) < 0.1,
+        ),
+        load,
+    )
 
 
 def exhaustive(work: Any, load: np.ndarray) -> bool:
@@ -75,7 +102,7 @@ def test_a_direct_order_is_found_exactly_where_one_exists() -> None:
     rng = np.random.default_rng(4)
     without = 0
     for work, load in filter(None, (draw(rng) for _ in range(2500))):
-        state, direct, complete = kernels.order(work, load, 5000, 0, 0, 0.0, 0)
+        state, direct, complete = kernels.order(work, load, NOTHING, 5000, 0, 0, 0.0, 0)
         exists = exhaustive(work, load)
         assert direct == (kernels.FOUND if exists else kernels.NONE)
         assert complete == exists
@@ -90,7 +117,7 @@ def test_hops_and_stops_finish_what_has_no_direct_order(noise: float) -> None:
     rng = np.random.default_rng(5)
     stops = hops = 0
     for work, load in filter(None, (draw(rng, 12) for _ in range(1500))):
-        state, direct, complete = kernels.order(work, load, 0, MANY, MANY, noise, 3)
+        state, direct, complete = kernels.order(work, load, NOTHING, 0, MANY, MANY, noise, 3)
         assert complete
         replay(work, load, state)
         assert (direct == kernels.FOUND) == (state.tally[2] + state.tally[3] == 0)

@@ -153,12 +153,13 @@ def plan_id(problem: Problem, plan: Mapping[str, Any]) -> str:
 def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> list[PlanStep]:
     arrays, moves = problem.arrays, problem.steps(plan)
     last = {copy: k for k, (copy, node) in enumerate(moves) if node >= 0}
-    where, journeys = arrays.home.tolist(), []
+    where = [-1 if n == arrays.waiting else n for n in arrays.home.tolist()]
+    journeys = []
     for copy, node in moves:
         journeys.append((where[copy], node))
         where[copy] = node
     found = []
-    ends = _ends(journeys, Counter(arrays.home.tolist()))
+    ends = _ends(journeys, Counter(n for n in arrays.home.tolist() if n != arrays.waiting))
     for k, ((copy, _), (source, node), (empties, cordon)) in enumerate(
         zip(moves, journeys, ends, strict=True)
     ):
@@ -284,8 +285,8 @@ class _Pods:
         pod = self.now.get(known, item.pod)
         if known not in self.now and pod is None:
             raise UnsupportedError(
-                f"{known!r} is not running: commands move running pods; "
-                "import from `kubectl get nodes,pods`"
+                f"{known!r} is not in the cluster yet: apply its manifest, then import again; "
+                "commands move pods that are there"
             )
         _check(origin, item, pod, node)
         new = None if action == "stop" else self._new_name(item, pod or item.pod, number)

@@ -1,0 +1,135 @@
+"""Where the default scheduler would start replicas that do not run yet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.core.errors import InfeasibleInstanceError
+from placeopt.kubernetes.gathered import Gathered
+from placeopt.kubernetes.rolling_document import update_document
+from placeopt.kubernetes.units import Unit
+from placeopt.rolling_update import rules
+from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.instance import RollingUpdate
+
+#: Replicas without room that a message names.
+_NAMED = 20
+
+
+def place(g: Gathered) -> None:
+    """Give replicas that do not run yet a node, as the default scheduler would.
+
+    That is the node where cpu and memory are least in use afterwards, of those that room, taints
+    and the rules between pods allow. ``--unplaceable leave-out`` leaves out those without one.
+
+    Raises
+    ------
+    InfeasibleInstanceError
+        Names the replicas that have no room.
+    """
+    waiting = [u for u in g.site.units if u.node is None]
+    if not waiting:
+        return
+    if not g.site.nodes:
+        raise InfeasibleInstanceError(["there are no nodes to place on"])
+    notes, g.notes = g.notes, type(g.notes)()  # what this document says is said again later
+    document, _ = update_document(g, dict.fromkeys(g.site.nodes, 1.0))
+    g.notes = notes
+    problem = RollingUpdate.from_document(document)
+    number = {name: m for m, (_, name) in enumerate(_labelled(problem))}
+    free = _Free(problem.arrays)
+    without = []
+    for unit in waiting:
+        n = free.start(number[unit.namespace, unit.name])
+        if n is None:
+            without.append(unit)
+        else:
+            unit.node = problem.arrays.node_names[n]
+    if without and not g.options.leave_out:
+        raise InfeasibleInstanceError(_reasons(without, free, number))
+    for unit in without:
+        g.notes.add("left-out", "replicas that no node has room for", unit.label)
+    g.site.units = [u for u in g.site.units if u.node is not None]
+    text = (
+        "replicas of manifests run where the default scheduler would start them: "
+        "on the node least in use"
+    )
+    notes.add("assumption", text, f"{len(waiting) - len(without)} replicas")
+
+
+def leave_out_unplaceable(g: Gathered) -> None:
+    """Leave out the waiting replicas that no node could run, even by itself.
+
+    Raises
+    ------
+    InfeasibleInstanceError
+        There are some, and ``--unplaceable leave-out`` is not given.
+    """
+    waiting = [u for u in g.site.units if u.node is None]
+    if not waiting:
+        return
+    notes, g.notes = g.notes, type(g.notes)()
+    document, _ = update_document(g, dict.fromkeys(g.site.nodes, 1.0))
+    g.notes = notes
+    problem = RollingUpdate.from_document(document)
+    number = {name: m for m, (_, name) in enumerate(_labelled(problem))}
+    a = problem.arrays
+    without = [u for u in waiting if not a.may_host(number[u.namespace, u.name]).any()]
+    if without and not g.options.leave_out:
+        raise InfeasibleInstanceError(_reasons(without, _Free(a), number))
+    for unit in without:
+        g.notes.add("left-out", "replicas that no node has room for", unit.label)
+    left = {id(unit) for unit in without}
+    g.site.units = [u for u in g.site.units if id(u) not in left]
+
+
+def _labelled(problem: RollingUpdate) -> list[tuple[int, tuple[str, str]]]:
+    """Return (number, (namespace, name)) of every microservice."""
+    return [
+        (m, (application.removesuffix(" (stays)"), name))
+        for m, (application, name) in enumerate(problem.arrays.names)
+    ]
+
+
+class _Free:
+    """What is free on the nodes, and what the rules count, as replicas start."""
+
+    def __init__(self, arrays: UpdateArrays):
+        self.a = arrays
+        where = np.where(arrays.home == arrays.waiting, -1, arrays.home)
+        self.counts = rules.counted(arrays.packed_rules, where)
+        self.free = arrays.capacity - arrays.initial_load
+        self.scale = np.maximum(arrays.capacity[:, :2], 1)
+
+    def start(self, m: int) -> int | None:
+        """Start microservice m on the node least in use afterwards; return it, None for none."""
+        a = self.a
+        room = a.may_host(m) & ((self.free >= a.new[m]) | (a.new[m] == 0)).all(axis=1)
+        choice = np.flatnonzero(room)
+        left = ((self.free[choice, :2] - a.new[m, :2]) / self.scale[choice]).sum(axis=1)
+        for n in choice[np.argsort(-left, kind="stable")].tolist():
+            if rules.may_start(a.packed_rules, self.counts, m, n):
+                self.free[n] -= a.new[m]
+                rules.tally(a.packed_rules, self.counts, m, n, 1)
+                return int(n)
+        return None
+
+
+def _reasons(without: list[Unit], free: _Free, number: dict[tuple[str, str], int]) -> list[str]:
+    """Return why replicas have no node, each by its name."""
+    a, found = free.a, []
+    for unit in without[:_NAMED]:
+        m = number[unit.namespace, unit.name]
+        amounts = ", ".join(f"{x} {r}" for r, x in zip(a.resources, a.new[m].tolist(), strict=True))
+        legal = rules.is_allowed
+        allowed = [n for n in range(len(a.price)) if legal(a.packed_rules, m, n) and not a.drain[n]]
+        why = "has the labels and tolerated taints that suit"
+        if allowed:
+            fits = ((free.free[allowed] >= a.new[m]) | (a.new[m] == 0)).all(axis=1)
+            why = (
+                "has, by its rules about other pods, a place for" if fits.any() else "has room for"
+            )
+        found.append(f"no node {why} {unit.label} ({amounts})")
+    if len(without) > _NAMED:
+        found.append(f"and {len(without) - _NAMED} more (--unplaceable leave-out leaves them out)")
+    return found

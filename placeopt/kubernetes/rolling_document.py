@@ -1,0 +1,167 @@
+"""A cluster as the document of a rolling update, whether or not its replicas run yet."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from placeopt.kubernetes.edges import Edge
+from placeopt.kubernetes.gathered import Gathered, calls, flows, item
+from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.origin import OriginItem, key
+from placeopt.kubernetes.quantities import mebibytes
+from placeopt.kubernetes.rules import PodRules, pod_rules
+from placeopt.kubernetes.units import Unit
+
+
+def update_document(
+    g: Gathered, prices: dict[str, float]
+) -> tuple[dict[str, Any], dict[str, OriginItem]]:
+    """Return the document, and what its microservices are in the cluster.
+
+    Replicas without a node wait for one.
+    """
+    rules = pod_rules(g)
+    counted = _counted(g)
+    applications, items = _applications(g, rules, counted)
+    nodes = [_node(g, n, prices[n.name], rules, counted) for n in g.site.nodes.values()]
+    document: dict[str, Any] = {
+        "problem": "rolling-update",
+        "name": g.options.name,
+        "semantics": "stay",
+        "nodes": nodes,
+        "cluster_latency_ms": _latencies(g),
+        "applications": applications,
+        "node_sets": rules.node_sets,
+        "rules": rules.rules,
+    }
+    for field in ("cluster_latency_ms", "node_sets", "rules"):
+        if not document[field]:
+            del document[field]
+    return document, items
+
+
+def _counted(g: Gathered) -> set[str]:
+    """Return the resources besides cpu and memory that may run out.
+
+    Pods do where there are more of them than the smallest node may have.
+    """
+    asked = {key for unit in g.site.units for key in unit.further}
+    room = [left.get("pods") for left in g.site.further.values()]
+    known = [pods for pods in room if pods is not None]
+    if len(known) < len(room) or len(g.site.units) <= min(known, default=0):
+        asked.discard("pods")
+    return asked
+
+
+def _node(
+    g: Gathered, node: KubernetesNode, price: float, rules: PodRules, counted: set[str]
+) -> dict[str, Any]:
+    room, further = g.site.room[node.name], g.site.further[node.name]
+    found: dict[str, Any] = {
+        "name": node.name,
+        "cluster": node.place,
+        "cpu_millicores": room.cpu,
+        "memory_mib": mebibytes(room.memory, capacity=True),
+        "price": price,
+    }
+    if node.name in g.site.drain:
+        found["drain"] = True
+    if more := {key: amount for key, amount in sorted(further.items()) if key in counted}:
+        found["resources"] = more
+    domains = {k: node.meta.labels[k] for k in sorted(rules.keys) if node.meta.labels.get(k)}
+    return found | ({"domains": domains} if domains else {})
+
+
+def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
+    first: dict[str, KubernetesNode] = {}
+    for node in g.site.nodes.values():
+        first.setdefault(node.place, node)
+    found: dict[str, dict[str, float]] = {}
+    for (one, node), (other, peer) in combinations(first.items(), 2):
+        if (ms := g.latencies.between(node, peer)) is not None:
+            found.setdefault(one, {})[other] = ms
+    return found
+
+
+def _applications(
+    g: Gathered, rules: PodRules, counted: set[str]
+) -> tuple[list[dict[str, Any]], dict[str, OriginItem]]:
+    """Return the applications and what their microservices are in the cluster."""
+    limits = _limits(g)
+    talking = {end for edge in limits for end in (edge.source, edge.target)}
+    grouped: dict[str, list[tuple[int, Unit]]] = {}
+    for k, unit in enumerate(g.site.units):
+        fixed = bool(unit.stays) and unit.key not in talking and unit.node is not None
+        if unit.stays and not fixed:
+            text = (
+                "pods that stay and whose calls have limits: they never move, "
+                "but a plan may restart them in place"
+            )
+            g.notes.add("not-expressed", text, unit.label)
+        grouped.setdefault(f"{unit.namespace} (stays)" if fixed else unit.namespace, []).append(
+            (k, unit)
+        )
+    applications: list[dict[str, Any]] = []
+    items: dict[str, OriginItem] = {}
+    for name, mine in grouped.items():
+        fixed = name.endswith(" (stays)")
+        found: dict[str, Any] = {
+            "name": name,
+            "microservices": [_microservice(g, k, u, fixed, rules, counted) for k, u in mine],
+        }
+        items |= {key(u.name, name): item(u) for _, u in mine}
+        if fixed:
+            found["reschedulable"] = False
+        else:
+            units = [u for _, u in mine]
+            if talk := flows(g, units, limits, "max_latency_ms", "limits of calls"):
+                found["flows"] = talk
+        applications.append(found)
+    return applications, items
+
+
+def _microservice(
+    g: Gathered, k: int, unit: Unit, fixed: bool, rules: PodRules, counted: set[str]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": unit.name,
+        "node": unit.node,
+        "cpu_millicores": unit.size.cpu,
+        "memory_mib": mebibytes(unit.size.memory),
+    }
+    if more := {r: amount for r, amount in sorted(unit.further.items()) if r in counted}:
+        found["resources"] = more
+    if k in rules.allowed:
+        found["allowed"] = rules.allowed[k]
+    if k in rules.groups:
+        found["groups"] = rules.groups[k]
+    new = g.options.new_sizes.get(unit.key)
+    if new is not None and (new.cpu, mebibytes(new.memory)) != (
+        unit.size.cpu,
+        mebibytes(unit.size.memory),
+    ):
+        if fixed or unit.stays:
+            g.notes.add(
+                "not-expressed",
+                "new requests of pods that stay where they are: they keep their size",
+                unit.label,
+            )
+        else:
+            found |= {"new_cpu_millicores": new.cpu, "new_memory_mib": mebibytes(new.memory)}
+    pinned = unit.stays and not fixed and unit.node is not None
+    return found | ({"pinned": True} if pinned else {})
+
+
+def _limits(g: Gathered) -> list[Edge]:
+    """Return the calls with a limit, those inside one namespace."""
+    found = []
+    for edge in calls(g):
+        if edge.limit is None:
+            text = "calls without a limit may take any time (--max-latency-ms)"
+            g.notes.add("assumption", text, edge.label)
+        elif edge.source[0] != edge.target[0]:
+            g.notes.add("not-expressed", "limits of calls between namespaces", edge.label)
+        else:
+            found.append(edge)
+    return found

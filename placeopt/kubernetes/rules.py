@@ -1,0 +1,279 @@
+"""What pods say about nodes and other pods, as rules of a rolling-update instance.
+
+Taints, selectors, required node affinity, operating systems and the zones of volumes become sets of
+allowed nodes. Required affinity and anti-affinity to other pods and topology spread become rules
+between groups of pods; preferred ones become soft rules.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from placeopt.kubernetes.gathered import Gathered
+from placeopt.kubernetes.objects import selects
+from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.sites import affinity_nodes, allowed
+from placeopt.kubernetes.units import Unit, grouped
+
+HOSTNAME = "kubernetes.io/hostname"
+_HARD, _SOFT = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+#: What rules call the domains of a topology key.
+_PER = {HOSTNAME: "node"}
+
+
+@dataclass
+class PodRules:
+    """Rules of an instance, and what they say of each replica and node.
+
+    Attributes
+    ----------
+    rules : list of dict
+        As in the document.
+    node_sets : dict of str to list of str
+    allowed : dict of int to str
+        The node set of each replica that has one, by its place among the units.
+    groups : dict of int to list of str
+        The groups of each replica.
+    keys : set of str
+        Topology keys other than the hostname that rules are about.
+    """
+
+    rules: list[dict[str, Any]] = field(default_factory=list)
+    node_sets: dict[str, list[str]] = field(default_factory=dict)
+    allowed: dict[int, str] = field(default_factory=dict)
+    groups: dict[int, list[str]] = field(default_factory=dict)
+    keys: set[str] = field(default_factory=set)
+
+
+def pod_rules(g: Gathered) -> PodRules:
+    """Return the rules of the pods of a cluster; notes which are kept, and what no rule can say."""
+    return _Reader(g).read()
+
+
+class _Reader:
+    def __init__(self, g: Gathered):
+        self.g, self.found = g, PodRules()
+        self.sets: dict[frozenset[str], str] = {}
+        self.by_space = grouped(g.units, lambda unit: unit.namespace)
+        self.place = {id(unit): k for k, unit in enumerate(g.site.units)}
+        self.named: dict[str, str] = {}
+        self.members: dict[str, tuple[list[int], list[Unit]]] = {}
+        self.said: set[str] = set()
+
+    def read(self) -> PodRules:
+        self._allowed()
+        holders: dict[str, list[Unit]] = {}
+        for unit in self.g.site.units:
+            if unit.spec.affinity or unit.spec.view["topologySpreadConstraints"]:
+                holders.setdefault(_signature(unit), []).append(unit)
+        for mine in holders.values():
+            self._rules_of(mine)
+        self.found.rules = list(
+            {json.dumps(r, sort_keys=True): r for r in self.found.rules}.values()
+        )
+        return self.found
+
+    def _allowed(self) -> None:
+        units, nodes = self.g.site.units, self.g.site.nodes
+        everywhere = frozenset(nodes)
+        for k, (unit, where) in enumerate(
+            zip(units, allowed(units, self.g.cluster, nodes), strict=True)
+        ):
+            if where >= everywhere:
+                continue
+            self.found.allowed[k] = self._set(where)
+            text = "taints, node selectors, required node affinity, operating systems, volume zones"
+            self.g.notes.add("kept", text, unit.label)
+            if unit.node is not None and unit.node not in where and not unit.stays:
+                text = "pods on nodes that their own rules no longer allow may stay there"
+                self.g.notes.add("assumption", text, unit.label)
+
+    def _set(self, where: frozenset[str]) -> str:
+        """Return the name of a set of nodes."""
+        if where not in self.sets:
+            self.sets[where] = f"nodes-{len(self.sets) + 1}"
+            self.found.node_sets[self.sets[where]] = [n for n in self.g.site.nodes if n in where]
+        return self.sets[where]
+
+    def _rules_of(self, mine: list[Unit]) -> None:
+        """Add the rules of replicas that say the same of other pods."""
+        unit, who = mine[0], self._group_of(mine)
+        for kind, soft, term in _affinity_terms(unit):
+            toward = self._toward(unit, term, mine)
+            self._add(mine, who, toward, term, {"kind": kind, **_soft(soft)})
+        for term in unit.spec.view["topologySpreadConstraints"].items():
+            soft = term["whenUnsatisfiable"].text("DoNotSchedule") == "ScheduleAnyway"
+            rule: dict[str, Any] = {"kind": "spread", **_soft(soft)}
+            rule["max_skew"] = term["maxSkew"].whole(1)
+            if term["minDomains"] and not soft:
+                rule["min_domains"] = term["minDomains"].whole(1)
+            if (where := self._among(unit, term)) is not None:
+                rule["among"] = where
+            toward = self._toward(unit, term, mine)
+            self._add(mine, who, toward, term, rule)
+
+    def _among(self, unit: Unit, term: View) -> str | None:
+        """Return the node set over which a spread counts, None for all nodes."""
+        if term["nodeAffinityPolicy"].text("Honor") == "Ignore":
+            where = frozenset(self.g.site.nodes)
+        else:
+            where = affinity_nodes(unit, self.g.site.nodes)
+        if term["nodeTaintsPolicy"].text("Ignore") == "Honor":
+            where &= allowed([unit], self.g.cluster, self.g.site.nodes)[0]
+        return None if where >= frozenset(self.g.site.nodes) else self._set(where)
+
+    def _add(
+        self, mine: list[Unit], who: str, toward: str | None, term: View, rule: dict[str, Any]
+    ) -> None:
+        soft, what = "soft" in rule, _WORDS[rule["kind"]]
+        if toward is None:
+            if rule["kind"] == "together" and "soft" not in rule:
+                self._pin(mine, "pods with required affinity to pods that the files do not have")
+            return
+        key = term["topologyKey"].text()
+        rule |= {"group": who, "per": _PER.get(key, key)}
+        if toward != who:
+            rule["toward"] = toward
+        if key not in _PER:
+            self.found.keys.add(key)
+        self.found.rules.append(rule)
+        text = (
+            f"preferred {what}: kept where it costs nothing, counted where not"
+            if soft
+            else f"required {what}"
+        )
+        for unit in mine:
+            self.g.notes.add("kept", text, unit.label)
+
+    def _pin(self, mine: Iterable[Unit], why: str) -> None:
+        for unit in mine:
+            if not unit.stays and unit.node is not None:
+                unit.stays = why
+                self.g.notes.add("pinned", why, unit.label)
+
+    def _group_of(self, mine: list[Unit]) -> str:
+        """Return the group of replicas that say the same."""
+        return self._group(
+            f"{mine[0].namespace}/{mine[0].workload}", [self.place[id(u)] for u in mine]
+        )
+
+    def _toward(self, unit: Unit, term: View, mine: list[Unit]) -> str | None:
+        """Return the group that a term counts, None where the files have no such pod."""
+        selector = _selector(unit, term)
+        spaces = self._spaces(unit, term)
+        key = json.dumps([spaces, selector], sort_keys=True, default=str)
+        if key not in self.members:
+            view = View(selector, term.source, term.document, term.parent, term.key)
+            chosen = [
+                u for s in spaces for u in self.by_space.get(s, ()) if selects(view, u.labels)
+            ]
+            self.members[key] = (
+                sorted(self.place[id(u)] for u in chosen if id(u) in self.place),
+                [u for u in chosen if u.bound],
+            )
+        members, bound = self.members[key]
+        if bound:
+            self._pin(mine, "pods with rules about pods of DaemonSets or static pods")
+        if not members:
+            return None
+        return self._group(f"{'+'.join(spaces)[:80]}/{_in_words(selector)}", members)
+
+    def _group(self, name: str, members: list[int]) -> str:
+        """Return the name of a group of replicas, made once."""
+        key = json.dumps(members)
+        if key not in self.named:
+            shown = name[:200]
+            while shown in self.said:
+                shown = f"{name[:200]} ({len(self.said)})"
+            self.said.add(shown)
+            self.named[key] = shown
+            for k in members:
+                self.found.groups.setdefault(k, []).append(shown)
+        return self.named[key]
+
+    def _spaces(self, unit: Unit, term: View) -> list[str]:
+        """Return the namespaces whose pods a term is about."""
+        given = {s.text() for s in term["namespaces"].items()}
+        selector = term["namespaceSelector"]
+        if selector.value is not None:
+            labels = self.g.cluster.namespaces
+            for space in self.by_space:
+                known = {"kubernetes.io/metadata.name": space, **labels.get(space, {})}
+                if selects(selector, known):
+                    given.add(space)
+            if selector.mapping() and not labels:
+                text = "namespace selectors, of namespaces that the files do not have: by name only"
+                self.g.notes.add("assumption", text, unit.label)
+        return sorted(given) if given or selector.value is not None else [unit.namespace]
+
+
+_WORDS = {
+    "apart": "anti-affinity to other pods",
+    "together": "affinity to other pods",
+    "spread": "topology spread",
+}
+
+
+def _soft(soft: bool) -> dict[str, Any]:
+    return {"soft": True} if soft else {}
+
+
+def _signature(unit: Unit) -> str:
+    """Return a text that is the same for replicas that say the same of other pods."""
+    spec = unit.spec
+    parts = [
+        unit.namespace,
+        unit.workload,
+        spec.view["affinity"].value,
+        spec.view["topologySpreadConstraints"].value,
+        spec.view["nodeSelector"].value,
+        unit.labels,
+    ]
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+def _affinity_terms(unit: Unit) -> Iterator[tuple[str, bool, View]]:
+    """Yield (kind of rule, whether it is soft, term) of a pod's affinity to other pods."""
+    for field_name, kind in (("podAffinity", "together"), ("podAntiAffinity", "apart")):
+        terms = unit.spec.affinity[field_name]
+        for term in terms[_HARD].items():
+            yield kind, False, term
+        for weighted in terms[_SOFT].items():
+            yield kind, True, weighted["podAffinityTerm"]
+
+
+def _selector(unit: Unit, term: View) -> dict[str, Any] | None:
+    """Return the label selector of a term, with its match label keys filled in.
+
+    A copy has no hash of the template before its ReplicaSet adopts it; the key counts as absent.
+    """
+    selector: dict[str, Any] | None = term["labelSelector"].value
+    more = [key.text() for key in term["matchLabelKeys"].items()]
+    less = [key.text() for key in term["mismatchLabelKeys"].items()]
+    if selector is None or not more + less:
+        return selector
+    expressions = list(selector.get("matchExpressions") or ())
+    for keys, operator in ((more, "In"), (less, "NotIn")):
+        for key in keys:
+            if key in unit.labels and key != "pod-template-hash":
+                value = [unit.labels[key]]
+                expressions.append({"key": key, "operator": operator, "values": value})
+    return {**selector, "matchExpressions": expressions}
+
+
+def _in_words(selector: dict[str, Any] | None) -> str:
+    """Return a selector in short."""
+    if not selector:
+        return "any" if selector is not None else "none"
+    words = [f"{k}={v}" for k, v in (selector.get("matchLabels") or {}).items()]
+    words += [
+        f"{e.get('key')} {e.get('operator')} {','.join(map(str, e.get('values') or ()))}".strip()
+        for e in selector.get("matchExpressions") or ()
+    ]
+    return ";".join(words)

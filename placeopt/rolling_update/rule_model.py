@@ -1,0 +1,269 @@
+"""Rules in the models of rolling updates: counts of copies in domains, at the end and in each slot.
+
+``models/rolling_update/README.md`` has the maths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyomo.environ as pyo
+
+from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.rules import APART, TOGETHER
+
+
+class _Check(NamedTuple):
+    """A rule as microservice m sees it; see `placeopt.rolling_update.rules.RuleTables`."""
+
+    m: int
+    kind: int
+    counter: int
+    bound: int
+    own: int
+    forgiven: bool
+
+
+def size(a: UpdateArrays) -> int:
+    """Return about how many coefficients the rules add to the packing model."""
+    if not len(a.rules.checks):
+        return 0
+    domains = np.diff(a.rules.first) - 1
+    of_check = domains[a.rules.checks[:, 1]]
+    spread = np.where(a.rules.checks[:, 0] > TOGETHER, of_check**2 * 3, of_check * 3)
+    return int(spread.sum() + len(a.rules.add) * len(a.price) + len(a.rules.checks) * len(a.price))
+
+
+def add_end(model: pyo.ConcreteModel) -> None:
+    """Add that every check holds at the end, but for what rests and is forgiven.
+
+    Needs ``at``, and ``rest``: whether a microservice is left alone.
+    """
+    a = model.problem.arrays
+    model.rule_end = pyo.ConstraintList(doc="rules, at the end")
+    if not len(a.rules.checks):
+        return
+    model.DOMAINS = pyo.Set(dimen=2, initialize=_domains(a), doc="counter, domain")
+    model.COUNTERS = pyo.Set(initialize=range(len(a.rules.domain)))
+    model.end_count = pyo.Var(
+        model.DOMAINS, domain=pyo.NonNegativeIntegers, doc="copies at the end"
+    )
+    model.end_alone = pyo.Var(model.COUNTERS, domain=pyo.Binary, doc="at most one at the end")
+    model.end_counted = pyo.Constraint(
+        model.DOMAINS, rule=lambda k, c, d: k.end_count[c, d] == _ends_in(k, c, d)
+    )
+    model.end_single = pyo.Constraint(
+        model.COUNTERS,
+        rule=lambda k, c: _sum(k.end_count, a, c) <= 1 + _most(a) * (1 - k.end_alone[c]),
+    )
+    for check in _checks(a):
+        rests = model.rest[check.m] if check.m in model.nodes_of else 1
+        slack = rests if check.forgiven else 0
+        for d, here in _here(model, check, lambda m, n: model.at[m, n]).items():
+            others = model.end_count[check.counter, d] - check.own * here if d >= 0 else 0
+            if d >= 0 and check.kind not in (APART, TOGETHER):
+                others = model.end_count[check.counter, d]
+            _add_check(
+                model,
+                model.rule_end,
+                check,
+                d,
+                here,
+                others,
+                lambda c, k: model.end_count[c, k],
+                model.end_alone[check.counter],
+                slack,
+            )
+
+
+def add_arrivals(model: pyo.ConcreteModel) -> None:
+    """Add that every check holds where a copy starts, beside all that runs in that slot."""
+    a = model.problem.arrays
+    for m, n in model.PLACEMENTS:
+        if not a.may_host(m)[n]:  # it may rest there, and start there never again
+            for t in model.SLOTS:
+                model.move[m, n, t].fix(0)
+    model.rule_now = pyo.ConstraintList(doc="rules, where a copy starts")
+    if not len(a.rules.checks):
+        return
+    model.count = pyo.Var(
+        model.DOMAINS, model.SLOTS, domain=pyo.NonNegativeIntegers, doc="copies after slot t"
+    )
+    model.alone = pyo.Var(
+        model.COUNTERS, model.SLOTS, domain=pyo.Binary, doc="no copy runs before slot t"
+    )
+    model.counted = pyo.Constraint(
+        model.DOMAINS,
+        model.SLOTS,
+        rule=lambda k, c, d, t: k.count[c, d, t] == _count_after(k, c, d, t),
+    )
+    model.single = pyo.Constraint(
+        model.COUNTERS,
+        model.SLOTS,
+        rule=lambda k, c, t: (
+            sum(_before(k, c, d, t) for d in _range(a, c)) <= _most(a) * (1 - k.alone[c, t])
+        ),
+    )
+    for check in _checks(a):
+        if check.m in model.nodes_of:
+            for t in model.SLOTS:
+                _add_arrival(model, check, t)
+
+
+def _add_arrival(model: pyo.ConcreteModel, check: _Check, t: int) -> None:
+    """Add that a check holds where its microservice starts in slot t."""
+    for d, here in _here(model, check, lambda m, n: model.move[m, n, t]).items():
+        others: Any = 0
+        if d >= 0:
+            others = _before(model, check.counter, d, t)
+            if check.kind not in (APART, TOGETHER):
+                others += check.own
+        _add_check(
+            model,
+            model.rule_now,
+            check,
+            d,
+            here,
+            others,
+            lambda c, k: _before(model, c, k, t),
+            model.alone[check.counter, t],
+            0,
+        )
+
+
+def _add_check(
+    model: pyo.ConcreteModel,
+    rows: pyo.ConstraintList,
+    check: _Check,
+    d: int,
+    here: Any,
+    others: Any,
+    count: Callable[[int, int], Any],
+    alone: Any,
+    slack: Any,
+) -> None:
+    """Add one check in domain d; -1 is none.
+
+    Parameters
+    ----------
+    here
+        Whether the microservice is there.
+    others
+        What the check counts there: the others, or to spread, all.
+    count
+        (counter, domain) -> what runs there beside it.
+    alone
+        Whether it is the only one.
+    slack
+        Whether it does not count.
+    """
+    a = model.problem.arrays
+    big = _most(a) + check.bound
+    if check.kind == APART:
+        if d >= 0:
+            rows.add(others <= check.bound + big * (1 - here) + big * slack)
+    elif d < 0:
+        rows.add(here <= slack)
+    elif check.kind == TOGETHER:
+        rows.add(here <= others + (alone if check.own else 0) + slack)
+    else:
+        if a.rules.floor[check.counter]:
+            rows.add(others <= check.bound + big * (1 - here) + big * slack)
+        for k in _range(a, check.counter):
+            if k != d:
+                fewest = count(check.counter, k)
+                rows.add(others - fewest <= check.bound + big * (1 - here) + big * slack)
+
+
+def assign(model: pyo.ConcreteModel) -> None:
+    """Give the variables of the rules the values that follow from the others."""
+    a = model.problem.arrays
+    if not len(a.rules.checks):
+        return
+    for (c, d), variable in model.end_count.items():
+        variable.set_value(round(pyo.value(_ends_in(model, c, d))))
+    for c, variable in model.end_alone.items():
+        variable.set_value(int(pyo.value(_sum(model.end_count, a, c)) <= 1))
+    if model.component("count") is None:  # the packing has no slots
+        return
+    for t in model.SLOTS:
+        for c, d in model.DOMAINS:
+            model.count[c, d, t].set_value(round(pyo.value(_count_after(model, c, d, t))))
+    for (c, t), variable in model.alone.items():
+        before = sum(pyo.value(_before(model, c, d, t)) for d in _range(a, c))
+        variable.set_value(int(before == 0))
+
+
+def _domains(a: UpdateArrays) -> list[tuple[int, int]]:
+    return [(c, d) for c in range(len(a.rules.domain)) for d in _range(a, c)]
+
+
+def _range(a: UpdateArrays, c: int) -> range:
+    """Return the domains of counter c."""
+    return range(int(a.rules.first[c + 1] - a.rules.first[c]) - 1)
+
+
+def _most(a: UpdateArrays) -> int:
+    """Return more copies than can be counted anywhere, both copies of a move among them."""
+    return len(a.home) + 2
+
+
+def _checks(a: UpdateArrays) -> Iterator[_Check]:
+    for m in range(len(a.home)):
+        for k in range(a.rules.check_first[m], a.rules.check_first[m + 1]):
+            kind, c, bound, own = a.rules.checks[k].tolist()
+            yield _Check(m, kind, c, min(bound, _most(a)), own, bool(a.rules.forgiven[k]))
+
+
+def _members(a: UpdateArrays, c: int) -> list[int]:
+    """Return the microservices that counter c counts."""
+    at = np.flatnonzero(a.rules.add == c)
+    found: list[int] = (np.searchsorted(a.rules.add_first, at, side="right") - 1).tolist()
+    return found
+
+
+def _ends_in(model: pyo.ConcreteModel, c: int, d: int) -> Any:
+    """Return how many copies that counter c counts end in domain d."""
+    a = model.problem.arrays
+    domain, total = a.rules.domain[c], 0
+    for m in _members(a, c):
+        if m in model.nodes_of:
+            total += pyo.quicksum(model.at[m, n] for n in model.nodes_of[m] if domain[n] == d)
+        else:
+            total += int(domain[a.home[m]] == d)
+    return total
+
+
+def _here(model: pyo.ConcreteModel, check: _Check, at: Callable[[int, int], Any]) -> dict[int, Any]:
+    """Return domain -> whether the microservice of a check is there; -1 is no domain."""
+    a, found = model.problem.arrays, dict[int, Any]()
+    domain = a.rules.domain[check.counter].tolist()
+    if check.m not in model.nodes_of:
+        return {domain[a.home[check.m]]: 1}
+    for n in model.nodes_of[check.m]:
+        found[domain[n]] = found.get(domain[n], 0) + at(check.m, n)
+    return found
+
+
+def _sum(count: Any, a: UpdateArrays, c: int) -> Any:
+    return pyo.quicksum(count[c, d] for d in _range(a, c))
+
+
+def _before(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
+    """Return the copies in a domain before slot t."""
+    a = model.problem.arrays
+    if t > 1:
+        return model.count[c, d, t - 1]
+    return sum(int(a.rules.domain[c][a.home[m]] == d) for m in _members(a, c))
+
+
+def _count_after(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
+    """Return the copies in a domain after slot t: those before, what arrived less what left."""
+    a = model.problem.arrays
+    domain, total = a.rules.domain[c], _before(model, c, d, t)
+    for m in _members(a, c):
+        for n in model.nodes_of.get(m, ()):
+            total += (int(domain[n] == d) - int(domain[a.home[m]] == d)) * model.move[m, n, t]
+    return total

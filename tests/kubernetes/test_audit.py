@@ -1,0 +1,181 @@
+"""What kept platform engineers from using it: one minimal file each, and what is right now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placeopt import api
+from placeopt.core.errors import DocumentError
+from placeopt.kubernetes.gathered import ImportOptions
+from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.units import MovingRules
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def audit(kubernetes_data: Path) -> Path:
+    return kubernetes_data / "kubernetes_audit"
+
+
+def read(
+    path: Path, to: str = "rolling-update", nodes: Path | None = None, **more: Any
+) -> Imported:
+    options = ImportOptions(rules=MovingRules(), **more)
+    return import_files([path], to, options, nodes=nodes)
+
+
+def notes(done: Imported, topic: str) -> str:
+    return "; ".join(f"{text}: {', '.join(who)}" for text, who in done.notes.of(topic))
+
+
+def homes(done: Imported) -> dict[str, str | None]:
+    return {m["name"]: m["node"] for a in done.document["applications"] for m in a["microservices"]}
+
+
+def ends(done: Imported) -> dict[str, str]:
+    """Return where the pods run after the cheapest plan that the referee accepts."""
+    front = api.solve(done.problem, "repack", seed=1)
+    point = min(front.points, key=lambda p: p.values)
+    assert done.problem.evaluate(point.plan).feasible
+    place = homes(done)
+    for step in point.plan["steps"]:
+        place[step["microservice"]] = step["to"]
+    assert None not in place.values()
+    return place  # type: ignore[return-value]
+
+
+def stay(done: Imported) -> set[str]:
+    return {
+        m["name"]
+        for a in done.document["applications"]
+        for m in a["microservices"]
+        if a.get("reschedulable") is False or m.get("pinned")
+    }
+
+
+def test_1_temporal_names_the_rules_that_it_drops(audit: Path) -> None:
+    options = ImportOptions(rules=MovingRules())
+    done = import_files([audit / "tt.yaml"], "temporal", options, prices=[audit / "pp.csv"])
+    said = notes(done, "not-expressed")
+    for word in ("affinity to other pods", "nvidia.com/gpu", "node selectors"):
+        assert word in said
+
+
+def test_2_manifests_are_placed_by_their_rules(audit: Path) -> None:
+    assert len(set(homes(read(audit / "antimanifest.json")).values())) == 3
+    spread = list(ends(read(audit / "spreadmanifest.json")).values())
+    assert sorted(spread.count(n) for n in set(spread)) == [2, 2]
+
+
+def test_3_nodes_have_a_largest_number_of_pods(audit: Path) -> None:
+    after = list(ends(read(audit / "podcount.json")).values())
+    assert len(after) == 40 and max(after.count(n) for n in after) <= 29
+
+
+def test_4_volumes_are_reached_from_their_zone(audit: Path) -> None:
+    done = read(audit / "pvzone.json")
+    assert ends(done)["web-abc12-1"] == "n1" and "volume zones" in notes(done, "kept")
+
+
+def test_5_soft_rules_are_kept_or_counted(audit: Path) -> None:
+    done = read(audit / "softspread.json")
+    assert "preferred topology spread" in notes(done, "kept")
+    front = api.solve(done.problem, "repack", seed=1)
+    told = [done.problem.describe(p.plan) for p in front.points]
+    assert {t["soft rules broken, replica by replica"][:4] for t in told} == {"0 ->"}
+    assert "PreferNoSchedule" in notes(read(audit / "prefernoschedule.json"), "not-expressed")
+
+
+def test_6_readiness_is_read(audit: Path) -> None:
+    done = read(audit / "unready.json")
+    assert len(stay(done)) == 2 and "not ready" in notes(done, "pinned")
+
+
+def test_7_what_waits_is_demand(audit: Path) -> None:
+    for file, name in (("pending.json", "web-abc12-3"), ("whatif.json", "new-1")):
+        done = read(audit / file)
+        assert homes(done)[name] is None
+        assert set(ends(done).values()) <= {n["name"] for n in done.document["nodes"]}
+
+
+def test_8_candidate_nodes_carry_daemon_sets(audit: Path) -> None:
+    table = audit / "cand2.csv"
+    done = read(audit / "dscand.json", nodes=table, missing_prices="default=1")
+    new = [
+        n
+        for n in done.document["nodes"]
+        if "DaemonSets on nodes of a table" in notes(done, "capacity")
+    ]
+    assert min(n["cpu_millicores"] for n in new) <= 2600
+
+
+@pytest.mark.parametrize("file", ["dnd30m", "nodenotouch", "nodenotouch2", "dra"])
+def test_9_protection_is_heeded(audit: Path, file: str) -> None:
+    done = read(audit / f"{file}.json")
+    assert stay(done) and "stays" in [
+        a["name"].split("(")[-1][:-1] for a in done.document["applications"]
+    ]
+
+
+def test_9_resources_and_systems_bind(audit: Path) -> None:
+    done = read(audit / "ephemeral.json")
+    assert len(set(ends(done).values())) == 2
+    done = read(audit / "windows.json")
+    windows = {
+        n["metadata"]["name"]
+        for n in json.loads((audit / "windows.json").read_text())["items"]
+        if n["kind"] == "Node" and n["metadata"]["labels"]["kubernetes.io/os"] == "windows"
+    }
+    linux = {name for name, n in homes(done).items() if n not in windows}
+    assert linux and not {ends(done)[name] for name in linux} & windows
+
+
+def test_10_requests_default_to_limits(audit: Path) -> None:
+    for file, size in (("initlimits.yaml", (2000, 2048)), ("limitsonly.yaml", None)):
+        done = import_files(
+            [audit / file, audit / "nodes2.json"],
+            "rolling-update",
+            ImportOptions(rules=MovingRules()),
+        )
+        for a in done.document["applications"]:
+            for m in a["microservices"]:
+                assert size is None or (m["cpu_millicores"], m["memory_mib"]) == size
+                assert m["cpu_millicores"] > 0
+    done = read(audit / "limitrange.json")
+    assert "LimitRange" in notes(done, "assumption")
+
+
+@pytest.mark.parametrize("file", ["customowner2", "rollout3"])
+def test_11_foreign_owners_are_pinned(audit: Path, file: str) -> None:
+    assert "cannot move pod by pod" in notes(read(audit / f"{file}.json"), "pinned")
+
+
+def test_14_budgets_do_not_pin_what_is_not_evicted(audit: Path) -> None:
+    assert not stay(read(audit / "single.json"))
+
+
+def test_16_pods_on_lost_nodes_are_named(audit: Path) -> None:
+    with pytest.raises(DocumentError, match="nothing to place: 1 pod is on nodes"):
+        read(audit / "lostnode.json")
+
+
+def test_17_identical_objects_are_one(audit: Path, tmp_path: Path) -> None:
+    assert homes(read(audit / "duplicate.json"))
+    empty = tmp_path / "empty.json"
+    empty.write_text(json.dumps({"apiVersion": "v1", "kind": "PodList", "items": []}))
+    done = import_files(
+        [audit / "single.json", empty], "rolling-update", ImportOptions(rules=MovingRules())
+    )
+    assert "PodList" not in notes(done, "ignored")
+    custom = tmp_path / "rollout.json"
+    made = {"metadata": {"name": "r"}, "spec": {"replicas": 2, "template": {"spec": {}}}}
+    custom.write_text(json.dumps({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", **made}))
+    done = import_files(
+        [audit / "single.json", custom], "rolling-update", ImportOptions(rules=MovingRules())
+    )
+    assert "Rollout may make pods" in notes(done, "left-out")

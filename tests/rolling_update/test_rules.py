@@ -1,0 +1,411 @@
+"""Rules between microservices and nodes: referee, kernels, models and methods against an oracle.
+
+The oracle reads the document and keeps a plain list of copies; it shares nothing with the package.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placeopt.core.budget import Budget
+from placeopt.core.front import Front, minimal
+from placeopt.core.task import Task
+from placeopt.exact import epsilon_constraint
+from placeopt.rolling_update import rules as kernels
+from placeopt.rolling_update.baselines import recreate_plan, rolling_update_plan
+from placeopt.rolling_update.bounds import lower_bound
+from placeopt.rolling_update.decomposition import decomposition
+from placeopt.rolling_update.encoder import RollingUpdateEncoder
+from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.repack import repack
+from placeopt.rolling_update.sequence import RollingUpdateSequence
+
+Json = dict[str, Any]
+
+
+def ruled(seed: int, most: int = 5) -> Json:
+    """Return a random document with every kind of rule, on 3 or 4 nodes in 2 or 3 zones."""
+    rng = np.random.default_rng(seed)
+    count, width = int(rng.integers(2, most + 1)), int(rng.integers(3, 5))
+    zones = rng.integers(2 + seed % 2, size=width)
+    nodes: list[Json] = [
+        {
+            "name": f"n{k}",
+            "cluster": f"c{k % 2}",
+            "cpu_millicores": int(rng.choice([6, 10])),
+            "memory_mib": 100,
+            "price": float(rng.choice([0.0, 1.0, 1.0, 1.5])),
+            "drain": bool(rng.random() < 0.05),
+            "resources": {"pods": int(rng.integers(2, 5)), "gpu": int(rng.integers(3))},
+            "domains": {"zone": f"z{zones[k]}"} if rng.random() < 0.9 else {},
+        }
+        for k in range(width)
+    ]
+    services: list[Json] = []
+    for k in range(count):
+        home = None if rng.random() < 0.1 else f"n{rng.integers(width)}"
+        m: Json = {"name": f"m{k}", "node": home, "cpu_millicores": int(rng.integers(1, 5))}
+        m |= {"memory_mib": 1, "resources": {"pods": 1}, "groups": ["web" if k < 3 else "db"]}
+        if rng.random() < 0.15:
+            m["resources"] = {"pods": 1, "gpu": 1}
+        if rng.random() < 0.3:
+            m["groups"] = [*m["groups"], "all"]
+        if rng.random() < 0.25:
+            m["allowed"] = "some"
+        if rng.random() < 0.3:
+            m["new_cpu_millicores"] = int(rng.integers(1, 5))
+        if home and rng.random() < 0.1:
+            m["pinned"] = True
+        services.append(m)
+    known = sorted({g for m in services for g in m["groups"]})
+    found: list[Json] = []
+    for _ in range(int(rng.integers(1, 4))):
+        rule: Json = {"kind": str(rng.choice(["apart", "together", "spread"]))}
+        rule |= {"group": str(rng.choice(known)), "per": str(rng.choice(["node", "zone"]))}
+        if rng.random() < 0.4:
+            rule["toward"] = str(rng.choice(known))
+        if rule["kind"] == "spread":
+            rule["max_skew"] = int(rng.integers(1, 3))
+            rule["min_domains"] = int(rng.integers(1, 4))
+            if rng.random() < 0.3:
+                rule["among"] = "some"
+        elif rule["kind"] == "apart" and rule.get("toward", rule["group"]) == rule["group"]:
+            rule["max_copies"] = int(rng.integers(1, 3))
+        rule["mend"] = bool(rng.random() < 0.2)
+        found.append(rule)
+    some = [f"n{k}" for k in range(width) if rng.random() < 0.7] or ["n0"]
+    return {
+        "problem": "rolling-update",
+        "name": "ruled",
+        "semantics": ("stay", "strict")[int(rng.random() < 0.2)],
+        "nodes": nodes,
+        "cluster_latency_ms": {"c0": {"c1": 10.0}},
+        "applications": [{"name": "a", "microservices": services}],
+        "node_sets": {"some": some},
+        "rules": found,
+    }
+
+
+class Oracle:
+    """Rules by the words of their documentation, over (microservice, node) pairs that run."""
+
+    def __init__(self, document: Json):
+        self.document = document
+        self.nodes = {n["name"]: n for n in document["nodes"]}
+        self.services = document["applications"][0]["microservices"]
+        start = [(m, s["node"]) for m, s in enumerate(self.services) if s["node"]]
+        self.broken_first = {
+            (m, k) for m, n in start for k in self.broken(start, m, n) if isinstance(k, int)
+        }
+
+    def domain(self, n: str, per: str) -> str | None:
+        if per == "node":
+            return n
+        domain: str | None = self.nodes[n]["domains"].get(per)
+        return domain
+
+    def broken(self, running: list[tuple[int, str]], m: int, n: str) -> set[int]:
+        """Return the rules that microservice m on node n, one of those running, breaks."""
+        others = list(running)
+        others.remove((m, n))
+        groups, found = self.services[m]["groups"], set()
+        for k, rule in enumerate(self.document["rules"]):
+            toward = rule.get("toward", rule["group"])
+            here = self.domain(n, rule["per"])
+
+            def near(group: str, here: str | None = here, rule: Json = rule) -> int:
+                return sum(
+                    group in self.services[p]["groups"] and self.domain(o, rule["per"]) == here
+                    for p, o in others
+                )
+
+            if rule["kind"] == "apart":
+                legal = rule.get("max_copies", 1) - 1 if toward == rule["group"] else 0
+                if here and rule["group"] in groups and near(toward) > legal:
+                    found.add(k)
+                # The rule of others keeps m away: told apart from its own by a number of its own.
+                if here and toward != rule["group"] and toward in groups and near(rule["group"]):
+                    found.add(-1 - k)
+            elif rule["group"] in groups and rule["kind"] == "together":
+                some = sum(
+                    toward in self.services[p]["groups"] and self.domain(o, rule["per"]) is not None
+                    for p, o in others
+                )
+                alone = toward in groups and some == 0
+                if here is None or not (near(toward) or alone):
+                    found.add(k)
+            elif rule["group"] in groups and rule["kind"] == "spread":
+                among = self.document["node_sets"][rule["among"]] if "among" in rule else self.nodes
+                if here is None or n not in among:
+                    found.add(k)
+                    continue
+                count: dict[str | None, int] = {}
+                for node in among:
+                    if self.domain(node, rule["per"]) is not None:
+                        count[self.domain(node, rule["per"])] = 0
+                for p, o in running:
+                    where = self.domain(o, rule["per"]) if o in among else None
+                    if where is not None and toward in self.services[p]["groups"]:
+                        count[where] += 1
+                fewest = 0 if len(count) < rule["min_domains"] else min(count.values())
+                if count[here] - fewest > rule["max_skew"]:
+                    found.add(k)
+        return found
+
+    def may_start(self, running: list[tuple[int, str]], m: int, n: str) -> bool:
+        return self.may_be_on(m, n) and not self.broken([*running, (m, n)], m, n)
+
+    def may_be_on(self, m: int, n: str) -> bool:
+        name = self.services[m].get("allowed")
+        return name is None or n in self.document["node_sets"][name]
+
+    def ends_well(self, running: list[tuple[int, str]], started: Any) -> bool:
+        """Whether rules hold at the end; what never started is forgiven what it broke at first."""
+        for m, n in running:
+            if started[m] and not self.may_be_on(m, n):
+                return False
+            for k in self.broken(running, m, n):
+                mend = self.document["rules"][k if k >= 0 else -1 - k]["mend"]
+                if started[m] or mend or (m, k) not in self.broken_first:
+                    return False
+        return True
+
+
+class Plans:
+    """All plans of a tiny document: each copy may start anywhere, or be stopped, at any moment."""
+
+    def __init__(self, document: Json):
+        self.document, self.oracle = document, Oracle(document)
+        self.services, self.nodes = self.oracle.services, document["nodes"]
+        strict = document["semantics"] == "strict"
+        self.must = [
+            strict or s.get("new_cpu_millicores", s["cpu_millicores"]) != s["cpu_millicores"]
+            for s in self.services
+        ]
+
+    def amounts(self, m: int, new: bool) -> dict[str, int]:
+        s = self.services[m]
+        cpu = s.get("new_cpu_millicores", s["cpu_millicores"]) if new else s["cpu_millicores"]
+        return {"cpu": cpu, **s["resources"]}
+
+    def fits(self, copies: list[tuple[int, str, bool]], n: str, asked: Any) -> bool:
+        node = self.oracle.nodes[n]
+        room = {"cpu": node["cpu_millicores"], **node["resources"]}
+        return all(
+            sum(self.amounts(m, new).get(r, 0) for m, o, new in copies if o == n) <= room.get(r, 0)
+            for r in asked
+        )
+
+    def steps(self, state: Any, direct: bool) -> Any:
+        """Yield (starts, stops, next state); a state is a row of (node, new, started)."""
+        copies = [(m, n, new) for m, (n, new, _) in enumerate(state) if n]
+        running = [(m, n) for m, n, _ in copies]
+        for m, (n, new, started) in enumerate(state):
+            if direct and started:
+                continue
+            if n and not direct:
+                yield 0, 1, (*state[:m], (None, new, started), *state[m + 1 :])
+            for node in self.nodes:
+                to = node["name"]
+                stays = self.services[m].get("pinned") and to != self.services[m]["node"]
+                if node["drain"] or stays:
+                    continue
+                asked = {"cpu", *(r for r, x in self.services[m]["resources"].items() if x)}
+                if self.fits([*copies, (m, to, True)], to, asked) and self.oracle.may_start(
+                    running, m, to
+                ):
+                    yield 1, 0, (*state[:m], (to, True, True), *state[m + 1 :])
+
+    def cost(self, state: Any) -> float | None:
+        """Return the cost of a state as an end, None where it is none."""
+        where = [n for n, _, _ in state]
+        drained = {n["name"] for n in self.nodes if n["drain"]}
+        copies = [(m, n, new) for m, (n, new, _) in enumerate(state) if n]
+        if None in where or drained & set(where):
+            return None
+        if any(must and not state[m][2] for m, must in enumerate(self.must)):
+            return None
+        if not all(self.fits(copies, n["name"], ("cpu", "pods", "gpu")) for n in self.nodes):
+            return None
+        started = [s for _, _, s in state]
+        if not self.oracle.ends_well([(m, n) for m, n, _ in copies], started):
+            return None
+        return sum(self.oracle.nodes[n]["price"] for n in set(where))
+
+    def front(self, direct: bool = False) -> list[list[float]]:
+        """Return the non-dominated (cost, starts, stops); `direct`: each starts once at most."""
+        first = tuple((s["node"], False, False) for s in self.services)
+        labels: dict[Any, list[tuple[int, int]]] = {first: [(0, 0)]}
+        heap: list[Any] = [(0, 0, 0, first)]
+        found, tick, most = [], 1, len(first) + (0 if direct else 2)
+        while heap:
+            starts, stops, _, state = heapq.heappop(heap)
+            if (starts, stops) not in labels[state]:
+                continue
+            if (cost := self.cost(state)) is not None:
+                found.append((cost, float(starts), float(stops)))
+            for more, halts, after in self.steps(state, direct):
+                label, known = (starts + more, stops + halts), labels.setdefault(after, [])
+                if label[0] > most or label[1] > 2:
+                    continue
+                if not any(x <= label[0] and y <= label[1] for x, y in known):
+                    labels[after] = [xy for xy in known if xy[0] < label[0] or xy[1] < label[1]] + [
+                        label
+                    ]
+                    heapq.heappush(heap, (*label, tick, after))
+                    tick += 1
+        return minimal(sorted(found)).tolist() if found else []
+
+
+def judged(document: Json, plan: Json) -> bool:
+    """Whether a plan is legal by the oracle alone."""
+    plans = Plans(document)
+    state: Any = tuple((s["node"], False, False) for s in plans.services)
+    number = {s["name"]: m for m, s in enumerate(plans.services)}
+    for step in plan["steps"]:
+        m, to = number[step["microservice"]], step["to"]
+        if to is None:
+            if state[m][0] is None:
+                return False
+            after = (None, *state[m][1:])
+            state = (*state[:m], after, *state[m + 1 :])
+            continue
+        after = (*state[:m], (to, True, True), *state[m + 1 :])
+        if not any(s == 1 and x == after for s, _, x in plans.steps(state, False)):
+            return False
+        state = after
+    return plans.cost(state) is not None
+
+
+def random_plan(rng: np.random.Generator, document: Json) -> Json:
+    names = [s["name"] for s in document["applications"][0]["microservices"]]
+    targets = [n["name"] for n in document["nodes"]] * 3 + [None]
+    return {
+        "steps": [
+            {"application": "a", "microservice": str(rng.choice(names)), "to": rng.choice(targets)}
+            for _ in range(int(rng.integers(0, 5)))
+        ]
+    }
+
+
+def test_the_referee_agrees_with_the_oracle() -> None:
+    legal = 0
+    for seed in range(400):
+        document, rng = ruled(seed), np.random.default_rng(seed)
+        problem, plan = RollingUpdate.from_document(document), random_plan(rng, ruled(seed))
+        fine = judged(document, plan)
+        legal += fine
+        assert problem.evaluate(plan).feasible == fine, (seed, problem.evaluate(plan).violations)
+        problem.describe(plan), problem.warnings(), problem.table(plan)
+    assert 20 < legal < 380
+
+
+def test_the_kernels_agree_with_the_oracle() -> None:
+    """Where copies may start, and how a deployment ends."""
+    for seed in range(300):
+        document, rng = ruled(seed), np.random.default_rng(seed)
+        problem, oracle = RollingUpdate.from_document(document), Oracle(document)
+        a = problem.arrays
+        where = rng.integers(0, len(document["nodes"]), size=len(a.home))
+        running = [(m, f"n{n}") for m, n in enumerate(where.tolist())]
+        count = kernels.counted(a.packed_rules, where)
+        before = count.copy()
+        for m in range(len(where)):
+            for n in range(len(document["nodes"])):
+                may = kernels.may_start(a.packed_rules, count, m, n)
+                assert may == oracle.may_start(running, m, f"n{n}"), seed
+        assert (count == before).all()
+        rests = (where == a.home) & (rng.random(len(where)) < 0.5)
+        broken = kernels.num_broken(a.packed_rules, where[None], rests[None])[0]
+        assert (broken == 0) == oracle.ends_well(running, ~rests), seed
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_encoder_agrees_with_the_referee(seed: int) -> None:
+    problem = RollingUpdate.from_document(ruled(seed))
+    encoder, rng = RollingUpdateEncoder(problem, problem.objectives), np.random.default_rng(seed)
+    X = encoder.sample(rng, 12)
+    X = np.concatenate((X, encoder.vary(rng, X, X[::-1])))
+    for genes, values, excess in zip(X, *encoder.evaluate(X), strict=True):
+        verdict = problem.evaluate(encoder.decode(genes))
+        assert verdict.values == tuple(values)
+        assert verdict.feasible == (excess <= 0).all(), verdict.violations
+
+
+def run(problem: RollingUpdate, names: list[str] | None = None, **parameters: Any) -> Front:
+    return decomposition(Task(problem, problem.select(names), Budget(), 0), **parameters)
+
+
+@pytest.mark.parametrize("seed", [s for s in range(200, 226) if s != 224])
+def test_the_exact_methods_against_all_plans(seed: int) -> None:
+    """The time-indexed model, and the decomposition, have the front of the direct plans."""
+    document = ruled(seed, most=4)
+    problem = RollingUpdate.from_document(document)
+    pair = ["node_cost", "starts"]
+    truth = [v[:2] for v in Plans(document).front(direct=True)]
+    if problem.infeasibility():
+        assert truth == []
+        return
+    reference = epsilon_constraint.run(Task(problem, problem.select(pair), Budget()))
+    exact = [list(p.values) for p in reference.points if p.method == "epsilon-constraint"]
+    assert exact == truth
+    found = [p.values for p in run(problem, pair, max_hops=0).points]
+    assert [v for v in truth if tuple(v) not in found] == []
+
+
+@pytest.mark.parametrize("seed", [s for s in range(300, 324) if s != 315])
+def test_the_front_and_its_bounds_against_all_plans(seed: int) -> None:
+    document = ruled(seed, most=4)
+    problem = RollingUpdate.from_document(document)
+    truth, front = Plans(document).front(), run(problem)
+    bounds = np.array(front.bounds)
+    if truth:
+        assert lower_bound(problem) / problem.arrays.price_scale <= truth[0][0]
+    for values in truth:
+        assert any((b <= np.array(values) + 1e-9).all() for b in bounds)
+    for point in front.points:
+        verdict = problem.evaluate(point.plan)
+        if verdict.feasible:
+            assert judged(document, point.plan)
+        if point.status == "optimal":
+            assert list(point.values) in truth
+    calm = [v for v in truth if v[2] == 0]
+    found = [list(p.values) for p in front.points if problem.evaluate(p.plan).feasible]
+    assert all(any(f <= v for f in found) for v in calm)
+
+
+def test_heuristics_keep_the_rules() -> None:
+    """Every plan that repack and the baselines offer is legal, and repack is often the cheapest."""
+    best = total = 0
+    for seed in range(400, 460):
+        document = ruled(seed)
+        problem = RollingUpdate.from_document(document)
+        front = repack(Task(problem, problem.objectives, Budget(), 0))
+        legal = [p for p in front.points if problem.evaluate(p.plan).feasible]
+        assert all(judged(document, p.plan) for p in legal)
+        for plan in (rolling_update_plan(problem), recreate_plan(problem)):
+            assert problem.evaluate(plan).feasible == judged(document, plan)
+        if len(problem.arrays.home) < 4 and (truth := Plans(document).front()):
+            total += 1
+            best += bool(legal) and min(p.values[0] for p in legal) == truth[0][0]
+    assert best >= 0.8 * total > 8
+
+
+def test_an_episode_that_ends_is_legal() -> None:
+    complete = 0
+    for seed in range(150):
+        document, rng = ruled(seed), np.random.default_rng(seed)
+        document["rules"] = [r | {"mend": False} for r in document["rules"]]
+        problem = RollingUpdate.from_document(document)
+        sequence = RollingUpdateSequence(problem, problem.objectives)
+        state = sequence.reset(rng)
+        while not sequence.done(state):
+            sequence.step(state, int(rng.choice(np.flatnonzero(sequence.mask(state)))))
+        if sequence.remaining(state) == 0 and not problem.infeasibility():
+            complete += 1
+            assert judged(document, sequence.plan(state)), seed
+    assert complete > 30
