@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.screen import Output, Plans, deliver, warn
+from placeopt.cli.screen import Output, Plans, deliver, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
+    from placeopt.kubernetes.origin import Origin
 
 
 def register(app: typer.Typer) -> None:
@@ -21,6 +22,8 @@ def register(app: typer.Typer) -> None:
     exports = typer.Typer(no_args_is_help=True, help="Turn plans into what a cluster understands.")
     example = "placeopt export kubernetes front.json --instance shop.json --point knee -o steps.sh"
     exports.command("kubernetes", epilog=f"Example: {example}")(export_kubernetes)
+    verify = "placeopt verify steps.json --cluster cluster.json"
+    app.command("verify", epilog=f"Example: {verify}")(verify_steps)
     app.add_typer(exports, name="export", epilog=f"Example: {example}")
 
 
@@ -64,10 +67,59 @@ def export_kubernetes(
     plan = plan_in(plans, problem, point)
     known = origins.read(beside) if origin is not None or beside.exists() else None
     text = export(problem, plan, known, form=form, namespace=namespace)
+    if known is not None and problem.problem in ("rolling-update", "rescheduling"):
+        _require_schedulable(problem, plan, known)
     deliver(text, output)
     if output is not None and output.is_file() and text.startswith("#!"):
         output.chmod(output.stat().st_mode | 0o111)
     warn(_warnings(text))
+
+
+def _require_schedulable(problem: Problem, plan: dict[str, Any], origin: Origin) -> None:
+    """Raise if kube-scheduler would refuse a step, as far as the imported files are still there."""
+    from placeopt.core.documents import validate
+    from placeopt.kubernetes.export.steps_document import StepsDocument, document
+    from placeopt.kubernetes.verify import verify_files
+
+    if not origin.files or not all(Path(file).is_file() for file in origin.files):
+        say(
+            "not asked: the filters of kube-scheduler, as the files that were imported are not "
+            "there; placeopt verify STEPS --cluster FILE asks them"
+        )
+        return
+    refused = verify_files(validate(StepsDocument, document(problem, plan, origin)), origin.files)
+    if refused:
+        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+        raise DocumentError(
+            f"kube-scheduler would refuse a copy: {refused[0].text}{more}",
+            remedy="import again from files of one moment; `placeopt verify` names all",
+        )
+
+
+def verify_steps(
+    steps: Annotated[Path, typer.Argument(help="Steps, as export writes them with --format json.")],
+    cluster: Annotated[
+        list[str],
+        typer.Option(help="JSON of kubectl get, YAML; what was imported. Repeatable; - for stdin."),
+    ],
+) -> None:
+    """Ask the filters of kube-scheduler at every step of a plan: would it run each copy there?
+
+    Asked are resources, pods of a node, taints, affinity, spread, volume zones and ports.
+
+    Prints what would be refused, and why. Exit code 0 if nothing is, else 3.
+    """
+    from placeopt.core.documents import read_json, validate
+    from placeopt.kubernetes.export.steps_document import StepsDocument
+    from placeopt.kubernetes.verify import verify_files
+
+    document = validate(StepsDocument, read_json(steps), file=str(steps))
+    refused = verify_files(document, cluster)
+    for refusal in refused:
+        typer.echo(refusal.text)
+    say(f"{len(document.steps)} steps, {len(refused)} that kube-scheduler would refuse")
+    if refused:
+        raise typer.Exit(3)
 
 
 def _warnings(text: str) -> list[str]:

@@ -20,6 +20,7 @@ from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.origin import InstanceRef, Origin
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceOverlay
+from placeopt.kubernetes.reading import STDIN
 from placeopt.kubernetes.sites import Site, read_nodes, site
 from placeopt.kubernetes.units import Unit, name_dropped_rules, units
 from placeopt.registry import from_document
@@ -124,7 +125,13 @@ def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imp
     for warning in problem.warnings():
         notes.add("assumption", f"warning of the instance: {warning}")
     reference = InstanceRef(**asdict(problem.instance_name))
-    origin = Origin(instance=reference, items=instance.items, nodes=instance.nodes)
+    read = [os.path.abspath(file) for file in files if str(file) != STDIN]
+    origin = Origin(
+        instance=reference,
+        items=instance.items,
+        nodes=instance.nodes,
+        files=tuple(read) if len(read) == len(files) and not gathered.cluster.candidates else (),
+    )
     workloads = {u.owner for u in gathered.units}
     notes.counts = {
         "nodes": len(gathered.site.nodes),

@@ -112,6 +112,7 @@ class Origin(Record):
     instance: InstanceRef
     items: dict[str, OriginItem] = Field(default_factory=dict)
     nodes: dict[str, NodeOrigin] = Field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
     def item(self, name: str, application: str | None = None) -> OriginItem:
         """Return what a microservice of `application`, or a service or request, is in the cluster.

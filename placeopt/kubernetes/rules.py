@@ -123,7 +123,7 @@ class _Reader:
         if term["nodeAffinityPolicy"].text("Honor") == "Ignore":
             where = frozenset(self.g.site.nodes)
         else:
-            where = affinity_nodes(unit, self.g.site.nodes)
+            where = affinity_nodes(unit.spec, self.g.site.nodes)
         if term["nodeTaintsPolicy"].text("Ignore") == "Honor":
             where &= allowed([unit], self.g.cluster, self.g.site.nodes)[0]
         return None if where >= frozenset(self.g.site.nodes) else self._set(where)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, holds
+from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, holds
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, NAME, Source, View
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.tables import TableRow, rows
@@ -200,13 +200,12 @@ def _note_overdone(result: Site, notes: Notes) -> None:
 
 
 def affinity_nodes(
-    unit: Unit, nodes: dict[str, KubernetesNode], *, anywhere: bool = False
+    spec: PodSpec, nodes: dict[str, KubernetesNode], *, anywhere: bool = False
 ) -> frozenset[str]:
     """Return the nodes that the selector and the required node affinity of a pod allow.
 
     `anywhere` passes over fields, by which a pod of a DaemonSet is bound to its own node.
     """
-    spec = unit.spec
     terms = list(
         spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
             "nodeSelectorTerms"
@@ -225,17 +224,44 @@ def eligible(unit: Unit, nodes: dict[str, KubernetesNode], *, anywhere: bool = F
 
     Taints, the node selector and the required node affinity decide.
     """
-    tolerations = [
-        (t["key"].text(), t["operator"].text("Equal"), t["value"].text(), t["effect"].text())
-        for t in unit.spec.view["tolerations"].items()
-    ]
-    legal = affinity_nodes(unit, nodes, anywhere=anywhere)
-    return [
-        name
-        for name, node in nodes.items()
-        if name in legal
-        and all(_tolerated(taint, tolerations) for taint in node.taints if taint[2] in _BLOCKING)
-    ]
+    legal = affinity_nodes(unit.spec, nodes, anywhere=anywhere)
+    tolerations = Tolerations(unit.spec)
+    return [name for name, node in nodes.items() if name in legal and not tolerations.lacking(node)]
+
+
+class Tolerations:
+    """The taints that a pod tolerates."""
+
+    def __init__(self, spec: PodSpec):
+        self.listed = [
+            (t["key"].text(), t["operator"].text("Equal"), t["value"].text(), t["effect"].text())
+            for t in spec.view["tolerations"].items()
+        ]
+
+    def tolerate(self, taint: tuple[str, str, str]) -> bool:
+        """Return whether a taint (key, value, effect) is tolerated."""
+        key, value, effect = taint
+        return any(
+            (not e or e == effect)
+            and (k == key or (not k and operator == "Exists"))
+            and (operator == "Exists" or v == value)
+            for k, operator, v, e in self.listed
+        )
+
+    def lacking(self, node: KubernetesNode) -> list[tuple[str, str, str]]:
+        """Return the taints that keep the pod from a node; a cordon is dealt with as such."""
+        return [
+            taint
+            for taint in node.taints
+            if taint[2] in _BLOCKING
+            and taint[0] != "node.kubernetes.io/unschedulable"
+            and not self.tolerate(taint)
+        ]
+
+
+def blocking_taints(node: KubernetesNode, spec: PodSpec) -> list[tuple[str, str, str]]:
+    """Return the taints of a node that keep a pod from it; a cordon is dealt with as such."""
+    return Tolerations(spec).lacking(node) if node.taints else []
 
 
 def rules_of(unit: Unit) -> str:
@@ -253,20 +279,6 @@ def _term_holds(term: View, node: KubernetesNode, anywhere: bool = False) -> boo
         return False
     return all(holds(e, node.meta.labels) for e in expressions) and all(
         anywhere or holds(f, {"metadata.name": node.name}) for f in fields
-    )
-
-
-def _tolerated(
-    taint: tuple[str, str, str], tolerations: Sequence[tuple[str, str, str, str]]
-) -> bool:
-    key, value, effect = taint
-    if key == "node.kubernetes.io/unschedulable":
-        return True  # a cordon, which is dealt with as such
-    return any(
-        (not e or e == effect)
-        and (k == key or (not k and operator == "Exists"))
-        and (operator == "Exists" or v == value)
-        for k, operator, v, e in tolerations
     )
 
 
@@ -288,8 +300,9 @@ def allowed(
             known[rules] = frozenset(
                 name
                 for name in eligible(unit, nodes)
-                if not system or _system(nodes[name]) == system
-            ).intersection(*(_volume_nodes(cluster, unit, c, nodes) for c in claims))
+                if (not system or _system(nodes[name]) == system)
+                and all(reaches(cluster, unit.namespace, c, nodes[name]) for c in claims)
+            )
         result.append(known[rules])
     return result
 
@@ -304,15 +317,11 @@ def _system_of(unit: Unit, nodes: dict[str, KubernetesNode]) -> str:
     return said or (_system(nodes[unit.node]) if unit.node in nodes else "linux")
 
 
-def _volume_nodes(
-    cluster: ClusterObjects, unit: Unit, claim: str, nodes: dict[str, KubernetesNode]
-) -> frozenset[str]:
-    """Return the nodes that can reach the volume of a claim; all where it is not on file."""
-    volume = cluster.volumes.get(cluster.bindings.get((unit.namespace, claim), ""))
+def reaches(cluster: ClusterObjects, namespace: str, claim: str, node: KubernetesNode) -> bool:
+    """Return whether a node can reach the volume of a claim; all can if it is not on file."""
+    volume = cluster.volumes.get(cluster.bindings.get((namespace, claim), ""))
     terms = [] if volume is None else list(volume["required"]["nodeSelectorTerms"].items())
-    if not terms:
-        return frozenset(nodes)
-    return frozenset(n.name for n in nodes.values() if any(_term_holds(t, n) for t in terms))
+    return not terms or any(_term_holds(term, node) for term in terms)
 
 
 # -- nodes from CSV --------------------------------------------------------------------------------

@@ -368,18 +368,18 @@ def _shift_or_swap(instance, state, i, n, limit):
     capacity, load, size, o = instance.capacity, state.load, instance.size, state.node[i]
     here = overflow(capacity, load, o) + overflow(capacity, load, n)
     best, best_j = np.inf, np.int64(-2)
-    if _is_open_to(instance, state, i, n):
-        best_j = np.int64(-1)
-        best = overflow_with(capacity, load, size, o, -1, i)
-        best += overflow_with(capacity, load, size, n, i, -1)
+    over = overflow_with(capacity, load, size, o, -1, i)
+    over += overflow_with(capacity, load, size, n, i, -1)
+    if over - here <= limit and _is_open_to(instance, state, i, n):
+        best, best_j = over, np.int64(-1)
     j = state.head[n]
     while j >= 0:
         over = _swap_overflow(capacity, load, size, i, j, o, n)
         over += _TIE_NOISE * uniform(state.random)
-        if over < best and _is_swap_legal(instance, state, i, j):
+        if over < best and over - here <= limit and _is_swap_legal(instance, state, i, j):
             best, best_j = over, j
         j = state.after[j]
-    if best_j == -2 or best - here > limit:
+    if best_j == -2:
         return
     _put(instance, state, i, n)
     if best_j >= 0:

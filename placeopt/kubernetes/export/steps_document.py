@@ -55,6 +55,8 @@ class _StepRecord(Record):
     """Name of the pod that ends. Absent or null: unknown."""
     new_pod: str | None = None
     """Name of the pod that starts. Absent or null: unknown, or none."""
+    requests: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """What the containers of the new pod ask for, by name. Empty: as the old one."""
     commands: list[str] = Field(default_factory=list)
     """Lines of bash that make the step. Empty: it has to be made by hand."""
 
@@ -125,6 +127,8 @@ def _record(step: PlanStep) -> dict[str, Any]:
             "new_pod": at.new_pod,
             "commands": shell.lines(step),
         }
+        if at.requests:
+            record["requests"] = at.requests
     return record
 
 

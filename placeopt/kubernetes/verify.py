@@ -1,0 +1,338 @@
+"""Would kube-scheduler run the copies of a plan? Its filters, asked at every step of a steps file.
+
+This reads the objects of the cluster, not the instance, and counts pods one by one: it shares
+nothing with the referee, so that a fault in one shows in the other. Asked are the filters that
+kube-scheduler has on by default: NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts,
+NodeResourcesFit, VolumeZone and VolumeBinding (node affinity of volumes), PodTopologySpread,
+InterPodAffinity.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from placeopt.core.errors import DocumentError
+from placeopt.kubernetes.export.steps_document import StepsDocument
+from placeopt.kubernetes.manifests import ClusterObjects, load
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import KubernetesNode, PodSpec, further, selects
+from placeopt.kubernetes.quantities import MIB, mebibytes, millicores, whole_bytes
+from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.sites import Tolerations, affinity_nodes, blocking_taints, reaches
+from placeopt.kubernetes.sizes import MissingRequests, effective
+
+_HARD = "requiredDuringSchedulingIgnoredDuringExecution"
+_HOSTNAME = "kubernetes.io/hostname"
+#: What asks for nothing counts as nothing.
+_NOTHING = MissingRequests((("default", (0, 0)),))
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class RunningPod:
+    """A pod on a node.
+
+    `amounts` are what it asks for: cpu, memory in MiB, and the rest by name.
+    """
+
+    namespace: str
+    name: str
+    labels: dict[str, str]
+    spec: PodSpec
+    node: str
+    amounts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A copy that kube-scheduler would not start: at which step, where, and why."""
+
+    step: int
+    pod: str
+    node: str
+    reasons: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The refusal in a sentence."""
+        why = "; ".join(self.reasons)
+        return f"step {self.step}: {self.pod} would not be scheduled on {self.node}: {why}"
+
+
+def verify_files(steps: StepsDocument, files: Sequence[str | os.PathLike[str]]) -> list[Refusal]:
+    """Return what kube-scheduler would refuse of the steps of a plan, in the cluster of files.
+
+    Raises
+    ------
+    DocumentError
+        A file cannot be read, or does not hold a pod or node that a step names.
+    """
+    return verify(steps, load(files, Notes()))
+
+
+def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
+    """Return what kube-scheduler would refuse of the steps of a plan.
+
+    Raises
+    ------
+    DocumentError
+        The cluster does not hold a pod or node that a step names.
+    """
+    state = SchedulerState(cluster)
+    found = []
+    for record in steps.steps:
+        if record.workload is None:
+            continue  # nothing is moved: what the importer made up, or not in the cluster yet
+        space = record.workload.namespace
+        old = state.pods.get((space, record.pod or ""))
+        if old is None and record.to is None:
+            raise _unknown(f"pod {space}/{record.pod}")
+        if record.to is None:
+            assert old is not None
+            state.end(old)
+            state.stopped[space, old.name] = old
+            continue
+        template = (
+            old
+            or state.stopped.get((space, record.pod or ""))
+            or state.waiting(space, record.workload.name, record.pod)
+        )
+        if record.to not in cluster.nodes:
+            raise _unknown(f"node {record.to}")
+        copy = state.copy_of(template, str(record.new_pod), record.to, record.requests)
+        if record.workload.kind == "StatefulSet" and old is not None:
+            state.end(old)
+        if reasons := tuple(state.refusals(copy)):
+            found.append(Refusal(record.number, f"{space}/{record.new_pod}", record.to, reasons))
+        if old is not None:
+            state.end(old)
+        state.start(replace(copy, labels=template.labels))  # adopted: with the hash again
+    return found
+
+
+def _unknown(what: str) -> DocumentError:
+    return DocumentError(
+        f"{what} is not in the files of the cluster",
+        path="steps",
+        remedy="give the files that the instance was imported from",
+    )
+
+
+class SchedulerState:
+    """The pods that run in a cluster, and the filters of kube-scheduler.
+
+    Parameters
+    ----------
+    cluster : ClusterObjects
+    """
+
+    def __init__(self, cluster: ClusterObjects):
+        self.cluster, self.nodes = cluster, cluster.nodes
+        self.pods: dict[tuple[str, str], RunningPod] = {}
+        self.by_node: dict[str, dict[tuple[str, str], RunningPod]] = {}
+        self.by_space: dict[str, dict[tuple[str, str], RunningPod]] = {}
+        self.keeping_away: dict[tuple[str, str], tuple[RunningPod, list[View]]] = {}
+        self.pending: dict[tuple[str, str], RunningPod] = {}
+        self.stopped: dict[tuple[str, str], RunningPod] = {}
+        for pod in cluster.pods:
+            if pod.phase in _ENDED:
+                continue
+            about = pod.meta
+            running = RunningPod(
+                about.namespace,
+                about.name,
+                about.labels,
+                pod.spec,
+                pod.spec.node,
+                _amounts(pod.spec),
+            )
+            if pod.spec.node:
+                self.start(running)
+            else:
+                self.pending[about.namespace, about.name] = running
+
+    def start(self, pod: RunningPod) -> None:
+        """Let a pod run."""
+        key = (pod.namespace, pod.name)
+        self.pods[key] = pod
+        self.by_node.setdefault(pod.node, {})[key] = pod
+        self.by_space.setdefault(pod.namespace, {})[key] = pod
+        if terms := list(pod.spec.affinity["podAntiAffinity"][_HARD].items()):
+            self.keeping_away[key] = pod, terms
+
+    def end(self, pod: RunningPod) -> None:
+        """Let a pod end; one that has ended already stays so."""
+        key = (pod.namespace, pod.name)
+        self.keeping_away.pop(key, None)
+        for table in (self.pods, self.by_node[pod.node], self.by_space[pod.namespace]):
+            table.pop(key, None)
+
+    def waiting(self, space: str, workload: str, pod: str | None) -> RunningPod:
+        """Return a pod that waits for a node, or a pod of the template of a workload."""
+        if pod is not None and (space, pod) in self.pending:
+            return self.pending[space, pod]
+        for (namespace, _, name), known in self.cluster.workloads.items():
+            if (namespace, name) == (space, workload):
+                return RunningPod(space, name, known.labels, known.spec, "", _amounts(known.spec))
+        raise _unknown(f"pod {space}/{pod or workload}")
+
+    def copy_of(
+        self, pod: RunningPod, name: str, node: str, requests: dict[str, dict[str, str]]
+    ) -> RunningPod:
+        """Return the copy that a step makes: without the hash of the template, at its new size."""
+        labels = {k: v for k, v in pod.labels.items() if k != "pod-template-hash"}
+        amounts = dict(pod.amounts)
+        if requests:
+            amounts["cpu"] = sum(millicores(r["cpu"]) for r in requests.values())
+            amounts["memory"] = sum(whole_bytes(r["memory"]) for r in requests.values()) // MIB
+        return RunningPod(pod.namespace, name, labels, pod.spec, node, amounts)
+
+    def refusals(self, pod: RunningPod) -> Iterator[str]:
+        """Yield why kube-scheduler would not bind a pod to its node now."""
+        node = self.nodes[pod.node]
+        if node.cordoned and not Tolerations(pod.spec).tolerate(
+            ("node.kubernetes.io/unschedulable", "", "NoSchedule")
+        ):
+            yield "node(s) were unschedulable (cordoned)"
+        for key, value, _ in blocking_taints(node, pod.spec):
+            yield f"node(s) had untolerated taint {{{key}: {value}}}"
+        if node.name not in affinity_nodes(pod.spec, {node.name: node}):
+            yield "node(s) didn't match Pod's node affinity/selector"
+        yield from self._ports(pod)
+        yield from self._resources(pod, node)
+        yield from self._volumes(pod, node)
+        yield from self._spread(pod, node)
+        yield from self._affinity(pod, node)
+
+    def _on(self, node: str) -> list[RunningPod]:
+        return list(self.by_node.get(node, {}).values())
+
+    def _ports(self, pod: RunningPod) -> Iterator[str]:
+        mine = _ports_of(pod.spec)
+        if mine and any(mine & _ports_of(p.spec) for p in self._on(pod.node)):
+            yield "node(s) didn't have free ports for the requested pod ports"
+
+    def _resources(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
+        room = {"cpu": node.cpu, "memory": node.memory // MIB, **node.further}
+        used: dict[str, int] = {}
+        for other in self._on(node.name):
+            for key, amount in other.amounts.items():
+                used[key] = used.get(key, 0) + amount
+        for key, amount in pod.amounts.items():
+            if amount and used.get(key, 0) + amount > room.get(key, 0):
+                yield "Too many pods" if key == "pods" else f"Insufficient {key}"
+
+    def _volumes(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
+        for _, kind, claim in pod.spec.volumes:
+            if kind == "persistentVolumeClaim" and not reaches(
+                self.cluster, pod.namespace, claim, node
+            ):
+                yield "node(s) had volume node affinity conflict"
+
+    def _spread(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
+        for term in pod.spec.view["topologySpreadConstraints"].items():
+            if term["whenUnsatisfiable"].text("DoNotSchedule") != "DoNotSchedule":
+                continue
+            key = term["topologyKey"].text()
+            if _domain(node, key) is None:
+                yield f"node(s) didn't match pod topology spread constraints (no label {key})"
+                continue
+            count = {_domain(n, key): 0 for n in self._counted(pod, term) if _domain(n, key)}
+            legal = {n.name for n in self._counted(pod, term)}
+            for other in self.by_space.get(pod.namespace, {}).values():
+                if other.node in legal and self._selects(pod, term, other):
+                    where = _domain(self.nodes[other.node], key)
+                    if where in count:
+                        count[where] += 1
+            fewest = min(count.values(), default=0)
+            if len(count) < term["minDomains"].whole(1):
+                fewest = 0
+            own = self._selects(pod, term, pod)
+            if count.get(_domain(node, key), 0) + own - fewest > term["maxSkew"].whole(1):
+                yield "node(s) didn't match pod topology spread constraints"
+
+    def _counted(self, pod: RunningPod, term: View) -> list[KubernetesNode]:
+        """Return the nodes over which a spread counts."""
+        found = list(self.nodes.values())
+        if term["nodeAffinityPolicy"].text("Honor") == "Honor":
+            legal = affinity_nodes(pod.spec, self.nodes)
+            found = [n for n in found if n.name in legal]
+        if term["nodeTaintsPolicy"].text("Ignore") == "Honor":
+            found = [n for n in found if not blocking_taints(n, pod.spec)]
+        return found
+
+    def _selects(self, pod: RunningPod, term: View, other: RunningPod) -> bool:
+        """Return whether a spread constraint of a pod counts another pod."""
+        if other.namespace != pod.namespace or not selects(term["labelSelector"], other.labels):
+            return False
+        keys = [k.text() for k in term["matchLabelKeys"].items()]
+        return all(other.labels.get(k) == pod.labels[k] for k in keys if k in pod.labels)
+
+    def _affinity(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
+        for term in pod.spec.affinity["podAntiAffinity"][_HARD].items():
+            if self._near(pod, term, node):
+                yield "node(s) didn't match pod anti-affinity rules"
+        for other, terms in self.keeping_away.values():
+            for term in terms:
+                key, there = term["topologyKey"].text(), self.nodes.get(other.node)
+                here = _domain(node, key)
+                if there is None or here is None or _domain(there, key) != here:
+                    continue
+                if self._matches(other, term, pod):
+                    yield f"node(s) didn't satisfy anti-affinity rules of pod {other.name}"
+        for term in pod.spec.affinity["podAffinity"][_HARD].items():
+            if self._near(pod, term, node):
+                continue
+            anywhere = any(self._matches(pod, term, p) for p in self.pods.values())
+            own = self._matches(pod, term, pod)
+            if anywhere or not own or _domain(node, term["topologyKey"].text()) is None:
+                yield "node(s) didn't match pod affinity rules"
+
+    def _near(self, pod: RunningPod, term: View, node: KubernetesNode) -> bool:
+        """Return whether a pod that a term of `pod` is about runs in the domain of a node."""
+        key = term["topologyKey"].text()
+        here = _domain(node, key)
+        return here is not None and any(
+            other.node in self.nodes
+            and _domain(self.nodes[other.node], key) == here
+            and self._matches(pod, term, other)
+            for other in self.pods.values()
+        )
+
+    def _matches(self, pod: RunningPod, term: View, other: RunningPod) -> bool:
+        """Return whether an affinity term of a pod is about another pod."""
+        spaces = {s.text() for s in term["namespaces"].items()}
+        selector = term["namespaceSelector"]
+        if selector.value is not None:
+            known = {
+                "kubernetes.io/metadata.name": other.namespace,
+                **self.cluster.namespaces.get(other.namespace, {}),
+            }
+            if not (other.namespace in spaces or selects(selector, known)):
+                return False
+        elif other.namespace not in (spaces or {pod.namespace}):
+            return False
+        if not selects(term["labelSelector"], other.labels):
+            return False
+        same = [k.text() for k in term["matchLabelKeys"].items()]
+        unlike = [k.text() for k in term["mismatchLabelKeys"].items()]
+        labels = pod.labels
+        return all(other.labels.get(k) == labels[k] for k in same if k in labels) and all(
+            other.labels.get(k) != labels[k] for k in unlike if k in labels
+        )
+
+
+def _domain(node: KubernetesNode, key: str) -> str | None:
+    """Return the domain of a node, None where it has none; a hostname is the node's own name."""
+    return node.name if key == _HOSTNAME else node.meta.labels.get(key)
+
+
+def _ports_of(spec: PodSpec) -> set[int]:
+    return {port for c in (*spec.containers, *spec.inits) for port in c.host_ports}
+
+
+def _amounts(spec: PodSpec) -> dict[str, int]:
+    size = effective(spec, _NOTHING, Notes(), "")
+    return {"cpu": size.cpu, "memory": mebibytes(size.memory), **further(spec)}
