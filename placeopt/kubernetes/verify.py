@@ -27,6 +27,8 @@ _HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
 #: What asks for nothing counts as nothing.
 _NOTHING = MissingRequests((("default", (0, 0)),))
+#: Room for pods of a node that does not say.
+_MANY = 10**9
 _ENDED = ("Succeeded", "Failed")
 
 
@@ -215,7 +217,7 @@ class SchedulerState:
             yield "node(s) didn't have free ports for the requested pod ports"
 
     def _resources(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
-        room = {"cpu": node.cpu, "memory": node.memory // MIB, **node.further}
+        room = {"cpu": node.cpu, "memory": node.memory // MIB, "pods": _MANY, **node.further}
         used: dict[str, int] = {}
         for other in self._on(node.name):
             for key, amount in other.amounts.items():
