@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError
 from placeopt.core.front import (
@@ -88,6 +89,33 @@ class Task(Generic[P]):
         return task_key(
             self.problem, self.objectives, method, parameters, self.seed, *limits, self.start
         )
+
+    def take_up(self) -> Arrays | None:
+        """Return what an earlier process left of this run, if any; what it spent counts.
+
+        At least one evaluation is left to do.
+        """
+        left = None if self.checkpoint is None else self.checkpoint.read()
+        if left is not None:
+            spent = min(left.header["evaluations"], self.budget.evaluations_left - 1)
+            self.budget.resume(int(spent), left.header["seconds"])
+        return left
+
+    def keep(self, content: Callable[[], Arrays]) -> None:
+        """Keep what was found so far, for `take_up`: now and then, and when the run is cancelled.
+
+        The header of what is kept gets what was spent.
+        """
+        if self.checkpoint is None:
+            return
+        budget = self.budget
+
+        def with_spent() -> Arrays:
+            found = content()
+            spent = {"evaluations": budget.evaluations, "seconds": budget.seconds}
+            return Arrays({**found.header, **spent}, found.arrays)
+
+        self.checkpoint.offer(with_spent, now=budget.cancelled)
 
     def front(
         self,

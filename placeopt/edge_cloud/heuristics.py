@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective
 from placeopt.core.interim import Interim
@@ -183,8 +184,11 @@ def by_weights(
     """
     problem, budget = task.problem, task.budget
     relaxation = Relaxation(problem)
-    builder = PlanBuilder(relaxation, np.random.default_rng(task.seed), *(search or ()))
+    left = task.take_up()
+    seed = task.seed if left is None else [task.seed, budget.evaluations]
+    builder = PlanBuilder(relaxation, np.random.default_rng(seed), *(search or ()))
     plans = [problem.hosts(point.plan) for point in task.start.points] if task.start else []
+    plans += [] if left is None else [problem.hosts(plan) for plan in left.header["plans"]]
     if search and len(weights) > 1:
         plans += _greedy_plans(problem, budget, spread(problem, task.objectives, None, 32))
     candidates = [Candidate(problem.plan(hosts)) for hosts in plans]
@@ -200,13 +204,14 @@ def by_weights(
             start = builder.best(prices.weight, plans + built)
             built.append(builder.improve(prices, start, share))
         plans += built
-        candidates += [_candidate(problem, builder, prices, hosts) for hosts in built]
+        candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
         note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
         found = Interim.of_plans(
             [candidate.plan for candidate in candidates],
             bounds=lambda: np.array(lower_bounds(proofs, problem, task.objectives)),
         )
         budget.report(note, found)
+        task.keep(lambda: Arrays({"plans": [candidate.plan for candidate in candidates]}, {}))
     return task.front(
         candidates,
         method=method,

@@ -15,7 +15,6 @@ from placeopt.core.dominance import contributions
 from placeopt.core.front import Front, farthest
 from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
-from placeopt.core.run_directory import Checkpoint
 from placeopt.core.task import Candidate, Task
 from placeopt.evolve.archive import VectorArchive
 from placeopt.evolve.recombination import recombine
@@ -73,30 +72,27 @@ class VectorSearch:
             update=self.archive.settle,
             minimal=True,
         )
-        self._taken_up = 0 if task.checkpoint is None else self._take_up(task.checkpoint)
+        self._taken_up = self._take_up()
         self._judging = self._seconds_to_judge()
         self._block = 8
 
-    def _take_up(self, checkpoint: Checkpoint) -> int:
+    def _take_up(self) -> int:
         """Go on from what an earlier process left; return the evaluations that it had made."""
-        left = checkpoint.read()
+        left = self.task.take_up()
         if left is None:
             return 0
         X = left.arrays["vectors"].astype(np.int64).reshape(-1, self.encoder.num_genes)
         for part in np.array_split(X, -(-len(X) // _TAKEN_UP_TOGETHER)):
             self.archive.add(part, *self.encoder.evaluate(part))
         self.archive.settle()
-        spent = int(min(left.header["evaluations"], self.budget.evaluations_left - 1))
-        self.budget.resume(spent, left.header["seconds"])
-        self.rng = np.random.default_rng([self.task.seed, spent])
-        return spent
+        self.rng = np.random.default_rng([self.task.seed, self.budget.evaluations])
+        return self.budget.evaluations
 
     def _found(self) -> Arrays:
         """Return what another process needs to go on from here."""
-        spent = {"evaluations": self.budget.evaluations, "seconds": self.budget.seconds}
         X = self.archive.result()
         kinds = np.min_scalar_type(X.min(initial=0)), np.min_scalar_type(X.max(initial=0))
-        return Arrays(spent, {"vectors": X.astype(np.result_type(*kinds))})
+        return Arrays({}, {"vectors": X.astype(np.result_type(*kinds))})
 
     def _seconds_to_judge(self) -> float:
         """Return the seconds to decode and judge one plan; 0 without a time limit."""
@@ -180,8 +176,7 @@ class VectorSearch:
         X = X[: len(F)]
         self.budget.spend(len(X))
         self.archive.add(X, F, G)
-        if self.task.checkpoint is not None:
-            self.task.checkpoint.offer(self._found)
+        self.task.keep(self._found)
         self.budget.report(interim=self._interim)
         return X, F, G
 
@@ -232,8 +227,7 @@ class VectorSearch:
         completed = not self.budget.cancelled and (
             self.budget.seconds_limit is None or self.budget.evaluations_left == 0
         )
-        if self.task.checkpoint is not None and self.budget.cancelled:
-            self.task.checkpoint.offer(self._found, now=True)
+        self.task.keep(self._found)
         if self._taken_up:
             parameters = parameters | {"taken_up_at": self._taken_up}
         vectors = self.archive.result()

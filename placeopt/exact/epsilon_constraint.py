@@ -164,27 +164,22 @@ class _Before:
 
     @classmethod
     def of(cls, task: Task[Problem]) -> _Before:
-        """Read what is there; its seconds count."""
-        left = None if task.checkpoint is None else task.checkpoint.read()
+        """Read what is there."""
+        left = task.take_up()
         if left is None:
             return cls(task)
-        task.budget.resume(0, left.header["seconds"])
         return cls(task, left.header["plans"], left.header["solves"], left.arrays)
 
     def keep(self, memory: Memory, solves: int) -> None:
         """Write what is known now, now and then."""
-        if self.task.checkpoint is None:
-            return
-        self.task.checkpoint.offer(
+        self.task.keep(
             lambda: Arrays(
                 {
-                    "seconds": self.task.budget.seconds,
                     "solves": self.solves + solves,
                     "plans": [point.payload.plan for point in memory.points],
                 },
                 memory.proofs,
-            ),
-            now=self.task.budget.cancelled,
+            )
         )
 
 

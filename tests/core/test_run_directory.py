@@ -84,7 +84,7 @@ def test_members_of_an_ensemble_are_kept(tmp_path: Path, monkeypatch: pytest.Mon
     assert told(whole) == told(placeopt.solve(TOY, "ensemble", evaluations=900, **fresh))
 
 
-@pytest.mark.parametrize("method", ["moead", "nsga2", "mspso"])
+@pytest.mark.parametrize("method", ["moead", "nsga2", "mspso", "lns"])
 def test_a_search_that_was_stopped_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
@@ -96,15 +96,18 @@ def test_a_search_that_was_stopped_goes_on(
             budget.cancel()
 
     budget.on_progress = stop
-    monkeypatch.setattr(Budget, "report", lambda self, *_, **__: stop(self))  # every look
+    monkeypatch.setattr(Budget, "report", lambda self, *_, **__: stop(self))  # at every look
     asked: dict[str, Any] = {"run_dir": tmp_path, "seed": 7}
-    part = placeopt.solve(TOY, method, budget=budget, **asked)
+    problem = EdgeCloud.generate(1, applications=5) if method == "lns" else placeopt.load(TOY)
+    part = placeopt.solve(problem, method, budget=budget, **asked)
     assert 1500 <= part.runs[0].evaluations < 3000 and not part.runs[0].completed
     monkeypatch.undo()
     monkeypatch.setattr(run_directory, "_SESSION", "another process")
-    whole = placeopt.solve(TOY, method, evaluations=3000, **asked)
-    run = whole.runs[0]
-    assert run.evaluations == 3000 and run.parameters["taken_up_at"] == part.runs[0].evaluations
+    counted: list[int] = []
+    resume = Budget.resume
+    monkeypatch.setattr(Budget, "resume", lambda *a: (counted.append(a[1]), resume(*a)))
+    whole = placeopt.solve(problem, method, evaluations=3000, **asked)
+    assert whole.runs[0].evaluations == 3000 and counted == [part.runs[0].evaluations]
     for values in part.values:
         assert (whole.values <= values + 1e-9).all(axis=1).any(), "a point was lost"
     assert not list(tmp_path.glob("*checkpoint*"))
