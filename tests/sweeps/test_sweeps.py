@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import browser, needs_chromium
 
 import placeopt
 from placeopt.core.budget import Budget
@@ -25,6 +26,7 @@ from placeopt.core.run_directory import RunDirectory
 from placeopt.sweeps.measures import mean_ranks, measure, wilcoxon_holm
 from placeopt.sweeps.plan import Cell, cells, read
 
+ROOT = Path(__file__).resolve().parents[2]
 PLAN: dict[str, Any] = {
     "name": "tiny",
     "instances": [
@@ -70,6 +72,18 @@ def test_results_are_written(tmp_path: Path) -> None:
     assert not re.search(r"(src|href)=[\"']?https?:", page)  # nothing is fetched
 
 
+@needs_chromium
+def test_a_browser_shows_the_page(tmp_path: Path) -> None:
+    """It asks no network for anything."""
+    placeopt.sweep(PLAN | {"methods": ["greedy", "moead"]}).write(tmp_path)
+    with browser(tmp_path) as page:
+        page.open(tmp_path / "index.html")
+        assert page.run("document.querySelectorAll('svg').length") == 2
+        text = page.run("document.body.innerText")
+        assert "Convergence" in text and "mean rank" in text
+        assert not page.errors and not page.requests
+
+
 def front(*values: tuple[float, float]) -> Front:
     goals = (Objective("a", ""), Objective("b", ""))
     name = InstanceName("temporal", "x", "0")
@@ -112,7 +126,7 @@ def test_ranks_and_tests_by_hand() -> None:
         ({"seeds": [1.5]}, "seeds"),
         ({"sedes": [1]}, "sedes"),
         ({"evaluations": [0]}, "evaluations"),
-        ({"objectives": ["cost"]}, "unknown objective 'cost'"),
+        ({"objectives": ["cost"]}, "unknown objective of temporal 'cost'"),
     ],
 )
 def test_a_wrong_plan_is_refused_before_anything_runs(change: dict[str, Any], message: str) -> None:
@@ -142,12 +156,11 @@ def test_a_limit_keeps_what_was_found() -> None:
 def test_a_killed_sweep_takes_up_what_is_there(tmp_path: Path) -> None:
     """SIGKILL in the middle; the same command again runs only what is missing."""
     (tmp_path / "plan.toml").write_text(
-        'methods = ["moead", "nsga3"]\nseeds = [1, 2, 3, 4, 5, 6]\nevaluations = [3000]\n'
+        'methods = ["moead"]\nseeds = [1, 2, 3, 4, 5, 6]\nevaluations = [1000, 1100]\n'
         'instances = [{problem = "temporal", seed = 1, requests = 8}]\n'
     )
     command = [sys.executable, "-m", "placeopt", "sweep", "plan.toml", "--run-dir", "out"]
-    root = str(Path(__file__).resolve().parents[2])
-    where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": root}}
+    where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **where)  # type: ignore[call-overload]
     runs = tmp_path / "out" / "runs"
     for _ in range(2400):
@@ -165,3 +178,13 @@ def test_a_killed_sweep_takes_up_what_is_there(tmp_path: Path) -> None:
     assert not list(runs.glob(".*")) and (tmp_path / "out" / "index.html").exists()
     tasks = [json.loads(p.read_text()) for p in runs.glob("*.task.json")]
     assert {task["seed"] for task in tasks} == {1, 2, 3, 4, 5, 6}
+
+
+def test_the_example_is_a_sweep_over_five_problems() -> None:
+    """Two instances of each, three methods, five seeds; a small form of it runs."""
+    example = read(ROOT / "examples" / "study.toml")
+    assert len(cells(example)) == 2 * 5 * 3 * 5 * len(example.evaluations)
+    small = example.model_dump() | {"seeds": [1], "evaluations": [30]}
+    result = placeopt.sweep(small)
+    kinds = [(row["problem"], row["method"]) for row in result.rows]
+    assert result.complete and len(set(kinds)) == 15 and len(kinds) == 30
