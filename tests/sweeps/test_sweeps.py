@@ -126,7 +126,7 @@ def test_ranks_and_tests_by_hand() -> None:
         ({"seeds": [1.5]}, "seeds"),
         ({"sedes": [1]}, "sedes"),
         ({"evaluations": [0]}, "evaluations"),
-        ({"objectives": ["cost"]}, "unknown objective of temporal 'cost'"),
+        ({"objectives": ["cost"]}, "unknown temporal objective 'cost'"),
     ],
 )
 def test_a_wrong_plan_is_refused_before_anything_runs(change: dict[str, Any], message: str) -> None:
