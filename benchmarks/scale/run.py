@@ -286,6 +286,9 @@ def write(results: dict[str, Any]) -> None:
     text = ["# Many requests: search in parts, proven gap, time and memory", ""]
     text += ["`python benchmarks/scale/run.py` writes this page. Machines of the cells:", ""]
     text += sorted({f"* {r['facts']}" for r in results.values()})
+    missing = [n for n in (SMALL, *COMPARED, LARGE) if str(n) not in results]
+    if missing:
+        text += ["", f"Not measured yet, so no target of theirs is claimed: {missing} requests."]
     text += ["", *targets(results), "", "## Sizes", "", *comparison(results), ""]
     text += [
         "Instances: `Temporal.generate(1, requests=...)`. HV is the hypervolume in the plain form,",

@@ -6,8 +6,8 @@ from placeopt.temporal.instance import Temporal
 
 #: Up to so many replicas the exact method ends within seconds.
 FEW_REPLICAS = 10
-#: From so many requests the search in parts is better: benchmarks/scale/results.md.
-MANY_REQUESTS = 200
+#: The least size at which the search in parts was measured to be better: benchmarks/scale/results.md.
+MANY_REQUESTS = 2000
 
 
 def method_for(problem: Temporal) -> str:
