@@ -6,7 +6,7 @@ from placeopt.temporal.instance import Temporal
 
 #: Up to so many replicas the exact method ends within seconds.
 FEW_REPLICAS = 10
-#: The least size at which the search in parts was measured to be better: benchmarks/scale/results.md.
+#: Least size at which the search in parts was measured to be better: benchmarks/scale/results.md.
 MANY_REQUESTS = 2000
 
 
