@@ -7,7 +7,7 @@ from placeopt.temporal.instance import Temporal
 #: Up to so many replicas the exact method ends within seconds.
 FEW_REPLICAS = 10
 #: Least size at which the search in parts was measured to be better: benchmarks/scale/results.md.
-MANY_REQUESTS = 2000
+MANY_REQUESTS = 500
 
 
 def method_for(problem: Temporal) -> str:
