@@ -37,7 +37,7 @@ MAX_RECOMBINED = 0.2
 #: Random vectors are drawn in blocks of so many genes, a tenth of a second each.
 _SAMPLED_GENES = 10**6
 #: Shares of the time limit that building seeds may take, without and with plans to start from.
-_SEEDING, _RESEEDING = 0.25, 0.15
+_SEEDING, _RESEEDING = 0.25, 0.25
 #: Rows are evaluated in blocks of about so many seconds, between which the clock is asked.
 _LOOK_SECONDS = 0.1
 #: Judging that takes longer than this share of the time limit is measured twice, not four times.
