@@ -183,17 +183,19 @@ class VariablesOracle(SolverOracle):
                 if rows := self.cuts():
                     self.compiled.add(rows)
                     return None
-        x = self._tightened(outcome.x)
+        if (x := self._tightened(outcome.x)) is None:
+            return Answer("unknown", outcome.bound)
         values = self.compiled.values(x)
         return Answer(
             outcome.status, outcome.bound, self._units(values), values, SparseSolution.of(x)
         )
 
-    def _tightened(self, x: np.ndarray) -> np.ndarray:
+    def _tightened(self, x: np.ndarray) -> np.ndarray | None:
+        """Return x with its real-valued terms as low as they can be; None when time is over."""
         if not self.compiled.has_real_terms:
             return x
         lowest = solve(self.compiled.tightened(x), "highs", budget=self.budget)
-        return x if lowest.x is None else np.where(self.compiled.integrality, x, lowest.x)
+        return None if lowest.x is None else np.where(self.compiled.integrality, x, lowest.x)
 
     def _units(self, values: Sequence[float]) -> tuple[float, ...]:
         """Return values as whole numbers of units where an objective has a step."""

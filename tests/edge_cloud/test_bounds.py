@@ -84,9 +84,8 @@ def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
 
     monkeypatch.setattr(epsilon_constraint.ModelOracle, "minimise", listen)
     front = epsilon_constraint.run(Task(problem, problem.objectives, Budget(seconds=30)), grid=6)
-    assert [given for _, given in asked] == [within for within, _ in asked] and sum(
-        given for _, given in asked
-    ) >= 1
+    assert all(within for within, given in asked if given)
+    assert sum(given for _, given in asked) >= 1
     assert len(front) >= 3 and all(p.status == "optimal" or p.gap is not None for p in front.points)
 
 

@@ -66,7 +66,7 @@ def bin_plans(
             "max_instances; use 'bound' and a search"
         )
     needed = _SECONDS_A_SPLIT * float(np.prod((data.replicas + 1) * (data.replicas + 2) / 2.0))
-    if needed > task.budget.seconds_left:
+    if needed > max(1.0, task.budget.seconds_left):
         raise UnsupportedError(
             f"bin plans need about {needed:.2g} s for the splits of these sets of replicas, and "
             f"{task.budget.seconds_left:.2g} s are left; give more time, or use 'bound' and a "
