@@ -143,7 +143,12 @@ def struck(
             ) as victim:
                 time.sleep(rng.uniform(0.05, 2.5))
                 victim.send_signal(number)
-                _, err = victim.communicate(timeout=SILENCE)
+                try:
+                    _, err = victim.communicate(timeout=SILENCE)
+                except subprocess.TimeoutExpired:
+                    os.killpg(victim.pid, signal.SIGKILL)
+                    yield "hung", f"strike {k}, seed {seed}: hung", SILENCE
+                    continue
             fault = judge(folder, victim.returncode, err.decode("utf-8", "replace"))
             fault = fault or _left(victim.pid, scratch)
         yield fault or "answered", f"strike {k}, seed {seed}: {fault}" if fault else "", 0.0

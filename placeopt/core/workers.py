@@ -185,11 +185,15 @@ def _on_processes(jobs: int, calls: Sequence[Call], budget: Budget) -> Iterator[
     with budget.watched(flag.set):
         try:
             while tries < MAX_TRIES:
-                engine = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+                engine = joblib.Parallel(
+                    n_jobs=jobs,
+                    return_as="generator_unordered",
+                    initializer=_follow,
+                    initargs=(os.getpid(),),
+                )
                 try:
                     tasks = (
-                        joblib.delayed(_in_process)(k, call, flag, os.getpid())
-                        for k, call in list(left.items())
+                        joblib.delayed(_in_process)(k, call, flag) for k, call in list(left.items())
                     )
                     for k, done in engine(tasks):
                         del left[k]
@@ -205,13 +209,17 @@ def _on_processes(jobs: int, calls: Sequence[Call], budget: Budget) -> Iterator[
                 os.unlink(flag.path)
 
 
-def _in_process(number: int, call: Call, flag: _File, parent: int) -> tuple[int, Done]:
+def _in_process(number: int, call: Call, flag: _File) -> tuple[int, Done]:
     """Perform a task in a process of its own."""
+    return number, perform(call, flag.is_set)
+
+
+def _follow(parent: int) -> None:
+    """Prepare a process for tasks; it ends with its parent, even if it never gets one."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     if threading.current_thread() is threading.main_thread():
         # A terminal sends Ctrl-C to all processes; the one that asked for this task decides.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return number, perform(call, flag.is_set)
 
 
 def _end_with(parent: int) -> None:
