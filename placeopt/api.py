@@ -192,7 +192,7 @@ def _projected(start: Front, task: Task[Problem]) -> Front:
 
 
 def _quick_answer(task: Task[Problem]) -> Front:
-    """Return what the problem's quickest method finds: no answer is without any plan."""
+    """Return the front of the problem's quickest method, so that every answer has a plan."""
     quick = registry.method(registry.quick(task.problem)).load(task.problem.problem)
     return quick(replace(task, budget=Budget(evaluations=1000), start=None))
 

@@ -275,7 +275,7 @@ def parallel(name: str, problem: Problem) -> bool:
 def budget_for(
     name: str, problem: Problem, evaluations: int | None = None, seconds: float | None = None
 ) -> Budget:
-    """Return the limit of a run: what is given, else what the method has for such runs."""
+    """Return the budget of a run: the limits given, or the method's own where none is given."""
     if evaluations is None and seconds is None and name in methods():
         stages = [stage for stage, _ in auto(problem)] if name == "auto" else [name]
         entries = [method(stage).of.get(problem.spec.kind) for stage in stages]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dying_tasks import die_once
 
 import placeopt
 from placeopt.core import cluster as engine
@@ -29,7 +30,8 @@ PLAN: dict[str, Any] = {
     "seeds": [1, 2],
     "evaluations": [200, 400],
 }
-PATHS = f"import sys; sys.path.insert(0, {str(ROOT)!r})"
+SUPPORT = ROOT / "tests" / "support"
+PATHS = f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(SUPPORT)!r}]"
 
 
 def square(budget: Budget, number: int) -> int:
@@ -46,16 +48,6 @@ def wait(budget: Budget, seconds: float, mark: str = "") -> str:
     if mark:
         Path(mark).write_text("stopped" if budget.cancelled else "ended")
     return "stopped" if budget.cancelled else "ended"
-
-
-def die_once(budget: Budget, mark: str, number: int) -> int:
-    """Kill the worker the first time; leave a mark, so that the second time it works."""
-    try:
-        open(mark, "x").close()
-    except FileExistsError:
-        return number**2
-    os.kill(os.getpid(), signal.SIGKILL)
-    return -1
 
 
 def die(budget: Budget) -> None:

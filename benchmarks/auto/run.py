@@ -81,8 +81,7 @@ def measure(problem: placeopt.Problem, limit: float) -> Cell:
         if front.points:
             fronts[method] = front
     union = merge(fronts.values())
-    worst = np.max([front.nadir for front in fronts.values()], axis=0)
-    reference = np.where(worst > 0, 1.1 * worst, 1.0)
+    reference = np.max([front.reference() for front in fronts.values()], axis=0)
     whole = union.hypervolume(reference, plain=True)
     shares = {
         m: float(front.hypervolume(reference, plain=True) / whole) for m, front in fronts.items()

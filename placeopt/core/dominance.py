@@ -67,6 +67,10 @@ def hypervolume(values: np.ndarray, reference: Sequence[float], plain: bool = Fa
             f"the reference point has {ref.size} values; "
             f"this front has {values.shape[1]} objectives"
         )
+    if plain and not ref.all():
+        raise UsageError(
+            "a plain hypervolume is a share of a box: give a reference point without 0"
+        )
     if len(ref) == 1:
         volume = max(0.0, float(ref[0] - values.min()))
     else:

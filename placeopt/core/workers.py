@@ -215,7 +215,7 @@ def _in_process(number: int, call: Call, flag: _File) -> tuple[int, Done]:
 
 
 def _follow(parent: int) -> None:
-    """Prepare a process for tasks; it ends with its parent, even if it never gets one."""
+    """Prepare a worker process: it ends soon after its parent, and leaves Ctrl-C to it."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     if threading.current_thread() is threading.main_thread():
         # A terminal sends Ctrl-C to all processes; the one that asked for this task decides.

@@ -36,8 +36,8 @@ _TAKEN_UP_TOGETHER = 1024
 MAX_RECOMBINED = 0.2
 #: Random vectors are drawn in blocks of so many genes, a tenth of a second each.
 _SAMPLED_GENES = 10**6
-#: Shares of the time limit that building seeds may take, without and with plans to start from.
-_SEEDING, _RESEEDING = 0.25, 0.25
+#: Share of the time limit that building seeds may take.
+_SEEDING = 0.25
 #: Rows are evaluated in blocks of about so many seconds, between which the clock is asked.
 _LOOK_SECONDS = 0.1
 #: Judging that takes longer than this share of the time limit is measured twice, not four times.
@@ -110,11 +110,10 @@ class VectorSearch:
 
     @property
     def _seconds_to_seed(self) -> float | None:
-        """Seconds that building seeds may take, less where plans to start from are given."""
+        """Seconds that building seeds may take; None without a time limit."""
         if self.budget.seconds_limit is None:
             return None
-        share = _SEEDING if self.task.start is None else _RESEEDING
-        return max(1e-3, self._seconds_left * share)
+        return max(1e-3, self._seconds_left * _SEEDING)
 
     @property
     def finished(self) -> bool:
@@ -212,7 +211,7 @@ class VectorSearch:
             blocks.append(self.encoder.evaluate(X[done : done + self._block]))
             pace = (time.perf_counter() - began) / len(blocks[-1][0])
             done += len(blocks[-1][0])
-            self._block = max(1, min(2 * self._block, int(_LOOK_SECONDS / pace)))
+            self._block = max(1, min(2 * self._block, int(_LOOK_SECONDS / max(pace, 1e-9))))
         F, G = zip(*blocks, strict=True)
         return np.concatenate(F), np.concatenate(G)
 

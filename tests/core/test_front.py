@@ -402,3 +402,9 @@ def test_a_malformed_front_names_path_and_remedy(
     with pytest.raises(DocumentError) as caught:
         Front.read(tmp_path / "f.json")
     assert str(caught.value).startswith(f"{tmp_path / 'f.json'}: {said}")
+
+
+def test_a_plain_hypervolume_needs_a_box() -> None:
+    """A reference point with a 0 spans none."""
+    with pytest.raises(UsageError, match="without 0"):
+        front((1, 2)).hypervolume((0.0, 3.0), plain=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from dying_tasks import die_once
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import MissingExtraError, UsageError
@@ -26,16 +25,6 @@ def wait(budget: Budget, seconds: float) -> str:
     while not budget.exhausted and time.perf_counter() - began < seconds:
         time.sleep(0.02)
     return "stopped" if budget.cancelled else "ended" if budget.exhausted else "waited"
-
-
-def die_once(budget: Budget, mark: str, number: int) -> int:
-    """Kill the worker the first time; leave a mark, so that the second time it works."""
-    try:
-        open(mark, "x").close()
-    except FileExistsError:
-        return number**2
-    os.kill(os.getpid(), signal.SIGKILL)
-    return -1
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 4])
