@@ -10,7 +10,7 @@ TORCH ?= torch==2.13.0
 KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_update/test_packing.py \
 	tests/multi_cluster/test_simulator.py tests/edge_cloud/test_kernels.py
 
-.PHONY: demo test lint bounds rl docs wheel first-hour clean
+.PHONY: demo test lint bounds rl docs papers wheel first-hour clean
 
 demo: $(STAMP)
 	mkdir -p out
@@ -29,6 +29,11 @@ bounds: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	$(BIN)/python docs/build.py build/site
+
+# Every table, figure and numbered claim of the five papers: docs/papers.html. QUICK=1 takes under 10 minutes and writes
+# out/papers/papers.html; ONLY=name,name measures these alone. What an earlier run left is taken up.
+papers: $(STAMP)
+	$(BIN)/python benchmarks/papers/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 # What would be released, in dist: the wheel and the sources, their metadata checked.
 wheel: $(STAMP)

@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+import stamps
+
 ROUNDS = 25
 #: What is timed; each in a fresh interpreter, in turn, so that a busy moment hits all alike.
 CODES = {
@@ -63,7 +65,7 @@ def main() -> None:
         f"The aim is {'met' if met else 'missed'}, counted without the interpreter's own start.",
     ]
     text = "\n".join(lines) + "\n"
-    Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
+    stamps.write(Path(__file__).with_suffix(".md"), text, __file__, {})
     print(text)
 
 

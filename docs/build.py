@@ -23,7 +23,7 @@ from placeopt.cli.catalogue import parameters_of, shown  # noqa: E402
 
 #: What pages link to, beside pages.
 COPIED = ("docs", "models", "benchmarks", "examples")
-KEPT = {".md", ".png", ".svg", ".py", ".toml", ".csv", ".yaml", ".json"}
+KEPT = {".md", ".png", ".svg", ".py", ".toml", ".csv", ".yaml", ".json", ".html"}
 
 #: The pages keep their folders, so the start page is not at the top: this leads to it.
 FRONT_DOOR = '<meta http-equiv="refresh" content="0; url=docs/index.html"><title>placeopt</title>\n'
@@ -207,6 +207,7 @@ def main() -> int:
         strict = ["-W", "--keep-going", "-q", "-E", "-j", "auto"]
         failed = build_main([*strict, "-c", str(ROOT / "docs"), folder, str(output)])
     (output / "index.html").write_text(FRONT_DOOR, encoding="utf-8")
+    copy_page(ROOT / "docs" / "papers.html", output / "docs" / "papers.html")
     return failed
 
 

@@ -30,6 +30,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE.parent), str(ROOT / "tests" / "support")]
 
 import attack_inputs  # noqa: E402
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 from placeopt.core.front import Front  # noqa: E402
@@ -263,7 +264,7 @@ def _write(
         *(["", "Failed:", "", *failures] if failures else []),
         "",
     ]
-    (HERE / "results.md").write_text("\n".join(text), encoding="utf-8")
+    stamps.write(HERE / "results.md", "\n".join(text), __file__, vars(given))
 
 
 if __name__ == "__main__":

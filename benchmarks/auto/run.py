@@ -21,6 +21,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
@@ -167,7 +168,7 @@ def main() -> None:
         ),
         "",
     ]
-    (HERE.parent / "auto.md").write_text("\n".join(text))
+    stamps.write(HERE.parent / "auto.md", "\n".join(text), __file__, vars(given))
 
 
 if __name__ == "__main__":

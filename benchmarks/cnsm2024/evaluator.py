@@ -15,6 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import stamps
 from cnsm2024.instance import paper_instance
 from cnsm2024.peer import PeerProblem
 from cnsm2024.published_encoding import PublishedEncoder
@@ -117,7 +118,7 @@ def main() -> None:
         f"search ({searched:.0f}). The published evaluate itself took 824-837 us on this machine, "
         "about 2.6 times this peer's."
     ]
-    (Path(__file__).parent / "evaluator.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    stamps.write(Path(__file__).with_name("evaluator.md"), "\n".join(text), __file__, {})
     print("\n".join(text))
 
 

@@ -21,6 +21,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from cnsm2024 import peer  # noqa: E402
 from cnsm2024.instance import TIGHT, WIDE, paper_instance  # noqa: E402
 from machine import facts, table  # noqa: E402
@@ -207,7 +208,7 @@ def main() -> None:
             ]
     figures(fronts)
     text += [*notes, "", *(HERE / "notes.md").read_text(encoding="utf-8").splitlines()]
-    (HERE / "results.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    stamps.write(HERE / "results.md", "\n".join(text), __file__, vars(arguments))
 
 
 if __name__ == "__main__":

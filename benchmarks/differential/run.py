@@ -16,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "differential")]
 
+import stamps  # noqa: E402
 from brute_force import Document, Values, attainable, best  # noqa: E402
 from drawn import DRAW, draw  # noqa: E402
 from faults import faults  # noqa: E402
@@ -49,7 +50,7 @@ def main() -> None:
                 false += found
                 print(*row, len(found), sep=" | ", flush=True)
     lines = _page(rows, false, arguments.instances)
-    (HERE / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    stamps.write(HERE / "results.md", "\n".join(lines), __file__, vars(arguments))
     sys.exit(bool(false))
 
 

@@ -24,6 +24,7 @@ from placeopt.core.task import Task
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from edge_cloud import measures as m  # noqa: E402
 from machine import facts, table  # noqa: E402
 
@@ -346,7 +347,7 @@ def main() -> None:
         return
     for name, part in PARTS.items():
         lines += part(arguments.instances)
-        (HERE / "results.md").write_text("\n".join(lines), encoding="utf-8")
+        stamps.write(HERE / "results.md", "\n".join(lines), __file__, vars(arguments))
         print(name, "done", flush=True)
 
 

@@ -29,6 +29,7 @@ from placeopt.kubernetes.units import MovingRules
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 from make_cluster import TYPES, cluster  # noqa: E402
 
@@ -49,7 +50,7 @@ def main() -> None:
     text = [head, "", facts("placeopt", "numpy", "plotly"), "", *table(("what", "figure"), rows)]
     print("\n".join(text))
     if asked.nodes == 1000:
-        write_text(HERE / "export.md", "\n".join(text) + "\n")
+        stamps.write(HERE / "export.md", "\n".join(text), __file__, vars(asked))
 
 
 def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:

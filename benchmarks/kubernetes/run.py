@@ -20,6 +20,7 @@ import yaml
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 from make_cluster import cluster, prices  # noqa: E402
 
@@ -184,7 +185,7 @@ def main() -> None:
         "so no plan breaks them.",
     ]
     text = "\n".join(lines) + "\n"
-    arguments.output.write_text(text, encoding="utf-8")
+    stamps.write(arguments.output, text, __file__, vars(arguments))
     print(text)
 
 

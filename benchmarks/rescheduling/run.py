@@ -26,6 +26,7 @@ from placeopt.rescheduling.local_search.blocks import BlockSearch
 from placeopt.rl import play
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import stamps
 from machine import facts, table
 
 HERE = Path(__file__).parent
@@ -348,7 +349,7 @@ def main() -> None:
     )
     for title, head, rows in sections:
         lines += [f"## {title}", "", *table(head, rows()), ""]
-    (HERE / "results.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    stamps.write(HERE / "results.md", "\n".join(lines), __file__, {})
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts  # noqa: E402
 from rolling_update import figures, proofs  # noqa: E402
 
@@ -33,7 +34,7 @@ def main() -> None:
     for name, page, half in (("figures", "figures.md", figures), ("proofs", "results.md", proofs)):
         if arguments.only in (None, name):
             lines = [*half.TITLE, said, "", *half.report(arguments.instances)]
-            (HERE / page).write_text("\n".join(lines) + "\n", encoding="utf-8")
+            stamps.write(HERE / page, "\n".join(lines), __file__, vars(arguments))
 
 
 if __name__ == "__main__":

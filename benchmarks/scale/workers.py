@@ -24,6 +24,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
@@ -134,7 +135,7 @@ def main() -> None:
         "and its kernels. On a machine with two processors that does nothing else, two is the most",
         f"that can be had; the aim on Dask is {AIM}: {'met' if min(speeds) >= AIM else 'missed'}.",
     ]
-    (HERE / "workers.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    stamps.write(HERE / "workers.md", "\n".join(text), __file__, {"share": share})
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
@@ -89,7 +90,8 @@ def main() -> None:
         "",
     ]
     text += [f"Hypervolume behind that of {20 * evaluations:,} evaluations.", *verdict(rows)]
-    (HERE / "dual_seeds.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    settings = {"evaluations": evaluations}
+    stamps.write(HERE / "dual_seeds.md", "\n".join(text), __file__, settings)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
@@ -82,7 +83,8 @@ def main() -> None:
         f"The aim, at most {AIM:.0%} behind the best of all methods at ten times the budget: "
         f"{verdict}."
     ]
-    (HERE / "heldout.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    settings = {"evaluations": evaluations}
+    stamps.write(HERE / "heldout.md", "\n".join(text), __file__, settings)
 
 
 if __name__ == "__main__":

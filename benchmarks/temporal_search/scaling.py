@@ -24,6 +24,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
@@ -148,7 +149,8 @@ def write(head: str, results: list[dict[str, Any]], evaluations: int) -> None:
         "10,000 requests takes megabytes, so that about a hundred points are kept.",
     ]
     draw(results)
-    (HERE / "scaling.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    settings = {"evaluations": evaluations, "sizes": [r["requests"] for r in results]}
+    stamps.write(HERE / "scaling.md", "\n".join(text), __file__, settings)
 
 
 if __name__ == "__main__":

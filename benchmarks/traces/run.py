@@ -25,6 +25,7 @@ from placeopt.core.trace import Recorder
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 #: The most that a trace may cost, as a share of the run.
@@ -116,7 +117,8 @@ def main(arguments: list[str]) -> None:
 same. A cost below 0 is the noise of the machine. {said}
 
 """
-    (Path(__file__).parent / "results.md").write_text(text + "\n".join(table(heads, rows)) + "\n")
+    page = text + "\n".join(table(heads, rows))
+    stamps.write(Path(__file__).with_name("results.md"), page, __file__, {"repeats": repeats})
 
 
 if __name__ == "__main__":

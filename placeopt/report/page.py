@@ -27,7 +27,7 @@ _TONES = {"optimal": "good", "bounded": "plain", "heuristic": "plain"}
 
 
 #: What the browser may load. Plotly compiles its WebGL shaders, hence unsafe-eval.
-_POLICY = (
+POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'{cdn}; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
@@ -72,23 +72,23 @@ def page(front: Front, problem: Problem | None, index: int | None, *, cdn: bool 
     else:
         sections.insert(0, ("short", "No feasible plan", _rejected(front)))
     sections.append(("runs", "How it was made", _runs(front)))
-    body = "\n".join(_section(*section) for section in sections)
-    return _asset("page.html").format(
+    body = "\n".join(section(*part) for part in sections)
+    return asset("page.html").format(
         version=__version__,
-        policy=_POLICY.format(cdn=_CDN if cdn else ""),
+        policy=POLICY.format(cdn=_CDN if cdn else ""),
         title=clean(f"{front.instance.name}: report"),
-        style=_asset("report.css"),
+        style=asset("report.css"),
         problem=clean(front.instance.problem),
         heading=clean(front.instance.name),
         question=clean("" if summary is None else summary.QUESTION),
         links="".join(f'<a href="#{name}">{clean(head)}</a>' for name, head, _ in sections),
         body=body,
         footer=_footer(front, cdn),
-        script=_asset("report.js"),
+        script=asset("report.js"),
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -98,7 +98,7 @@ def _summary(kind: str) -> SummaryModule | None:
     return spec.load("summary") if spec is not None and spec.has("summary") else None
 
 
-def _section(name: str, head: str, inside: str) -> str:
+def section(name: str, head: str, inside: str) -> str:
     opening = f'<section id="{name}" aria-labelledby="{name}-h">'
     return f'{opening}<h2 id="{name}-h">{clean(head)}</h2>{inside}</section>'
 

@@ -274,6 +274,7 @@ def build_wheel(folder: Path) -> Path:
 def write_page(page: Path, times: list[tuple[str, float, float]]) -> None:
     """Write what was measured."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
+    import stamps
     from machine import facts, table
 
     cpu = sum(spent for _, _, spent in times[:3])
@@ -292,7 +293,7 @@ def write_page(page: Path, times: list[tuple[str, float, float]]) -> None:
         "",
         *table(("step", "s", "CPU s"), rows),
     ]
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    stamps.write(page, "\n".join(lines), __file__, {})
 
 
 def main() -> None:

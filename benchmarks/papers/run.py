@@ -1,0 +1,71 @@
+"""Every table, figure and numbered claim of the five papers: measure, and write the page.
+
+    make papers                      # the full settings; what an earlier run left is taken up
+    make papers QUICK=1              # few seeds, short runs, under 10 minutes: out/papers
+    make papers ONLY=name,name       # these measures alone, then the page
+    python benchmarks/papers/run.py --page     # the page alone, from the results that there are
+
+Full results go to ``results/*.json`` and ``results/*.md`` here, the page to ``docs/papers.html``
+and ``results.md``. ``entry.py`` says what an entry is, ``measure.py`` how a measure is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import stamps  # noqa: E402
+from papers import measure, page  # noqa: E402
+from papers.entry import Paper  # noqa: E402
+
+#: One file each in ``entries/``, in the order of the page.
+PAPERS = ("hephaestusforge", "cnsm", "edge_cloud", "reach", "rolling_update")
+
+
+def papers() -> list[Paper]:
+    """Return the five papers with their entries."""
+    return [importlib.import_module(f"papers.entries.{key}").PAPER for key in PAPERS]
+
+
+def write_pages(*, quick: bool) -> str:
+    """Write the page from the results that there are; return the count in a sentence."""
+    found = measure.documents(quick=quick)
+    known = papers()
+    results = {name: document["result"] for name, document in found.items()}
+    if quick:
+        page.write_html(measure.SCRATCH / "papers.html", page.html(known, found, quick=True))
+        return page.summary(known, results)
+    stamps.write(HERE / "results.md", page.markdown(known, found), __file__, {})
+    page.write_html(stamps.ROOT / "docs" / "papers.html", page.html(known, found, quick=False))
+    return page.summary(known, results)
+
+
+def main() -> None:
+    """Run the measures asked for, one after the other, and write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="few seeds, short runs")
+    parser.add_argument("--only", default="", help="names of measures, with commas between")
+    parser.add_argument("--page", action="store_true", help="write the page, measure nothing")
+    asked = parser.parse_args()
+    logging.disable(logging.WARNING)
+    chosen = [name for name in asked.only.split(",") if name] or measure.names()
+    if unknown := sorted(set(chosen) - set(measure.names())):
+        parser.error(f"no measure {', '.join(unknown)}; there are {', '.join(measure.names())}")
+    for name in [] if asked.page else chosen:
+        began = time.process_time()
+        measure.run(name, quick=asked.quick)
+        print(f"{name}: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
+    print(write_pages(quick=asked.quick))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Stamps: which script wrote a page, as it was, with what settings, and that nobody edited it.
+
+A script ends with ``stamps.write(page, text, __file__, settings)``. The last line of the page is
+then a comment with
+
+* `script`: the file;
+* `settings`: what it was told;
+* `code`: a hash of the script, of the files under ``benchmarks/`` that it imports, and of the
+  settings. Comments and layout of code do not count, nor do this file and ``machine.py``;
+* `text`: a hash of the page above the stamp.
+
+`wrong` compares both hashes with the files as they are: a page that was edited by hand, or is older
+than its script, is told. The package itself does not count: every page would be old at once. Pages
+from before there were stamps stand in ``before_stamps.json`` with the hash of their text; `write`
+takes a page from that list, nothing adds to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+BENCHMARKS = Path(__file__).resolve().parent
+ROOT = BENCHMARKS.parent
+#: Page below ``benchmarks/`` -> hash of its text: written before there were stamps.
+OLD_PAGES = BENCHMARKS / "before_stamps.json"
+#: What draws tables and stamps, and measures nothing.
+_APART = {BENCHMARKS / "stamps.py", BENCHMARKS / "machine.py"}
+_STAMP = re.compile(r"\n<!-- stamp (\{.*\}) -->\n\Z")
+
+
+def short_hash(text: str) -> str:
+    """Return 16 hexadecimal digits of SHA-256."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+
+
+def code_hash(script: Path, settings: Mapping[str, Any]) -> str:
+    """Return the hash of a script, of what it imports here, and of its settings."""
+    parts = [ast.dump(ast.parse(file.read_text(encoding="utf-8"))) for file in sources(script)]
+    return short_hash("\n".join([*parts, json.dumps(settings, sort_keys=True)]))
+
+
+def sources(script: Path) -> list[Path]:
+    """Return a script and all files below ``benchmarks/`` that it imports, sorted by path."""
+    found, ahead = set(), [script.resolve()]
+    while ahead:
+        file = ahead.pop()
+        if file not in found:
+            found.add(file)
+            ahead += _imported(file)
+    return sorted(found)
+
+
+def _imported(script: Path) -> Iterator[Path]:
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+        for name in names:
+            for folder in (BENCHMARKS, script.parent):
+                file = folder / (name.replace(".", "/") + ".py")
+                if file.exists() and file not in _APART:
+                    yield file
+
+
+def write(page: Path, text: str, script: str | Path, settings: Mapping[str, Any]) -> None:
+    """Write a page with its stamp, and take it from the list of pages without one.
+
+    Parameters
+    ----------
+    page : path of the page.
+    text : the whole page.
+    script : the ``__file__`` of the script that made the text.
+    settings : what JSON can hold: the arguments of the run.
+    """
+    page, script = Path(page).resolve(), Path(script).resolve()
+    body, plain = text.rstrip("\n") + "\n", json.loads(json.dumps(settings, default=str))
+    stamp = {
+        "script": str(script.relative_to(ROOT)),
+        "settings": plain,
+        "code": code_hash(script, plain),
+        "text": short_hash(body),
+    }
+    page.write_text(f"{body}\n<!-- stamp {json.dumps(stamp)} -->\n", encoding="utf-8")
+    old = old_pages()
+    if page.is_relative_to(BENCHMARKS) and str(page.relative_to(BENCHMARKS)) in old:
+        del old[str(page.relative_to(BENCHMARKS))]
+        OLD_PAGES.write_text(json.dumps(old, indent=1) + "\n", encoding="utf-8")
+
+
+def old_pages() -> dict[str, str]:
+    """Return the pages from before there were stamps, with the hashes of their texts."""
+    known: dict[str, str] = json.loads(OLD_PAGES.read_text(encoding="utf-8"))
+    return known
+
+
+def wrong(page: Path) -> str:
+    """Return what is wrong with a page under ``benchmarks/``, in words; empty if nothing is."""
+    text = page.read_text(encoding="utf-8")
+    found = _STAMP.search(text)
+    if found is None:
+        return _wrong_unstamped(page, text)
+    stamp = json.loads(found[1])
+    script = ROOT / stamp["script"]
+    if short_hash(text[: found.start()]) != stamp["text"]:
+        return f"it was edited after {stamp['script']} wrote it: run the script again"
+    if not script.exists():
+        return f"its script {stamp['script']} is gone: delete the page too"
+    if code_hash(script, stamp["settings"]) != stamp["code"]:
+        return f"it is older than {stamp['script']}: run the script again"
+    return ""
+
+
+def _wrong_unstamped(page: Path, text: str) -> str:
+    before = old_pages().get(str(page.relative_to(BENCHMARKS)))
+    if before is None:
+        return "it has no stamp: write it with stamps.write"
+    if before != short_hash(text):
+        return "it was edited by hand, or written without stamps.write"
+    return ""

@@ -1,0 +1,127 @@
+"""The page of the papers, and the stamps of all pages under benchmarks/."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+PAGES = sorted(BENCHMARKS.rglob("*.md"))
+#: What the papers number, none left out.
+NUMBERED = {
+    "hephaestusforge": {"Table": "1 2 3 4 5 6 7 8", "Fig.": "1 2 3 4 5 6 7 8 9 10"},
+    "cnsm": {"Table": "I II III IV V", "Fig.": "1 2 3 4a 4b 5"},
+    "edge_cloud": {"Table": "1 2 3 4", "Fig.": "1 2 3 4 5 6 7"},
+    "reach": {"Table": "I II III IV V", "Fig.": "1 2 3 4 5 6 7 8 9 10 11"},
+    "rolling_update": {"Table": "I", "Algorithm": "1 2", "Fig.": "1 2a 2b 2c 3a 3b 3c 4a 4b 4c 5"},
+}
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The scripts under benchmarks/, as they import each other."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("papers.run")
+
+
+@pytest.fixture
+def stamps(scripts: ModuleType) -> ModuleType:
+    return sys.modules["stamps"]
+
+
+def test_every_table_and_figure_of_the_papers_has_an_entry(scripts: ModuleType) -> None:
+    for paper in scripts.papers():
+        names = [entry.element for entry in paper.entries]
+        assert len(set(names)) == len(names)
+        kinds = NUMBERED[paper.key].items()
+        for element in [f"{kind} {number}" for kind, many in kinds for number in many.split()]:
+            found = [
+                n for n in names if n == element or n.startswith((f"{element}:", f"{element},"))
+            ]
+            assert found, (paper.key, element)
+
+
+def test_what_entries_name_is_there(scripts: ModuleType) -> None:
+    for paper in scripts.papers():
+        for entry in paper.entries:
+            assert not entry.measure or entry.measure in scripts.measure.names(), entry.element
+            for file in (entry.page, entry.figure):
+                assert not file or (BENCHMARKS / file).exists(), (entry.element, file)
+
+
+def test_results_are_as_their_scripts_wrote_them(scripts: ModuleType) -> None:
+    for name, document in scripts.measure.documents(quick=False).items():
+        assert scripts.measure.wrong(document) == "", name
+
+
+def test_the_page_is_that_of_the_results(scripts: ModuleType) -> None:
+    """After an entry was edited: ``python benchmarks/papers/run.py --page``."""
+    found = scripts.measure.documents(quick=False)
+    html = scripts.page.html(scripts.papers(), found, quick=False)
+    assert (ROOT / "docs" / "papers.html").read_text(encoding="utf-8") == html
+    text = (BENCHMARKS / "papers" / "results.md").read_text(encoding="utf-8")
+    assert text.startswith(scripts.page.markdown(scripts.papers(), found).rstrip("\n"))
+
+
+def test_the_count_is_of_all_entries(scripts: ModuleType) -> None:
+    """An entry whose measure has no result is open; a claim is met or missed by its number."""
+    entry = scripts.page.Entry("t", "s", "1", "w", measure="m", ours=str, holds=lambda r: r < 1)
+    assert [entry.status(r) for r in ({}, {"m": 0}, {"m": 1})] == ["open", "met", "missed"]
+    number = scripts.page.counts(scripts.papers(), {})
+    assert sum(number.values()) == sum(len(paper.entries) for paper in scripts.papers())
+    assert number["met"] == number["missed"] == number["regenerated"] == 0
+
+
+def test_a_measure_takes_up_what_was_found(scripts: ModuleType, tmp_path: Path) -> None:
+    first = scripts.measure.Cells(tmp_path / "c.json", "code", {})
+    assert first("a", lambda: 1) == 1 and first("a", lambda: 2) == 1
+    kept = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
+    assert kept == {"code": "code", "cells": {"a": 1}}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(BENCHMARKS)))
+def test_a_page_is_as_its_script_wrote_it(stamps: ModuleType, page: Path) -> None:
+    assert stamps.wrong(page) == ""
+
+
+def test_pages_from_before_there_were_stamps_are_still_there(stamps: ModuleType) -> None:
+    """The list only shrinks: a page that is stamped or gone leaves it."""
+    listed = stamps.old_pages()
+    assert len(listed) <= 24
+    for name in listed:
+        text = (BENCHMARKS / name).read_text(encoding="utf-8")
+        assert "<!-- stamp" not in text, f"take {name} from benchmarks/before_stamps.json"
+
+
+def test_an_edited_page_and_a_changed_script_are_told(
+    stamps: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ROOT", "BENCHMARKS"):
+        monkeypatch.setattr(stamps, name, tmp_path)
+    monkeypatch.setattr(stamps, "OLD_PAGES", tmp_path / "old.json")
+    (tmp_path / "old.json").write_text('{"page.md": "0"}')
+    page, script, part = (tmp_path / name for name in ("page.md", "script.py", "part.py"))
+    script.write_text("import part\nprint(1)\n")
+    part.write_text("x = 1\n")
+    page.write_text("old\n")
+    assert "by hand" in stamps.wrong(page)
+    stamps.write(page, "one\ntwo", script, {"seeds": 3})
+    assert stamps.wrong(page) == "" and stamps.old_pages() == {}
+    written = page.read_text(encoding="utf-8")
+    page.write_text(written.replace("two", "three"))
+    assert "edited" in stamps.wrong(page)
+    page.write_text(written.replace('"seeds": 3', '"seeds": 4'))
+    assert "older" in stamps.wrong(page)
+    page.write_text(written)
+    script.write_text("import part  # a comment\nprint(1)\n")
+    assert stamps.wrong(page) == ""
+    part.write_text("x = 2\n")
+    assert "older" in stamps.wrong(page)
+    page.write_text("no stamp\n")
+    assert "no stamp" in stamps.wrong(page)
