@@ -24,6 +24,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
@@ -360,7 +361,7 @@ def write(results: dict[str, Any]) -> None:
             ("peak GiB, process and two workers", f"{r['gib']:.1f}"),
         ]
         text += ["## 100,000 requests", "", *table(("", ""), rows), "", *extrapolation(r)]
-    (HERE / "results.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
+    stamps.write(HERE / "results.md", "\n".join(text), __file__, {"cells": list(results)})
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 ROOT = HERE.parents[1]
@@ -85,7 +86,8 @@ def main() -> None:
         "",
     ]
     text += table(("what", "measured", "holds"), rows)
-    (HERE / "sweep.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    settings = {"kill_after": count}
+    stamps.write(HERE / "sweep.md", "\n".join(text), __file__, settings)
 
 
 if __name__ == "__main__":
