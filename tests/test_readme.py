@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pages import ROOT, blocks, command_of, run_blocks
+from pages import ROOT, blocks, run_blocks
 
 from placeopt.registry import PACKAGES, methods
 
@@ -15,41 +15,16 @@ def test_every_block_of_the_readme_runs(tmp_path: Path) -> None:
 
 
 def test_blocks_are_found_as_they_are_meant() -> None:
-    """The rules above, on a page of our own."""
+    """Programs in one, commands one by one; what is not run has a reason."""
     page = (
-        "x\n```python\nprint(1)\n```\n<!-- not run -->\n```bash\nrm x\n```\n```json\n{}\n```\n"
-        "```console\n$ placeopt --version\nplaceopt 0.1.0\n```\n```sh\nmake demo\n```\n"
+        "x\n```python\na = 1\n```\ny\n```python\nprint(a)\n```\n```toml\n[x]\n```\n"
+        "*Not run by the tests: it removes x.*\n\n```sh\nrm x\n```\n"
+        "```sh\nplaceopt --version\n```\n"
     )
     assert blocks(page) == [
-        ("python", "print(1)\n"),
-        ("console", "$ placeopt --version\nplaceopt 0.1.0\n"),
-        ("sh", "make demo\n"),
+        ("python", "a = 1\nprint(a)\n"),
+        ("sh", "placeopt --version\n"),
     ]
-    assert (
-        command_of("console", "$ placeopt --version\nplaceopt 0.1.0\n")[-1] == "placeopt --version"
-    )
-    assert command_of("sh", "make demo\n") == []
-
-
-def test_the_readme_names_every_method_and_problem() -> None:
-    """The table of methods is that of the registry."""
-    from placeopt.registry import methods
-
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = {
-        name: line
-        for line in text.splitlines()
-        if (name := line.partition("`")[2].partition("`")[0]) in methods()
-        and line.startswith("| `")
-    }
-    assert rows.keys() == methods().keys()
-    header = next(line for line in text.splitlines() if line.startswith("| method | what it does"))
-    kinds = [cell.strip().strip("`") for cell in header.split("|")[3:-1]]
-    for name, line in rows.items():
-        cells = [cell.strip() for cell in line.split("|")[3:-1]]
-        assert [k for k, cell in zip(kinds, cells, strict=True) if cell == "yes"] == [
-            k for k in kinds if k in methods()[name].problems
-        ], name
 
 
 def test_the_table_of_methods_is_that_of_the_registry() -> None:

@@ -1,49 +1,61 @@
 """Code blocks of pages, run as a reader would.
 
-Blocks of ``python`` are run by Python; of ``console``, ``bash`` and ``sh`` by the shell, in
-``console`` only the lines after a ``$``. A block below the comment ``<!-- not run -->`` is left
-out, and so are commands that install or fetch.
+Blocks of ``python`` are run by Python, those without a block of the shell between them as one
+program; blocks of ``sh`` by the shell. A block below a line ``*Not run by the tests: why.*`` is
+left out. `kubectl` and `helm` are stand-ins that print a small cluster and a small chart.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(
-    r"(?P<skip><!-- not run -->\s*)?^```(?P<language>python|console|bash|sh)\n(?P<code>.*?)^```$",
+    r"(?P<reason>^\*Not run by the tests: [^*]+\*\n+)?"
+    r"^```(?P<language>[^\n]*)\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-LEFT_OUT = re.compile(
-    r"^\s*(pip|python3? -m (pip|venv)|git|make|source|cd|apt-get|docker|kubectl)\b"
-)
+#: pod -> its node; two of one Deployment, on nodes that are half empty.
+PODS = {"web-6f9-a": "node-1", "web-6f9-b": "node-2"}
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
     """Return (language, code) of the blocks to run."""
-    return [(m["language"], m["code"]) for m in FENCE.finditer(text) if not m["skip"]]
+    found = [
+        (m["language"], m["code"])
+        for m in FENCE.finditer(text)
+        if m["language"] in ("python", "sh") and not m["reason"]
+    ]
+    joined: list[tuple[str, str]] = []
+    for language, group in itertools.groupby(found, key=lambda block: block[0]):
+        codes = [code for _, code in group]
+        joined += [(language, code) for code in (codes if language == "sh" else ["".join(codes)])]
+    return joined
 
 
 def command_of(language: str, code: str) -> list[str]:
-    """Return what runs a block; empty where nothing of it is to be run."""
+    """Return what runs a block."""
     if language == "python":
         return [sys.executable, "-c", code]
-    lines = code.splitlines()
-    if language == "console":
-        lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
-    kept = [line for line in lines if line.strip() and not LEFT_OUT.match(line)]
-    return ["bash", "-euo", "pipefail", "-c", "\n".join(kept)] if kept else []
+    return ["bash", "-euo", "pipefail", "-c", code]
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of a reader: this checkout's package, this interpreter's commands."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    return os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)}
+def environment(folder: Path | None = None) -> dict[str, str]:
+    """Return the environment of a reader: this checkout's package, this interpreter's commands.
+
+    With a folder, programs in its ``bin`` come first.
+    """
+    paths = [str(folder / "bin")] if folder else []
+    paths += [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    return os.environ | {"PATH": os.pathsep.join(paths), "PYTHONPATH": str(ROOT)}
 
 
 def run_blocks(found: list[tuple[str, str]], folder: Path) -> None:
@@ -51,9 +63,60 @@ def run_blocks(found: list[tuple[str, str]], folder: Path) -> None:
     for name in ("instances", "examples", "models"):
         shutil.copytree(ROOT / name, folder / name)
     (folder / "out").mkdir()
+    stand_ins(folder / "bin")
     for language, code in found:
-        if command := command_of(language, code):
-            done = subprocess.run(
-                command, capture_output=True, text=True, cwd=folder, env=environment()
-            )
-            assert done.returncode == 0, f"{code}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        done = subprocess.run(
+            command_of(language, code),
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            env=environment(folder),
+        )
+        assert done.returncode == 0, f"{code}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+
+
+def stand_ins(folder: Path) -> None:
+    """Write programs that print what `kubectl get` and `helm template` would."""
+    folder.mkdir()
+    (folder / "cluster.json").write_text(json.dumps(cluster()), encoding="utf-8")
+    shutil.copy(ROOT / "examples" / "data" / "shop.yaml", folder / "chart.yaml")
+    for program, printed in (("kubectl", "cluster.json"), ("helm", "chart.yaml")):
+        (folder / program).write_text(f'#!/bin/sh\ncat "{folder / printed}"\n', encoding="utf-8")
+        (folder / program).chmod(0o755)
+
+
+def cluster() -> dict[str, Any]:
+    """Return a list of Kubernetes: two nodes, a Deployment, its ReplicaSet, its pods."""
+    place = {
+        "node.kubernetes.io/instance-type": "m5.large",
+        "topology.kubernetes.io/region": "us-east-1",
+    }
+    labels = {"app": "web", "pod-template-hash": "6f9"}
+    requests = {"requests": {"cpu": "500m", "memory": "512Mi"}}
+    spec = {"containers": [{"name": "main", "image": "web", "resources": requests}]}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    selector = {"matchLabels": {"app": "web"}}
+
+    def thing(version: str, kind: str, name: str, owner: tuple[str, str] = ("", ""), **rest: Any):
+        about: dict[str, Any] = {"name": name, "labels": rest.pop("labels", labels)}
+        if kind != "Node":
+            about["namespace"] = "shop"
+        if owner[0]:
+            about["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
+        return {"apiVersion": version, "kind": kind, "metadata": about, **rest}
+
+    room = {"cpu": "2", "memory": "8Gi", "pods": "110"}
+    ready = {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
+    wanted = {"replicas": len(PODS), "selector": selector, "template": template}
+    items = [thing("v1", "Node", n, labels=place, status=ready) for n in sorted(set(PODS.values()))]
+    items += [
+        thing("apps/v1", "Deployment", "web", spec=wanted),
+        thing("apps/v1", "ReplicaSet", "web-6f9", ("Deployment", "web"), spec=wanted),
+    ]
+    running = {"phase": "Running", "conditions": ready["conditions"]}
+    owner = ("ReplicaSet", "web-6f9")
+    items += [
+        thing("v1", "Pod", pod, owner, spec=spec | {"nodeName": node}, status=running)
+        for pod, node in PODS.items()
+    ]
+    return {"apiVersion": "v1", "kind": "List", "items": items}
