@@ -41,7 +41,7 @@ MIN_JUDGED = 10
 NEAR = 1e-9
 #: Genes of all points together: beyond, fewer points are kept (at least `MIN_POINTS`), and plans
 #: are put together from plans of parts that points share; a plan of its own takes 60 bytes a gene.
-MAX_GENES, MIN_POINTS, MAX_KNITTED_GENES = 45_000_000, 100, 15_000_000
+MAX_GENES, MIN_POINTS, MAX_KNITTED_GENES = 140_000_000, 100, 15_000_000
 
 
 class PartFront(NamedTuple):
