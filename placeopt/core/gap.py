@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from placeopt.core.front import Front, Objective
 
@@ -28,6 +31,31 @@ def gap_in_words(front: Front) -> str:
         return _COMPLETE
     within = up_to(front.objectives, front.reference(bounds=True).tolist())
     return f"at most {percent(gap)} of the attainable hypervolume is missing ({within})"
+
+
+def graded(front: Front, goal: str) -> Front:
+    """Return a front with what its bounds prove of its points.
+
+    A point that no bound dominates is optimal: no plan dominates it. The gap of another one is the
+    share by which its value of `goal` could fall at most, the other objectives being no worse; None
+    where `goal` is no objective of the front.
+    """
+    names, bounds = [o.name for o in front.objectives], np.array(front.bounds)
+    column = names.index(goal) if goal in names else None
+    others = [k for k in range(len(names)) if k != column]
+    points = []
+    for point in front.points:
+        values = np.array(point.values)
+        below = bounds[(bounds <= values).all(axis=1)]
+        if not (below < values).any():
+            points.append(replace(point, status="optimal", gap=None))
+            continue
+        gap = None
+        if column is not None:
+            least = below[(below[:, others] <= values[others]).all(axis=1), column].min()
+            gap = float(1 - least / values[column]) if values[column] > 0 else 0.0
+        points.append(replace(point, status="bounded", gap=gap))
+    return replace(front, points=tuple(points))
 
 
 def up_to(objectives: Sequence[Objective], corner: Sequence[float]) -> str:

@@ -16,6 +16,7 @@ SPEC = ProblemSpec(
     episodes="placeopt.multi_cluster.environment:EPISODES",
     drawing="placeopt.multi_cluster.drawing",
     summary="placeopt.multi_cluster.summary",
+    certify="placeopt.multi_cluster.bounds:certify",
     auto="moead",
     methods=(
         Method(

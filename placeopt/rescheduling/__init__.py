@@ -17,6 +17,7 @@ SPEC = ProblemSpec(
     model="placeopt.rescheduling.model",
     drawing="placeopt.rescheduling.drawing",
     summary="placeopt.rescheduling.summary",
+    certify="placeopt.rescheduling.bounds:certify",
     auto="block-search",
     methods=(
         Method(

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Run, merge
+from placeopt.core.gap import graded
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.core.versions import versions
@@ -127,7 +128,7 @@ def bound(
         parameters={"cells": cells, "lines": lines},
         libraries=["highspy"],
     )
-    return graded(front, bounds)
+    return graded(front, "cost_usd")
 
 
 def _until(candidates: Iterator[Candidate], budget: Budget) -> Iterator[Candidate]:
@@ -163,7 +164,7 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
     )
     merged = replace(merge([front, proven]), rejected=front.rejected, reasons=front.reasons)
-    result = graded(merged, np.array(merged.bounds))
+    result = graded(merged, "cost_usd")
     facts: dict[str, Any] = {"bounds": method}
     if (gap := result.gap()) is not None:
         facts["hypervolume_gap"] = gap
@@ -196,27 +197,3 @@ def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray |
     known = np.array([data.whole(p.plan) for p in front.points], dtype=np.int64).reshape(-1, 3)
     relaxed = relaxed_front(patterns, Completion(patterns), budget, known)
     return relaxed.values if relaxed.complete else None
-
-
-def graded(front: Front, bounds: np.ndarray) -> Front:
-    """Return a front with what a lower-bound set, shape (k, objectives), proves of its points.
-
-    A point that no bound vector dominates is optimal: no plan dominates it. The gap of another one
-    is the share by which its cost could fall at most, the other objectives being no worse.
-    """
-    names = [o.name for o in front.objectives]
-    cost = names.index("cost_usd") if "cost_usd" in names else None
-    others = [k for k in range(len(names)) if k != cost]
-    points = []
-    for point in front.points:
-        values = np.array(point.values)
-        below = bounds[(bounds <= values).all(axis=1)]
-        if not (below < values).any():
-            points.append(replace(point, status="optimal", gap=None))
-            continue
-        gap = None
-        if cost is not None:
-            least = below[(below[:, others] <= values[others]).all(axis=1), cost].min()
-            gap = float(1 - least / values[cost]) if values[cost] > 0 else 0.0
-        points.append(replace(point, status="bounded", gap=gap))
-    return replace(front, points=tuple(points))

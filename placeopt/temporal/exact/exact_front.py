@@ -10,8 +10,9 @@ from pydantic import Field
 
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.front import Front
+from placeopt.core.gap import graded
 from placeopt.core.task import Candidate, Task
-from placeopt.temporal.exact.bounds import Lines, graded
+from placeopt.temporal.exact.bounds import Lines
 from placeopt.temporal.exact.certificate import Scheduler
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.numbers import Numbers, numbers
@@ -100,7 +101,7 @@ def bin_plans(
         completed=relaxed.complete and not task.budget.out_of_time,
         parameters=facts,
     )
-    return graded(front, bounds)
+    return graded(front, "cost_usd")
 
 
 def _known(data: Numbers, plans: Iterable[dict[str, Any]]) -> np.ndarray:

@@ -1,0 +1,318 @@
+"""Lower bounds of multi-cluster plans: what any choice of k requests costs at least, for every k.
+
+A *cut* says of every plan that accepts k requests: ``weights @ (latency, cost, inequality)`` is at
+least so much, the three being means over the accepted requests. First cuts are closed: each request
+alone on its best cluster, and the k cheapest requests. A linear program then lets the requests
+share the clusters while they run, and knows the loads that make the Gini coefficient. Its bound is
+computed from its dual values in our own sums, so that rounding by the solver proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import scipy.sparse as sp
+
+from placeopt.core.budget import Budget
+from placeopt.core.front import Front, Run, merge
+from placeopt.core.gap import graded
+from placeopt.core.weights import simplex
+from placeopt.exact.program import Program
+from placeopt.exact.solvers import Session
+from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.referee import MAX_MS
+
+#: Seconds of a certificate where the budget is used up.
+_OWN_SECONDS = 10.0
+#: Parts of the lattice of weights of latency, cost and inequality.
+_PARTS = 6
+#: Shares of the requests at whose number the linear program is solved, in this order.
+_SHARES = (1.0, 0.8, 0.6, 0.4)
+#: Largest number of coefficients of the linear program.
+_MAX_COEFFICIENTS = 2_000_000
+#: Numbers of accepted requests that have bounds of their own, and cells of latency and inequality.
+_BLOCKS, _CELLS = 16, 14
+#: What rounding can add to a sum, as a share of it.
+_ROUNDING = 1e-9
+
+
+def certify(problem: MultiCluster, front: Front, budget: Budget) -> Front:
+    """Return a front with a lower-bound set, and what it proves of every point.
+
+    Takes what is left of a time limit, or some seconds where there is none and evaluations are
+    used up. Of the published rules, whose spreads may place nothing, only zeros are proven.
+    """
+    own = budget
+    if budget.exhausted and not budget.out_of_time:
+        own = Budget(seconds=_OWN_SECONDS, stop=lambda: budget.cancelled)
+    began = own.seconds
+    vectors, solves = lower_bounds(problem, own)
+    names = [o.name for o in problem.objectives]
+    columns = [names.index(o.name) for o in front.objectives]
+    proof = Front(
+        front.instance,
+        front.objectives,
+        bounds=tuple(map(tuple, vectors[:, columns].tolist())),
+        runs=(Run("bound", None, own.seconds - began, solver_calls=solves),),
+    )
+    merged = replace(merge([front, proof]), rejected=front.rejected, reasons=front.reasons)
+    return graded(merged, "cost")
+
+
+def lower_bounds(problem: MultiCluster, budget: Budget) -> tuple[np.ndarray, int]:
+    """Return vectors that every plan is dominated by one of, and the linear programs solved.
+
+    Returns
+    -------
+    ndarray, shape (k, 4)
+        Latency in ms, cost, inequality, share of rejected requests.
+    int
+    """
+    if problem.semantics == "published":
+        return np.zeros((1, 4)), 0
+    nothing = np.array([problem.referee.worst])
+    table = _Requests(problem)
+    if table.acceptable.sum() == 0:
+        return nothing, 0
+    weights = simplex(_PARTS, 3) / table.scale
+    most = np.arange(1, int(table.acceptable.sum()) + 1)
+    cuts = _Cuts(weights, most, np.stack([table.alone(row) for row in weights]))
+    solves = 0
+    if not budget.out_of_time and _Sharing.size(table) <= _MAX_COEFFICIENTS:
+        sharing = _Sharing(table)
+        for solves, (row, values) in enumerate(sharing.solutions(cuts, budget), start=1):
+            budget.report(note=f"bound: linear program {solves}")
+            if row is None:
+                cuts.drop(values)
+            else:
+                cuts.values[row] = np.maximum(cuts.values[row], values)
+    return np.concatenate((cuts.vectors(table), nothing)), solves
+
+
+class _Requests:
+    """What each request costs at least on each cluster, by the fixed rules."""
+
+    def __init__(self, problem: MultiCluster):
+        arrays = problem.arrays
+        self.arrays = arrays
+        free = arrays.capacity - arrays.used
+        fit = np.full((len(arrays.replicas), len(free), 2), 2**40)
+        np.floor_divide(free, arrays.demand[:, None], out=fit, where=arrays.demand[:, None] > 0)
+        asked = arrays.replicas[:, None]
+        self.room = np.minimum(fit.min(axis=2), asked)  # (T, C) replicas that an empty cluster holds
+        self.acceptable = self.room.sum(axis=1) >= arrays.replicas
+        # One replica at least is there where any is: equation of the fixed semantics.
+        factor = 1 + arrays.increase / arrays.replicas
+        self.latency = np.minimum(MAX_MS, arrays.base * factor[:, None])
+        self.scale = np.array([max(self.latency.max(), 1e-9), max(arrays.price.max(), 1e-9), 1.0])
+        # running[t, j]: request j still runs, if it was accepted, when t has arrived.
+        j = np.arange(len(arrays.replicas))
+        later = (j[None, :] < j[:, None]) & (arrays.departure[None, :] > arrays.arrival[:, None])
+        self.running = later | np.eye(len(j), dtype=bool)
+        self.most_running = self.running @ arrays.replicas
+
+    def costs(self, weights: np.ndarray) -> np.ndarray:
+        """Return the weighted latency and cost of a request on a cluster, shape (T, C)."""
+        return np.asarray(weights[0] * self.latency + weights[1] * self.arrays.price)
+
+    def alone(self, weights: np.ndarray) -> np.ndarray:
+        """Return a lower bound on the sum of the k cheapest requests for every k, shape (k,)."""
+        cost = np.where(self.room > 0, self.costs(weights), np.inf).min(axis=1)
+        cost = cost + weights[2] * self._least_gini()
+        return np.sort(cost[self.acceptable]).cumsum() * (1 - _ROUNDING)
+
+    def _least_gini(self) -> np.ndarray:
+        """Return the least Gini coefficient of any loads after each request, shape (T,).
+
+        So many replicas run as are asked for, up to all; n of them on C clusters are nearly equal.
+        """
+        clusters, least = len(self.arrays.price), np.zeros(len(self.room))
+        for t, (asked, running) in enumerate(
+            zip(self.arrays.replicas.tolist(), self.most_running.tolist(), strict=True)
+        ):
+            if running // clusters * clusters < asked:  # no multiple of C between them
+                n = np.arange(asked, running + 1)
+                least[t] = (n % clusters * (clusters - n % clusters) / (n * clusters)).min()
+        return least
+
+
+@dataclass
+class _Cuts:
+    """Lower bounds `values` (rows, k) on sums by weights (rows, 3) of k accepted requests."""
+
+    weights: np.ndarray
+    accepted: np.ndarray
+    values: np.ndarray
+
+    def drop(self, most: np.ndarray) -> None:
+        """Keep the numbers of accepted requests up to `most`, shape (1,)."""
+        keep = self.accepted <= most[0]
+        self.accepted, self.values = self.accepted[keep], self.values[:, keep]
+
+    def vectors(self, table: _Requests) -> np.ndarray:
+        """Return the bound set that the cuts prove, shape (k, 4)."""
+        total, means = len(table.room), self.values / self.accepted
+        ends = np.unique(np.linspace(0, len(self.accepted), _BLOCKS + 1).astype(int))
+        found = []
+        for first, last in zip(ends[:-1], ends[1:], strict=True):
+            corners = self._corners(means[:, first:last].min(axis=1), table)
+            rejected = 1 - self.accepted[last - 1] / total
+            found.append(np.column_stack((corners, np.full(len(corners), rejected))))
+        return np.concatenate(found) if found else np.empty((0, 4))
+
+    def _corners(self, least: np.ndarray, table: _Requests) -> np.ndarray:
+        """Return corners of cells of latency and inequality, with the least cost there; (k, 3)."""
+        one = (self.weights > 0).sum(axis=1) == 1
+        low = [float((least / w)[one & (w > 0)].max(initial=0.0)) for w in self.weights.T]
+        high = [float(table.latency.max()), 0.0, 1 - 1 / len(table.arrays.price)]
+        high[0] = MAX_MS if high[0] < low[0] else max(high[0], low[0])
+        latency = np.linspace(low[0], high[0], _CELLS + 1)
+        gini = np.linspace(low[2], max(low[2], high[2]), _CELLS + 1)
+        # The last cell has no upper end: others raise latencies beyond what a request does alone.
+        ends = np.append(latency[1:-1], MAX_MS)[:, None], np.append(gini[1:-1], 1.0)[None, :]
+        cost = np.full((_CELLS, _CELLS), low[1])
+        for (a, b, c), value in zip(self.weights, least, strict=True):
+            if b > 0:
+                cost = np.maximum(cost, (value - a * ends[0] - c * ends[1]) / b)
+        # A cell that no plan can be in: latency and inequality alone are too small together.
+        empty = np.zeros_like(cost, dtype=bool)
+        for (a, b, c), value in zip(self.weights, least, strict=True):
+            if b == 0:
+                empty |= a * ends[0] + c * ends[1] < value
+        empty |= cost > table.arrays.price.max() * (1 + _ROUNDING)
+        grid = np.broadcast_arrays(latency[:-1, None], cost, gini[None, :-1])
+        return np.stack([part[~empty] for part in grid], axis=1)
+
+
+class _Sharing:
+    """The linear program: requests in parts share clusters, and their loads have a Gini coefficient.
+
+    Columns: parts p (T, C) of each request on each cluster; the loads' differences (T, pairs); the
+    inequality that counts (T,). A refused request's inequality does not count: so much is taken off.
+    """
+
+    def __init__(self, table: _Requests):
+        self.table = table
+        arrays, (T, C) = table.arrays, table.room.shape
+        self.pairs = list(combinations(range(C), 2))
+        self.columns = T * C, T * len(self.pairs), T
+        parts = [self._counts(), *self._capacities(), *self._differences(), self._inequalities()]
+        matrix = sp.vstack([rows for rows, _, _ in parts]).tocsc()
+        lower = np.concatenate([low for _, low, _ in parts])
+        upper = np.concatenate([high for _, _, high in parts])
+        share = np.minimum(1.0, table.room / arrays.replicas[:, None])
+        share[~table.acceptable] = 0.0
+        most = np.concatenate(
+            (share.ravel(), np.repeat(table.most_running, len(self.pairs)), np.ones(T))
+        )
+        zero = np.zeros(sum(self.columns))
+        self.program = Program(zero, matrix, lower, upper, zero, most, False)
+        self.session = Session(self.program)
+
+    @staticmethod
+    def size(table: _Requests) -> int:
+        """Return about how many coefficients the program has."""
+        T, C = table.room.shape
+        return int(table.running.sum()) * (2 * C + C * (C - 1)) + 3 * T * C * C
+
+    def solutions(
+        self, cuts: _Cuts, budget: Budget
+    ) -> Iterator[tuple[int | None, np.ndarray]]:
+        """Yield (row of the weights, its bound for every k); first (None, the most accepted)."""
+        T, C = self.table.room.shape
+        cost = np.zeros(sum(self.columns))
+        cost[: T * C] = -1.0
+        dual = self._dual(cost, None, budget)
+        if dual is None:
+            return
+        most = int(np.floor(-(dual[0]) + 1e-6))
+        yield None, np.array([most])
+        order = np.argsort((cuts.weights == 0).sum(axis=1) % 2, kind="stable")
+        for share in _SHARES:
+            for row in order.tolist():
+                if budget.out_of_time or most == 0:
+                    return
+                cost = np.zeros(sum(self.columns))
+                cost[: T * C] = self.table.costs(cuts.weights[row]).ravel()
+                cost[-T:] = cuts.weights[row, 2]
+                dual = self._dual(cost, max(1, round(share * most)), budget)
+                if dual is not None:
+                    value = dual[0] + dual[1] * cuts.accepted
+                    yield row, value - _ROUNDING * np.abs(cuts.values[row])
+
+    def _dual(
+        self, cost: np.ndarray, accepted: int | None, budget: Budget
+    ) -> tuple[float, float] | None:
+        """Return a bound on the least cost as (constant, per accepted request), None without one."""
+        row_lower, row_upper = self.program.row_lower.copy(), self.program.row_upper.copy()
+        if accepted is not None:
+            row_lower[0] = row_upper[0] = accepted
+        self.session.change(c=cost, row_lower=row_lower, row_upper=row_upper)
+        outcome = self.session.solve(budget=budget)
+        if outcome.status != "optimal" or outcome.row_duals is None:
+            return None
+        dual = outcome.row_duals
+        # Where a row has no such end its dual counts as 0: any dual proves a bound.
+        dual = np.where((dual > 0) & np.isinf(self.program.row_lower), 0.0, dual)
+        dual = np.where((dual < 0) & np.isinf(self.program.row_upper), 0.0, dual)
+        if accepted is None:
+            dual[0] = 0.0
+        reduced = cost - self.program.A.T @ dual
+        rest = dual[1:]
+        ends = np.where(rest > 0, self.program.row_lower[1:], self.program.row_upper[1:])
+        constant = (rest * np.where(rest == 0, 0.0, ends)).sum()
+        return float(constant + (np.minimum(reduced, 0.0) * self.program.col_upper).sum()), float(
+            dual[0]
+        )
+
+    # -- rows, each as (matrix, lower, upper) ------------------------------------------------------
+
+    def _rows(self, parts: sp.spmatrix | None, *others: sp.spmatrix | None) -> sp.csr_matrix:
+        """Return rows over all columns; None stands for zeros."""
+        blocks = (parts, *others)
+        height = next(block.shape[0] for block in blocks if block is not None)
+        filled = [
+            sp.csr_matrix((height, width)) if block is None else block
+            for block, width in zip(blocks, self.columns, strict=True)
+        ]
+        return sp.hstack(filled).tocsr()
+
+    def _counts(self) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
+        """So many requests are accepted; none more than once."""
+        T, C = self.table.room.shape
+        each = sp.kron(sp.eye(T), np.ones((1, C)))
+        rows = self._rows(sp.vstack([np.ones((1, T * C)), each]), None, None)
+        return rows, np.zeros(T + 1), np.append(T, np.ones(T))
+
+    def _capacities(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray]]:
+        """What runs on a cluster when a request has arrived fits; rows that can bind."""
+        arrays, running = self.table.arrays, self.table.running
+        for resource in range(2):
+            load = running * (arrays.replicas * arrays.demand[:, resource])
+            free = np.tile((arrays.capacity - arrays.used)[:, resource], len(load)).astype(float)
+            rows = self._rows(sp.kron(sp.csr_matrix(load), sp.eye(len(arrays.price))), None, None)
+            tight = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() > free)
+            yield rows[tight], np.full(len(tight), -np.inf), free[tight]
+
+    def _differences(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray]]:
+        """A difference of two clusters' replicas is at least either way's."""
+        T, C = self.table.room.shape
+        loads = sp.csr_matrix(self.table.running * self.table.arrays.replicas)
+        ways = np.zeros((len(self.pairs), C))
+        for k, (a, b) in enumerate(self.pairs):
+            ways[k, a], ways[k, b] = 1.0, -1.0
+        for sign in (1.0, -1.0):
+            rows = self._rows(sp.kron(loads, sign * ways), sp.eye(T * len(self.pairs)), None)
+            yield rows, np.zeros(rows.shape[0]), np.full(rows.shape[0], np.inf)
+
+    def _inequalities(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray]]:
+        """The inequality after an accepted request: differences over C and all that may run."""
+        table, (T, C) = self.table, self.table.room.shape
+        most = table.most_running.astype(float)
+        without = (1 - 1 / C) * (most - table.arrays.replicas) / most
+        parts = sp.kron(sp.diags(-without), np.ones((1, C)))
+        differences = sp.kron(sp.diags(-1 / (C * most)), np.ones((1, len(self.pairs))))
+        yield self._rows(parts, differences, sp.eye(T)), -without, np.full(T, np.inf)
