@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from heapq import heappop, heappush
+from itertools import combinations, pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +33,7 @@ _PARTS = 6
 #: Shares of the requests at whose number the linear program is solved, in this order.
 _SHARES = (1.0, 0.8, 0.6, 0.4)
 #: Largest number of coefficients of the linear program.
-_MAX_COEFFICIENTS = 2_000_000
+_MAX_COEFFICIENTS = 200_000
 #: Numbers of accepted requests that have bounds of their own, and cells of latency and inequality.
 _BLOCKS, _CELLS = 16, 14
 #: What rounding can add to a sum, as a share of it.
@@ -101,18 +102,26 @@ class _Requests:
         free = arrays.capacity - arrays.used
         fit = np.full((len(arrays.replicas), len(free), 2), 2**40)
         np.floor_divide(free, arrays.demand[:, None], out=fit, where=arrays.demand[:, None] > 0)
-        asked = arrays.replicas[:, None]
-        self.room = np.minimum(fit.min(axis=2), asked)  # (T, C) replicas that an empty cluster holds
+        # (T, C) replicas of a request that an empty cluster holds
+        self.room = np.minimum(fit.min(axis=2), arrays.replicas[:, None])
         self.acceptable = self.room.sum(axis=1) >= arrays.replicas
-        # One replica at least is there where any is: equation of the fixed semantics.
+        # Where any replica is, one at least raises the latency.
         factor = 1 + arrays.increase / arrays.replicas
         self.latency = np.minimum(MAX_MS, arrays.base * factor[:, None])
         self.scale = np.array([max(self.latency.max(), 1e-9), max(arrays.price.max(), 1e-9), 1.0])
-        # running[t, j]: request j still runs, if it was accepted, when t has arrived.
-        j = np.arange(len(arrays.replicas))
-        later = (j[None, :] < j[:, None]) & (arrays.departure[None, :] > arrays.arrival[:, None])
-        self.running = later | np.eye(len(j), dtype=bool)
-        self.most_running = self.running @ arrays.replicas
+        self.most_running, self.most_requests = self._running()
+
+    def _running(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the replicas and the requests that run after each request at most, (T,) each."""
+        arrays, ends = self.arrays, list[tuple[float, int]]()
+        found, replicas = np.empty((2, len(arrays.replicas)), dtype=np.int64), 0
+        for t, asked in enumerate(arrays.replicas.tolist()):
+            while ends and ends[0][0] <= arrays.arrival[t]:
+                replicas -= heappop(ends)[1]
+            heappush(ends, (arrays.departure[t], asked))
+            replicas += asked
+            found[:, t] = replicas, len(ends)
+        return found[0], found[1]
 
     def costs(self, weights: np.ndarray) -> np.ndarray:
         """Return the weighted latency and cost of a request on a cluster, shape (T, C)."""
@@ -129,13 +138,12 @@ class _Requests:
 
         So many replicas run as are asked for, up to all; n of them on C clusters are nearly equal.
         """
-        clusters, least = len(self.arrays.price), np.zeros(len(self.room))
-        for t, (asked, running) in enumerate(
-            zip(self.arrays.replicas.tolist(), self.most_running.tolist(), strict=True)
-        ):
-            if running // clusters * clusters < asked:  # no multiple of C between them
-                n = np.arange(asked, running + 1)
-                least[t] = (n % clusters * (clusters - n % clusters) / (n * clusters)).min()
+        clusters, asked = len(self.arrays.price), self.arrays.replicas
+        least = np.ones(len(asked))
+        for more in range(min(clusters, int((self.most_running - asked).max()) + 1)):
+            n = asked + more
+            gini = n % clusters * (clusters - n % clusters) / (n * clusters)
+            least = np.where(n <= self.most_running, np.minimum(least, gini), least)
         return least
 
 
@@ -157,7 +165,7 @@ class _Cuts:
         total, means = len(table.room), self.values / self.accepted
         ends = np.unique(np.linspace(0, len(self.accepted), _BLOCKS + 1).astype(int))
         found = []
-        for first, last in zip(ends[:-1], ends[1:], strict=True):
+        for first, last in pairwise(ends):
             corners = self._corners(means[:, first:last].min(axis=1), table)
             rejected = 1 - self.accepted[last - 1] / total
             found.append(np.column_stack((corners, np.full(len(corners), rejected))))
@@ -166,7 +174,8 @@ class _Cuts:
     def _corners(self, least: np.ndarray, table: _Requests) -> np.ndarray:
         """Return corners of cells of latency and inequality, with the least cost there; (k, 3)."""
         one = (self.weights > 0).sum(axis=1) == 1
-        low = [float((least / w)[one & (w > 0)].max(initial=0.0)) for w in self.weights.T]
+        rows = [one & (w > 0) for w in self.weights.T]
+        low = [float((least[k] / self.weights[k, c]).max(initial=0.0)) for c, k in enumerate(rows)]
         high = [float(table.latency.max()), 0.0, 1 - 1 / len(table.arrays.price)]
         high[0] = MAX_MS if high[0] < low[0] else max(high[0], low[0])
         latency = np.linspace(low[0], high[0], _CELLS + 1)
@@ -188,16 +197,21 @@ class _Cuts:
 
 
 class _Sharing:
-    """The linear program: requests in parts share clusters, and their loads have a Gini coefficient.
+    """The linear program: requests in parts share clusters, whose loads have a Gini coefficient.
 
     Columns: parts p (T, C) of each request on each cluster; the loads' differences (T, pairs); the
-    inequality that counts (T,). A refused request's inequality does not count: so much is taken off.
+    inequality that counts (T,). That after a refused request does not count: it is taken off.
     """
 
     def __init__(self, table: _Requests):
         self.table = table
         arrays, (T, C) = table.arrays, table.room.shape
         self.pairs = list(combinations(range(C), 2))
+        # running[t, j]: request j still runs, if it was accepted, when t has arrived.
+        earlier = np.tri(T, k=-1, dtype=bool)
+        self.running = earlier & (arrays.departure > arrays.arrival[:, None]) | np.eye(
+            T, dtype=bool
+        )
         self.columns = T * C, T * len(self.pairs), T
         parts = [self._counts(), *self._capacities(), *self._differences(), self._inequalities()]
         matrix = sp.vstack([rows for rows, _, _ in parts]).tocsc()
@@ -209,26 +223,24 @@ class _Sharing:
             (share.ravel(), np.repeat(table.most_running, len(self.pairs)), np.ones(T))
         )
         zero = np.zeros(sum(self.columns))
-        self.program = Program(zero, matrix, lower, upper, zero, most, False)
+        self.program = Program(zero, matrix, lower, upper, zero, most, np.zeros(len(zero), bool))
         self.session = Session(self.program)
 
     @staticmethod
     def size(table: _Requests) -> int:
         """Return about how many coefficients the program has."""
         T, C = table.room.shape
-        return int(table.running.sum()) * (2 * C + C * (C - 1)) + 3 * T * C * C
+        return int(table.most_requests.sum()) * (2 * C + C * (C - 1)) + 3 * T * C * C
 
-    def solutions(
-        self, cuts: _Cuts, budget: Budget
-    ) -> Iterator[tuple[int | None, np.ndarray]]:
+    def solutions(self, cuts: _Cuts, budget: Budget) -> Iterator[tuple[int | None, np.ndarray]]:
         """Yield (row of the weights, its bound for every k); first (None, the most accepted)."""
         T, C = self.table.room.shape
         cost = np.zeros(sum(self.columns))
         cost[: T * C] = -1.0
-        dual = self._dual(cost, None, budget)
+        dual = self._dual(cost, 0, budget)
         if dual is None:
             return
-        most = int(np.floor(-(dual[0]) + 1e-6))
+        most = int(np.floor(-dual[0] * (1 + _ROUNDING) + 1e-6))
         yield None, np.array([most])
         order = np.argsort((cuts.weights == 0).sum(axis=1) % 2, kind="stable")
         for share in _SHARES:
@@ -243,30 +255,21 @@ class _Sharing:
                     value = dual[0] + dual[1] * cuts.accepted
                     yield row, value - _ROUNDING * np.abs(cuts.values[row])
 
-    def _dual(
-        self, cost: np.ndarray, accepted: int | None, budget: Budget
-    ) -> tuple[float, float] | None:
-        """Return a bound on the least cost as (constant, per accepted request), None without one."""
-        row_lower, row_upper = self.program.row_lower.copy(), self.program.row_upper.copy()
-        if accepted is not None:
-            row_lower[0] = row_upper[0] = accepted
-        self.session.change(c=cost, row_lower=row_lower, row_upper=row_upper)
+    def _dual(self, cost: np.ndarray, accepted: int, budget: Budget) -> tuple[float, float] | None:
+        """Return a bound on the least cost: a constant, and so much for each accepted request."""
+        row_lower = np.append(float(accepted), self.program.row_lower[1:])
+        self.session.change(c=cost, row_lower=row_lower)
         outcome = self.session.solve(budget=budget)
         if outcome.status != "optimal" or outcome.row_duals is None:
             return None
-        dual = outcome.row_duals
-        # Where a row has no such end its dual counts as 0: any dual proves a bound.
-        dual = np.where((dual > 0) & np.isinf(self.program.row_lower), 0.0, dual)
-        dual = np.where((dual < 0) & np.isinf(self.program.row_upper), 0.0, dual)
-        if accepted is None:
-            dual[0] = 0.0
+        dual = outcome.row_duals.copy()
+        # Any dual values prove a bound, but not at a row's end that is infinite.
+        dual[(dual > 0) & np.isinf(row_lower)] = 0.0
+        dual[(dual < 0) & np.isinf(self.program.row_upper)] = 0.0
+        ends = np.where(dual > 0, row_lower, np.where(dual < 0, self.program.row_upper, 0.0))
         reduced = cost - self.program.A.T @ dual
-        rest = dual[1:]
-        ends = np.where(rest > 0, self.program.row_lower[1:], self.program.row_upper[1:])
-        constant = (rest * np.where(rest == 0, 0.0, ends)).sum()
-        return float(constant + (np.minimum(reduced, 0.0) * self.program.col_upper).sum()), float(
-            dual[0]
-        )
+        constant = dual[1:] @ ends[1:] + np.minimum(reduced, 0.0) @ self.program.col_upper
+        return float(constant), float(dual[0])
 
     # -- rows, each as (matrix, lower, upper) ------------------------------------------------------
 
@@ -281,15 +284,15 @@ class _Sharing:
         return sp.hstack(filled).tocsr()
 
     def _counts(self) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
-        """So many requests are accepted; none more than once."""
+        """At least so many requests are accepted; none more than once."""
         T, C = self.table.room.shape
         each = sp.kron(sp.eye(T), np.ones((1, C)))
         rows = self._rows(sp.vstack([np.ones((1, T * C)), each]), None, None)
-        return rows, np.zeros(T + 1), np.append(T, np.ones(T))
+        return rows, np.zeros(T + 1), np.append(np.inf, np.ones(T))
 
     def _capacities(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray]]:
         """What runs on a cluster when a request has arrived fits; rows that can bind."""
-        arrays, running = self.table.arrays, self.table.running
+        arrays, running = self.table.arrays, self.running
         for resource in range(2):
             load = running * (arrays.replicas * arrays.demand[:, resource])
             free = np.tile((arrays.capacity - arrays.used)[:, resource], len(load)).astype(float)
@@ -300,7 +303,7 @@ class _Sharing:
     def _differences(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray]]:
         """A difference of two clusters' replicas is at least either way's."""
         T, C = self.table.room.shape
-        loads = sp.csr_matrix(self.table.running * self.table.arrays.replicas)
+        loads = sp.csr_matrix(self.running * self.table.arrays.replicas)
         ways = np.zeros((len(self.pairs), C))
         for k, (a, b) in enumerate(self.pairs):
             ways[k, a], ways[k, b] = 1.0, -1.0
@@ -308,11 +311,11 @@ class _Sharing:
             rows = self._rows(sp.kron(loads, sign * ways), sp.eye(T * len(self.pairs)), None)
             yield rows, np.zeros(rows.shape[0]), np.full(rows.shape[0], np.inf)
 
-    def _inequalities(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray]]:
+    def _inequalities(self) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
         """The inequality after an accepted request: differences over C and all that may run."""
         table, (T, C) = self.table, self.table.room.shape
         most = table.most_running.astype(float)
         without = (1 - 1 / C) * (most - table.arrays.replicas) / most
         parts = sp.kron(sp.diags(-without), np.ones((1, C)))
         differences = sp.kron(sp.diags(-1 / (C * most)), np.ones((1, len(self.pairs))))
-        yield self._rows(parts, differences, sp.eye(T)), -without, np.full(T, np.inf)
+        return self._rows(parts, differences, sp.eye(T)), -without, np.full(T, np.inf)

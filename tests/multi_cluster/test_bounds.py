@@ -1,0 +1,118 @@
+"""Bounds of multi-cluster: every plan that there is lies above one of them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import placeopt
+from placeopt.core.budget import Budget
+from placeopt.core.weights import simplex
+from placeopt.multi_cluster import bounds
+from placeopt.multi_cluster.bounds import certify, lower_bounds
+from placeopt.multi_cluster.instance import MultiCluster
+
+
+def instance(seed: int, requests: int = 4, **options: object) -> MultiCluster:
+    """Three clusters; of every second instance the clusters are nearly full, latencies high."""
+    document = MultiCluster.generate(
+        seed, clusters=3, requests=requests, most_replicas=3, rate=8.0, **options
+    ).to_document()
+    for cluster in document["clusters"] if seed % 2 else ():
+        cluster["allocated_cpu_cores"] = cluster["cpu_cores"] - 0.45
+        for other, latency in document["latency_ms"][cluster["name"]].items():
+            document["latency_ms"][cluster["name"]][other] = 900 + latency / 10
+    return MultiCluster.from_document(document)
+
+
+def attainable(problem: MultiCluster) -> np.ndarray:
+    """The values of all feasible plans, shape (k, 4)."""
+    choices = [
+        [
+            dict(enumerate(np.diff((-1, *bars, asked + 2)) - 1))
+            for bars in itertools.combinations(range(asked + 2), 2)
+        ]
+        for asked in problem.arrays.replicas.tolist()
+    ]
+    judged = map(problem.referee.judge, itertools.product(*([{}, *some] for some in choices)))
+    return np.array([word.values for word in judged if word.feasible])
+
+
+def require_below(vectors: np.ndarray, values: np.ndarray) -> None:
+    below = (vectors[None] <= values[:, None]).all(axis=2).any(axis=1)
+    assert below.all(), values[~below][0]
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 20.0])
+def test_no_plan_is_below(seconds: float) -> None:
+    """Against all plans of four requests, by closed forms and by linear programs."""
+    used = 0
+    for seed in range(8):
+        problem = instance(seed)
+        vectors, solves = lower_bounds(problem, Budget(seconds=seconds))
+        require_below(vectors, attainable(problem))
+        used += solves
+    assert (used > 0) == (seconds > 1)
+
+
+def test_every_cut_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each by itself: a sum over accepted requests that is below what every plan has."""
+    seen: list[bounds._Cuts] = []
+    vectors = bounds._Cuts.vectors
+    monkeypatch.setattr(bounds._Cuts, "vectors", lambda c, t: (seen.append(c), vectors(c, t))[1])
+    for seed in range(6):
+        problem = instance(seed)
+        lower_bounds(problem, Budget(seconds=20))
+        values, cuts = attainable(problem), seen[-1]
+        accepted = np.rint((1 - values[:, 3]) * len(problem.requests)).astype(int)
+        assert accepted.max() <= cuts.accepted.max()
+        some = values[accepted > 0]
+        sums = cuts.weights @ (some[:, :3] * accepted[accepted > 0][:, None]).T
+        assert (cuts.values[:, accepted[accepted > 0] - 1] <= sums + 1e-12).all()
+
+
+def test_programs_prove_more_than_closed_forms() -> None:
+    problem = MultiCluster.generate(5, requests=30)
+    front = placeopt.solve(problem, "moead", evaluations=3000)
+    quick, slow = (certify(problem, front, Budget(seconds=s)).gap() for s in (1e-9, 20))
+    assert quick is not None and slow is not None and 0 < slow < quick < 1
+
+
+@pytest.mark.parametrize(
+    ("requests", "method"), [(1, "moead"), (30, "moead"), (1000, "binpack"), (1000, "cpu-greedy")]
+)
+def test_fronts_lie_above(requests: int, method: str) -> None:
+    """Plans of a search, for streams too long for all plans, and for the linear program."""
+    for seed in range(2):
+        problem = MultiCluster.generate(seed, requests=requests, rate=5.0)
+        front = placeopt.solve(problem, method, evaluations=500)
+        vectors, solves = lower_bounds(problem, Budget(seconds=1))
+        assert (solves == 0) == (requests == 1000)
+        require_below(vectors, front.values)
+
+
+def test_goals_and_rules_of_every_kind_have_a_gap() -> None:
+    """Any selection of goals; by the published rules only zeros are proven."""
+    problem = instance(2)
+    for names in (["cost"], ["rejected", "latency_ms"], ["inequality", "cost", "latency_ms"]):
+        front = placeopt.solve(problem, objectives=names, evaluations=500, certify=True)
+        gap = front.gap()
+        assert gap is not None and 0 <= gap < 1
+    published = instance(2, semantics="published")
+    assert lower_bounds(published, Budget(seconds=1))[0].tolist() == [[0.0] * 4]
+
+
+def test_where_nothing_can_be_accepted() -> None:
+    document = instance(2).to_document()
+    for cluster in document["clusters"]:
+        cluster["allocated_cpu_cores"] = cluster["cpu_cores"]
+    problem = MultiCluster.from_document(document)
+    front = certify(problem, placeopt.solve(problem, "greedy"), Budget(seconds=1))
+    assert front.complete and front.gap() == 0.0
+
+
+def test_weights_have_a_row_for_each_goal_alone() -> None:
+    """Their least values stand for the edges of the cells."""
+    assert ((simplex(bounds._PARTS, 3) > 0).sum(axis=1) == 1).sum() == 3
