@@ -74,10 +74,23 @@ class _Reader:
                 holders.setdefault(_signature(unit), []).append(unit)
         for mine in holders.values():
             self._rules_of(mine)
+        self._note_silent()
         self.found.rules = list(
             {json.dumps(r, sort_keys=True): r for r in self.found.rules}.values()
         )
         return self.found
+
+    def _note_silent(self) -> None:
+        """Name the workloads of several replicas that nothing keeps from sharing one node.
+
+        kube-scheduler spreads them a little, softly, by defaults that no file has.
+        """
+        for mine in grouped(self.g.site.units, lambda unit: unit.key).values():
+            spec = mine[0].spec
+            silent = not spec.view["topologySpreadConstraints"].value
+            if silent and not spec.affinity["podAntiAffinity"].value and len(mine) > 1:
+                text = "workloads that ask for no spread: all their replicas may end on one node"
+                self.g.notes.add("assumption", text, f"{mine[0].namespace}/{mine[0].workload}")
 
     def _allowed(self) -> None:
         units, nodes = self.g.site.units, self.g.site.nodes

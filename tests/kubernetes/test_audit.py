@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from placeopt import api
-from placeopt.core.errors import DocumentError
+from placeopt.core.errors import DocumentError, InfeasibleInstanceError
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.units import MovingRules
@@ -91,6 +91,12 @@ def test_5_soft_rules_are_kept_or_counted(audit: Path) -> None:
     assert "PreferNoSchedule" in notes(read(audit / "prefernoschedule.json"), "not-expressed")
 
 
+def test_5_workloads_without_a_spread_are_named(audit: Path) -> None:
+    said = notes(read(audit / "podcount.json"), "assumption")
+    assert "all their replicas may end on one node" in said
+    assert "all their replicas" not in notes(read(audit / "softspread.json"), "assumption")
+
+
 def test_6_readiness_is_read(audit: Path) -> None:
     done = read(audit / "unready.json")
     assert len(stay(done)) == 2 and "not ready" in notes(done, "pinned")
@@ -149,6 +155,25 @@ def test_11_foreign_owners_are_pinned(audit: Path, file: str) -> None:
     assert "cannot move pod by pod" in notes(read(audit / f"{file}.json"), "pinned")
 
 
+def test_12_all_that_no_node_can_run_is_named(audit: Path, tmp_path: Path) -> None:
+    """One message names them all; `leave_out` goes on without them, and names them too."""
+    objects = json.loads((audit / "whatif.json").read_text())
+    made = next(o for o in objects["items"] if o["kind"] == "Deployment")
+    for name in ("huge-a", "huge-b"):
+        more = json.loads(json.dumps(made).replace('"new"', f'"{name}"'))
+        asked = more["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+        asked["cpu"] = "900"
+        objects["items"].append(more)
+    file = tmp_path / "huge.json"
+    file.write_text(json.dumps(objects))
+    with pytest.raises(InfeasibleInstanceError) as caught:
+        read(file)
+    assert all(name in str(caught.value) for name in ("huge-a-1", "huge-b-1"))
+    done = read(file, leave_out=True)
+    assert "huge-a-1" in notes(done, "left-out") and "huge-b-1" in notes(done, "left-out")
+    assert "new-1" in homes(done) and "huge-a-1" not in homes(done)
+
+
 def test_14_budgets_do_not_pin_what_is_not_evicted(audit: Path) -> None:
     assert not stay(read(audit / "single.json"))
 
@@ -173,3 +198,20 @@ def test_17_identical_objects_are_one(audit: Path, tmp_path: Path) -> None:
         [audit / "single.json", custom], "rolling-update", ImportOptions(rules=MovingRules())
     )
     assert "Rollout may make pods" in notes(done, "left-out")
+
+
+def test_18_the_docs_say_what_to_read() -> None:
+    """Every command of the docs that reads a cluster reads what plans rest on."""
+    root = Path(__file__).resolve().parents[2]
+    commands = [
+        line
+        for page in (*(root / "docs").rglob("*.md"), root / "README.md")
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.startswith("kubectl get nodes")
+    ]
+    assert len(commands) >= 3
+    for line in commands:
+        kinds = line.split()[2].split(",")
+        assert {"nodes", "pods", "replicasets", "deployments", "pvc", "pv"} <= set(kinds), line
+    page = (root / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    assert "CSV of whole pods: `workload, cpu, memory` and, if wanted, `namespace`" in page
