@@ -14,14 +14,18 @@ from placeopt.cli import main
 from placeopt.kubernetes.export.steps_document import StepsDocument, document
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.units import MovingRules
-from placeopt.kubernetes.verify import verify_files
+from placeopt.kubernetes.verify import verify, verify_files
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from scheduler_filters import Scheduler, made_cluster, replay
+from made_clusters import made_cluster, prices
+from scheduler_filters import Replay, Scheduler, key_of, must_stay
 
 Json = dict[str, Any]
+NAME = {"problem": "rolling-update", "name": "c", "sha256": ""}
 
 
 def written(path: Path, objects: list[Json]) -> Path:
@@ -29,40 +33,93 @@ def written(path: Path, objects: list[Json]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_the_scheduler_accepts_every_plan(seed: int, tmp_path: Path) -> None:
-    """Every copy where it starts, and every moved one at the end; `verify` says the same."""
-    objects = made_cluster(seed, 6)
-    path = written(tmp_path / "cluster.json", objects)
-    done = import_files([path], "rolling-update", ImportOptions(rules=MovingRules()))
+def plans(objects: list[Json], folder: Path, seed: int) -> tuple[Path, list[Json]]:
+    """Return the file of a cluster, and the steps of every plan of a front."""
+    path = written(folder / "cluster.json", objects)
+    (folder / "prices.csv").write_text(prices())
+    options = ImportOptions(rules=MovingRules())
+    done = import_files([path], "rolling-update", options, prices=[folder / "prices.csv"])
     front = api.solve(done.problem, "repack", seed=seed, restarts=1)
-    assert done.problem.evaluate({"steps": []}).feasible
-    for point in front.points:
-        steps = document(done.problem, point.plan, done.origin)
-        assert replay(objects, steps) == []
+    return path, [document(done.problem, point.plan, done.origin) for point in front.points]
+
+
+@pytest.mark.parametrize(("seed", "nodes"), [(0, 10), (5, 12)])
+def test_the_scheduler_accepts_every_plan(seed: int, nodes: int, tmp_path: Path) -> None:
+    """Every copy where it starts, and every moved one at the end; `verify` says the same."""
+    objects = made_cluster(seed, nodes)
+    path, found = plans(objects, tmp_path, seed)
+    assert sum(len(steps["steps"]) for steps in found) > 5
+    for steps in found:
+        assert Replay(objects, steps).refused == []
         assert verify_files(StepsDocument(**steps), [path]) == []
 
 
-def test_verify_refuses_what_the_scheduler_refuses(tmp_path: Path) -> None:
+def one_step(pod: Json, node: str) -> Json:
+    """Return a steps document that moves one pod to a node."""
+    space, name = key_of(pod)
+    step = {"number": 1, "action": "move", "application": space, "microservice": name}
+    step |= {"from": pod["spec"]["nodeName"], "to": node, "disruption": False}
+    step |= {"pod": name, "new_pod": "copy", "empties_node": False}
+    step["workload"] = {"namespace": space, "kind": "Deployment", "name": "w"}
+    document = {"format": "placeopt/steps@1", "instance": NAME, "plan_id": "", "values": {}}
+    return {**document, "steps": [step]}
+
+
+def test_the_checker_refuses_by_every_filter_and_verify_agrees(tmp_path: Path) -> None:
     """Single moves of any pod to any node: refused by both, or by neither."""
-    objects = made_cluster(3, 9)
-    path = written(tmp_path / "cluster.json", objects)
-    state, refused = Scheduler(objects), 0
-    name = {"problem": "rolling-update", "name": "c", "sha256": ""}
-    for pod in list(state.pods.values())[::2]:
+    objects = made_cluster(3, 16)
+    cluster = load([written(tmp_path / "cluster.json", objects)], Notes())
+    state, seen, legal = Scheduler(objects), set[str](), 0
+    for pod in [p for p in state.pods.values() if must_stay(p) != "pods of ['DaemonSet'] stay"]:
         for node in state.nodes:
-            step = {"number": 1, "action": "move", "application": "shop", "microservice": "m"}
-            step |= {"from": pod["spec"]["nodeName"], "to": node, "disruption": False}
-            step |= {"pod": pod["metadata"]["name"], "new_pod": "copy"}
-            step["workload"] = {"namespace": "shop", "kind": "Deployment", "name": "w"}
-            steps = {"format": "placeopt/steps@1", "instance": name, "plan_id": "", "values": {}}
-            known = StepsDocument(**steps, steps=[step])
-            copied = pod | {"metadata": {**pod["metadata"], "name": "copy"}}
-            expected = state.refusals(copied, node)
-            found = verify_files(known, [path])
-            assert bool(found) == bool(expected), (step, expected, found)
-            refused += bool(expected)
-    assert refused > 30
+            steps = one_step(pod, node)
+            fresh = Replay._copy(pod, steps["steps"][0])
+            expected = state.refusals(fresh, node)
+            found = verify(StepsDocument(**steps), cluster)
+            assert bool(found) == bool(expected), (key_of(pod), node, expected, found)
+            seen |= set(expected)
+            legal += not expected
+    assert legal > 30
+    assert seen >= {
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+        "VolumeBinding",
+        "NodePorts",
+        "NodeResourcesFit cpu",
+        "NodeResourcesFit nvidia.com/gpu",
+        "InterPodAffinity: anti-affinity",
+        "InterPodAffinity: anti-affinity of another pod",
+        "InterPodAffinity: affinity",
+        "PodTopologySpread",
+    }
+
+
+def test_the_checker_refuses_plans_that_were_changed(tmp_path: Path) -> None:
+    """A wrong node, a wrong place, a lost replica, a pod that must stay, a node not empty."""
+    objects = made_cluster(0, 10)
+    _, found = plans(objects, tmp_path, 0)
+    steps = max(found, key=lambda s: len(s["steps"]))
+    state = Scheduler(objects)
+
+    def changed(k: int, **change: Any) -> str:
+        other = json.loads(json.dumps(steps))
+        other["steps"][k] |= change
+        return "; ".join(Replay(objects, other).refused)
+
+    cordoned = next(n for n, o in state.nodes.items() if o["spec"].get("unschedulable"))
+    k = next(k for k, s in enumerate(steps["steps"]) if s["from"] is not None)
+    assert "NodeUnschedulable" in changed(k, to=cordoned)
+    assert "is not on" in changed(k, **{"from": cordoned})
+    assert "are lost" in changed(k, to=None)
+    assert "is not empty" in changed(k, empties_node=True)
+    stays = next(p for p in state.pods.values() if must_stay(p))
+    moved = one_step(stays, stays["spec"]["nodeName"])
+    assert must_stay(stays) in "; ".join(Replay(objects, moved).refused)
+    crowd = next(iter(state.nodes))
+    pods = [p for p in state.pods.values() if not must_stay(p) and p["spec"]["nodeName"] != crowd]
+    crowded = [one_step(p, crowd)["steps"][0] | {"new_pod": f"c{i}"} for i, p in enumerate(pods)]
+    assert "at the end, / on" in "; ".join(Replay(objects, {"steps": crowded}).refused)
 
 
 def test_the_command_names_step_and_reason(
@@ -70,8 +127,8 @@ def test_the_command_names_step_and_reason(
 ) -> None:
     objects = made_cluster(1, 6)
     path = written(tmp_path / "cluster.json", objects)
-    pod = next(o for o in objects if o["kind"] == "Pod")
-    objects[1]["spec"]["taints"] = [{"key": "k", "value": "v", "effect": "NoSchedule"}]
+    pod = next(o for o in objects if o["kind"] == "Pod" and not must_stay(o))
+    next(o for o in objects if o["metadata"]["name"] == "n1")["spec"]["taints"] = [{"key": "k", "value": "v", "effect": "NoSchedule"}]
     written(path, objects)
     step = {"number": 1, "action": "move", "application": "shop", "microservice": "m"}
     step |= {"from": pod["spec"]["nodeName"], "to": "n1", "disruption": False}

@@ -1,304 +1,401 @@
-"""kube-scheduler's filters over plain JSON objects, and clusters with every kind of rule.
+"""kube-scheduler's filters over plain JSON objects: would it run the copies of a plan?
 
-Written from the documentation of the scheduler; it shares nothing with the package. Quantities are
-those that `made_cluster` writes: milli-CPU as ``100m``, memory as ``128Mi``, whole numbers else.
+Written from the documentation of kube-scheduler (its default filter plugins) and of the API fields;
+it shares nothing with the package. `replay` makes the steps of a steps document one by one. Asked
+are every copy that starts, beside all that runs then, its own old copy included, and every moved
+pod again in the final state; besides, that nothing that must stay moves, that no replica is lost,
+and that no node holds more than it can allocate where it did not before.
 """
 
 from __future__ import annotations
 
 import copy
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 Json = dict[str, Any]
+Key = tuple[str, str]
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
+_SUFFIXES = {"": 1, "m": Fraction(1, 1000), "k": 10**3, "M": 10**6, "G": 10**9}
+_SUFFIXES |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 def amount(text: Any) -> int:
-    return int(str(text).removesuffix("m").removesuffix("Mi"))
+    """Return a quantity in thousandths: of cores, bytes, pieces."""
+    found = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", str(text))
+    assert found, text
+    return math.ceil(Fraction(found[1]) * _SUFFIXES[found[2]] * 1000)
+
+
+def requests(spec: Json) -> Counter[str]:
+    """Return what the scheduler counts for a pod: containers together, or one init container."""
+    total = Counter({"pods": 1000})
+    for container in spec["containers"]:
+        for key, text in container.get("resources", {}).get("requests", {}).items():
+            total[key] += amount(text)
+    for container in spec.get("initContainers", []):
+        for key, text in container.get("resources", {}).get("requests", {}).items():
+            total[key] = max(total[key], amount(text))
+    for key, text in spec.get("overhead", {}).items():
+        total[key] += amount(text)
+    return total
+
+
+def holds(term: Json, labels: Json) -> bool:
+    """Return whether a requirement (key, operator, values) holds."""
+    value, operator = labels.get(term["key"]), term["operator"]
+    if operator == "In":
+        return value in term["values"]
+    if operator == "NotIn":
+        return value not in term["values"]
+    if operator == "Exists":
+        return value is not None
+    if operator == "DoesNotExist":
+        return value is None
+    if value is None:
+        return False
+    one, other = int(value), int(term["values"][0])
+    return one > other if operator == "Gt" else one < other
 
 
 def matches(selector: Json | None, labels: Json) -> bool:
+    """Return whether a label selector holds; an absent one holds for nothing."""
     if selector is None:
         return False
-    return all(labels.get(k) == v for k, v in selector.get("matchLabels", {}).items())
+    return all(labels.get(k) == v for k, v in selector.get("matchLabels", {}).items()) and all(
+        holds(e, labels) for e in selector.get("matchExpressions", [])
+    )
+
+
+def tolerates(spec: Json, taint: Json) -> bool:
+    """Return whether a pod tolerates a taint."""
+    for t in spec.get("tolerations", []):
+        same_effect = t.get("effect") in (None, "", taint["effect"])
+        if t.get("operator", "Equal") == "Exists":
+            same = t.get("key") in (None, "", taint["key"])
+        else:
+            same = t.get("key") == taint["key"] and t.get("value", "") == taint.get("value", "")
+        if same and same_effect:
+            return True
+    return False
+
+
+def ports(spec: Json) -> set[int]:
+    """Return the ports of its node that a pod takes."""
+    return {
+        p["hostPort"] for c in spec["containers"] for p in c.get("ports", []) if p.get("hostPort")
+    }
+
+
+def key_of(thing: Json) -> Key:
+    """Return (namespace, name)."""
+    return thing["metadata"].get("namespace", "default"), thing["metadata"]["name"]
 
 
 class Scheduler:
-    """Nodes, volumes and the pods that run."""
+    """Nodes, volumes and the pods that run; `waiting` have no node yet."""
 
-    def __init__(self, objects: list[Json]):
-        self.nodes = {o["metadata"]["name"]: o for o in objects if o["kind"] == "Node"}
-        self.volumes = {
-            o["metadata"]["name"]: o for o in objects if o["kind"] == "PersistentVolume"
+    def __init__(self, objects: Iterable[Json]):
+        listed = list(objects)
+        kinds: dict[str, list[Json]] = {}
+        for thing in listed:
+            kinds.setdefault(thing["kind"], []).append(thing)
+        self.nodes = {n["metadata"]["name"]: n for n in kinds.get("Node", [])}
+        self.volumes = {v["metadata"]["name"]: v for v in kinds.get("PersistentVolume", [])}
+        self.claims = {key_of(c): c for c in kinds.get("PersistentVolumeClaim", [])}
+        self.templates = {key_of(d): d for d in kinds.get("Deployment", [])}
+        self.spaces = {s["metadata"]["name"]: s for s in kinds.get("Namespace", [])}
+        self.room = {
+            name: Counter({k: amount(v) for k, v in n["status"]["allocatable"].items()})
+            for name, n in self.nodes.items()
         }
-        self.claims = {
-            o["metadata"]["name"]: o["spec"]["volumeName"]
-            for o in objects
-            if o["kind"] == "PersistentVolumeClaim"
+        self.pods: dict[Key, Json] = {}
+        self.on: dict[str, dict[Key, Json]] = {name: {} for name in self.nodes}
+        self.used: dict[str, Counter[str]] = {name: Counter() for name in self.nodes}
+        self.keeping_away: dict[Key, Json] = {}
+        self.waiting = {
+            key_of(p): p for p in kinds.get("Pod", []) if not p["spec"].get("nodeName")
         }
-        self.pods: dict[str, Json] = {
-            o["metadata"]["name"]: o
-            for o in objects
-            if o["kind"] == "Pod" and o["spec"].get("nodeName")
-        }
+        for pod in kinds.get("Pod", []):
+            if pod["spec"].get("nodeName"):
+                self.start(pod, pod["spec"]["nodeName"])
 
     def labels(self, node: str) -> Json:
+        """Return the labels of a node."""
         labels: Json = self.nodes[node]["metadata"]["labels"]
         return labels
 
+    def start(self, pod: Json, node: str) -> None:
+        """Let a pod run on a node."""
+        placed = pod | {"spec": pod["spec"] | {"nodeName": node}}
+        self.pods[key_of(pod)] = self.on[node][key_of(pod)] = placed
+        self.used[node].update(requests(pod["spec"]))
+        if self._terms(placed, "podAntiAffinity"):
+            self.keeping_away[key_of(pod)] = placed
+
+    def end(self, key: Key) -> Json:
+        """Let a pod end; return it."""
+        pod = self.pods.pop(key)
+        del self.on[pod["spec"]["nodeName"]][key]
+        self.used[pod["spec"]["nodeName"]].subtract(requests(pod["spec"]))
+        self.keeping_away.pop(key, None)
+        return pod
+
     def refusals(self, pod: Json, node: str) -> list[str]:
         """Return the filters that keep a pod from a node now."""
-        found, spec = [], pod["spec"]
-        if self.nodes[node]["spec"].get("unschedulable"):
-            found.append("NodeUnschedulable")
-        for taint in self.nodes[node]["spec"].get("taints", []):
-            if taint["effect"] in ("NoSchedule", "NoExecute") and not any(
-                t["key"] == taint["key"] for t in spec.get("tolerations", [])
-            ):
-                found.append("TaintToleration")
-        if not self._wants(spec, node):
-            found.append("NodeAffinity")
-        found += [f"NodeResourcesFit {r}" for r in self._lacking(pod, node)]
+        spec = pod["spec"]
+        found = list(self._node_itself(spec, node))
         for volume in spec.get("volumes", []):
             claim = volume.get("persistentVolumeClaim", {}).get("claimName")
-            if claim and not self._reaches(self.volumes[self.claims[claim]], node):
+            if claim and not self._reaches((key_of(pod)[0], claim), node):
                 found.append("VolumeBinding")
-        found += self._apart(pod, node)
-        found += self._spread(pod, node)
-        return found
+        if any(ports(spec) & ports(other["spec"]) for other in self.on[node].values()):
+            found.append("NodePorts")
+        found += [f"NodeResourcesFit {r}" for r in self.lacking(node, requests(spec))]
+        return found + list(self._affinity(pod, node)) + list(self._spread(pod, node))
+
+    def _node_itself(self, spec: Json, node: str) -> Iterator[str]:
+        known = self.nodes[node]["spec"]
+        cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+        if known.get("unschedulable") and not tolerates(spec, cordon):
+            yield "NodeUnschedulable"
+        if self._untolerated(spec, node):
+            yield "TaintToleration"
+        if not self._wants(spec, node):
+            yield "NodeAffinity"
+
+    def _untolerated(self, spec: Json, node: str) -> bool:
+        return any(
+            t["effect"] in ("NoSchedule", "NoExecute") and not tolerates(spec, t)
+            for t in self.nodes[node]["spec"].get("taints", [])
+        )
 
     def _wants(self, spec: Json, node: str) -> bool:
         labels = self.labels(node)
         if any(labels.get(k) != v for k, v in spec.get("nodeSelector", {}).items()):
             return False
-        terms = (
-            spec.get("affinity", {})
-            .get("nodeAffinity", {})
-            .get(HARD, {})
-            .get("nodeSelectorTerms", [])
-        )
-        return not terms or any(
-            all(labels.get(e["key"]) in e["values"] for e in t["matchExpressions"]) for t in terms
-        )
+        required = spec.get("affinity", {}).get("nodeAffinity", {}).get(HARD)
+        return required is None or self._any_term(required["nodeSelectorTerms"], node)
 
-    def _reaches(self, volume: Json, node: str) -> bool:
-        terms = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    def _any_term(self, terms: list[Json], node: str) -> bool:
         return any(
-            all(self.labels(node).get(e["key"]) in e["values"] for e in t["matchExpressions"])
+            all(holds(e, self.labels(node)) for e in t.get("matchExpressions", []))
+            and all(holds(e, {"metadata.name": node}) for e in t.get("matchFields", []))
             for t in terms
         )
 
-    def _lacking(self, pod: Json, node: str) -> list[str]:
-        room, used = self.nodes[node]["status"]["allocatable"], {"pods": 1}
-        for key, value in pod["spec"]["containers"][0]["resources"]["requests"].items():
-            used[key] = amount(value)
-        asked = list(used)
-        for other in self.pods.values():
-            if other["spec"]["nodeName"] == node:
-                used["pods"] += 1
-                for key, value in other["spec"]["containers"][0]["resources"]["requests"].items():
-                    used[key] = used.get(key, 0) + amount(value)
-        return [r for r in asked if used[r] > amount(room.get(r, 0))]
+    def _reaches(self, claim: Key, node: str) -> bool:
+        volume = self.volumes[self.claims[claim]["spec"]["volumeName"]]
+        affinity = volume["spec"].get("nodeAffinity", {}).get("required")
+        return affinity is None or self._any_term(affinity["nodeSelectorTerms"], node)
 
-    def _near(self, selector: Json, key: str, node: str) -> int:
-        where = self.labels(node).get(key)
-        return sum(
-            matches(selector, p["metadata"]["labels"])
-            and self.labels(p["spec"]["nodeName"]).get(key) == where
+    def lacking(self, node: str, asked: Counter[str]) -> list[str]:
+        """Return the resources of which a node has too little for one more pod."""
+        used, room = self.used[node], self.room[node]
+        return [r for r, need in asked.items() if need and used[r] + need > room[r]]
+
+    def overfull(self, node: str) -> list[str]:
+        """Return the resources of which a node has given out more than it has."""
+        return [r for r, used in self.used[node].items() if used > self.room[node][r]]
+
+    @staticmethod
+    def _terms(pod: Json, kind: str) -> list[Json]:
+        terms: list[Json] = pod["spec"].get("affinity", {}).get(kind, {}).get(HARD, [])
+        return terms
+
+    def _about(self, owner: Json, term: Json, other: Json) -> bool:
+        """Return whether an affinity term of a pod is about another pod."""
+        mine, theirs = key_of(owner)[0], key_of(other)[0]
+        spaces, chosen = term.get("namespaces", []), term.get("namespaceSelector")
+        if chosen is None:
+            if theirs not in (spaces or [mine]):
+                return False
+        else:
+            known = self.spaces.get(theirs, {"metadata": {}})["metadata"].get("labels", {})
+            named = {"kubernetes.io/metadata.name": theirs} | known
+            if theirs not in spaces and not matches(chosen, named):
+                return False
+        return matches(term.get("labelSelector"), other["metadata"].get("labels", {}))
+
+    def _near(self, pod: Json, term: Json, node: str) -> bool:
+        """Return whether a pod that a term is about runs in the same domain as a node."""
+        where = self.labels(node).get(term["topologyKey"])
+        return where is not None and any(
+            self.labels(p["spec"]["nodeName"]).get(term["topologyKey"]) == where
+            and self._about(pod, term, p)
             for p in self.pods.values()
         )
 
-    def _apart(self, pod: Json, node: str) -> list[str]:
-        found, labels = [], pod["metadata"]["labels"]
-        affinity = pod["spec"].get("affinity", {})
-        for term in affinity.get("podAntiAffinity", {}).get(HARD, []):
-            if self._near(term["labelSelector"], term["topologyKey"], node):
-                found.append("InterPodAffinity: anti-affinity")
-        for other in self.pods.values():
-            theirs = other["spec"].get("affinity", {}).get("podAntiAffinity", {}).get(HARD, [])
-            for term in theirs:
+    def _affinity(self, pod: Json, node: str) -> Iterator[str]:
+        if any(self._near(pod, t, node) for t in self._terms(pod, "podAntiAffinity")):
+            yield "InterPodAffinity: anti-affinity"
+        for other in self.keeping_away.values():
+            for term in self._terms(other, "podAntiAffinity"):
                 key = term["topologyKey"]
-                same = self.labels(node).get(key) == self.labels(other["spec"]["nodeName"]).get(key)
-                if same and matches(term["labelSelector"], labels):
-                    found.append("InterPodAffinity: anti-affinity of another pod")
-        for term in affinity.get("podAffinity", {}).get(HARD, []):
-            anywhere = any(
-                matches(term["labelSelector"], p["metadata"]["labels"]) for p in self.pods.values()
-            )
-            alone = not anywhere and matches(term["labelSelector"], labels)
-            if not alone and not self._near(term["labelSelector"], term["topologyKey"], node):
-                found.append("InterPodAffinity: affinity")
-        return found
+                here = self.labels(node).get(key)
+                there = self.labels(other["spec"]["nodeName"]).get(key)
+                if here is not None and here == there and self._about(other, term, pod):
+                    yield "InterPodAffinity: anti-affinity of another pod"
+        terms = self._terms(pod, "podAffinity")
+        if not terms or all(self._near(pod, t, node) for t in terms):
+            return
+        first = all(self._about(pod, t, pod) for t in terms) and not any(
+            self._about(pod, t, p) for t in terms for p in self.pods.values()
+        )
+        labelled = all(self.labels(node).get(t["topologyKey"]) is not None for t in terms)
+        if not (first and labelled):
+            yield "InterPodAffinity: affinity"
 
-    def _spread(self, pod: Json, node: str) -> list[str]:
-        found = []
+    def _spread(self, pod: Json, node: str) -> Iterator[str]:
         for term in pod["spec"].get("topologySpreadConstraints", []):
             if term["whenUnsatisfiable"] == "DoNotSchedule" and self.skew(pod, term, node) > 0:
-                found.append("PodTopologySpread")
-        return found
+                yield "PodTopologySpread"
 
     def skew(self, pod: Json, term: Json, node: str) -> int:
         """Return by how much a new pod on a node would exceed the largest skew."""
-        key, count = term["topologyKey"], dict[str, int]()
-        legal = [n for n in self.nodes if self._wants(pod["spec"], n)]
+        key, count = term["topologyKey"], Counter[str]()
+        if self.labels(node).get(key) is None:
+            return 1
+        legal = {n for n in self.nodes if self._counts(pod["spec"], term, n)}
         for n in legal:
-            count[self.labels(n)[key]] = 0
+            count[self.labels(n)[key]] += 0
         for p in self.pods.values():
-            if p["spec"]["nodeName"] in legal:
-                where = self.labels(p["spec"]["nodeName"])[key]
-                count[where] += matches(term["labelSelector"], p["metadata"]["labels"])
-        fewest = 0 if len(count) < term.get("minDomains", 1) else min(count.values())
-        own = int(matches(term["labelSelector"], pod["metadata"]["labels"]))
-        return count.get(self.labels(node)[key], 0) + own - fewest - int(term["maxSkew"])
+            same_space = key_of(p)[0] == key_of(pod)[0]
+            if same_space and p["spec"]["nodeName"] in legal and self._same(term, pod, p):
+                count[self.labels(p["spec"]["nodeName"])[key]] += 1
+        few = len(count) < term.get("minDomains", 1)
+        fewest = 0 if few else min(count.values(), default=0)
+        own = int(self._same(term, pod, pod))
+        return count[self.labels(node)[key]] + own - fewest - int(term["maxSkew"])
 
-    def start(self, pod: Json, node: str) -> None:
-        placed = copy.deepcopy(pod)
-        placed["spec"]["nodeName"] = node
-        self.pods[placed["metadata"]["name"]] = placed
+    def _counts(self, spec: Json, term: Json, node: str) -> bool:
+        """Return whether a spread counts a node: it has the label, and the policies let it."""
+        if self.labels(node).get(term["topologyKey"]) is None:
+            return False
+        if term.get("nodeAffinityPolicy", "Honor") == "Honor" and not self._wants(spec, node):
+            return False
+        return term.get("nodeTaintsPolicy", "Ignore") == "Ignore" or not self._untolerated(
+            spec, node
+        )
+
+    @staticmethod
+    def _same(term: Json, pod: Json, other: Json) -> bool:
+        """Return whether a spread constraint of a pod counts another one."""
+        mine, theirs = pod["metadata"]["labels"], other["metadata"].get("labels", {})
+        return matches(term.get("labelSelector"), theirs) and all(
+            mine[k] == theirs.get(k) for k in term.get("matchLabelKeys", []) if k in mine
+        )
+
+
+# -- the steps of a plan ---------------------------------------------------------------------------
+
+
+def workload(pod: Json) -> tuple[str, str]:
+    """Return the namespace of a pod and what its name says of its workload."""
+    owners = pod["metadata"].get("ownerReferences", [])
+    return key_of(pod)[0], owners[0]["name"] if owners else pod["metadata"]["name"]
+
+
+def must_stay(pod: Json) -> str:
+    """Return why a pod must not be moved, as far as its owner and annotations say so."""
+    owners = [o["kind"] for o in pod["metadata"].get("ownerReferences", [])]
+    if owners != ["ReplicaSet"]:
+        return f"pods of {owners or 'nothing'} stay"
+    notes = pod["metadata"].get("annotations", {})
+    if notes.get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "false":
+        return "not safe to evict"
+    return "do not disrupt" if "karpenter.sh/do-not-disrupt" in notes else ""
+
+
+class Replay:
+    """The states of a cluster as the steps of a plan are made.
+
+    Attributes
+    ----------
+    states : int
+        States looked at: one a step, and the last one.
+    refused : list of str
+        What the scheduler would refuse, and what else is wrong.
+    """
+
+    def __init__(self, objects: list[Json], steps: Json):
+        self.state, self.steps = Scheduler(objects), steps["steps"]
+        self.states, self.refused = 0, list[str]()
+        self.stopped: dict[Key, Json] = {}
+        self.moved: set[Key] = set()
+        self._run()
+
+    def _run(self) -> None:
+        before = Counter(map(workload, self.state.pods.values()))
+        crowded = {n for n in self.state.nodes if self.state.overfull(n)}
+        for step in self.steps:
+            self._make(step)
+            self.states += 1
+        self.states += 1
+        for key in self.moved & set(self.state.pods):  # as if each were the last to start
+            pod = self.state.end(key)
+            node = pod["spec"]["nodeName"]
+            self._say("at the end", key, node, self.state.refusals(pod, node))
+            self.state.start(pod, node)
+        for node in set(self.state.nodes) - crowded:
+            self._say("at the end", ("", ""), node, self.state.overfull(node))
+        after = Counter(map(workload, self.state.pods.values()))
+        for lost in before - after:
+            self.refused.append(f"replicas of {lost} are lost")
+
+    def _make(self, step: Json) -> None:
+        number, space = step["number"], step["application"].removesuffix(" (stays)")
+        here = f"step {number}"
+        old = self.state.pods.get((space, step["pod"] or ""))
+        if old is not None:
+            if old["spec"]["nodeName"] != step["from"]:
+                self.refused.append(f"{here}: {step['pod']} is not on {step['from']}")
+            if why := must_stay(old):
+                self.refused.append(f"{here}: {step['pod']}: {why}")
+        template = old or self.stopped.pop((space, step["microservice"]), None)
+        template = template or self._waiting(space, step)
+        if step["to"] is not None:
+            fresh = self._copy(template, step)
+            self._say(here, key_of(fresh), step["to"], self.state.refusals(fresh, step["to"]))
+        if old is not None:
+            self.stopped[space, step["microservice"]] = self.state.end(key_of(old))
+        if step["to"] is not None:
+            kept = fresh | {"metadata": fresh["metadata"] | {"labels": template["metadata"]["labels"]}}
+            self.state.start(kept, step["to"])
+            self.moved.add(key_of(kept))
+        if step["empties_node"] and any(must_stay(p) == "" for p in self._on(step["from"])):
+            self.refused.append(f"{here}: {step['from']} is not empty")
+
+    def _on(self, node: str) -> list[Json]:
+        return list(self.state.on[node].values())
+
+    def _waiting(self, space: str, step: Json) -> Json:
+        """Return the pod that waits for a node, or one of the template of its Deployment."""
+        name = step["microservice"]
+        if (space, name) in self.state.waiting:
+            return self.state.waiting[space, name]
+        known = self.state.templates
+        made = known[space, name if (space, name) in known else name.rsplit("-", 1)[0]]
+        about = {**made["spec"]["template"]["metadata"], "namespace": space, "name": name}
+        return {"kind": "Pod", "metadata": about, "spec": made["spec"]["template"]["spec"]}
+
+    @staticmethod
+    def _copy(template: Json, step: Json) -> Json:
+        """Return the copy that a step makes: not adopted yet, hence without the template's hash."""
+        fresh = copy.deepcopy(template)
+        fresh["metadata"]["name"] = step["new_pod"] or step["microservice"]
+        fresh["metadata"]["labels"].pop("pod-template-hash", None)
+        return fresh
+
+    def _say(self, when: str, pod: Key, node: str, why: list[str]) -> None:
+        self.refused += [f"{when}, {'/'.join(pod)} on {node}: {reason}" for reason in why]
 
 
 def replay(objects: list[Json], steps: Json) -> list[str]:
     """Make the steps of a steps document; return what the scheduler refuses, and broken ends."""
-    state, found = Scheduler(objects), []
-    for step in steps["steps"]:
-        old = state.pods[step["pod"]] if step["pod"] else None
-        assert old is not None
-        if step["to"] is not None:
-            copied = copy.deepcopy(old)
-            copied["metadata"]["name"] = step["new_pod"]
-            refused = state.refusals(copied, step["to"])
-            found += [f"step {step['number']} on {step['to']}: {why}" for why in refused]
-        del state.pods[step["pod"]]
-        if step["to"] is not None:
-            state.start(copied, step["to"])
-    moved = {s["new_pod"] for s in steps["steps"] if s["to"] is not None}
-    for name in moved & set(state.pods):  # at the end, as if each were the last to start
-        pod = state.pods.pop(name)
-        refused = state.refusals(pod, pod["spec"]["nodeName"])
-        found += [f"at the end, {name}: {why}" for why in refused]
-        state.pods[name] = pod
-    return found
-
-
-# -- clusters --------------------------------------------------------------------------------------
-
-
-def node(name: str, zone: str, rng: np.random.Generator, kind: str) -> Json:
-    gpu = {"nvidia.com/gpu": "2"} if kind == "gpu" else {}
-    pods = str(int(rng.integers(6, 16)))
-    room = {"cpu": "8000m", "memory": "16384Mi", "pods": pods, "ephemeral-storage": "20480Mi"}
-    labels = {HOST: name, ZONE: zone, "pool": kind, "kubernetes.io/os": "linux"}
-    taints = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}] if gpu else []
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": taints},
-        "status": {
-            "allocatable": room | gpu,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
-
-
-def rules_of(rng: np.random.Generator, app: str, volume: str) -> tuple[Json, int]:
-    """Return what a pod of an application says of nodes and pods, and at most so many replicas."""
-    mine = {"matchLabels": {"app": app}}
-    kind = int(rng.integers(12))
-    key = str(rng.choice([ZONE, HOST]))
-    if kind == 0:
-        terms = [{"labelSelector": mine, "topologyKey": HOST}]
-        return {"affinity": {"podAntiAffinity": {HARD: terms}}}, 6
-    if kind == 1:
-        other = {"matchLabels": {"tier": "noisy"}}
-        terms = [{"labelSelector": other, "topologyKey": HOST}]
-        return {"affinity": {"podAntiAffinity": {HARD: terms}}}, 3
-    if kind == 2:
-        terms = [{"labelSelector": mine, "topologyKey": ZONE}]
-        return {"affinity": {"podAffinity": {HARD: terms}}}, 4
-    if kind in (3, 4):
-        term = {"maxSkew": 1 + kind % 2, "topologyKey": key, "labelSelector": mine}
-        term["whenUnsatisfiable"] = "DoNotSchedule"
-        if rng.random() < 0.3:
-            term["minDomains"] = 2
-        return {"topologySpreadConstraints": [term]}, 9
-    if kind == 5:
-        return {"nodeSelector": {"pool": str(rng.choice(["big", "small"]))}}, 6
-    if kind == 6:
-        return {"tolerations": [{"key": "dedicated", "operator": "Exists"}], "gpu": 1}, 2
-    if kind == 7:
-        expressions = [{"key": ZONE, "operator": "In", "values": ["a", "b"]}]
-        terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
-        return {"affinity": {"nodeAffinity": {HARD: terms}}}, 6
-    if kind == 8:
-        claim = {"claimName": volume}
-        return {"volumes": [{"name": "v", "persistentVolumeClaim": claim}]}, 3
-    if kind == 9:
-        return {"ephemeral": 4096}, 5
-    return {}, 8
-
-
-def made_cluster(seed: int, nodes: int) -> list[Json]:
-    """Return the objects of a cluster whose pods the scheduler accepted one after another."""
-    rng = np.random.default_rng([seed, nodes])
-    zones, kinds = ["a", "b", "c"][: int(rng.integers(2, 4))], ["big", "small", "big", "gpu"]
-    objects = [
-        node(f"n{k}", zones[k % len(zones)], rng, kinds[int(rng.integers(4))]) for k in range(nodes)
-    ]
-    for zone in zones:
-        terms = [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}]
-        spec: Json = {"accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Gi"}}
-        required = {"required": {"nodeSelectorTerms": terms}}
-        objects.append(
-            {
-                "apiVersion": "v1",
-                "kind": "PersistentVolume",
-                "metadata": {"name": f"pv-{zone}"},
-                "spec": spec | {"nodeAffinity": required},
-            }
-        )
-        objects.append(
-            {
-                "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
-                "metadata": {"name": f"data-{zone}", "namespace": "shop"},
-                "spec": {"accessModes": ["ReadWriteMany"], "volumeName": f"pv-{zone}"},
-            }
-        )
-    state = Scheduler(objects)
-    for k in range(2 * nodes):
-        extra, most = rules_of(rng, f"app{k}", f"data-{rng.choice(zones)}")
-        requests = {"cpu": f"{int(rng.integers(1, 15)) * 100}m"}
-        requests["memory"] = f"{int(rng.integers(1, 12)) * 128}Mi"
-        if gpus := extra.pop("gpu", 0):
-            requests["nvidia.com/gpu"] = str(gpus)
-        if storage := extra.pop("ephemeral", 0):
-            requests["ephemeral-storage"] = f"{storage}Mi"
-        tier = "noisy" if rng.random() < 0.1 else "quiet"
-        for r in range(int(rng.integers(1, most + 1))):
-            pod = _pod(f"app{k}", r, tier, requests, extra)
-            choice = [n for n in rng.permutation(list(state.nodes)) if not state.refusals(pod, n)]
-            if choice:
-                state.start(pod, str(choice[0]))
-    return objects + list(state.pods.values())
-
-
-def _pod(app: str, number: int, tier: str, requests: Json, extra: Json) -> Json:
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{app}-7d", "uid": "u"}
-    labels = {"app": app, "tier": tier, "pod-template-hash": "7d"}
-    container = {"name": "c", "image": "i", "resources": {"requests": requests}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"{app}-7d-{number}",
-            "namespace": "shop",
-            "labels": labels,
-            "ownerReferences": [owner | {"controller": True}],
-        },
-        "spec": {"containers": [container], **copy.deepcopy(extra)},
-        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
-    }
+    return Replay(objects, steps).refused
