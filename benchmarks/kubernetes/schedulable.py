@@ -1,4 +1,4 @@
-"""What placeopt plans, does kube-scheduler run it? 40 clusters with all rules; writes schedulable.md.
+"""Does kube-scheduler run what placeopt plans? 40 clusters with all rules; writes schedulable.md.
 
     python benchmarks/kubernetes/schedulable.py [--clusters 40]
 
@@ -19,12 +19,13 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tests" / "support")]
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 from made_clusters import kinds_of_rules, made_cluster, prices  # noqa: E402
 from scheduler_filters import Replay  # noqa: E402
 
 import placeopt  # noqa: E402
-from placeopt.core.documents import validate, write_text  # noqa: E402
+from placeopt.core.documents import validate  # noqa: E402
 from placeopt.kubernetes.export.steps_document import StepsDocument, document  # noqa: E402
 from placeopt.kubernetes.gathered import ImportOptions  # noqa: E402
 from placeopt.kubernetes.importing import import_files  # noqa: E402
@@ -128,6 +129,7 @@ def main() -> None:
     asked = parser.parse_args()
     rows, refused = [], list[str]()
     with tempfile.TemporaryDirectory() as name:
+        measure(0, SIZES[0], Path(name))  # compiles what is not compiled yet
         for seed, nodes in enumerate(SIZES[:: len(SIZES) // asked.clusters][: asked.clusters]):
             row, wrong = measure(seed, nodes, Path(name))
             rows.append(row)
@@ -136,7 +138,7 @@ def main() -> None:
     text = page(rows, refused)
     print(text)
     if asked.clusters == len(SIZES):
-        write_text(HERE / "schedulable.md", text + "\n")
+        stamps.write(HERE / "schedulable.md", text, __file__, vars(asked))
 
 
 def page(rows: list[list[Any]], refused: list[str]) -> str:

@@ -88,17 +88,18 @@ def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
         if record.workload is None:
             continue  # nothing is moved: what the importer made up, or not in the cluster yet
         space = record.workload.namespace
+        who = (space, record.workload.name, record.microservice)
         old = state.pods.get((space, record.pod or ""))
         if old is None and record.to is None:
             raise _unknown(f"pod {space}/{record.pod}")
         if record.to is None:
             assert old is not None
             state.end(old)
-            state.stopped[space, old.name] = old
+            state.stopped[who] = old
             continue
         template = (
             old
-            or state.stopped.get((space, record.pod or ""))
+            or state.stopped.get(who)
             or state.waiting(space, record.workload.name, record.pod)
         )
         if record.to not in cluster.nodes:
@@ -137,7 +138,7 @@ class SchedulerState:
         self.by_space: dict[str, dict[tuple[str, str], RunningPod]] = {}
         self.keeping_away: dict[tuple[str, str], tuple[RunningPod, list[View]]] = {}
         self.pending: dict[tuple[str, str], RunningPod] = {}
-        self.stopped: dict[tuple[str, str], RunningPod] = {}
+        self.stopped: dict[tuple[str, str, str | None], RunningPod] = {}
         for pod in cluster.pods:
             if pod.phase in _ENDED:
                 continue

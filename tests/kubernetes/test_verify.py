@@ -43,7 +43,7 @@ def plans(objects: list[Json], folder: Path, seed: int) -> tuple[Path, list[Json
     return path, [document(done.problem, point.plan, done.origin) for point in front.points]
 
 
-@pytest.mark.parametrize(("seed", "nodes"), [(0, 10), (5, 12)])
+@pytest.mark.parametrize(("seed", "nodes"), [(0, 10), (1, 11)])
 def test_the_scheduler_accepts_every_plan(seed: int, nodes: int, tmp_path: Path) -> None:
     """Every copy where it starts, and every moved one at the end; `verify` says the same."""
     objects = made_cluster(seed, nodes)
@@ -52,6 +52,22 @@ def test_the_scheduler_accepts_every_plan(seed: int, nodes: int, tmp_path: Path)
     for steps in found:
         assert Replay(objects, steps).refused == []
         assert verify_files(StepsDocument(**steps), [path]) == []
+
+
+def test_what_was_stopped_starts_again_without_its_deployment_in_the_files(tmp_path: Path) -> None:
+    """A step that starts names no pod: the template is that of the pod that was stopped."""
+    objects = [o for o in made_cluster(0, 10) if o["kind"] in ("Node", "Pod")]
+    path = written(tmp_path / "cluster.json", objects)
+    done = import_files([path], "rolling-update", ImportOptions(rules=MovingRules()))
+    application = next(a for a in done.problem.applications if a.reschedulable)
+    mine = application.microservices[0]
+    late = next(m for a in done.problem.applications for m in a.microservices if m.node is None)
+    step = {"application": application.name, "microservice": mine.name}
+    waits = {"application": "shop", "microservice": late.name, "to": "n2"}
+    plan = {"steps": [{**step, "to": None}, {**step, "to": mine.node}, waits]}
+    steps = StepsDocument(**document(done.problem, plan, done.origin))
+    assert [s.action for s in steps.steps] == ["stop", "start", "start"]
+    assert verify_files(steps, [path]) == []
 
 
 def one_step(pod: Json, node: str) -> Json:
@@ -128,16 +144,14 @@ def test_the_command_names_step_and_reason(
     objects = made_cluster(1, 6)
     path = written(tmp_path / "cluster.json", objects)
     pod = next(o for o in objects if o["kind"] == "Pod" and not must_stay(o))
-    next(o for o in objects if o["metadata"]["name"] == "n1")["spec"]["taints"] = [{"key": "k", "value": "v", "effect": "NoSchedule"}]
+    next(o for o in objects if o["metadata"]["name"] == "n1")["spec"]["taints"] = [
+        {"key": "k", "value": "v", "effect": "NoSchedule"}
+    ]
     written(path, objects)
-    step = {"number": 1, "action": "move", "application": "shop", "microservice": "m"}
-    step |= {"from": pod["spec"]["nodeName"], "to": "n1", "disruption": False}
-    step |= {"pod": pod["metadata"]["name"], "new_pod": "copy"}
-    step["workload"] = {"namespace": "shop", "kind": "Deployment", "name": "w"}
-    name = {"problem": "rolling-update", "name": "c", "sha256": ""}
-    steps = {"format": "placeopt/steps@1", "instance": name, "plan_id": "", "values": {}}
-    (tmp_path / "steps.json").write_text(json.dumps({**steps, "steps": [step]}))
+    (tmp_path / "steps.json").write_text(json.dumps(one_step(pod, "n1")))
     with pytest.raises(SystemExit) as ended:
         main(["verify", str(tmp_path / "steps.json"), "--cluster", str(path)])
     assert ended.value.code == 3
-    assert "step 1: shop/copy would not be scheduled on n1: node(s) had" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "/copy would not be scheduled on n1: node(s)" in said
+    assert "node(s) had untolerated taint {k: v}" in said

@@ -118,9 +118,7 @@ class Scheduler:
         self.on: dict[str, dict[Key, Json]] = {name: {} for name in self.nodes}
         self.used: dict[str, Counter[str]] = {name: Counter() for name in self.nodes}
         self.keeping_away: dict[Key, Json] = {}
-        self.waiting = {
-            key_of(p): p for p in kinds.get("Pod", []) if not p["spec"].get("nodeName")
-        }
+        self.waiting = {key_of(p): p for p in kinds.get("Pod", []) if not p["spec"].get("nodeName")}
         for pod in kinds.get("Pod", []):
             if pod["spec"].get("nodeName"):
                 self.start(pod, pod["spec"]["nodeName"])
@@ -365,7 +363,9 @@ class Replay:
         if old is not None:
             self.stopped[space, step["microservice"]] = self.state.end(key_of(old))
         if step["to"] is not None:
-            kept = fresh | {"metadata": fresh["metadata"] | {"labels": template["metadata"]["labels"]}}
+            kept = fresh | {
+                "metadata": fresh["metadata"] | {"labels": template["metadata"]["labels"]}
+            }
             self.state.start(kept, step["to"])
             self.moved.add(key_of(kept))
         if step["empties_node"] and any(must_stay(p) == "" for p in self._on(step["from"])):
