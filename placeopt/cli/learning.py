@@ -347,8 +347,9 @@ def _preferences(policy: TrainedPolicy, weights: str | None) -> dict[str, Any]:
         row = policy.preferences(weights)
         return {",".join(show(float(w), 3) for w in row): row}
     own = compiled_episodes(problem_class(policy.problem))
-    if own is not None and own.preferences:
-        return dict(own.preferences)
     count = len(policy.rewards)
+    named = {} if own is None else own.preferences
+    if named and all(len(row) == count for row in named.values()):
+        return dict(named)
     corners = {name: [float(k == j) for j in range(count)] for k, name in enumerate(policy.rewards)}
     return corners | ({"equal": [1 / count] * count} if count > 1 else {})

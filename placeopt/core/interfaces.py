@@ -337,11 +337,14 @@ class CompiledEpisodes:
     settings : dict
         Algorithm -> the `placeopt.rl.settings.TrainingSettings` to train with; those of the
         algorithm by default.
+    choices : tuple of str
+        Options that hold on an instance too. A policy that was trained with them plays with them.
     """
 
     batch: Callable[..., Batch]
     preferences: Mapping[str, Sequence[float]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
 
 
 class MethodFunction(Protocol):

@@ -41,6 +41,11 @@ SPEC = ProblemSpec(
             seconds=PROVING_SECONDS,
         ),
         Method(
+            "karmada-divided",
+            "placeopt.multi_cluster.heuristics:karmada_divided",
+            "replicas divided by what clusters can still take: Karmada",
+        ),
+        Method(
             "karmada-greedy",
             "placeopt.multi_cluster.heuristics:karmada_greedy",
             "all replicas where the most would fit: Karmada",

@@ -14,6 +14,8 @@ from placeopt.multi_cluster.paper_data import STRATEGIES
 
 #: Columns with the one-step reward parts of an action, and with its reward if it places nothing.
 SCORE = MultiClusterBatch.score
+#: Options that say which actions and rewards there are, of an instance too.
+CHOICES = ("spreads", "accept", "acceptance")
 #: The reward strategies of the paper, by name.
 PREFERENCES = STRATEGIES
 
@@ -29,11 +31,15 @@ def batch(
     duration: float = 1.0,
     replicas: Sequence[int] = (1, 7),
     steps: int = 100,
+    spreads: int = 3,
+    accept: str = "free",
+    acceptance: bool = False,
 ) -> MultiClusterBatch:
     """Return generated episodes, or those of an instance, which are all alike.
 
-    Options are those of `placeopt.multi_cluster.simulator.stream.Stream`, for generated episodes.
-    Seeds are those of ``reset``; `seed` is not used.
+    Options are those of `placeopt.multi_cluster.simulator.stream.Stream`; an instance takes
+    `CHOICES` alone, as all others say what is generated. Seeds are those of ``reset``; `seed` is
+    not used.
 
     Raises
     ------
@@ -47,15 +53,18 @@ def batch(
         "duration": duration,
         "replicas": replicas,
         "steps": steps,
+        "spreads": spreads,
+        "accept": accept,
+        "acceptance": acceptance,
     }
     if problem is None:
         return MultiClusterBatch(num_envs, **options)
     for name, default in keyword_defaults(batch).items():
-        if options[name] != default:
+        if name not in CHOICES and options[name] != default:
             raise UsageError(
                 f"{name} is an option of generated episodes; an instance says itself what they are"
             )
-    return MultiClusterBatch.of(problem, num_envs)
+    return MultiClusterBatch.of(problem, num_envs, **{name: options[name] for name in CHOICES})
 
 
-EPISODES = CompiledEpisodes(batch=batch, preferences=PREFERENCES)
+EPISODES = CompiledEpisodes(batch=batch, preferences=PREFERENCES, choices=CHOICES)

@@ -17,6 +17,7 @@ from placeopt.core.weights import read_weights as read_row
 from placeopt.core.weights import simplex
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.options import Accept
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.stream import Stream
 
@@ -36,10 +37,11 @@ def _front(
     task: Task[MultiCluster],
     policy: policies.Policy,
     count: int = 1,
+    accept: str = "free",
     **parameters: Any,
 ) -> Front:
     """Return the front of the `count` plans of a policy."""
-    batch = Stream.of(task.problem, count)
+    batch = Stream.of(task.problem, count, accept=accept)
     policies.play(batch, policy, np.random.default_rng(task.seed), task.budget)
     task.budget.spend(count)
     return task.front(
@@ -67,17 +69,26 @@ def latency_greedy(task: Task[MultiCluster]) -> Front:
 
 
 def karmada_greedy(task: Task[MultiCluster]) -> Front:
-    """All replicas on the feasible cluster where most of them fit: Karmada's default."""
+    """All replicas on the feasible cluster where most of them fit: the paper's Karmada-Greedy."""
     return _front("karmada-greedy", task, policies.karmada_greedy)
 
 
+def karmada_divided(task: Task[MultiCluster]) -> Front:
+    """Divide replicas in proportion to what clusters can still take: Karmada's dynamic weights."""
+    return _front("karmada-divided", task, policies.karmada_divided)
+
+
 def _look_ahead(
-    method: str, task: Task[MultiCluster], weights: np.ndarray, min_reward: np.ndarray
+    method: str,
+    task: Task[MultiCluster],
+    weights: np.ndarray,
+    min_reward: np.ndarray,
+    accept: str = "free",
 ) -> Front:
     """Return one-step look-ahead by rows of weights (n, 3), as many as the budget allows."""
     count = max(1, task.budget.allow(len(weights)))
     policy = partial(policies.myopic, weights=weights[:count], min_reward=min_reward[:count])
-    return _front(method, task, policy, count, plans=count)
+    return _front(method, task, policy, count, accept, plans=count)
 
 
 def read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
@@ -101,13 +112,15 @@ def read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
     return row[None] / row.sum()
 
 
-def myopic(task: Task[MultiCluster], *, weights: WeightsText = None) -> Front:
+def myopic(
+    task: Task[MultiCluster], *, weights: WeightsText = None, accept: Accept = "free"
+) -> Front:
     """Return plans that take the action of the highest reward, request after request.
 
     With `weights` it is a single plan.
     """
     rows = read_weights(weights)
-    return _look_ahead("myopic", task, rows, np.full(len(rows), -np.inf))
+    return _look_ahead("myopic", task, rows, np.full(len(rows), -np.inf), accept)
 
 
 def _grid() -> tuple[np.ndarray, np.ndarray]:

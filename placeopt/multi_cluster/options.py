@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -16,4 +16,15 @@ Rate = Annotated[
 ]
 MeanDuration = Annotated[
     float, Field(gt=0, le=1e6, allow_inf_nan=False, description="Mean duration of a request.")
+]
+#: Actions that spread a request: FFD; FFD and FFI; or FFD, FFI and BF1B1.
+NumSpreads = Annotated[
+    int, Field(ge=0, le=3, description="Spreads among the actions: FFD, then FFI, then BF1B1.")
+]
+Accept = Annotated[
+    Literal["free", "first", "whole"],
+    Field(
+        description="When a refusal is legal: always (free), where nothing else places a request "
+        "(first); whole also keeps to actions that place all replicas, where there are any."
+    ),
 ]

@@ -59,13 +59,21 @@ def karmada_greedy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
     return _best_cluster(batch, (free / _at_hand(batch, batch.traces.demand)).mean(axis=2))
 
 
-#: The baselines by name.
+#: The baselines of the paper by name.
 BASELINES: dict[str, Policy] = {
     "cpu-greedy": cpu_greedy,
     "binpack": binpack,
     "latency-greedy": latency_greedy,
     "karmada-greedy": karmada_greedy,
 }
+
+
+def karmada_divided(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+    """Divide the replicas by what clusters can still take: Karmada's dynamic weights.
+
+    The division is no action of the episodes: it takes the place of FFD; see `Stream.divide`.
+    """
+    return batch.divide()
 
 
 def myopic(
@@ -79,7 +87,7 @@ def myopic(
     Parameters
     ----------
     weights : ndarray
-        Of latency, cost and inequality, shape (3,) or (N, 3).
+        Of the parts of the reward, shape (K,) or (N, K).
     min_reward : float or ndarray
         Refuse requests whose best reward is below this.
     """
@@ -113,9 +121,11 @@ def rollout(
 
 
 def of(name: str, weights: Sequence[float] | np.ndarray) -> Policy:
-    """Return a policy by its name: a baseline, ``myopic`` or ``rollout``."""
+    """Return a policy by its name: a baseline, ``karmada-divided``, ``myopic`` or ``rollout``."""
     if name in BASELINES:
         return BASELINES[name]
+    if name == "karmada-divided":
+        return karmada_divided
     return partial(
         rollout if name == "rollout" else myopic, weights=np.asarray(weights, dtype=float)
     )
@@ -128,10 +138,10 @@ def play(
 
     Returns
     -------
-    ndarray, shape (N, 3)
+    ndarray, shape (N, K)
         What the episodes earned, by reward parts.
     """
-    earned = np.zeros((batch.num_envs, 3))
+    earned = np.zeros((batch.num_envs, len(batch.rewards)))
     while not batch.ended.all() and not (budget and budget.out_of_time):
         earned += batch.step(policy(batch, rng))[0]
     return earned

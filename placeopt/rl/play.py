@@ -17,7 +17,7 @@ from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import simplex
 from placeopt.rl import policy_file
-from placeopt.rl.batches import make_batch
+from placeopt.rl.batches import compiled_episodes, make_batch
 from placeopt.rl.policy import TrainedPolicy
 
 #: Key of `TrainedPolicy.environment` that names the instance, where the policy was trained on one.
@@ -42,8 +42,8 @@ def episodes_for(
         An instance; or the policy's problem, for generated episodes.
     num_envs, seed : int
     **options
-        As of `placeopt.rl.batches.make_batch`. For generated episodes they override those of the
-        policy's training.
+        As of `placeopt.rl.batches.make_batch`. They override those of the policy's training, which
+        hold for generated episodes; on an instance those among `CompiledEpisodes.choices` do.
 
     Raises
     ------
@@ -59,6 +59,9 @@ def episodes_for(
                 "give the instance to play on"
             )
         options = policy.environment | options
+    elif (own := compiled_episodes(target)) is not None:
+        held = {k: v for k, v in policy.environment.items() if k in own.choices}
+        options = held | options
     batch = make_batch(target, num_envs, seed, **options)
     if batch.num_features != policy.shape.features or tuple(batch.rewards) != policy.rewards:
         raise UnsupportedError(
@@ -119,6 +122,9 @@ def run(
     samples: Annotated[
         int, Field(ge=0, le=100_000, description="Episodes with drawn actions, for each weights.")
     ] = 0,
+    episodes: Annotated[
+        str, Field(description="Options of the episodes, such as accept=first,spreads=1.")
+    ] = "",
 ) -> Front:
     """Return the front of the plans that a trained policy makes of the instance.
 
@@ -141,14 +147,30 @@ def run(
         rows = simplex(parts, len(chosen.rewards))
     else:
         rows = chosen.preferences(weights)[None, :]
-    candidates = list(_candidates(task, chosen, rows, samples))
+    options = _options(episodes)
+    candidates = list(_candidates(task, chosen, rows, samples, options))
     name = "given" if isinstance(policy, TrainedPolicy) else str(policy)
-    facts = {"policy": name, "parts": parts, "samples": samples}
+    facts = {"policy": name, "parts": parts, "samples": samples, "episodes": episodes}
     return task.front(candidates, method="policy", parameters=facts, libraries=("numpy",))
 
 
+def _options(text: str) -> dict[str, Any]:
+    """Return the options of ``accept=first,spreads=1``; texts, which the batch converts."""
+    found: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = part.partition("=")
+        if not key or not equals:
+            raise UsageError(f"episodes is {text!r}; write it as key=value,key=value")
+        found[key] = value
+    return found
+
+
 def _candidates(
-    task: Task[Problem], policy: TrainedPolicy, rows: np.ndarray, samples: int
+    task: Task[Problem],
+    policy: TrainedPolicy,
+    rows: np.ndarray,
+    samples: int,
+    options: dict[str, Any],
 ) -> Iterator[Candidate]:
     """Yield at least one plan: first those of the most probable actions, then drawn ones."""
     budget, rng = task.budget, np.random.default_rng(task.seed)
@@ -160,7 +182,7 @@ def _candidates(
             if made and budget.exhausted:
                 return
             some = rows[first : first + max(1, budget.allow(together))]
-            batch = episodes_for(policy, task.problem, len(some), task.seed)
+            batch = episodes_for(policy, task.problem, len(some), task.seed, **options)
             batch.reset(np.full(len(some), task.seed, dtype=np.uint64))
             for plan in play_plans(batch, policy, some, rng if drawn else None):
                 made += batch.prefixes(plan)

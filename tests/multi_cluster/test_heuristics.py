@@ -149,6 +149,7 @@ def test_methods_return_feasible_plans(semantics: str) -> None:
         methods.binpack,
         methods.latency_greedy,
         methods.karmada_greedy,
+        methods.karmada_divided,
         methods.myopic,
         methods.greedy,
     ):

@@ -232,3 +232,64 @@ def refresh_all(traces, state, outcomes, which):
                 refusal = -1.0
         _write_latencies(state.raw[i], traces.increase[i, t], asked, split, accepts, outcome)
         write_rewards(i, asked, refusal, traces, state, outcomes)
+
+
+# -- division --------------------------------------------------------------------------------------
+
+
+@kernel
+def take_by_weight(weights, asked, split):
+    """Write into `split` (C,) the replicas of each cluster in proportion to whole weights (C,).
+
+    Fractions are dropped; what is left goes one by one to the clusters of the highest weights.
+    Return the cluster that gets all, C where several share, C + REFUSAL where the weights sum to
+    less than is asked.
+    """
+    clusters, total, left = len(weights), weights.sum(), asked
+    split[:] = 0
+    if total < asked:
+        return clusters + REFUSAL
+    for c in range(clusters):
+        split[c] = weights[c] * asked // total
+        left -= split[c]
+    for c in np.argsort(-weights, kind="mergesort"):
+        if left > 0 and weights[c] > 0:
+            split[c] += 1
+            left -= 1
+    for c in range(clusters):
+        if split[c] == asked:
+            return c
+    return clusters
+
+
+@kernel
+def replicas_that_fit(room, demand):
+    """Return how many replicas of `demand` (2,) fit into `room` (2,), at least 0."""
+    fit = 10**6
+    for r in range(2):
+        if demand[r] > 0:
+            fit = min(fit, max(room[r], 0) // demand[r])
+    return fit
+
+
+@kernel
+def divide_all(traces, state, outcomes, actions):
+    """Write Karmada's division into the place of FFD in `outcomes`, and its `actions` (N,)."""
+    clusters = state.load.shape[1]
+    weights = np.zeros(clusters, np.int64)
+    for i in range(len(actions)):
+        t = min(state.now[i], traces.replicas.shape[1] - 1)
+        asked, split = traces.replicas[i, t], outcomes.split[i]
+        for c in range(clusters):
+            weights[c] = replicas_that_fit(state.free[i, c], traces.demand[i, t])
+        actions[i] = take_by_weight(weights, asked, split[FFD])
+        outcomes.accepts[i, clusters + FFD] = actions[i] == clusters + FFD
+        _write_latencies(
+            state.raw[i],
+            traces.increase[i, t],
+            asked,
+            split,
+            outcomes.accepts[i],
+            outcomes.outcome[i],
+        )
+        write_rewards(i, asked, outcomes.refusal[i], traces, state, outcomes)

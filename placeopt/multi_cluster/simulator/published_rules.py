@@ -9,7 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
-from placeopt.multi_cluster.simulator.outcomes import sort_by_free_cpu, write_rewards
+from placeopt.multi_cluster.simulator.outcomes import (
+    replicas_that_fit,
+    sort_by_free_cpu,
+    take_by_weight,
+    write_rewards,
+)
 from placeopt.multi_cluster.simulator.state import BF1B1, CPU, FFD, FFI, MAX_MS, REFUSAL
 from placeopt.multi_cluster.simulator.transition import clear, decide
 
@@ -169,6 +174,27 @@ def refresh_all(traces, state, outcomes, which):
             )
         _write_latencies(state.matrix[i], asked, split, accepts, outcome)
         write_rewards(i, asked, refusal, traces, state, outcomes)
+
+
+@kernel
+def divide_all(traces, state, outcomes, actions):
+    """Write Karmada's division into the place of FFD in `outcomes`, and its `actions` (N,).
+
+    A cluster takes replicas until it is as full as masks allow.
+    """
+    clusters = state.load.shape[1]
+    weights, room = np.zeros(clusters, np.int64), np.zeros(2, np.int64)
+    for i in range(len(actions)):
+        t = min(state.now[i], traces.replicas.shape[1] - 1)
+        asked, split = traces.replicas[i, t], outcomes.split[i]
+        for c in range(clusters):
+            for r in range(2):
+                room[r] = traces.capacity[i, c, r] * FILL // 100 - state.used[i, c, r]
+            weights[c] = replicas_that_fit(room, traces.demand[i, t])
+        actions[i] = take_by_weight(weights, asked, split[FFD])
+        outcomes.accepts[i, clusters + FFD] = actions[i] == clusters + FFD
+        _write_latencies(state.matrix[i], asked, split, outcomes.accepts[i], outcomes.outcome[i])
+        write_rewards(i, asked, outcomes.refusal[i], traces, state, outcomes)
 
 
 # -- steps -----------------------------------------------------------------------------------------

@@ -16,10 +16,12 @@ from placeopt.core.interfaces import Batch
 from placeopt.core.parameters import checked
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.options import (
+    Accept,
     MeanDuration,
     NumClusters,
     NumReplicas,
     NumRequests,
+    NumSpreads,
     Rate,
 )
 from placeopt.multi_cluster.paper_data import (
@@ -39,6 +41,7 @@ from placeopt.multi_cluster.simulator.state import (
     GINI,
     LAST_GINI,
     LATENCY,
+    REFUSAL,
     SPREADS,
     ActionOutcomes,
     EnvironmentState,
@@ -46,6 +49,8 @@ from placeopt.multi_cluster.simulator.state import (
     allocate,
 )
 
+#: Parts of the reward, and the further one that can be asked for.
+PARTS, ACCEPTANCE = ("latency", "cost", "inequality"), "acceptance"
 #: Drawn amounts are multiples of this many cores or GiB.
 UNIT = 1e-9
 
@@ -73,6 +78,14 @@ class Stream(Batch):
         Least and greatest number of replicas of a request.
     steps : int
         Requests of an episode.
+    spreads : int
+        How many of FFD, FFI and BF1B1, in this order, are among the actions.
+    accept : {"free", "first", "whole"}
+        When a refusal is legal: always; only where no other action places the request; or, beyond
+        that, a published spread that leaves replicas out only where no action places all.
+    acceptance : bool
+        Whether ``acceptance`` is a fourth part of the reward: the share of the request's replicas
+        that are placed.
 
     Attributes
     ----------
@@ -81,10 +94,10 @@ class Stream(Batch):
     masks : ndarray
         Which actions are legal, bool of shape (N, A).
     parts : ndarray
-        The reward parts that every action would earn now, float of shape (N, A, 3).
+        The reward parts that every action would earn now, float of shape (N, A, K).
     """
 
-    rewards: tuple[str, ...] = ("latency", "cost", "inequality")
+    rewards: tuple[str, ...] = PARTS
     problem: MultiCluster | None = None
 
     def __init__(
@@ -97,6 +110,9 @@ class Stream(Batch):
         duration: MeanDuration = 1.0,
         replicas: tuple[NumReplicas, NumReplicas] = (1, 7),
         steps: NumRequests = 100,
+        spreads: NumSpreads = 3,
+        accept: Accept = "free",
+        acceptance: bool = False,
     ):
         given = {
             "clusters": clusters,
@@ -105,6 +121,9 @@ class Stream(Batch):
             "duration": duration,
             "replicas": replicas,
             "steps": steps,
+            "spreads": spreads,
+            "accept": accept,
+            "acceptance": acceptance,
         }
         options = checked(Stream.__init__, "multi-cluster episodes", given)
         if num_envs < 1:
@@ -115,7 +134,9 @@ class Stream(Batch):
         self.clusters, self.semantics = options["clusters"], options["semantics"]
         self.rate = options["rate"] or RATES[self.semantics]
         self.duration, self.replicas = options["duration"], options["replicas"]
-        self.num_actions = self.clusters + EXTRA
+        self.accept, self.acceptance = options["accept"], options["acceptance"]
+        self.rewards = (*PARTS, ACCEPTANCE) if self.acceptance else PARTS
+        self.num_actions = self.clusters + options["spreads"] + 1
         self.published = self.semantics == "published"
         self._drawn_replicas = self.replicas
         costs = [kind.cost for kind in TYPES]
@@ -126,10 +147,11 @@ class Stream(Batch):
         self._bind()
 
     @classmethod
-    def of(cls, problem: MultiCluster, num_envs: int = 1) -> Self:
+    def of(cls, problem: MultiCluster, num_envs: int = 1, **choices: Any) -> Self:
         """Return running environments that all play the trace of an instance, whatever their seeds.
 
-        `redraw` draws by the trace's own rate, mean duration, deployments and replicas.
+        `choices` are `spreads`, `accept` and `acceptance`. `redraw` draws by the trace's own rate,
+        mean duration, deployments and replicas.
         """
         arrays, steps = problem.arrays, len(problem.requests)
         unit, last = arrays.unit[2], float(arrays.arrival[-1])
@@ -142,6 +164,7 @@ class Stream(Batch):
             duration=max(float((arrays.departure - arrays.arrival).mean()) * unit, 1e-9),
             steps=steps,
             replicas=(1, max(max_replicas, 7)),
+            **choices,
         )
         stream.problem = problem
         stream._drawn_replicas = int(arrays.replicas.min()), max_replicas
@@ -151,8 +174,28 @@ class Stream(Batch):
 
     def _bind(self) -> None:
         """Bring what follows from the arrays up to date."""
-        self.masks, self.parts = self.outcomes.masks, self.outcomes.parts
         self._everyone = np.arange(self.num_envs)
+        #: Of an action, its number among the C + 4 of the kernels.
+        self._actions = np.append(np.arange(self.num_actions - 1), self.clusters + REFUSAL)
+        self._show()
+
+    def _show(self) -> None:
+        """Bring `masks` and `parts` up to date with the outcomes."""
+        self.masks, self.parts = self.outcomes.masks, self.outcomes.parts
+        if self.acceptance:
+            self.parts = np.concatenate((self.parts, self.placed_shares()[:, :, None]), axis=2)
+        if self.num_actions < self.clusters + EXTRA:
+            self.masks = self.masks[:, self._actions]
+            self.parts = self.parts[:, self._actions]
+
+    def placed_shares(self) -> np.ndarray:
+        """Return the share of the replicas at hand that every action would place, (N, C + 4)."""
+        asked = self.traces.replicas[self._everyone, np.minimum(self.state.now, self.steps - 1)]
+        shares = self.outcomes.accepts.astype(float)
+        shares[:, -1] = 0.0
+        spread = slice(self.clusters, self.clusters + REFUSAL)
+        shares[:, spread] *= self.outcomes.split.sum(axis=2) / np.maximum(asked, 1)[:, None]
+        return shares
 
     @property
     def _rules(self) -> Any:
@@ -181,10 +224,13 @@ class Stream(Batch):
             raise UsageError(
                 f"actions: give {self.num_envs} whole numbers of 0 to {self.num_actions - 1}"
             )
-        rewards = np.zeros((self.num_envs, 3))
-        self._rules.step_all(self.traces, self.state, self.outcomes, actions, rewards)
+        rewards = np.zeros((self.num_envs, len(PARTS)))
+        chosen = self._actions[actions]
+        if self.acceptance:
+            placed = self.placed_shares()[self._everyone, chosen] * ~self.ended
+        self._rules.step_all(self.traces, self.state, self.outcomes, chosen, rewards)
         self._refresh(self._everyone)
-        return rewards, self.ended
+        return (np.column_stack((rewards, placed)) if self.acceptance else rewards), self.ended
 
     def info(self) -> dict[str, np.ndarray]:
         """Return facts of the running episodes.
@@ -195,7 +241,9 @@ class Stream(Batch):
             ``steps``; ``acceptance``; the means over accepted requests ``latency_ms``, ``cost``,
             ``inequality`` and ``cpu_usage`` in percent; ``gini`` after the last accepted request;
             ``spreads``, the share of accepted requests that were spread. Means are NaN where no
-            request is accepted.
+            request is accepted. ``whole``, the share of requests whose replicas are all placed,
+            and ``replicas``, the share of their replicas that are: below ``acceptance`` where
+            published spreads leave replicas out.
         """
         sums, now = self.state.sums, self.state.now
         accepted = np.where(sums[:, ACCEPTED] > 0, sums[:, ACCEPTED], np.nan)
@@ -206,9 +254,13 @@ class Stream(Batch):
             "cpu_usage": CPU,
             "spreads": SPREADS,
         }
+        placed = self.state.placed.sum(axis=2)
+        asked = self.traces.replicas * (np.arange(self.steps) < now[:, None])
         return {
             "steps": now.copy(),
             "acceptance": sums[:, ACCEPTED] / np.maximum(now, 1),
+            "whole": ((placed == asked) & (asked > 0)).sum(axis=1) / np.maximum(now, 1),
+            "replicas": placed.sum(axis=1) / np.maximum(asked.sum(axis=1), 1),
             "gini": sums[:, LAST_GINI].copy(),
             **{name: sums[:, column] / accepted for name, column in means.items()},
         }
@@ -257,6 +309,23 @@ class Stream(Batch):
         if self.problem is None:
             raise UsageError("generated episodes have no plan; give an instance")
         return self.problem.plan(self.placements(env))
+
+    def divide(self) -> np.ndarray:
+        """Put Karmada's division of the requests at hand in the place of FFD, until the next step.
+
+        Karmada divides by weights that are the replicas a cluster could still take
+        (``dynamicWeight: AvailableReplicas``).
+
+        Returns
+        -------
+        ndarray, shape (N,)
+            The action that divides: FFD's, or that of the cluster that gets all replicas; the
+            refusal where the clusters together have too little room.
+        """
+        divide_all = (published_rules if self.published else outcomes).divide_all
+        actions = np.zeros(self.num_envs, dtype=np.int64)
+        divide_all(self.traces, self.state, self.outcomes, actions)
+        return np.where(actions == self.clusters + REFUSAL, self.num_actions - 1, actions)
 
     def fork(self, index: Sequence[int] | np.ndarray) -> Self:
         """Return copies of the environments of `index`, which go on independently.
@@ -325,3 +394,23 @@ class Stream(Batch):
         """Bring what every action leads to, and the masks, up to date."""
         refresh_all = (published_rules if self.published else outcomes).refresh_all
         refresh_all(self.traces, self.state, self.outcomes, chosen)
+        if self.accept != "free" or self.num_actions < self.clusters + EXTRA:
+            self._restrict(chosen)
+        self._show()
+
+    def _restrict(self, chosen: np.ndarray) -> None:
+        """Take out of the masks, in place, the spreads left out and what `accept` rules out."""
+        kept = np.isin(np.arange(self.clusters + EXTRA), self._actions)
+        masks = self.outcomes.masks[chosen] & kept
+        if self.accept != "free":
+            placed = self.placed_shares()[chosen]
+            masks = _narrowed(masks, placed > 0.0)
+            if self.accept == "whole":
+                masks = _narrowed(masks, placed == 1.0)
+        self.outcomes.masks[chosen] = masks
+
+
+def _narrowed(masks: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return the masks (N, A), of those wanted alone in rows that have any."""
+    wanted = wanted & masks
+    return np.where(wanted.any(axis=1, keepdims=True), wanted, masks)
