@@ -278,18 +278,20 @@ def _progress(objectives: tuple[Objective, ...]) -> Iterator[Callable[[Progress]
         TextColumn("{task.description}", markup=False),
     )
     with Progress(*columns, console=screen, transient=True) as bar:
-        task = bar.add_task("starting", total=None)
+        said = "starting"
+        task = bar.add_task(said, total=None)
 
         def compiling(state: Compiling) -> None:
-            bar.update(task, description=in_words(state) if state.kernel else "starting")
+            bar.update(task, description=in_words(state) if state.kernel else said)
 
         def update(state: Any) -> None:
-            known = state.share == state.share
+            nonlocal said
+            said, known = _facts(state, objectives), state.share == state.share
             bar.update(
                 task,
                 total=1.0 if known else None,
                 completed=state.share if known else 0,
-                description=_facts(state, objectives),
+                description=said,
                 refresh=True,
             )
 
