@@ -17,12 +17,12 @@ demo: $(STAMP)
 	$(BIN)/placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o out/aws-50-front.json --plot out/aws-50-front.html
 
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Kernels with every index checked, compiled from an empty cache.
 bounds: $(STAMP)
 	cache=$$(mktemp -d) && NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache \
-		$(BIN)/python -m pytest -n $(JOBS) -p no:cacheprovider $(KERNEL_TESTS); \
+		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -p no:cacheprovider $(KERNEL_TESTS); \
 	failed=$$?; rm -rf $$cache; exit $$failed
 
 # The site, in build/site: warnings are errors, nothing is fetched while it is built.
