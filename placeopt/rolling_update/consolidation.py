@@ -254,10 +254,24 @@ class Consolidation:
         """Close node n in place; where that overloads others for good, restore the state."""
         node, is_open = state.node.copy(), state.open.copy()
         self._set_open(state, n, False)
-        if kernels.evacuate(self.instance, state, n) and self._repair(state, rounds):
+        if (
+            self._has_room(state, n)
+            and kernels.evacuate(self.instance, state, n)
+            and self._repair(state, rounds)
+        ):
             return True
         self._restore(state, node, is_open)
         return False
+
+    def _has_room(self, state: kernels.PackingState, n: int) -> bool:
+        """Return whether the open nodes together have room for their load and that of node n.
+
+        Without it no repair can succeed, and a repair in vain goes through all its rounds.
+        """
+        capacity, load = self.instance.capacity, state.load
+        return bool(
+            (load[state.open].sum(axis=0) + load[n] <= capacity[state.open].sum(axis=0)).all()
+        )
 
     def _restore(self, state: kernels.PackingState, node: np.ndarray, is_open: np.ndarray) -> None:
         for old, new in zip(state, self._start(node, is_open), strict=True):

@@ -112,6 +112,14 @@ def test_bound_and_packing_against_all_deployments() -> None:
     assert hits >= 0.9 * solved, (hits, solved)
 
 
+def test_what_has_no_room_was_repaired_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same deployments are found where every repair is tried."""
+    found = [[t.node.tolist() for t in Consolidation(tiny(k)).targets(Budget())] for k in range(8)]
+    monkeypatch.setattr(Consolidation, "_has_room", lambda *_: True)
+    tried = [[t.node.tolist() for t in Consolidation(tiny(k)).targets(Budget())] for k in range(8)]
+    assert tried == found and sum(map(len, found)) > 8
+
+
 @pytest.mark.parametrize("clusters", [2, 4])
 def test_the_papers_instances_are_packed_to_the_bound(clusters: int) -> None:
     for seed in range(15):
