@@ -111,7 +111,7 @@ def test_one_application_is_placed_exactly(seed):
 @pytest.mark.parametrize("name", METHODS)
 def test_repeatable(name):
     """The same seed gives the same front; another order of objectives swaps the values."""
-    problem = EdgeCloud.generate(1, applications=30, load=1.0)
+    problem = EdgeCloud.generate(1, applications=12, load=1.0)
     one, two = (
         METHODS[name](Task(problem, problem.objectives, Budget(evaluations=4000), 3))
         for _ in range(2)

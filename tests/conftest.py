@@ -1,0 +1,9 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+
+# Tests run side by side, one on each core: threads of torch and BLAS would wait for each other,
+# which cost an example that trains an agent seven times the CPU seconds.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
