@@ -17,7 +17,7 @@ from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, OriginReplica
 from placeopt.kubernetes.prices import PriceBook
-from placeopt.kubernetes.sites import Site
+from placeopt.kubernetes.sites import Site, keeping
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import MovingRules, Unit, grouped
 
@@ -158,7 +158,9 @@ def item(unit: Unit, replicas: Iterable[Unit] = ()) -> OriginItem:
         OriginContainer(name=c.name, cpu_millicores=c.requests[0], memory_bytes=c.requests[1])
         for c in (*unit.spec.containers, *(i for i in unit.spec.inits if i.sidecar))
     )
-    own = {} if listed else {"pod": unit.pod, "node": unit.node if unit.pod else None}
+    own: dict[str, Any] = {}
+    if not listed:
+        own = {"pod": unit.pod, "node": unit.node if unit.pod else None, "uid": unit.uid}
     return OriginItem(
         namespace=unit.namespace,
         kind=unit.kind,
@@ -172,7 +174,15 @@ def item(unit: Unit, replicas: Iterable[Unit] = ()) -> OriginItem:
 
 def node_origins(site: Site) -> dict[str, NodeOrigin]:
     """Return what the nodes are in the cluster."""
-    return {n.name: NodeOrigin(kind=n.kind, labels=n.meta.labels) for n in site.nodes.values()}
+    return {
+        n.name: NodeOrigin(
+            kind=n.kind,
+            labels=n.meta.labels,
+            uid=n.meta.uid,
+            taints=tuple(sorted(f"{key}={value}:{effect}" for key, value, effect in keeping(n))),
+        )
+        for n in site.nodes.values()
+    }
 
 
 def by_workload(units: Iterable[Unit]) -> dict[Key, list[Unit]]:

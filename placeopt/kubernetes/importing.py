@@ -131,6 +131,7 @@ def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imp
         items=instance.items,
         nodes=instance.nodes,
         files=tuple(read) if len(read) == len(files) and not gathered.cluster.candidates else (),
+        cluster=gathered.cluster.uid,
     )
     workloads = {u.owner for u in gathered.units}
     notes.counts = {

@@ -77,6 +77,7 @@ class ClusterObjects:
     bindings: dict[tuple[str, str], str] = field(default_factory=dict)  # claim -> its volume
     volumes: dict[str, View] = field(default_factory=dict)  # volume -> its node affinity
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)  # name -> labels
+    uid: str | None = None  # that of the namespace kube-system, which stands for the cluster
     limit_ranges: dict[str, list[View]] = field(default_factory=dict)  # of containers
     entries: set[tuple[str, str]] = field(default_factory=set)  # services that an Ingress names
     app_groups: list[View] = field(default_factory=list)
@@ -276,6 +277,8 @@ def _volume(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta
 
 def _namespace(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
     cluster.namespaces[about.name] = about.labels
+    if about.name == "kube-system":
+        cluster.uid = about.uid
 
 
 def _limit_range(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placeopt.core.errors import DocumentError
+from placeopt.kubernetes.origin import BOUND
 from placeopt.kubernetes.quantities import mebibytes, millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL_KEY, View
 
@@ -69,6 +70,11 @@ class ObjectMeta:
     def label(self) -> str:
         """How messages name the object."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def uid(self) -> str | None:
+        """Its identity, None where the file does not say."""
+        return self.view["metadata"]["uid"].text() or None
 
 
 @dataclass(slots=True)
@@ -311,7 +317,29 @@ def pod(view: View, about: ObjectMeta) -> Pod:
     """Read a pod."""
     phase = view["status"]["phase"].text("Running" if view["spec"]["nodeName"] else "Pending")
     leaving = bool(about.view["metadata"]["deletionTimestamp"])
-    return Pod(about, pod_spec(view["spec"]), phase, leaving, _ready(view["status"]))
+    spec = view["spec"]
+    if BOUND in about.annotations:
+        spec = _unbound(spec)
+    return Pod(about, pod_spec(spec), phase, leaving, _ready(view["status"]))
+
+
+def _unbound(spec: View) -> View:
+    """Return the spec of a copy that a script of ours made, without what binds it to its node."""
+    terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    kept = [
+        {key: value for key, value in term.mapping().items() if key != "matchFields"}
+        for term in terms.items()
+    ]
+    required = {"nodeSelectorTerms": [term for term in kept if term]}
+    affinity = dict(spec["affinity"].mapping())
+    nodes = dict(spec["affinity"]["nodeAffinity"].mapping())
+    nodes["requiredDuringSchedulingIgnoredDuringExecution"] = required
+    if not required["nodeSelectorTerms"]:
+        del nodes["requiredDuringSchedulingIgnoredDuringExecution"]
+    value = {**spec.mapping(), "affinity": {**affinity, "nodeAffinity": nodes}}
+    return View(value, spec.source, spec.document, spec.parent, spec.key)
 
 
 def workload(view: View, about: ObjectMeta) -> Workload:

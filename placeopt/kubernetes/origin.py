@@ -44,6 +44,9 @@ from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.problem import Problem, Record
 
 FORMAT: Literal["placeopt/origin@1"] = "placeopt/origin@1"
+#: Annotation of a copy that a script made: the node to which its affinity binds it. Its template
+#: is not bound.
+BOUND = "placeopt-bound"
 
 
 class OriginContainer(Record):
@@ -72,6 +75,8 @@ class OriginItem(Record):
     containers: tuple[OriginContainer, ...] = ()
     labels: dict[str, str] = Field(default_factory=dict)
     replicas: tuple[OriginReplica, ...] = ()
+    uid: str | None = None
+    """Identity of the pod. Absent or null: not in the files."""
 
 
 class NodeOrigin(Record):
@@ -83,6 +88,10 @@ class NodeOrigin(Record):
     kind: str = "Node"
     labels: dict[str, str] = Field(default_factory=dict)
     virtual: bool = False
+    uid: str | None = None
+    """Identity of the machine. Absent or null: not in the files."""
+    taints: tuple[str, ...] | None = None
+    """``key=value:effect`` of those that keep pods away, sorted. Absent or null: not known."""
 
 
 class InstanceRef(Record):
@@ -113,6 +122,8 @@ class Origin(Record):
     items: dict[str, OriginItem] = Field(default_factory=dict)
     nodes: dict[str, NodeOrigin] = Field(default_factory=dict)
     files: tuple[str, ...] = ()
+    cluster: str | None = None
+    """Identity of the cluster: that of the namespace kube-system. Absent or null: not known."""
 
     def item(self, name: str, application: str | None = None) -> OriginItem:
         """Return what a microservice of `application`, or a service or request, is in the cluster.

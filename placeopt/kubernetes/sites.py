@@ -250,13 +250,16 @@ class Tolerations:
 
     def lacking(self, node: KubernetesNode) -> list[tuple[str, str, str]]:
         """Return the taints that keep the pod from a node; a cordon is dealt with as such."""
-        return [
-            taint
-            for taint in node.taints
-            if taint[2] in _BLOCKING
-            and taint[0] != "node.kubernetes.io/unschedulable"
-            and not self.tolerate(taint)
-        ]
+        return [taint for taint in keeping(node) if not self.tolerate(taint)]
+
+
+def keeping(node: KubernetesNode) -> list[tuple[str, str, str]]:
+    """Return the taints (key, value, effect) that keep pods away, but for that of a cordon."""
+    return [
+        taint
+        for taint in node.taints
+        if taint[2] in _BLOCKING and taint[0] != "node.kubernetes.io/unschedulable"
+    ]
 
 
 def blocking_taints(node: KubernetesNode, spec: PodSpec) -> list[tuple[str, str, str]]:

@@ -70,6 +70,7 @@ class Unit:
     bound: str = ""
     stays: str = ""
     ready: bool = True
+    uid: str | None = None
 
     @property
     def further(self) -> dict[str, int]:
@@ -181,6 +182,7 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
                     size=effective(pod.spec, rules.policy, notes, label),
                     bound=_bound(kind, meta),
                     ready=pod.ready,
+                    uid=meta.uid,
                 )
             )
             if not pod.spec.node:

@@ -98,9 +98,7 @@ def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
             state.stopped[who] = old
             continue
         template = (
-            old
-            or state.stopped.get(who)
-            or state.waiting(space, record.workload.name, record.pod)
+            old or state.stopped.get(who) or state.waiting(space, record.workload.name, record.pod)
         )
         if record.to not in cluster.nodes:
             raise _unknown(f"node {record.to}")

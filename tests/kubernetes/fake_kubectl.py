@@ -34,6 +34,14 @@ class Cluster:
 
     def settle(self) -> None:
         """Let the controllers and the scheduler do what they would."""
+        self.control()
+        for name, pod in list(self.pods.items()):
+            if "deletionTimestamp" in pod["metadata"]:
+                pod["left"] -= 1
+                if pod["left"] < 0:
+                    del self.pods[name]
+
+    def control(self) -> None:
         for name, rs in self.state["replicasets"].items():
             rs["spec"]["replicas"] = self.state["deployments"][
                 rs["metadata"]["ownerReferences"][0]["name"]
@@ -50,11 +58,13 @@ class Cluster:
                 p
                 for p in self.pods.values()
                 if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name
+                and "deletionTimestamp" not in p["metadata"]
             ]
             self.schedule()
             mine.sort(key=lambda p: (p["ready"], int(p["metadata"]["annotations"].get(COST, "0"))))
             for pod in mine[: max(0, len(mine) - rs["spec"]["replicas"])]:
-                del self.pods[pod["metadata"]["name"]]
+                pod["metadata"]["deletionTimestamp"] = "now"
+                pod["left"] = self.state.get("lingers", 0)
             for k in range(rs["spec"]["replicas"] - len(mine)):
                 self.make(
                     f"{name}-auto{len(self.state['log'])}-{k}",
@@ -64,7 +74,7 @@ class Cluster:
                     slow=True,
                 )
             ready = sum(
-                p["ready"]
+                p["ready"] and "deletionTimestamp" not in p["metadata"]
                 for p in self.pods.values()
                 if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name
             )
@@ -103,7 +113,7 @@ class Cluster:
 
     def schedule(self) -> None:
         for pod in self.pods.values():
-            if pod["ready"] or pod.get("slow"):
+            if pod["ready"] or pod.get("slow") or "nodeName" in pod["spec"]:
                 continue
             terms = (
                 pod["spec"]
@@ -154,7 +164,11 @@ def fail(text: str) -> None:
 
 
 def get(cluster: Cluster, kind: str, rest: list[str]) -> None:
+    if "-l" in rest or rest[0] == "-o":
+        lists(cluster, kind, rest)
+        return
     table = {
+        "node": "nodes",
         "pod": "pods",
         "replicaset": "replicasets",
         "replicasets": "replicasets",
@@ -163,14 +177,11 @@ def get(cluster: Cluster, kind: str, rest: list[str]) -> None:
     }
     things = cluster.state[table[kind]]
     form = rest[rest.index("-o") + 1]
-    if kind == "replicasets":
-        print(json.dumps({"items": list(things.values())}))
-        return
     if rest[0] not in things:
         if "--ignore-not-found" in rest:
             return
         fail(f"{kind} {rest[0]} not found")
-    thing = things[rest[0]]
+    thing = shown(cluster, kind, rest[0], things[rest[0]])
     print(
         f"{kind}/{rest[0]}"
         if form == "name"
@@ -178,6 +189,37 @@ def get(cluster: Cluster, kind: str, rest: list[str]) -> None:
         if form == "json"
         else path_of(thing, form.removeprefix("jsonpath="))
     )
+
+
+def shown(cluster: Cluster, kind: str, name: str, thing: Any) -> Any:
+    """Return an object as an API server would."""
+    if kind.startswith("pod"):
+        status = {"conditions": [{"type": "Ready", "status": str(thing["ready"])}]}
+        full = not thing["ready"] and not thing.get("slow") and "nodeName" not in thing["spec"]
+        if full:
+            reason = {"type": "PodScheduled", "reason": "Unschedulable", "status": "False"}
+            status["conditions"].append(reason | {"message": "0/3 nodes: Insufficient cpu"})
+        return thing | {"kind": "Pod", "status": status}
+    if kind.startswith("node"):
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        spec = {"unschedulable": True} if thing["cordoned"] else {}
+        return {"kind": "Node", "metadata": {"name": name}, "spec": spec, "status": ready}
+    if kind.startswith("stateful"):
+        mine = [p for p in cluster.pods.values() if p["metadata"]["name"].startswith(f"{name}-")]
+        return thing | {"status": {"readyReplicas": sum(p["ready"] for p in mine)}}
+    return thing | {"kind": "ReplicaSet" if kind.startswith("replica") else "Deployment"}
+
+
+def lists(cluster: Cluster, kinds: str, rest: list[str]) -> None:
+    """Print the list of all objects of some kinds, or of those with a label."""
+    key, _, value = rest[rest.index("-l") + 1].partition("=") if "-l" in rest else ("", "", "")
+    items = [
+        shown(cluster, kind, name, thing)
+        for kind in kinds.split(",")
+        for name, thing in cluster.state[kind].items()
+        if not key or thing["metadata"]["labels"].get(key) == value
+    ]
+    print(json.dumps({"kind": "List", "items": items}))
 
 
 def change(cluster: Cluster, what: str, rest: list[str]) -> None:
@@ -189,13 +231,23 @@ def change(cluster: Cluster, what: str, rest: list[str]) -> None:
         chosen = [cluster.pods[rest[1]]]
     for pod in chosen:
         key, _, value = rest[-1].partition("=")
-        pod["metadata"]["annotations" if what == "annotate" else "labels"][key] = value
+        table = pod["metadata"]["annotations" if what == "annotate" else "labels"]
+        if rest[-1].endswith("-"):
+            table.pop(rest[-1][:-1], None)
+        else:
+            table[key] = value
 
 
 def main(arguments: list[str]) -> None:
     given = (
         json.load(sys.stdin) if arguments[-1] == "-" else None
     )  # what writes into the pipe is done then
+    if arguments[0].startswith("--context="):
+        assert arguments[0] == "--context=shop-context"
+        arguments = arguments[1:]
+    if arguments == ["config", "current-context"]:
+        print("shop-context")
+        return
     cluster = Cluster()
     cluster.state["log"].append(arguments)
     if len(cluster.state["log"]) in cluster.state.get("break_at", []):
@@ -213,13 +265,8 @@ def main(arguments: list[str]) -> None:
         cluster.state["made"].append(pod)
         cluster.pods[pod["metadata"]["name"]] = pod | {"ready": False}
     elif verb == "replace":
+        given.pop("status")
         cluster.state["statefulsets"][given["metadata"]["name"]] = given
-    elif verb == "wait":
-        name = rest[-1].removeprefix("pod/")
-        if "--for=delete" in rest and name in cluster.pods:
-            fail(f"timed out: {name} is still there")
-        if "--for=condition=Ready" in rest and not cluster.pods[name]["ready"]:
-            fail(f"timed out: {name} is not ready")
     elif verb in ("annotate", "label"):
         change(cluster, verb, rest)
     elif verb == "scale":
@@ -230,6 +277,8 @@ def main(arguments: list[str]) -> None:
         del cluster.pods[rest[1]]
     elif verb == "cordon":
         cluster.state["nodes"][rest[0]]["cordoned"] = True
+    elif verb == "uncordon":
+        cluster.state["nodes"][rest[0]]["cordoned"] = False
     elif verb == "patch":
         cluster.state["deployments"][rest[1]]["spec"] |= json.loads(rest[-1])["spec"]
     elif verb == "set":

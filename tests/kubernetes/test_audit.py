@@ -1,8 +1,13 @@
-"""What kept platform engineers from using it: one minimal file each, and what is right now."""
+"""What kept platform engineers from using it: 18 defects, and what is right now.
+
+`test_N_...` is about defect N, with its minimal file. What the exported script does is tested in
+`test_export.py`, by the tests that `IN_THE_SCRIPT` names.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +17,34 @@ from placeopt import api
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import MovingRules
 
 Json = dict[str, Any]
+#: Defect -> tests of the exported script.
+IN_THE_SCRIPT = {
+    6: (
+        "test_a_sibling_that_is_not_ready_stops_the_step_in_time",
+        "test_a_replica_set_that_ended_another_pod_is_told",
+    ),
+    8: ("test_the_check_names_all_that_has_changed",),
+    13: ("test_stateful_sets_are_bound_to_no_node_afterwards",),
+    15: (
+        "test_pods_that_end_slowly_do_not_stop_a_script_that_is_taken_up",
+        "test_a_cluster_that_has_changed_stops_the_script",
+        "test_the_script_asks_for_the_cluster",
+        "test_undo_leaves_nothing_behind",
+    ),
+}
+
+
+def test_every_defect_has_a_test() -> None:
+    """All 18 by number, here or in the tests of the script."""
+    elsewhere = Path(__file__).with_name("test_export.py").read_text(encoding="utf-8")
+    for names in IN_THE_SCRIPT.values():
+        assert all(f"def {name}(" in elsewhere for name in names)
+    here = {int(name.split("_")[1]) for name in globals() if re.match(r"test_[0-9]", name)}
+    assert here | set(IN_THE_SCRIPT) == set(range(1, 19))
 
 
 @pytest.fixture
@@ -174,6 +204,12 @@ def test_12_all_that_no_node_can_run_is_named(audit: Path, tmp_path: Path) -> No
     assert "new-1" in homes(done) and "huge-a-1" not in homes(done)
 
 
+def test_13_pods_of_stateful_sets_stay_and_keep_their_size(audit: Path) -> None:
+    done = read(audit / "stsonly.json", new_sizes={("default", "db"): PodSize(50, 64 << 20)})
+    assert len(stay(done)) == 2
+    assert "cannot start before the old one ends" in notes(done, "pinned")
+
+
 def test_14_budgets_do_not_pin_what_is_not_evicted(audit: Path) -> None:
     assert not stay(read(audit / "single.json"))
 
@@ -215,3 +251,24 @@ def test_18_the_docs_say_what_to_read() -> None:
         assert {"nodes", "pods", "replicasets", "deployments", "pvc", "pv"} <= set(kinds), line
     page = (root / "docs" / "kubernetes.md").read_text(encoding="utf-8")
     assert "CSV of whole pods: `workload, cpu, memory` and, if wanted, `namespace`" in page
+
+
+def test_copies_of_an_earlier_plan_may_move_again(audit: Path, tmp_path: Path) -> None:
+    """A script binds its copies to their nodes; what they are made from is not bound."""
+    objects = json.loads((audit / "softspread.json").read_text())
+    pod = next(o for o in objects["items"] if o["kind"] == "Pod")
+    node = pod["spec"]["nodeName"]
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    pod["spec"]["affinity"] = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchFields": [field]}]
+            }
+        }
+    }
+    file = tmp_path / "moved.json"
+    for bound in (False, True):
+        if bound:
+            pod["metadata"]["annotations"] = {"placeopt-bound": node}
+        file.write_text(json.dumps(objects))
+        assert ("node_sets" in read(file).document) is not bound

@@ -149,7 +149,11 @@ def cluster() -> dict[str, Any]:
         if workload == "db":
             state["statefulsets"]["db"] = {
                 "metadata": {"name": "db"},
-                "spec": {"replicas": 1, "template": template},
+                "spec": {
+                    "replicas": 1,
+                    "template": template,
+                    "updateStrategy": {"type": "RollingUpdate"},
+                },
             }
             continue
         state["deployments"][workload] = {
@@ -193,11 +197,14 @@ class Machine:
     def state(self, value: dict[str, Any]) -> None:
         self.state_file.write_text(json.dumps(value), encoding="utf-8")
 
-    def run(self, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         paths = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        environment = os.environ | {"PATH": paths, "FAKE_CLUSTER": str(self.state_file)} | more
+        environment = os.environ | {"PATH": paths, "FAKE_CLUSTER": str(self.state_file)}
+        environment |= {"CONTEXT": "shop-context", "WAIT": "60s", "PATIENCE": "0s", "POLL": "0.1"}
+        environment |= more
         return subprocess.run(
-            ["bash", "steps.sh"],
+            ["bash", "steps.sh", *arguments],
+            stdin=subprocess.DEVNULL,
             cwd=self.folder,
             env=environment,
             capture_output=True,
@@ -240,12 +247,13 @@ def ran(
     problem = shop()
     machine = Machine(tmp_path_factory.mktemp("shop"), export(problem, PLAN, shop_origin(problem)))
     state = cluster()
-    spec = state["replicasets"]["cart-7d"]["spec"]["template"]["spec"]
-    spec["affinity"] = {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [WISH]}
+    template = state["replicasets"]["cart-7d"]["spec"]["template"]
+    for thing in (template, state["pods"]["cart-7d-a"], state["pods"]["cart-7d-b"]):
+        thing["spec"]["affinity"] = {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [WISH]}
+            }
         }
-    }
     machine.state = state
     return machine, machine.run()
 
@@ -357,13 +365,155 @@ def test_a_cluster_that_has_changed_stops_the_script(tmp_path: Path) -> None:
     state["pods"]["cart-7d-a"]["spec"]["nodeName"] = "n3"
     machine.state = state
     done = machine.run()
-    assert done.returncode == 1 and "the cluster has changed" in done.stderr
+    assert done.returncode == 1 and "shop/cart-7d-a runs on n3, not on n1" in done.stderr
     state = cluster()
     state["nodes"]["n1"]["cpu"] = 900
     machine.state = state
     done = machine.run()
-    assert done.returncode == 1 and "is not ready" in done.stderr
+    assert done.returncode == 1 and "is not ready: unschedulable: 0/3 nodes: Ins" in done.stderr
     assert set(PODS) <= set(machine.state["pods"])
+
+
+@NEEDS_TOOLS
+def test_the_script_asks_for_the_cluster(tmp_path: Path) -> None:
+    """Without a terminal the context is named; `check` looks and does nothing."""
+    problem = shop()
+    origin = shop_origin(problem)
+    machine = Machine(tmp_path, export(problem, PLAN, origin))
+    done = machine.run(CONTEXT="")
+    assert done.returncode == 1 and "CONTEXT=shop-context bash" in done.stderr
+    before = machine.state["pods"]
+    done = machine.run("check")
+    assert done.returncode == 0 and "the cluster is what was read" in done.stdout
+    assert machine.state["pods"] == before and "step 1" not in done.stdout
+    assert "legal: check, undo" in machine.run("chekc").stderr
+    other = origin.model_copy(update={"cluster": "another-uid"})
+    (tmp_path / "steps.sh").write_text(export(problem, PLAN, other) + "\n", encoding="utf-8")
+    assert "is another cluster" in machine.run().stderr
+
+
+@NEEDS_TOOLS
+def test_the_check_names_all_that_has_changed(tmp_path: Path) -> None:
+    """A node that is not there yet, one that is another machine, a pod that was replaced."""
+    problem = shop()
+    known = shop_origin(problem).model_dump()
+    known["nodes"] = {"n1": {"uid": "was", "labels": {}, "taints": []}}
+    known["items"]["shop/api-9f-a"]["uid"] = "was"
+    machine = Machine(tmp_path, export(problem, PLAN, Origin.model_validate(known)))
+    state = cluster()
+    del state["nodes"]["n3"]
+    del state["pods"]["cart-7d-b"]
+    state["pods"]["web-5c-a"]["ready"] = False
+    machine.state = state
+    said = machine.run("check").stderr
+    for text in (
+        "node n3 is not in the cluster: buy or make it first",
+        "node n1 is another machine of the same name",
+        "pod shop/cart-7d-b is gone",
+        "pod shop/web-5c-a is not ready",
+        "pod shop/api-9f-a is another one of the same name",
+    ):
+        assert text in said
+    assert machine.run().returncode == 1 and machine.state["made"] == []
+
+
+def one_move() -> dict[str, Any]:
+    return {"steps": [{"application": "shop", "microservice": "cart-7d-a", "to": "n3"}]}
+
+
+def roomy() -> tuple[RollingUpdate, dict[str, Any]]:
+    """The shop without new sizes."""
+    document = shop().to_document()
+    for service in document["applications"][0]["microservices"]:
+        service["new_cpu_millicores"] = service["cpu_millicores"]
+    problem = from_document(document)
+    assert isinstance(problem, RollingUpdate)
+    return problem, cluster()
+
+
+@NEEDS_TOOLS
+def test_a_sibling_that_is_not_ready_stops_the_step_in_time(tmp_path: Path) -> None:
+    """Its ReplicaSet would end it instead: the copy waits, and when it is ready all goes on."""
+    problem, state = roomy()
+    machine = Machine(tmp_path, export(problem, one_move(), shop_origin(problem)))
+    state["pods"]["cart-7d-b"]["ready"] = False
+    machine.state = state
+    done = machine.run()
+    assert done.returncode == 1 and "not ready in shop: cart-7d-b" in done.stderr
+    assert set(PODS) <= set(machine.state["pods"]) and len(machine.state["made"]) == 1
+    state = machine.state
+    state["pods"]["cart-7d-b"]["ready"] = True
+    machine.state = state
+    assert machine.run().returncode == 0
+    assert workloads_on_nodes(machine.state)["cart", "n3"] == 1
+
+
+@NEEDS_TOOLS
+def test_a_replica_set_that_ended_another_pod_is_told(tmp_path: Path) -> None:
+    """A pod failed between the look and the adoption: the mark is taken off, and said."""
+    problem, state = roomy()
+    script = export(problem, one_move(), shop_origin(problem))
+    machine = Machine(tmp_path, script.replace('    guard "$ns" "$rs" "$hash" "$old"\n', ""))
+    state["pods"]["cart-7d-b"]["ready"] = False
+    machine.state = state
+    done = machine.run()
+    assert done.returncode == 1 and "ended another pod instead of cart-7d-a" in done.stderr
+    kept = machine.state["pods"]["cart-7d-a"]["metadata"]["annotations"]
+    assert "controller.kubernetes.io/pod-deletion-cost" not in kept
+
+
+@NEEDS_TOOLS
+@pytest.mark.parametrize("broken", range(12, 18))
+def test_pods_that_end_slowly_do_not_stop_a_script_that_is_taken_up(
+    broken: int, tmp_path: Path
+) -> None:
+    """The old pod is still terminating when the script is run again."""
+    problem, state = roomy()
+    machine = Machine(tmp_path, export(problem, one_move(), shop_origin(problem)))
+    machine.state = state | {"lingers": 6, "break_at": [broken]}
+    assert machine.run().returncode == 1
+    again = machine.run()
+    assert again.returncode == 0, again.stderr
+    assert workloads_on_nodes(machine.state)["cart", "n3"] == 1
+    assert sum(workloads_on_nodes(machine.state).values()) == len(PODS)
+
+
+@NEEDS_TOOLS
+def test_undo_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Nodes are uncordoned, copies that nothing owns end, marks go; what was moved stays."""
+    problem = shop()
+    machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
+    state = cluster()
+    sick = json.loads(json.dumps(state["pods"]["api-9f-a"])) | {"ready": False, "slow": True}
+    sick["metadata"]["name"] = "api-9f-b"
+    del sick["spec"]["nodeName"]
+    state["pods"]["api-9f-b"] = sick
+    state["deployments"]["api"]["spec"]["replicas"] = 2
+    machine.state = state
+    assert "not ready in shop: api-9f-b" in machine.run().stderr
+    assert machine.state["nodes"]["n2"]["cordoned"]
+    done = machine.run("undo")
+    assert done.returncode == 0 and "StatefulSet shop/db updates OnDelete now" in done.stdout
+    state = machine.state
+    assert not any(node["cordoned"] for node in state["nodes"].values())
+    assert all(p["metadata"].get("ownerReferences") for p in state["pods"].values())
+    assert "affinity" not in state["statefulsets"]["db"]["spec"]["template"]["spec"]
+    assert workloads_on_nodes(
+        state | {"pods": {k: p for k, p in state["pods"].items() if p["ready"]}}
+    )["cart", "n3"]
+
+
+@NEEDS_TOOLS
+def test_stateful_sets_are_bound_to_no_node_afterwards(
+    ran: tuple[Machine, subprocess.CompletedProcess[str]],
+) -> None:
+    """They update on delete, so that no pod moves; how to change that is said."""
+    machine, done = ran
+    made = machine.state["statefulsets"]["db"]
+    assert "affinity" not in made["spec"]["template"]["spec"]
+    assert made["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert "placeopt-before" not in made["metadata"]["annotations"]
+    assert "patch statefulset db" in done.stdout
 
 
 @NEEDS_TOOLS

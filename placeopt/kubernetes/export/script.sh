@@ -3,17 +3,24 @@
 # @values@
 @warnings@#
 # Needs kubectl and jq. Run it again after a failure: it goes on where it stopped (finished steps are kept in $DONE).
-#   DRY_RUN=1 bash @file@    say what would be done, and do nothing
-#   WAIT=600s bash @file@    wait longer for pods (300s by default)
+#   CONTEXT=prod bash @file@       make the steps in the cluster of this context of kubectl; on a terminal you are asked
+#   DRY_RUN=1 bash @file@          say what would be done, and ask no cluster
+#   CONTEXT=prod bash @file@ check look whether the cluster still is what was read, and do nothing
+#   CONTEXT=prod bash @file@ undo  let the nodes be scheduled to again, take marks off, end copies that nothing owns
+#   WAIT=600s, PATIENCE=60s        wait longer for pods (300s), and for the scheduler to take one (15s)
 # Keep others from moving these pods meanwhile: autoscalers, deschedulers, a GitOps controller that resets replicas.
 # Where pods run is kept until they are replaced: a later rollout or eviction asks the scheduler again.
+# Not done here: draining DaemonSets off nodes that end empty, removing and buying nodes.
 set -euo pipefail
 
 DONE=${DONE:-@done@}
 TOTAL=@total@
+CONTEXT=${CONTEXT:-}
 @setup@
 
-fail() { echo "error: $*" >&2; exit 1; }
+kubectl() {
+  if [[ "$CONTEXT" == in-cluster ]]; then command kubectl "$@"; else command kubectl --context="$CONTEXT" "$@"; fi
+}
 there() { # namespace pod; a question that fails is not a no
   local found
   found=$(kubectl -n "$1" get pod "$2" -o name --ignore-not-found) || fail "kubectl does not answer"
@@ -40,23 +47,38 @@ step() { # number description function arguments...
 
 # A copy on the new node first; the ReplicaSet adopts it and ends the old one when it is ready.
 move() { # namespace old-pod old-node new-pod node requests
-  local ns=$1 old=$2 new=$4 node=$5 requests=$6 rs hash left
-  if ! there "$ns" "$old"; then
-    there "$ns" "$new" || fail "neither pod $old nor $new is in $ns: plan again"
-    return 0 # an earlier run was interrupted right after this
+  local ns=$1 old=$2 new=$4 node=$5 requests=$6 rs hash now adopted
+  now=$(state "$ns" "$old")
+  if [[ "$now" == alive ]]; then
+    runs_on "$ns" "$old" "$3"
+@owner@
+    if [[ -z "$rs" ]]; then now=$(state "$ns" "$old"); fi # it went just now
   fi
-  runs_on "$ns" "$old" "$3"
-@find@
+  if [[ "$now" != alive ]]; then # an earlier run was interrupted right after this
+    there "$ns" "$new" || fail "neither pod $old nor $new is in $ns: plan again"
+    ready "$ns" "$new"
+    gone "$ns" "$old"
+    return 0
+  fi
+@hash@
   if ! there "$ns" "$new"; then
 @create@
   fi
-@move@
+  ready "$ns" "$new"
+  adopted=$(kubectl -n "$ns" get pod "$new" -o jsonpath='{.metadata.labels.pod-template-hash}')
+  if [[ -z "$adopted" ]]; then
+@adopt@
+  fi
+@gone@
 }
 
 # Fewer replicas, and the marked pod is the one that goes: a disruption.
 stop() { # namespace deployment old-pod old-node
-  local ns=$1 name=$2 old=$3 want now left
-  there "$ns" "$old" || return 0
+  local ns=$1 name=$2 old=$3 want now
+  if [[ "$(state "$ns" "$old")" != alive ]]; then
+    gone "$ns" "$old"
+    return 0
+  fi
   runs_on "$ns" "$old" "$4"
 @stop@
 }
@@ -76,7 +98,7 @@ recreate() { # namespace statefulset pod old-node node requests
   local ns=$1 name=$2 old=$3 new=$3 node=$5 requests=$6
   if there "$ns" "$old"; then
     if [[ "$node" != "$4" && "$(kubectl -n "$ns" get pod "$old" -o jsonpath='{.spec.nodeName}')" == "$node" ]]; then
-      kubectl -n "$ns" wait --for=condition=Ready --timeout="$WAIT" pod/"$old"
+      ready "$ns" "$old"
       return # an earlier run was interrupted right after this
     fi
     runs_on "$ns" "$old" "$4"
@@ -85,11 +107,69 @@ recreate() { # namespace statefulset pod old-node node requests
 }
 
 cordon() { # node: it will be empty, so nothing new is to come
-  if [[ -n "${DRY_RUN:-}" ]]; then echo "cordon $1"; else kubectl cordon "$1"; fi
+  if [[ -n "${DRY_RUN:-}" ]]; then
+    echo "cordon $1"
+  elif [[ "$(kubectl get node "$1" -o jsonpath='{.spec.unschedulable}')" != true ]]; then
+    echo "cordoned $1" >>"$DONE" # what undo lets be scheduled to again
+    kubectl cordon "$1"
+  fi
+}
+
+known() { # what was read of the cluster
+  cat <<'KNOWN'
+@known@
+KNOWN
+}
+check() { # whether the cluster still is what was read, as far as steps are left
+  local made space wrong=""
+  made=$(grep -sx '[0-9]*' "$DONE" | sort -n | tail -n 1 || true)
+  wrong=$(kubectl get nodes -o json | jq -r --argjson made "${made:-0}" --slurpfile known <(known) "$NODES") || fail "kubectl does not answer"
+  for space in @spaces@; do
+    wrong+=$'\n'$(kubectl -n "$space" get pods,replicasets -o json | jq -r --argjson made "${made:-0}" --arg space "$space" --slurpfile known <(known) "$PODS") || fail "kubectl does not answer"
+  done
+  wrong=$(grep . <<<"$wrong" || true)
+  [[ -z "$wrong" ]] || fail $'the cluster is not what was read:\n'"$wrong"
+  echo "checked: the cluster is what was read"
+}
+undo() {
+  local space pod node
+  for node in $(sed -n 's/^cordoned //p' "$DONE" 2>/dev/null); do kubectl uncordon "$node"; done
+  for space in @spaces@; do
+    for pod in $(kubectl -n "$space" get pods -o json | jq -r '.items[] | select((.metadata.name | contains("@tail@")) and (any(.metadata.ownerReferences[]?; .controller) | not)) | .metadata.name'); do
+      kubectl -n "$space" delete pod "$pod" --wait=false
+    done
+    for pod in $(kubectl -n "$space" get pods -o json | jq -r '.items[] | select(.metadata.annotations["controller.kubernetes.io/pod-deletion-cost"] == "-2147483647") | .metadata.name'); do
+      kubectl -n "$space" annotate pod "$pod" controller.kubernetes.io/pod-deletion-cost-
+    done
+  done
+@undo@
+  if [[ -e "$DONE" ]]; then sed -i '/^cordoned /d' "$DONE"; fi
+  echo "undone: nodes, marks and copies that nothing owns. What was moved stays where it is; to have it elsewhere, plan again"
+}
+confirm() {
+  local here answer
+  if [[ -z "$CONTEXT" ]]; then
+    here=$(command kubectl config current-context) || fail "kubectl has no context: give CONTEXT=NAME"
+    [[ -t 0 ]] || fail "say in which cluster: CONTEXT=$here bash $0"
+    read -r -p "@total@ steps in the cluster of context '$here'. Type its name to go on: " answer
+    [[ "$answer" == "$here" ]] || fail "not confirmed; nothing was done"
+    CONTEXT=$here
+  fi
+  @identity@
+  echo "context $CONTEXT"
 }
 
 command -v kubectl >/dev/null || fail "kubectl is not installed"
 command -v jq >/dev/null || fail "jq is not installed"
+if [[ -z "${DRY_RUN:-}" ]]; then
+  confirm
+  case "${1:-}" in
+    undo) undo; exit 0 ;;
+    check) check; exit 0 ;;
+    "") check ;;
+    *) fail "'$1' is not known; legal: check, undo, or nothing" ;;
+  esac
+fi
 
 @steps@
 

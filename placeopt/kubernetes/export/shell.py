@@ -21,40 +21,61 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from placeopt.kubernetes.export.preflight import NODES, PODS, known
 from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
+from placeopt.kubernetes.origin import BOUND
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
-    from placeopt.kubernetes.origin import Origin, OriginItem
+    from placeopt.kubernetes.origin import Origin
 
-#: jq: bind a pod template to nodes, keep what it asks of nodes itself, set requests of containers.
+#: jq: bind a pod template to nodes, keep what it asks of nodes itself; set requests of containers.
 _BIND = """
-def bind($nodes; $requests):
+def bind($nodes):
   .affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms |= (
     [(. // [])[] | del(.matchFields)] | unique | (if length == 0 then [{}] else . end)
     | [.[] as $term | $nodes[] as $node
-      | $term + {matchFields: [{key: "metadata.name", operator: "In", values: [$node]}]}])
-  | .containers |= map(if $requests[.name]
+      | $term + {matchFields: [{key: "metadata.name", operator: "In", values: [$node]}]}]);
+def sized($requests):
+  .containers |= map(if $requests[.name]
     then .resources.requests = ((.resources.requests // {}) + $requests[.name]) else . end);
 """
 
 #: jq: ReplicaSet -> a pod of its template that it does not adopt yet.
 _COPY = (
     _BIND
-    + """
-{apiVersion: "v1", kind: "Pod",
- metadata: {name: $name, namespace: .metadata.namespace,
-            annotations: (.spec.template.metadata.annotations // {}),
-            labels: ((.spec.template.metadata.labels // {}) | del(.["pod-template-hash"]))},
- spec: (.spec.template.spec | bind([$node]; $requests))}
+    + f"""
+{{apiVersion: "v1", kind: "Pod",
+ metadata: {{name: $name, namespace: .metadata.namespace,
+            annotations: ((.spec.template.metadata.annotations // {{}}) + {{"{BOUND}": $node}}),
+            labels: ((.spec.template.metadata.labels // {{}}) | del(.["pod-template-hash"]))}},
+ spec: (.spec.template.spec | bind([$node]) | sized($requests))}}
 """
 )
 
-#: jq: StatefulSet -> the same with its template bound to nodes; pods change only when deleted.
+#: jq: StatefulSet -> the same with its template bound to a node; pods change only when deleted.
+#: What it was stands in an annotation.
 _REBIND = (
     _BIND
     + """
-.spec.updateStrategy = {type: "OnDelete"} | .spec.template.spec |= bind($nodes; $requests)
+(.metadata.annotations["placeopt-before"]
+ // ({affinity: .spec.template.spec.affinity, strategy: .spec.updateStrategy} | tojson)) as $before
+| .metadata.annotations["placeopt-before"] = $before
+| .spec.updateStrategy = {type: "OnDelete"}
+| .spec.template.spec.affinity = ($before | fromjson | .affinity)
+| .spec.template.spec |= (bind([$node]) | sized($requests))
+"""
+)
+
+#: jq: StatefulSet -> the same, its template as free as it was; its pods are not touched.
+_FREE = (
+    _BIND
+    + """
+(.metadata.annotations["placeopt-before"] // "null" | fromjson) as $before
+| if $before then .spec.template.spec.affinity = $before.affinity else . end
+| if .spec.template.spec.affinity == null then del(.spec.template.spec.affinity) else . end
+| del(.metadata.annotations["placeopt-before"])
+| .spec.template.spec |= sized($requests)
 """
 )
 
@@ -66,13 +87,38 @@ _NEWEST = """
 | .metadata.name
 """
 
+#: jq: a pod -> ready, or why it is not; the scheduler's reason where no node takes it.
+_SAID = """
+(.status.conditions // []) as $said
+| if any($said[]; .type == "Ready" and .status == "True") then "ready"
+  elif any($said[]; .type == "PodScheduled" and .reason == "Unschedulable")
+  then "unschedulable: " + first($said[] | select(.type == "PodScheduled") | .message // "")
+  else ([.status.phase // "Pending",
+    (.status.containerStatuses[]?.state.waiting | select(.) | .reason)] | join(", ")) end
+"""
+_MINE = "select(any(.metadata.ownerReferences[]?; .controller and .name == $rs))"
+#: jq: pods -> how many a ReplicaSet owns or is about to adopt; the names of those of them that are
+#: not ready.
+_OWNED = """
+[.items[] | select(.metadata.deletionTimestamp | not)
+ | select([.metadata.ownerReferences[]? | select(.controller) | .name] | . == [] or . == [$rs])]
+| length
+"""
+_UNREADY = f"""
+[.items[] | {_MINE} | select(.metadata.name != $old and (.metadata.deletionTimestamp | not))
+ | select(any(.status.conditions[]?; .type == "Ready" and .status == "True") | not)
+ | .metadata.name] | join(" ")
+"""
+
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 
 #: Lines of every kind of step, over {ns} {name} {old} {new} {node} {requests}; "$rs" and "$hash"
 #: pass between lines.
-_FIND = (
-    "rs=$(kubectl -n {ns} get pod {old} "
-    "-o jsonpath='{{.metadata.ownerReferences[?(@.controller==true)].name}}')",
+_OWNER = (
+    "rs=$(kubectl -n {ns} get pod {old} --ignore-not-found "
+    "-o jsonpath='{{.metadata.ownerReferences[?(@.controller==true)].name}}')"
+)
+_HASH = (
     'hash=$(kubectl -n {ns} get replicaset "${{rs:?the pod has no owner}}" '
     "-o jsonpath='{{.metadata.labels.pod-template-hash}}')",
     ': "${{hash:?the owner of the pod is not the ReplicaSet of a Deployment}}"',
@@ -85,12 +131,9 @@ _CREATE = (
     "| jq --arg name {new} --arg node {node} --argjson requests {requests} "
     '"$COPY" | kubectl create -f -'
 )
-_READY = 'kubectl -n {ns} wait --for=condition=Ready --timeout="$WAIT" pod/{new}'
-#: Older versions of kubectl call it an error to wait for the end of what is gone already.
-_GONE = (
-    'kubectl -n {ns} wait --for=delete --timeout="$WAIT" pod/{old} '
-    '|| {{ left=$(kubectl -n {ns} get pod {old} -o name --ignore-not-found) && [[ -z "$left" ]]; }}'
-)
+_READY = "ready {ns} {new}"
+_GUARD = 'guard {ns} "$rs" "$hash" {old}'
+_GONE = 'gone {ns} {old} "$rs" "$hash"'
 _MARK = f"kubectl -n {{ns}} annotate --overwrite pod {{old}} {_COST}=-2147483647"
 _ADOPT = 'kubectl -n {ns} label --overwrite pod {new} "pod-template-hash=$hash"'
 
@@ -110,11 +153,11 @@ def _scale(pod: str, sign: str, key: str) -> tuple[str, ...]:
     )
 
 
-_MOVE = (*_FIND, _CREATE, _READY, _MARK, _ADOPT, _GONE)
-_STOP = (_MARK, *_scale("{old}", "-", "placeopt-stop"), _GONE)
+_MOVE = (_OWNER, *_HASH, _CREATE, _READY, _GUARD, _MARK, _ADOPT, _GONE)
+_STOP = (_MARK, *_scale("{old}", "-", "placeopt-stop"), "gone {ns} {old}")
 _START = (
     _FIND_NEWEST,
-    *_FIND[1:],
+    *_HASH,
     _CREATE,
     _READY,
     'kubectl -n {ns} annotate --overwrite pods -l "pod-template-hash=$hash" '
@@ -123,16 +166,12 @@ _START = (
     *_scale("{new}", "+", "placeopt-start"),
     _ADOPT,
 )
-_REPLACE = (
-    "kubectl -n {ns} get statefulset {name} -o json "
-    "| jq --argjson nodes {nodes} --argjson requests {requests} "
-    '"$REBIND" | kubectl replace -f -'
-)
 _RECREATE = (
-    _REPLACE.replace("{nodes}", '"[\\"$node\\"]"'),
+    "whole {ns} {name}",
+    "kubectl -n {ns} get statefulset {name} -o json "
+    '| jq --arg node {node} --argjson requests {requests} "$REBIND" | kubectl replace -f -',
     "kubectl -n {ns} delete pod {old} --wait",
-    "for _ in {{1..300}}; do "
-    "kubectl -n {ns} get pod {new} -o name >/dev/null 2>&1 && break; sleep 1; done",
+    'until [[ -n "$(state {ns} {new})" ]]; do sleep "$POLL"; done',
     _READY,
 )
 _CORDON = "kubectl cordon {node}"
@@ -141,11 +180,29 @@ _MIXED_SIZES = "its pods have sizes that one template cannot say; the template i
 
 def setup_lines() -> list[str]:
     """Return the lines that the commands of steps rely on."""
-    programs = {"COPY": _COPY, "REBIND": _REBIND, "NEWEST": _NEWEST}
+    programs = {
+        "COPY": _COPY,
+        "REBIND": _REBIND,
+        "FREE": _FREE,
+        "NEWEST": _NEWEST,
+        "SAID": _SAID,
+        "OWNED": _OWNED,
+        "UNREADY": _UNREADY,
+    }
     return [
-        "WAIT=${WAIT:-300s}",
-        *(f"{name}={shlex.quote(' '.join(text.split()))}" for name, text in programs.items()),
+        "WAIT=${WAIT:-300s} PATIENCE=${PATIENCE:-15s} POLL=${POLL:-1}",
+        *_programs(programs),
+        *_asset("library.sh").splitlines(),
     ]
+
+
+def _programs(programs: Mapping[str, str]) -> list[str]:
+    """Return a line of bash for each program of jq."""
+    return [f"{name}={shlex.quote(' '.join(text.split()))}" for name, text in programs.items()]
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _kind(step: PlanStep) -> str:
@@ -170,24 +227,20 @@ def lines(step: PlanStep) -> list[str]:
         "requests": _json(at.requests),
     }
     quoted = {key: shlex.quote(text or "") for key, text in fields.items()}
-    kind = _kind(step)
     found = [_CORDON.format(node=shlex.quote(step.source or ""))] if step.cordon else []
-    if kind == "recreate":
-        found.append(f"node={quoted['node']}")
-    return found + [line.format(**quoted) for line in _LINES[kind]]
+    return found + [line.format(**quoted) for line in _LINES[_kind(step)]]
 
 
 def finish_lines(made: Iterable[PlanStep], origin: Origin) -> list[str]:
     """Return what is left when all steps are made: templates that say what now runs."""
     found: list[str] = []
-    for known, last in _workloads(made).items():
-        namespace, kind, name = known
-        mine = [i for i in origin.items.values() if (i.namespace, i.kind, i.name) == known]
+    for owner, last in _workloads(made).items():
+        namespace, kind, name = owner
+        mine = [i for i in origin.items.values() if (i.namespace, i.kind, i.name) == owner]
         ns, workload = shlex.quote(namespace), shlex.quote(name)
         if kind == "StatefulSet":
-            nodes = shlex.quote(_json(sorted(_final_nodes(last, mine))))
             requests = shlex.quote(_json(last[-1].at.requests if last[-1].at else {}))
-            found.append(_REPLACE.format(ns=ns, name=workload, nodes=nodes, requests=requests))
+            found.append(f"free {ns} {workload} {requests}")
         else:
             found += _settle(ns, workload, last, len(mine))
     return found
@@ -230,18 +283,6 @@ def _workloads(made: Iterable[PlanStep]) -> dict[tuple[str, str, str], list[Plan
     return found
 
 
-def _final_nodes(made: list[PlanStep], items: list[OriginItem]) -> set[str]:
-    """Return where the pods of `items` run after their steps."""
-    places: dict[str, str | None] = {}
-    for item in items:
-        places |= {item.pod: item.node} if item.pod else {}
-        places |= {r.pod: r.node for r in item.replicas if r.pod}
-    for step in made:
-        if step.at is not None and step.at.pod is not None:
-            places[step.at.pod] = step.target
-    return {node for node in places.values() if node is not None}
-
-
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
@@ -273,20 +314,46 @@ def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
         "file": "steps.sh",
         "done": f"placeopt-{identity}.done",
         "total": str(len(made)),
-        "setup": "\n".join(setup_lines()),
-        "find": _indented(_FIND),
+        "setup": "\n".join([*setup_lines(), *_programs({"NODES": NODES, "PODS": PODS})]),
+        "owner": _indented((_OWNER,), 4),
+        "hash": _indented(_HASH),
         "create": _indented((_CREATE,), 4),
-        "move": _indented((_READY, _MARK, _ADOPT, _GONE)),
+        "adopt": _indented((_GUARD, _MARK, _ADOPT), 4),
+        "gone": _indented((_GONE,)),
         "stop": _indented(_STOP),
         "newest": _indented(_START[:3]),
         "start": _indented(_START[4:]),
         "recreate": _indented(_RECREATE),
+        "known": _json(known(made, origin)),
+        "spaces": " ".join(sorted({shlex.quote(s.at.namespace) for s in made if s.at})) or "''",
+        "tail": f"-po{identity}-",
+        "undo": "\n".join(f"  {line}" for line in _undo_lines(made)) or "  :",
+        "identity": _identity(origin),
         "steps": body,
         "finish": "\n".join(f"  {line}" for line in finish_lines(made, origin)),
         "empty": _say_empty(empties),
     }
-    template = files(__package__).joinpath("script.sh").read_text(encoding="utf-8")
-    return _fill(template, fields).rstrip("\n")
+    return _fill(_asset("script.sh"), fields).rstrip("\n")
+
+
+def _undo_lines(made: Iterable[PlanStep]) -> list[str]:
+    """Return the lines that free the templates of StatefulSets."""
+    return [
+        f"free {shlex.quote(space)} {shlex.quote(name)} '{{}}'"
+        for space, kind, name in _workloads(made)
+        if kind == "StatefulSet"
+    ]
+
+
+def _identity(origin: Origin) -> str:
+    """Return the line that stops in another cluster than the one that was read."""
+    if not origin.cluster:
+        return ":"
+    return (
+        "[[ \"$(kubectl get namespace kube-system -o jsonpath='{.metadata.uid}')\" == "
+        f"{shlex.quote(origin.cluster)} ]] || "
+        'fail "the context $CONTEXT is another cluster than the one that was read"'
+    )
 
 
 def _fill(template: str, fields: Mapping[str, str]) -> str:

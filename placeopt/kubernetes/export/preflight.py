@@ -1,0 +1,95 @@
+"""Before the first step: is the cluster still what was read?
+
+What the steps rest on stands in the script as JSON; programs for jq compare it with the cluster.
+Only what later steps need is looked at, so that a script can be taken up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from placeopt.kubernetes.export.steps import PlanStep
+    from placeopt.kubernetes.origin import Origin, OriginItem
+
+_READY = 'any(.status.conditions[]?; .type == "Ready" and .status == "True")'
+#: jq: nodes of the cluster -> a line for each node on which a copy is still to start and may not.
+NODES = f"""
+def taints: [.spec.taints[]? | select(.effect == "NoSchedule" or .effect == "NoExecute")
+  | select(.key != "node.kubernetes.io/unschedulable")
+  | "\\(.key)=\\(.value // ""):\\(.effect)"] | sort;
+(.items | map({{key: .metadata.name, value: .}}) | from_entries) as $live
+| $known[0].nodes[] | select(.last > $made) | . as $was | $live[.name] as $now
+| if $now == null then "node \\(.name) is not in the cluster: buy or make it first"
+  elif $was.uid and $was.uid != $now.metadata.uid
+  then "node \\(.name) is another machine of the same name"
+  elif $now | {_READY} | not then "node \\(.name) is not ready"
+  elif $now.spec.unschedulable then "node \\(.name) is cordoned"
+  elif $was.taints
+    and ($was.taints != ($now | taints) or $was.labels != ($now.metadata.labels // {{}}))
+  then "node \\(.name) has other labels or taints"
+  else empty end
+"""
+#: jq: pods and ReplicaSets of a namespace -> a line for each pod that is not as it was read. The
+#: pod of the step that an earlier run began may be on its way.
+PODS = f"""
+def empty_: . == {{}} or . == [] or . == null;
+def plain: walk(
+  if type == "object" then del(.matchFields) | with_entries(select(.value | empty_ | not))
+  elif type == "array" then map(select(empty_ | not)) else . end);
+def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
+(.items | map({{key: "\\(.kind) \\(.metadata.name)", value: .}}) | from_entries) as $live
+| $known[0].pods[] | select(.namespace == $space and .first > $made) | . as $was
+| $live["Pod \\(.name)"] as $now
+| (first($now.metadata.ownerReferences[]? | select(.controller)) // {{}}) as $owner
+| $live["\\($owner.kind) \\($owner.name)"] as $set
+| if .first == $made + 1 and ($now == null or $now.metadata.deletionTimestamp) then empty
+  elif $now == null then "pod \\(.namespace)/\\(.name) is gone"
+  elif $now.metadata.deletionTimestamp then "pod \\(.namespace)/\\(.name) is being deleted"
+  elif .uid and .uid != $now.metadata.uid
+  then "pod \\(.namespace)/\\(.name) is another one of the same name"
+  elif .node != $now.spec.nodeName
+  then "pod \\(.namespace)/\\(.name) runs on \\($now.spec.nodeName), not on \\(.node)"
+  elif $now | {_READY} | not then "pod \\(.namespace)/\\(.name) is not ready"
+  elif $set and ($now.spec | asked) != ($set.spec.template.spec | asked)
+  then "the template of \\($owner.kind) \\($owner.name) asks for other nodes than its pods"
+  else empty end
+"""
+
+
+def known(made: Sequence[PlanStep], origin: Origin) -> dict[str, Any]:
+    """Return what the steps rest on.
+
+    Returns
+    -------
+    dict
+        ``nodes``: those where copies start, with the ``last`` step that starts one; ``pods``: those
+        that steps end, with the ``first`` step that does.
+    """
+    last = {s.target: s.number for s in made if s.target is not None and s.at is not None}
+    nodes = []
+    for name, number in last.items():
+        origins = origin.nodes.get(name)
+        node: dict[str, Any] = {"name": name, "last": number}
+        if origins is not None:
+            taints = None if origins.taints is None else list(origins.taints)
+            node |= {"uid": origins.uid, "labels": origins.labels, "taints": taints}
+        nodes.append(node)
+    items = {(i.namespace, i.pod): i for i in origin.items.values() if i.pod}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for step in made:
+        if step.at is not None and (step.at.namespace, step.at.pod) in items:
+            key = (step.at.namespace, str(step.at.pod))
+            found.setdefault(key, _pod(step, items[key]))
+    return {"nodes": nodes, "pods": list(found.values())}
+
+
+def _pod(step: PlanStep, item: OriginItem) -> dict[str, Any]:
+    return {
+        "namespace": item.namespace,
+        "name": item.pod,
+        "node": item.node,
+        "uid": item.uid,
+        "first": step.number,
+    }
