@@ -152,8 +152,7 @@ class MethodEntry:
                 f"method {self.name!r} does not support {kind}; methods that do: "
                 + ", ".join(others)
             )
-        run: Callable[..., Front] = self.of[kind].load()
-        return run
+        return self.of[kind].load()
 
 
 @cache
@@ -189,8 +188,7 @@ def problem_class(kind: str) -> type[Problem]:
     UsageError
         There is no such problem.
     """
-    found: type[Problem] = spec_of(kind).load("instance")
-    return found
+    return spec_of(kind).load("instance")
 
 
 def read(path: str | os.PathLike[str]) -> Problem:
@@ -309,5 +307,4 @@ def certifier(kind: str) -> Callable[..., Front]:
             f"no lower bounds are implemented for {kind}; problems that have them: "
             + ", ".join(certified())
         )
-    certify: Callable[..., Front] = spec.load("certify")
-    return certify
+    return spec.load("certify")

@@ -51,8 +51,7 @@ def warm_up(
     """
     wanted = [registry.spec_of(kind).kind for kind in kinds] or list(registry.specs())
     calls = [Call(_warm, (kind,)) for kind in wanted]
-    found: list[Warmed] = Workers(jobs).run(calls, Budget(evaluations=10**9), on_result)
-    return found
+    return Workers(jobs).run(calls, Budget(evaluations=10**9), on_result)
 
 
 def _warm(_budget: Budget, kind: str) -> Warmed:

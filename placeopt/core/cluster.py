@@ -159,8 +159,7 @@ def _result(future: Any) -> Done:
     from distributed import KilledWorker
 
     try:
-        done: Done = future.result()
-        return done
+        return future.result()
     except KilledWorker:
         raise PlaceoptError(
             "one task ended several workers of the cluster; have they enough memory?"

@@ -387,8 +387,7 @@ def seeds(encoder: Encoder, rng: np.random.Generator, seconds: float | None = No
     spec = encoder.problem.spec
     if not spec.has("seeds"):
         return np.empty((0, encoder.num_genes), dtype=np.int64)
-    found: np.ndarray = spec.load("seeds")(encoder, rng, seconds)
-    return found
+    return spec.load("seeds")(encoder, rng, seconds)
 
 
 def vectors_at(encoder: Encoder, weights: np.ndarray) -> np.ndarray:
@@ -402,8 +401,7 @@ def vectors_at(encoder: Encoder, weights: np.ndarray) -> np.ndarray:
     spec = encoder.problem.spec
     if not spec.has("vectors_at"):
         return seeds(encoder, np.random.default_rng(0))
-    found: np.ndarray = spec.load("vectors_at")(encoder, weights)
-    return found
+    return spec.load("vectors_at")(encoder, weights)
 
 
 def build_division(problem: Problem, objectives: Sequence[Objective], size: int) -> Division:

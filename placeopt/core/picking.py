@@ -17,8 +17,7 @@ def knee(scaled: np.ndarray) -> np.ndarray:
 
     Unlike the point of least sum, the nearest one is never an end of a concave front.
     """
-    distance: np.ndarray = (scaled**2).sum(axis=1)
-    return distance
+    return (scaled**2).sum(axis=1)
 
 
 def reference_point(scaled: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -41,8 +40,7 @@ def pseudo_weights(scaled: np.ndarray, weights: np.ndarray) -> np.ndarray:
     total = gained.sum(axis=1, keepdims=True)
     even = np.full_like(gained, 1 / scaled.shape[1])
     shares = np.divide(gained, total, out=even, where=total > 0)
-    distance: np.ndarray = np.abs(shares - weights / weights.sum()).sum(axis=1)
-    return distance
+    return np.abs(shares - weights / weights.sum()).sum(axis=1)
 
 
 def topsis(scaled: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -101,8 +101,7 @@ class Problem(Record):
 
     @classmethod
     def _generator(cls) -> Callable[..., dict[str, Any]]:
-        function: Callable[..., dict[str, Any]] = cls.spec.load("generator")
-        return function
+        return cls.spec.load("generator")
 
     def to_document(self) -> dict[str, Any]:
         """Return the instance as a JSON document; `from_document` gives the same instance back."""
@@ -159,8 +158,7 @@ class Problem(Record):
     def read_plan(self, document: Any) -> dict[str, Any]:
         """Validate a plan document and return it as plain JSON values."""
         plan = documents.validate(self.spec.load("plan"), document)
-        read: dict[str, Any] = plan.model_dump(mode="json", by_alias=True)
-        return read
+        return plan.model_dump(mode="json", by_alias=True)
 
     def warnings(self) -> tuple[str, ...]:
         """Return what is legal in this instance but looks like a mistake, a sentence each."""

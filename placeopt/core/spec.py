@@ -149,5 +149,4 @@ class ProblemSpec:
         return next((method for method in self.methods if method.name == name), None)
 
     def _entry(self, member: str) -> str | None:
-        entry: str | None = getattr(self, member)
-        return entry
+        return getattr(self, member)

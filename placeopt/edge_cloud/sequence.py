@@ -82,8 +82,7 @@ class EdgeCloudSequence(DecisionSequence):
 
     def mask(self, state: EdgeCloudState) -> np.ndarray:
         """Return the nodes that leave a place for the rest of the application."""
-        allowed: np.ndarray = kernels.mask(self.instance, self.order, state)
-        return allowed
+        return kernels.mask(self.instance, self.order, state)
 
     def step(self, state: EdgeCloudState, action: int) -> np.ndarray:
         """Place the next microservice; the cost is the increment of each objective."""
@@ -100,8 +99,7 @@ class EdgeCloudSequence(DecisionSequence):
     def _delay_from_source(self, service: int) -> np.ndarray:
         """Return the delay of every node from the source of a microservice, ms."""
         source = self.instance.source[self.instance.application_of[service]]
-        delays: np.ndarray = self.instance.delay[source]
-        return delays
+        return self.instance.delay[source]
 
     def _increments(self, state: EdgeCloudState, service: int) -> np.ndarray:
         """Return what every node would add to cost and latency, legal or not, (nodes, 2)."""

@@ -95,8 +95,7 @@ class VectorArchive:
 
     def vector(self, k: int) -> np.ndarray:
         """Return the settled vector of a row of F, shape (num_genes,)."""
-        genes: np.ndarray = self._store[self._rows[k]]
-        return genes
+        return self._store[self._rows[k]]
 
     def result(self) -> np.ndarray:
         """Return the non-dominated vectors, shape (k, num_genes).

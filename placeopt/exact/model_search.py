@@ -138,8 +138,7 @@ class ModelSearch:
     def _cuts(self) -> Sequence[Any]:
         """Return rows that exclude the solution which the model holds, if it is no plan."""
         plan = self.origin.extract(self.model)
-        rows: Sequence[Any] = self.origin.cuts(self.model, self.origin.problem, plan)
-        return rows
+        return self.origin.cuts(self.model, self.origin.problem, plan)
 
     def _known(self, start: Front) -> list[Found]:
         """Return the points of a front of this model that are still feasible."""

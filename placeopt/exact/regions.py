@@ -87,8 +87,7 @@ class Regions:
         shares = np.clip(np.nan_to_num(reach / box.spread, nan=1.0, posinf=1.0), 0.0, None)
         height = (np.fmin(self._best, box.nadir[main] + 1) - self._lower) / box.spread[main]
         height = np.clip(np.nan_to_num(height, nan=1.0, posinf=1.0), 1e-6, 1.0)
-        volumes: np.ndarray = shares[:, box.others].prod(axis=1) * height
-        return volumes
+        return shares[:, box.others].prod(axis=1) * height
 
 
 #: Limits for each objective on the first grids; every later grid is twice as fine.

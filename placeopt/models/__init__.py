@@ -37,8 +37,7 @@ def __getattr__(name: str) -> ModuleType:
         raise AttributeError(
             f"{kind} has no Pyomo model: models/{name}/README.md says why; models: {having}"
         )
-    model: ModuleType = specs()[kind].load("model")
-    return model
+    return specs()[kind].load("model")
 
 
 def __dir__() -> list[str]:

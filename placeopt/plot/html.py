@@ -61,10 +61,9 @@ def single(figure: Any, title: str, *, cdn: bool = False) -> str:
 
 def fragment(figure: Any, name: str, **config: Any) -> str:
     """Return a figure as HTML, without plotly itself; `config` adds to plotly's configuration."""
-    drawn: str = figure.to_html(
+    return figure.to_html(
         full_html=False, include_plotlyjs=False, div_id=name, config=_CONFIG | config
     )
-    return drawn
 
 
 def _page(title: str, body: list[str]) -> str:

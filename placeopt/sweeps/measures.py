@@ -106,8 +106,7 @@ def mean_ranks(values: np.ndarray) -> np.ndarray:
     """Return the mean rank of each method, 1 for the greatest hypervolume; ties share a rank."""
     from scipy.stats import rankdata
 
-    ranks: np.ndarray = rankdata(-values.round(12), axis=1).mean(axis=0)
-    return ranks
+    return rankdata(-values.round(12), axis=1).mean(axis=0)
 
 
 def wilcoxon_holm(values: np.ndarray) -> dict[tuple[int, int], float]:

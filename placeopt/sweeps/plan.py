@@ -100,8 +100,7 @@ def read(plan: str | os.PathLike[str] | Mapping[str, Any]) -> SweepPlan:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         remedy = "a plan is a TOML file: see docs/sweeps.md"
         raise DocumentError(f"not TOML: {error}", file=file, remedy=remedy) from None
-    found: SweepPlan = validate(SweepPlan, document, file=file)
-    return found
+    return validate(SweepPlan, document, file=file)
 
 
 def cells(plan: SweepPlan, folder: Path = Path()) -> list[Cell]:
