@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from placeopt import registry
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
+from placeopt.core.files import AnyPath
 from placeopt.core.front import Evaluation, Front, Objective, Run, merge
 from placeopt.core.interim import Watch
 from placeopt.core.problem import Problem
@@ -23,7 +23,7 @@ from placeopt.core.workers import Workers
 CERTIFY_SHARE = 0.4
 
 
-def load(path: str | os.PathLike[str]) -> Problem:
+def load(path: AnyPath) -> Problem:
     """Read an instance file; its ``"problem"`` picks the class.
 
     Raises
@@ -35,7 +35,7 @@ def load(path: str | os.PathLike[str]) -> Problem:
 
 
 def solve(
-    problem: Problem | str | os.PathLike[str],
+    problem: Problem | AnyPath,
     method: str = "auto",
     *,
     objectives: Sequence[str] | None = None,
@@ -44,7 +44,7 @@ def solve(
     seed: int = 1,
     jobs: int = 1,
     scheduler: Any = None,
-    run_dir: str | os.PathLike[str] | None = None,
+    run_dir: AnyPath | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_front: Callable[[Front], None] | None = None,
     every: float = 1.0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 from placeopt import api
 from placeopt.core.budget import Budget, Progress
+from placeopt.core.files import AnyPath
 from placeopt.core.front import Front, merge
 from placeopt.core.problem import Problem
 
@@ -24,7 +24,7 @@ class _Ended:
 
 
 def iterate(
-    problem: Problem | str | os.PathLike[str],
+    problem: Problem | AnyPath,
     method: str = "auto",
     *,
     every: float = 1.0,

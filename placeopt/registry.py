@@ -22,6 +22,7 @@ from placeopt.core.errors import (
     did_you_mean,
     require_known,
 )
+from placeopt.core.files import AnyPath
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.shipped import find, instances
@@ -191,7 +192,7 @@ def problem_class(kind: str) -> type[Problem]:
     return spec_of(kind).load("instance")
 
 
-def read(path: str | os.PathLike[str]) -> Problem:
+def read(path: AnyPath) -> Problem:
     """Read an instance: a file, or the name of one that comes with placeopt.
 
     The ``"problem"`` of the document picks the class.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import lzma
-import os
 import struct
 import zipfile
 import zlib
@@ -17,7 +16,7 @@ import numpy as np
 
 from placeopt.core import documents
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import read_bytes, write_parts
+from placeopt.core.files import AnyPath, read_bytes, write_parts
 
 #: What zipfile, the decompressors and NumPy raise on bytes that are not theirs.
 _DAMAGE: tuple[type[Exception], ...] = (
@@ -56,7 +55,7 @@ class Arrays:
     arrays: Mapping[str, np.ndarray]
 
 
-def write_arrays(path: str | os.PathLike[str], content: Arrays) -> None:
+def write_arrays(path: AnyPath, content: Arrays) -> None:
     """Write arrays as .npz, atomically; the same content gives the same bytes."""
     text = json.dumps(content.header, ensure_ascii=False, allow_nan=False, sort_keys=True).encode()
     stream = io.BytesIO()
@@ -65,7 +64,7 @@ def write_arrays(path: str | os.PathLike[str], content: Arrays) -> None:
     write_parts(path, (stream.getvalue(),))
 
 
-def read_arrays(path: str | os.PathLike[str], what: str, max_bytes: int) -> Arrays:
+def read_arrays(path: AnyPath, what: str, max_bytes: int) -> Arrays:
     """Return what `write_arrays` wrote; files that unpack to more than `max_bytes` are not read.
 
     Raises

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.files import read_bytes, write_parts
+from placeopt.core.files import AnyPath, read_bytes, write_parts
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
+def read_json(path: AnyPath) -> Any:
     """Read one JSON document, refusing what JSON leaves to the reader.
 
     Duplicate keys, ``NaN``, infinities, nesting too deep to hold and text that is not UTF-8 are
@@ -168,7 +167,7 @@ def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _walk(inner, f"{path}[{k}]")
 
 
-def write_json(path: str | os.PathLike[str], document: Any) -> None:
+def write_json(path: AnyPath, document: Any) -> None:
     """Write `document` as JSON, atomically, laid out as by `layout`."""
     write_text(path, layout(document) + "\n")
 
@@ -202,7 +201,7 @@ def layout(value: Any, indent: str = "", key: str = "") -> str:
     return f"{opening}\n{deeper}" + f",\n{deeper}".join(parts) + f"\n{indent}{closing}"
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text(path: AnyPath, text: str) -> None:
     """Write `text` aside and rename: a reader sees the old file or the new one, never a part."""
     write_parts(path, (text.encode("utf-8"),))
 

@@ -14,6 +14,8 @@ from typing import BinaryIO
 
 from placeopt.core.errors import DocumentError
 
+#: Where a file is, as text or as an object such as `pathlib.Path`.
+AnyPath = str | os.PathLike[str]
 #: Largest file that is read, in bytes: no document comes near it, and /dev/zero never ends.
 LARGEST = 2**29
 #: How long a FIFO may be without a writer, in ms.
@@ -25,7 +27,7 @@ _NONBLOCK = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
 
 
 @contextlib.contextmanager
-def open_bytes(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def open_bytes(path: AnyPath) -> Iterator[BinaryIO]:
     """Open a file for reading; a FIFO too, if somebody writes into it.
 
     Raises
@@ -43,7 +45,7 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield stream
 
 
-def read_bytes(path: str | os.PathLike[str], largest: int = LARGEST) -> bytes:
+def read_bytes(path: AnyPath, largest: int = LARGEST) -> bytes:
     """Return the contents of a file, as `open_bytes` opens it.
 
     Raises
@@ -77,7 +79,7 @@ def _await_writer(handle: int, file: str) -> None:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def write_parts(path: str | os.PathLike[str], parts: Iterable[bytes]) -> None:
+def write_parts(path: AnyPath, parts: Iterable[bytes]) -> None:
     """Write `parts` one after another, aside, then rename: a reader sees the old or the new file.
 
     A symbolic link keeps pointing to what is replaced; mode and owner stay. A device or FIFO is
@@ -157,14 +159,14 @@ def _host() -> str:
     return re.sub(r"\W", "-", platform.node()[:40])
 
 
-def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
+def _status(path: AnyPath) -> os.stat_result | None:
     try:
         return os.stat(path)
     except FileNotFoundError:
         return None
 
 
-def _forget(path: str | os.PathLike[str]) -> None:
+def _forget(path: AnyPath) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
 
@@ -178,9 +180,7 @@ def _umask() -> int:
 # -- before the work begins ------------------------------------------------------------------------
 
 
-def require_outputs(
-    *outputs: str | os.PathLike[str] | None, inputs: Iterable[str | os.PathLike[str] | None] = ()
-) -> None:
+def require_outputs(*outputs: AnyPath | None, inputs: Iterable[AnyPath | None] = ()) -> None:
     """Raise unless every output can be written, is named once, and is no input: before work begins.
 
     Raises
@@ -206,12 +206,12 @@ def require_outputs(
             taken[same] = "another output of this command"
 
 
-def _identity(path: str | os.PathLike[str]) -> tuple[object, ...]:
+def _identity(path: AnyPath) -> tuple[object, ...]:
     status = _status(path)
     return (os.path.realpath(path),) if status is None else (status.st_dev, status.st_ino)
 
 
-def _require_writable(path: str | os.PathLike[str]) -> None:
+def _require_writable(path: AnyPath) -> None:
     file, folder = str(path), os.path.dirname(os.path.realpath(path))
     try:
         known = _status(path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -17,6 +16,7 @@ import numpy as np
 from placeopt.core import indicators, picking
 from placeopt.core.dominance import farthest, hypervolume, join_bounds, minimal, nondominated, worst
 from placeopt.core.errors import DocumentError, UsageError, require_known
+from placeopt.core.files import AnyPath
 from placeopt.core.sketch import scatter
 from placeopt.core.spec import load
 
@@ -304,7 +304,7 @@ class Front:
         more = f"<p>{left_out} more points, spread between these</p>" if left_out else ""
         return f"<p>{escape(repr(self))}</p>{picture}{table}{more}"
 
-    def plot(self, path: str | os.PathLike[str] | None = None, *, problem: Any = None) -> Any:
+    def plot(self, path: AnyPath | None = None, *, problem: Any = None) -> Any:
         """Draw the front: into a file, or as a plotly figure for a notebook.
 
         Parameters
@@ -688,14 +688,14 @@ class Front:
             yield (",\n" if k else "\n") + line
         yield "]}"
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: AnyPath) -> None:
         """Write the front as a compact JSON file, atomically; one point a line."""
         from placeopt.core.files import write_parts
 
         write_parts(path, (text.encode("utf-8") for text in chain(self._json_lines(), "\n")))
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Front:
+    def read(cls, path: AnyPath) -> Front:
         """Read a front file.
 
         Raises
@@ -708,7 +708,7 @@ class Front:
         return cls._of(read(path))
 
     @classmethod
-    def from_document(cls, document: Any, path: str | os.PathLike[str] = "front") -> Front:
+    def from_document(cls, document: Any, path: AnyPath = "front") -> Front:
         """Return the front that a JSON document describes; `path` is where it was read.
 
         Raises

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core.documents import read_json, validate, what_is
 from placeopt.core.errors import DocumentError
+from placeopt.core.files import AnyPath
 
 
 class _Strict(BaseModel):
@@ -142,12 +142,12 @@ class FrontDocument(_Strict):
     """
 
 
-def read(path: str | os.PathLike[str]) -> FrontDocument:
+def read(path: AnyPath) -> FrontDocument:
     """Read and validate a front file."""
     return checked(read_json(path), path)
 
 
-def checked(given: Any, path: str | os.PathLike[str]) -> FrontDocument:
+def checked(given: Any, path: AnyPath) -> FrontDocument:
     """Validate the document of a front file; `path` is where it was read.
 
     Raises

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core import documents
 from placeopt.core.errors import DocumentError, UsageError, require_known
+from placeopt.core.files import AnyPath
 from placeopt.core.front import Evaluation, InstanceName, Objective, Violation
 from placeopt.core.spec import ProblemSpec
 
@@ -85,7 +85,7 @@ class Problem(Record):
         return documents.validate(cls, document)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Self:
+    def read(cls, path: AnyPath) -> Self:
         """Read an instance file of this problem."""
         return documents.validate(cls, documents.read_json(path), file=str(path))
 
@@ -107,7 +107,7 @@ class Problem(Record):
         """Return the instance as a JSON document; `from_document` gives the same instance back."""
         return self.model_dump(mode="json", exclude_unset=True, by_alias=True)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: AnyPath) -> None:
         """Write the instance, atomically."""
         documents.write_json(path, self.to_document())
 

@@ -12,7 +12,7 @@ from typing import Any
 from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.documents import sha256, write_json
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files import read_bytes
+from placeopt.core.files import AnyPath, read_bytes
 from placeopt.core.front import Front, Objective
 from placeopt.core.problem import Problem
 from placeopt.core.versions import versions
@@ -89,7 +89,7 @@ class RunDirectory:
         The folder cannot be made.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: AnyPath):
         self.path = Path(path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from placeopt.core.files import AnyPath
+
 #: In an installed package, and in a checkout.
 _FOLDERS = (Path(__file__).parents[1] / "instances", Path(__file__).parents[2] / "instances")
 
@@ -27,7 +29,7 @@ def best_known(name: str) -> Path | None:
     return front if front is not None and front.exists() else None
 
 
-def find(path: str | os.PathLike[str]) -> Path:
+def find(path: AnyPath) -> Path:
     """Return the file that a path or the name of a shipped instance stands for.
 
     A file of that path comes first. What is neither is returned as it is.

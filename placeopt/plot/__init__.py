@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from placeopt.core.errors import MissingExtraError, PlaceoptError, UnsupportedError, UsageError
+from placeopt.core.files import AnyPath
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front
@@ -27,7 +27,7 @@ PACKAGES = {".html": "plotly", ".png": "matplotlib", ".pdf": "matplotlib", ".svg
 _MAX_FILES, _MAX_BYTES = 200, 20_000_000
 
 
-def require(path: str | os.PathLike[str], *, cdn: bool = False) -> None:
+def require(path: AnyPath, *, cdn: bool = False) -> None:
     """Raise unless a file of this name can be drawn.
 
     Raises
@@ -70,7 +70,7 @@ def _require_points(front: Front) -> None:
 
 def plot_front(
     front: Front,
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     problem: Problem | None = None,
     cdn: bool = False,
@@ -108,7 +108,7 @@ def plot_front(
 
 def plot_convergence(
     fronts: Sequence[Front],
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     names: Sequence[str] | None = None,
     over: Literal["evaluations", "seconds"] | None = None,
@@ -155,7 +155,7 @@ def plot_convergence(
 def plot_plan(
     front: Front,
     index: int,
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     problem: Problem | None,
     cdn: bool = False,
@@ -202,7 +202,7 @@ def plot_plan(
         _write(path, drawing.figure(problem, point.plan, title))
 
 
-def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
+def find_instance(front: Front, path: AnyPath) -> Problem | None:
     """Return the instance of a front file if it lies in the same folder, else None.
 
     It is known by its SHA-256.
@@ -224,7 +224,7 @@ def find_instance(front: Front, path: str | os.PathLike[str]) -> Problem | None:
     return None
 
 
-def _write(path: str | os.PathLike[str], drawing: Any) -> None:
+def _write(path: AnyPath, drawing: Any) -> None:
     """Write HTML text or a matplotlib figure, atomically."""
     from placeopt.core.files import write_parts
 

@@ -12,7 +12,6 @@ a group in sequence. What the file leaves open is settled here:
 
 from __future__ import annotations
 
-import os
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from placeopt.core.documents import read_json
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.files import AnyPath
 from placeopt.rescheduling.generator import KINDS, continuum, place
 
 #: ms on Cloud-A of one trial with complexity 1.
@@ -40,7 +40,7 @@ _UNITS = {
 
 
 def read(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     name: str = "mubench",
     gateway: str | None = None,

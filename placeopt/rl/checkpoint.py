@@ -5,7 +5,6 @@ It holds the arrays of the networks, the optimiser and the replay buffer, and a 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from stable_baselines3 import DQN
 
 from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files import AnyPath
 
 FORMAT = "placeopt/checkpoint@1"
 #: Bytes of a file: a checkpoint of DQN holds its replay buffer.
@@ -25,7 +25,7 @@ REPLAY = ("observations", "next_observations", "actions", "rewards", "dones", "t
 
 def save(
     model: Any,
-    path: str | os.PathLike[str],
+    path: AnyPath,
     facts: dict[str, Any],
     rounds: int,
     steps: int,
@@ -52,9 +52,7 @@ def _arrays(model: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def restore(
-    model: Any, path: str | os.PathLike[str], facts: dict[str, Any]
-) -> tuple[int, int, float]:
+def restore(model: Any, path: AnyPath, facts: dict[str, Any]) -> tuple[int, int, float]:
     """Set a model to what a checkpoint holds.
 
     Returns

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from placeopt.core import documents
 from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.files import AnyPath
 from placeopt.core.weights import read_weights
 from placeopt.rl.policy import Shape, TrainedPolicy
 
@@ -127,7 +128,7 @@ def shape_of(header: Any, file: str) -> Shape:
     return Shape(parts=parts, **dict(n))
 
 
-def write(policy: TrainedPolicy, path: str | os.PathLike[str]) -> None:
+def write(policy: TrainedPolicy, path: AnyPath) -> None:
     """Write a policy, atomically."""
     write_arrays(path, Arrays(header_of(policy), policy.arrays))
 
@@ -137,7 +138,7 @@ def bundled() -> dict[str, Path]:
     return {path.stem: path for path in sorted(BUNDLED.glob(f"*{SUFFIX}"))}
 
 
-def find(name: str | os.PathLike[str]) -> Path:
+def find(name: AnyPath) -> Path:
     """Return the file of a policy: a path, or the name of one that comes with placeopt.
 
     Raises
@@ -159,7 +160,7 @@ def find(name: str | os.PathLike[str]) -> Path:
     return path
 
 
-def read(name: str | os.PathLike[str], problem: str | None = None) -> TrainedPolicy:
+def read(name: AnyPath, problem: str | None = None) -> TrainedPolicy:
     """Read a policy.
 
     Parameters

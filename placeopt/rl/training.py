@@ -7,7 +7,6 @@ was never interrupted.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.utils import set_random_seed
 
 from placeopt.core.errors import UsageError
+from placeopt.core.files import AnyPath
 from placeopt.core.interfaces import Batch
 from placeopt.core.versions import versions
 from placeopt.rl import checkpoint
@@ -88,8 +88,8 @@ def train(
     *,
     environment: dict[str, Any] | None = None,
     time_limit: float | None = None,
-    keep: str | os.PathLike[str] | None = None,
-    resume: str | os.PathLike[str] | None = None,
+    keep: AnyPath | None = None,
+    resume: AnyPath | None = None,
     on_round: Callable[[News], bool | None] | None = None,
 ) -> TrainedPolicy:
     """Return a trained policy.

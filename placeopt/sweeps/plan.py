@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from placeopt import registry
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files import read_bytes
+from placeopt.core.files import AnyPath, read_bytes
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import task_key
@@ -81,7 +80,7 @@ class Cell:
     document: dict[str, Any]
 
 
-def read(plan: str | os.PathLike[str] | Mapping[str, Any]) -> SweepPlan:
+def read(plan: AnyPath | Mapping[str, Any]) -> SweepPlan:
     """Read a plan.
 
     Raises

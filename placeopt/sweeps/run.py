@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from placeopt.core.budget import Budget
 from placeopt.core.documents import write_parts, write_text
 from placeopt.core.errors import PlaceoptError
+from placeopt.core.files import AnyPath
 from placeopt.core.front import Front
 from placeopt.core.run_directory import RunDirectory
 from placeopt.core.workers import Call, Workers
@@ -50,7 +50,7 @@ class SweepResult:
 
         return pandas.DataFrame(self.rows)
 
-    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+    def write(self, folder: AnyPath) -> list[Path]:
         """Write ``results.csv``, ``results.parquet`` where pyarrow is there, and ``index.html``.
 
         Returns
@@ -77,9 +77,9 @@ class SweepResult:
 
 
 def sweep(
-    plan: str | os.PathLike[str] | Mapping[str, Any],
+    plan: AnyPath | Mapping[str, Any],
     *,
-    run_dir: str | os.PathLike[str] | None = None,
+    run_dir: AnyPath | None = None,
     jobs: int = 1,
     scheduler: Any = None,
     budget: Budget | None = None,

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.files import read_bytes
+from placeopt.core.files import AnyPath, read_bytes
 
 REQUEST_COLUMNS = ("cpu", "ram", "duration", "location", "replicas")
 PRICE_COLUMNS = (
@@ -36,9 +35,9 @@ PRICE_COLUMNS = (
 
 
 def read(
-    requests: str | os.PathLike[str],
-    prices: str | os.PathLike[str],
-    latency: str | os.PathLike[str],
+    requests: AnyPath,
+    prices: AnyPath,
+    latency: AnyPath,
     *,
     name: str = "cnsm",
     horizon_slots: int = 100,
@@ -115,9 +114,7 @@ class _Row:
             raise self.fault(f"{column} is {self.cells[column][:60]!r}", f"legal: {what}") from None
 
 
-def _rows(
-    path: str | os.PathLike[str], columns: Iterable[str], optional: Iterable[str] | None = ()
-) -> list[_Row]:
+def _rows(path: AnyPath, columns: Iterable[str], optional: Iterable[str] | None = ()) -> list[_Row]:
     """Read a CSV file with a header; `optional` None lets it have any other columns."""
     file = str(path)
     try:
@@ -184,7 +181,7 @@ def _unique(rows: Iterable[tuple[Any, _Row]], what: str) -> None:
         seen[key] = row.line
 
 
-def _latencies(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
+def _latencies(path: AnyPath) -> dict[str, dict[str, float]]:
     rows = _rows(path, ("DataCenter",), optional=None)
     _unique(((row.text("DataCenter"), row) for row in rows), "origin")
     return {
@@ -195,7 +192,7 @@ def _latencies(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     }
 
 
-def _offers(path: str | os.PathLike[str], places: Iterable[str]) -> list[dict[str, Any]]:
+def _offers(path: AnyPath, places: Iterable[str]) -> list[dict[str, Any]]:
     rows = _rows(path, PRICE_COLUMNS)
     _unique((((row.text("DataCenter"), row.text("Instance")), row) for row in rows), "offer")
     return [_offer(row, places) for row in rows]
@@ -220,7 +217,7 @@ def _offer(row: _Row, places: Iterable[str]) -> dict[str, Any]:
     return offer
 
 
-def _requests(path: str | os.PathLike[str], origins: Iterable[str]) -> list[dict[str, Any]]:
+def _requests(path: AnyPath, origins: Iterable[str]) -> list[dict[str, Any]]:
     rows = _rows(path, REQUEST_COLUMNS, optional=("name",))
     requests = [
         {
