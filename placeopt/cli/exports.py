@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from placeopt.cli.screen import Output, Plans, deliver, say, warn
 from placeopt.core.errors import DocumentError, UsageError
@@ -29,27 +30,27 @@ def register(app: typer.Typer) -> None:
 
 def export_kubernetes(
     plans: Plans,
-    instance: Annotated[Path, typer.Option(help="The instance file.")],
+    instance: Annotated[Path, Option(help="The instance file.")],
     origin: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="What the names are in the cluster; INSTANCE.origin.json, if there, by default."
         ),
     ] = None,
     point: Annotated[
         str | None,
-        typer.Option(metavar="K|knee", help="The point of a front; the knee by default."),
+        Option(metavar="K|knee", help="The point of a front; the knee by default."),
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--format",
             metavar="commands|json|karmada",
             help="commands or json for steps, karmada for policies; by problem by default.",
         ),
     ] = None,
     namespace: Annotated[
-        str, typer.Option(help="karmada: namespace of workloads without an origin.")
+        str, Option(help="karmada: namespace of workloads without an origin.")
     ] = "default",
     output: Output = None,
 ) -> None:
@@ -97,10 +98,10 @@ def _require_schedulable(problem: Problem, plan: dict[str, Any], origin: Origin)
 
 
 def verify_steps(
-    steps: Annotated[Path, typer.Argument(help="Steps, as export writes them with --format json.")],
+    steps: Annotated[Path, Argument(help="Steps, as export writes them with --format json.")],
     cluster: Annotated[
         list[str],
-        typer.Option(help="JSON of kubectl get, YAML; what was imported. Repeatable; - for stdin."),
+        Option(help="JSON of kubectl get, YAML; what was imported. Repeatable; - for stdin."),
     ],
 ) -> None:
     """Ask the filters of kube-scheduler at every step of a plan: would it run each copy there?

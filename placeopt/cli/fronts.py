@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from placeopt.cli.screen import (
     AsJson,
@@ -34,13 +35,9 @@ if TYPE_CHECKING:
     from placeopt.core.front import Evaluation, Front, Objective, Point
     from placeopt.core.problem import Problem
 
-Fronts = Annotated[
-    list[Path], typer.Argument(metavar="FRONT...", help="Front files of one instance.")
-]
-OneFront = Annotated[Path, typer.Argument(metavar="FRONT", help="Front file.")]
-Cdn = Annotated[
-    bool, typer.Option("--cdn", help="Load plotly from the network: a small .html file.")
-]
+Fronts = Annotated[list[Path], Argument(metavar="FRONT...", help="Front files of one instance.")]
+OneFront = Annotated[Path, Argument(metavar="FRONT", help="Front file.")]
+Cdn = Annotated[bool, Option("--cdn", help="Load plotly from the network: a small .html file.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -189,7 +186,7 @@ def compare(
     fronts: Fronts,
     reference: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="A,B,C",
             help="Reference point; 1.1 x the worst values of all fronts by default.",
         ),
@@ -315,30 +312,26 @@ def _seconds(front: Front) -> float:
 
 def pick(
     front: OneFront,
-    knee: Annotated[bool, typer.Option("--knee", help="The knee, which is the default.")] = False,
+    knee: Annotated[bool, Option("--knee", help="The knee, which is the default.")] = False,
     budget: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="The knee of the points within this limit; repeatable."
-        ),
+        Option(metavar="NAME=VALUE", help="The knee of the points within this limit; repeatable."),
     ] = None,
     lex: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B", help="Best in the first objective, then in the second, and so on."
-        ),
+        Option(metavar="A,B", help="Best in the first objective, then in the second, and so on."),
     ] = None,
     reference: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Nearest to this value wanted; repeatable."),
+        Option(metavar="NAME=VALUE", help="Nearest to this value wanted; repeatable."),
     ] = None,
     pseudo_weights: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=WEIGHT", help="What it gains is shared like this; repeatable."),
+        Option(metavar="NAME=WEIGHT", help="What it gains is shared like this; repeatable."),
     ] = None,
     topsis: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=WEIGHT", help="TOPSIS with these weights; repeatable."),
+        Option(metavar="NAME=WEIGHT", help="TOPSIS with these weights; repeatable."),
     ] = None,
     output: Output = None,
 ) -> None:
@@ -388,29 +381,29 @@ def plot(
     fronts: Fronts,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-o", "--output", help=".html (interactive), .png or .pdf; beside the front by default."
         ),
     ] = None,
     point: Annotated[
         str | None,
-        typer.Option(metavar="K|knee", help="Draw the plan of points[K] instead of the front."),
+        Option(metavar="K|knee", help="Draw the plan of points[K] instead of the front."),
     ] = None,
     instance: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="The front's instance file, for plans; looked for beside the front by default."
         ),
     ] = None,
     convergence: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--convergence", help="Draw hypervolume and best values over the run; of all fronts."
         ),
     ] = False,
     over: Annotated[
         str | None,
-        typer.Option(metavar="evaluations|seconds", help="--convergence: the horizontal axis."),
+        Option(metavar="evaluations|seconds", help="--convergence: the horizontal axis."),
     ] = None,
     cdn: Cdn = False,
 ) -> None:

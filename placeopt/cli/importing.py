@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from placeopt.cli.screen import Output, deliver, say
 from placeopt.core.errors import UsageError
@@ -18,11 +19,11 @@ _MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Of one problem
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="FILE...", help="JSON of kubectl get, YAML manifests; - for stdin."),
+    Argument(metavar="FILE...", help="JSON of kubectl get, YAML manifests; - for stdin."),
 ]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="POLICY",
         help="Containers without requests: error (default), limits, default=100m,128Mi; "
         "repeatable, asked in order.",
@@ -30,7 +31,7 @@ Missing = Annotated[
 ]
 Overlays = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--overlay",
         metavar="PATTERN=CHANGE",
         help="Such as 'm5.*=-20%' or 'us-east-1/*:spot=+0.01'; percentages first, then amounts.",
@@ -38,13 +39,13 @@ Overlays = Annotated[
 ]
 PriceFiles = Annotated[
     list[Path] | None,
-    typer.Option(
+    Option(
         "--prices",
         help="On-demand table, spot advisor, OpenCost, CSV; repeatable.",
         rich_help_panel=_PRICES,
     ),
 ]
-Report = Annotated[Path | None, typer.Option(help="Import report: .json, or .md.")]
+Report = Annotated[Path | None, Option(help="Import report: .json, or .md.")]
 
 
 def register(imports: typer.Typer) -> None:
@@ -64,85 +65,83 @@ def register(imports: typer.Typer) -> None:
 # The options of `import_kubernetes`.
 ToOption = Annotated[
     str,
-    typer.Option(metavar="PROBLEM", help="rolling-update, edge-cloud, rescheduling or temporal."),
+    Option(metavar="PROBLEM", help="rolling-update, edge-cloud, rescheduling or temporal."),
 ]
 NameOption = Annotated[
-    str | None, typer.Option(help="Name of the instance; that of the output by default.")
+    str | None, Option(help="Name of the instance; that of the output by default.")
 ]
 NodesOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         help="CSV of nodes: name, cpu, memory and, if wanted, zone, region, layer, price, count ..."
     ),
 ]
 NamespaceOption = Annotated[
-    list[str] | None, typer.Option(help="Plan only these; repeatable.", rich_help_panel=_MOVE)
+    list[str] | None, Option(help="Plan only these; repeatable.", rich_help_panel=_MOVE)
 ]
 PinNamespaceOption = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Pods that stay, by namespace; kube-system by default.", rich_help_panel=_MOVE
-    ),
+    Option(help="Pods that stay, by namespace; kube-system by default.", rich_help_panel=_MOVE),
 ]
 EmptyDirOption = Annotated[
-    str, typer.Option(help="Pods with an emptyDir on disk: pin or move.", rich_help_panel=_MOVE)
+    str, Option(help="Pods with an emptyDir on disk: pin or move.", rich_help_panel=_MOVE)
 ]
 CordonedOption = Annotated[
-    str, typer.Option(help="Cordoned nodes: leave-out or drain.", rich_help_panel=_MOVE)
+    str, Option(help="Cordoned nodes: leave-out or drain.", rich_help_panel=_MOVE)
 ]
 DrainOption = Annotated[
     list[str] | None,
-    typer.Option(help="A node that must end empty; repeatable.", rich_help_panel=_MOVE),
+    Option(help="A node that must end empty; repeatable.", rich_help_panel=_MOVE),
 ]
 PinOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="KIND/NAME", help="A workload or pod that stays; repeatable.", rich_help_panel=_MOVE
     ),
 ]
 UnplaceableOption = Annotated[
     str,
-    typer.Option(help="Replicas that no node has room for: error or leave-out."),
+    Option(help="Replicas that no node has room for: error or leave-out."),
 ]
 NewRequestsOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         help="What workloads shall ask for: manifests, VerticalPodAutoscalers or CSV.",
         rich_help_panel=_MOVE,
     ),
 ]
 MissingPricesOption = Annotated[
     str,
-    typer.Option(help="Nodes without a price: error or default=0.10.", rich_help_panel=_PRICES),
+    Option(help="Nodes without a price: error or default=0.10.", rich_help_panel=_PRICES),
 ]
 RegionOption = Annotated[
-    str | None, typer.Option(help="Region of nodes that name none.", rich_help_panel=_PRICES)
+    str | None, Option(help="Region of nodes that name none.", rich_help_panel=_PRICES)
 ]
 LatencyOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         help="CSV in ms of nodes, zones or regions: row = origin, column = destination.",
         rich_help_panel=_PRICES,
     ),
 ]
 MaxLatencyMsOption = Annotated[
     float | None,
-    typer.Option(min=0, help="Limit of calls that no AppGroup limits.", rich_help_panel=_PRICES),
+    Option(min=0, help="Limit of calls that no AppGroup limits.", rich_help_panel=_PRICES),
 ]
 SourceOption = Annotated[
     str | None,
-    typer.Option(help="edge-cloud: node where the data come from.", rich_help_panel=_TIME),
+    Option(help="edge-cloud: node where the data come from.", rich_help_panel=_TIME),
 ]
 NetworkCostOption = Annotated[
-    float, typer.Option(min=0, help="edge-cloud: cost per unit of data.", rich_help_panel=_TIME)
+    float, Option(min=0, help="edge-cloud: cost per unit of data.", rich_help_panel=_TIME)
 ]
 GatewayOption = Annotated[
     str | None,
-    typer.Option(help="rescheduling: service that users call.", rich_help_panel=_TIME),
+    Option(help="rescheduling: service that users call.", rich_help_panel=_TIME),
 ]
 ExecutionOption = Annotated[
     str,
-    typer.Option(
+    Option(
         metavar="MS|CSV",
         help="rescheduling: ms of a service, or CSV: service, kind, ms.",
         rich_help_panel=_TIME,
@@ -150,19 +149,19 @@ ExecutionOption = Annotated[
 ]
 UserLatencyMsOption = Annotated[
     float | None,
-    typer.Option(min=0, help="rescheduling: from users to a node.", rich_help_panel=_TIME),
+    Option(min=0, help="rescheduling: from users to a node.", rich_help_panel=_TIME),
 ]
 ParallelCallsOption = Annotated[
     bool,
-    typer.Option(help="rescheduling: calls of a service run in parallel.", rich_help_panel=_TIME),
+    Option(help="rescheduling: calls of a service run in parallel.", rich_help_panel=_TIME),
 ]
-HorizonOption = Annotated[int, typer.Option(min=1, help="temporal: slots.", rich_help_panel=_TIME)]
+HorizonOption = Annotated[int, Option(min=1, help="temporal: slots.", rich_help_panel=_TIME)]
 SlotHoursOption = Annotated[
-    float, typer.Option(min=0, help="temporal: hours of a slot.", rich_help_panel=_TIME)
+    float, Option(min=0, help="temporal: hours of a slot.", rich_help_panel=_TIME)
 ]
 DurationOption = Annotated[
     int | None,
-    typer.Option(
+    Option(
         min=1,
         help="temporal: slots that a workload runs; all by default.",
         rich_help_panel=_TIME,
@@ -170,13 +169,11 @@ DurationOption = Annotated[
 ]
 OriginOption = Annotated[
     str | None,
-    typer.Option(help="temporal: place that requests come from.", rich_help_panel=_TIME),
+    Option(help="temporal: place that requests come from.", rich_help_panel=_TIME),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "-o", "--output", help="Instance to write; its .origin.json is written beside it."
-    ),
+    Option("-o", "--output", help="Instance to write; its .origin.json is written beside it."),
 ]
 
 
@@ -312,7 +309,7 @@ def _choice(option: str, given: str, no: str, yes: str) -> bool:
 def import_prices(
     files: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="FILE...",
             help="On-demand table, spot advisor, OpenCost CSV, plain CSV, NodeOverlays.",
         ),
@@ -320,15 +317,13 @@ def import_prices(
     overlay: Overlays = None,
     location: Annotated[
         list[str] | None,
-        typer.Option(help="Keep only these; * stands for any characters; repeatable."),
+        Option(help="Keep only these; * stands for any characters; repeatable."),
     ] = None,
     size: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Keep only these machine types; * stands for any characters; repeatable."
-        ),
+        Option(help="Keep only these machine types; * stands for any characters; repeatable."),
     ] = None,
-    system: Annotated[str, typer.Option(help="Operating system of the spot advisor.")] = "Linux",
+    system: Annotated[str, Option(help="Operating system of the spot advisor.")] = "Linux",
     output: Output = None,
     report: Report = None,
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from placeopt.cli import importing
 from placeopt.cli.screen import InstanceFile, Output, deliver, emit, emit_json, pairs, show, warn
@@ -43,7 +44,7 @@ def register(app: typer.Typer) -> None:
 
 def check(
     instance: InstanceFile,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
     """Say whether an instance is valid and feasible; if it is not, why, request by request.
 
@@ -124,16 +125,16 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
 
 
 def generate(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A problem, such as temporal.")],
+    problem: Annotated[str, Argument(metavar="PROBLEM", help="A problem, such as temporal.")],
     size: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="KEY=VALUE",
             help="Such as requests=50; repeatable. Unknown ones list the legal.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same instance.")] = 0,
-    name: Annotated[str | None, typer.Option(help="Name of the instance.")] = None,
+    seed: Annotated[int, Option(help="The same seed gives the same instance.")] = 0,
+    name: Annotated[str | None, Option(help="Name of the instance.")] = None,
     output: Output = None,
 ) -> None:
     """Draw a random instance."""
@@ -174,20 +175,20 @@ def _sizes(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 
 def import_cnsm_csv(
-    requests: Annotated[Path, typer.Option(help="CSV: cpu, ram, duration, location, replicas.")],
+    requests: Annotated[Path, Option(help="CSV: cpu, ram, duration, location, replicas.")],
     prices: Annotated[
         Path,
-        typer.Option(
+        Option(
             help="CSV: DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, "
             "InterruptFrequency (per cent)."
         ),
     ],
     latency: Annotated[
-        Path, typer.Option(help="CSV: one row per origin, one column per destination; ms.")
+        Path, Option(help="CSV: one row per origin, one column per destination; ms.")
     ],
-    name: Annotated[str, typer.Option(help="Name of the instance.")] = "cnsm",
-    horizon: Annotated[int, typer.Option(help="Slots of the scheduling period.")] = 100,
-    slot_hours: Annotated[float, typer.Option(help="Hours of a slot.")] = 1.0,
+    name: Annotated[str, Option(help="Name of the instance.")] = "cnsm",
+    horizon: Annotated[int, Option(help="Slots of the scheduling period.")] = 100,
+    slot_hours: Annotated[float, Option(help="Hours of a slot.")] = 1.0,
     output: Output = None,
 ) -> None:
     """Turn the CSV files of the CNSM 2024 paper into a temporal instance."""
@@ -205,19 +206,17 @@ def import_cnsm_csv(
 
 
 def import_mubench(
-    workmodel: Annotated[
-        Path, typer.Argument(metavar="WORKMODEL", help="A workmodel.json of muBench.")
-    ],
+    workmodel: Annotated[Path, Argument(metavar="WORKMODEL", help="A workmodel.json of muBench.")],
     name: Annotated[
-        str | None, typer.Option(help="Name of the instance; that of the file by default.")
+        str | None, Option(help="Name of the instance; that of the file by default.")
     ] = None,
     gateway: Annotated[
         str | None,
-        typer.Option(help="The service that users call; by default the first that no other calls."),
+        Option(help="The service that users call; by default the first that no other calls."),
     ] = None,
-    replicas: Annotated[int, typer.Option(min=1, help="Replicas of every service.")] = 1,
+    replicas: Annotated[int, Option(min=1, help="Replicas of every service.")] = 1,
     seed: Annotated[
-        int, typer.Option(min=0, help="Where the replicas run: the same seed, the same nodes.")
+        int, Option(min=0, help="Where the replicas run: the same seed, the same nodes.")
     ] = 0,
     output: Output = None,
 ) -> None:

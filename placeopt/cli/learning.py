@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from placeopt.cli.screen import AsJson, emit_json, emit_table, given, keep, pairs, say, show
 from placeopt.core.errors import MissingExtraError, UsageError
@@ -21,26 +22,26 @@ if TYPE_CHECKING:
 
 Target = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="PROBLEM|INSTANCE", help="A problem, for generated episodes; or an instance file."
     ),
 ]
-Semantics = Annotated[str | None, typer.Option(help="multi-cluster: fixed or published.")]
-Clusters = Annotated[int | None, typer.Option(help="multi-cluster: number of clusters.")]
-Rate = Annotated[float | None, typer.Option(help="multi-cluster: arrivals per unit of time.")]
+Semantics = Annotated[str | None, Option(help="multi-cluster: fixed or published.")]
+Clusters = Annotated[int | None, Option(help="multi-cluster: number of clusters.")]
+Rate = Annotated[float | None, Option(help="multi-cluster: arrivals per unit of time.")]
 Env = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--env",
         metavar="KEY=VALUE",
         help="Option of the episodes, such as applications=5; repeatable.",
     ),
 ]
 WeightsOption = Annotated[
-    str | None, typer.Option(metavar="A,B,..", help="Weights of the parts of the reward.")
+    str | None, Option(metavar="A,B,..", help="Weights of the parts of the reward.")
 ]
 PolicyArgument = Annotated[
-    str, typer.Argument(metavar="POLICY", help="A policy file, or a name of `placeopt policies`.")
+    str, Argument(metavar="POLICY", help="A policy file, or a name of `placeopt policies`.")
 ]
 #: Seconds between two lines of progress.
 PAUSE = 5.0
@@ -61,42 +62,38 @@ def register(app: typer.Typer) -> None:
 
 def train(
     target: Target,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Policy file to write.")],
-    algorithm: Annotated[str, typer.Option(help="ppo or dqn.")] = "ppo",
+    output: Annotated[Path, Option("-o", "--output", help="Policy file to write.")],
+    algorithm: Annotated[str, Option(help="ppo or dqn.")] = "ppo",
     weights: WeightsOption = None,
     conditioned: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--conditioned", help="One policy for every preference; the default without --weights."
         ),
     ] = False,
-    seed: Annotated[
-        int, typer.Option(min=0, help="The same seed and steps give the same policy.")
-    ] = 1,
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Steps of all environments together.")
-    ] = None,
+    seed: Annotated[int, Option(min=0, help="The same seed and steps give the same policy.")] = 1,
+    steps: Annotated[int | None, Option(min=1, help="Steps of all environments together.")] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Train no longer than this.")
+        float | None, Option(metavar="SECONDS", help="Train no longer than this.")
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="File to keep the state of the training in, after every round."),
+        Option(help="File to keep the state of the training in, after every round."),
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Checkpoint to go on from; give the same options again.")
+        Path | None, Option(help="Checkpoint to go on from; give the same options again.")
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(metavar="N,N,..", help="Train one policy for each: NAME-seedN.npz."),
+        Option(metavar="N,N,..", help="Train one policy for each: NAME-seedN.npz."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes, for several seeds.")] = 1,
+    jobs: Annotated[int, Option(help="Processes, for several seeds.")] = 1,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead.")
+        str | None, Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead.")
     ] = None,
     run_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep policies and checkpoints of --seeds to take up."),
+        Option(metavar="DIR", help="Keep policies and checkpoints of --seeds to take up."),
     ] = None,
     semantics: Semantics = None,
     clusters: Clusters = None,
@@ -104,9 +101,7 @@ def train(
     env: Env = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE", help="Setting of the training, such as gamma=0.9; repeatable."
-        ),
+        Option(metavar="KEY=VALUE", help="Setting of the training, such as gamma=0.9; repeatable."),
     ] = None,
 ) -> None:
     """Train a policy by masked PPO or DQN.
@@ -203,11 +198,11 @@ def _train_seeds(
 def evaluate_policy(
     policy: PolicyArgument,
     instance: Annotated[
-        Path | None, typer.Argument(help="Instance to play on, instead of generated episodes.")
+        Path | None, Argument(help="Instance to play on, instead of generated episodes.")
     ] = None,
-    episodes: Annotated[int, typer.Option(min=1, help="Episodes for each row of weights.")] = 200,
+    episodes: Annotated[int, Option(min=1, help="Episodes for each row of weights.")] = 200,
     weights: WeightsOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first episode.")] = 1_000_000,
+    seed: Annotated[int, Option(min=0, help="Of the first episode.")] = 1_000_000,
     semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
@@ -245,10 +240,10 @@ def evaluate_policy(
 def rollout(
     policy: PolicyArgument,
     instance: Annotated[
-        Path | None, typer.Argument(help="Instance to play on, instead of a generated episode.")
+        Path | None, Argument(help="Instance to play on, instead of a generated episode.")
     ] = None,
     weights: WeightsOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the episode.")] = 1,
+    seed: Annotated[int, Option(min=0, help="Of the episode.")] = 1,
     semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
@@ -293,7 +288,7 @@ def rollout(
 
 
 def policies(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole cards as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the whole cards as JSON.")] = False,
 ) -> None:
     """List the policies that come with placeopt; `--method policy --policy NAME` uses one."""
     from placeopt.rl import policy_file

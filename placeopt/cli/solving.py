@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from placeopt.cli.compiling import in_words
 from placeopt.cli.completion import instance_names, method_names
@@ -49,7 +50,7 @@ def register(app: typer.Typer) -> None:
 # The options of `solve`.
 InstanceArgument = Annotated[
     Path | None,
-    typer.Argument(
+    Argument(
         metavar="INSTANCE",
         help="Instance: a file (JSON), or a shipped one by name.",
         autocompletion=instance_names,
@@ -57,71 +58,67 @@ InstanceArgument = Annotated[
 ]
 MethodOption = Annotated[
     str,
-    typer.Option(help="How to answer; see `placeopt methods`.", autocompletion=method_names),
+    Option(help="How to answer; see `placeopt methods`.", autocompletion=method_names),
 ]
 ObjectivesOption = Annotated[
     str | None,
-    typer.Option(metavar="A,B", help="Objectives wanted, in this order; all by default."),
+    Option(metavar="A,B", help="Objectives wanted, in this order; all by default."),
 ]
 EvaluationsOption = Annotated[
     int | None,
-    typer.Option(
+    Option(
         help="Budget in evaluations; 50,000 without a time limit, and 50 s for methods that prove."
     ),
 ]
 TimeLimitOption = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", help="Time limit of the whole run; what was found is kept."),
+    Option(metavar="SECONDS", help="Time limit of the whole run; what was found is kept."),
 ]
-SeedOption = Annotated[int, typer.Option(help="The same seed and evaluations give the same front.")]
-JobsOption = Annotated[int, typer.Option(help="Processes, for methods made of several tasks.")]
+SeedOption = Annotated[int, Option(help="The same seed and evaluations give the same front.")]
+JobsOption = Annotated[int, Option(help="Processes, for methods made of several tasks.")]
 SchedulerOption = Annotated[
     str | None,
-    typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead of --jobs."),
+    Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead of --jobs."),
 ]
 RunDirOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="DIR",
         help="Keep what is finished, and now and then what is found; the same command takes it up.",
     ),
 ]
 PointsOption = Annotated[
-    str, typer.Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
+    str, Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
 ]
 OutputOption = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Front file to write; stdout by default.")
+    Path | None, Option("-o", "--output", help="Front file to write; stdout by default.")
 ]
-PlotOption = Annotated[
-    Path | None, typer.Option(help="Draw the front as well: .html, .png or .pdf.")
-]
+PlotOption = Annotated[Path | None, Option(help="Draw the front as well: .html, .png or .pdf.")]
 ParamOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable."
-    ),
+    Option(metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable."),
 ]
-MaxMovesOption = Annotated[int | None, typer.Option(help="rolling-update: most starts of a plan.")]
+MaxMovesOption = Annotated[int | None, Option(help="rolling-update: most starts of a plan.")]
 MinSavingPerMoveOption = Annotated[
     float | None,
-    typer.Option(help="rolling-update: least saving of every move, in node price."),
+    Option(help="rolling-update: least saving of every move, in node price."),
 ]
 PolicyOption = Annotated[
-    str | None, typer.Option(metavar="FILE|NAME", help="--method policy: the trained policy.")
+    str | None, Option(metavar="FILE|NAME", help="--method policy: the trained policy.")
 ]
 StartOption = Annotated[
     Path | None,
-    typer.Option(metavar="FRONT", help="Front file whose plans the search starts from."),
+    Option(metavar="FRONT", help="Front file whose plans the search starts from."),
 ]
 ReferenceOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="A,B",
         help="Reference point of the trace's hypervolumes, one for runs that are compared.",
     ),
 ]
 CertifyOption = Annotated[
-    bool, typer.Option("--certify", help="Add a proven lower-bound set, and so a gap.")
+    bool, Option("--certify", help="Add a proven lower-bound set, and so a gap.")
 ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from placeopt.cli.screen import say
 
@@ -18,16 +19,16 @@ def register(app: typer.Typer) -> None:
 
 
 def sweep(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN.toml", help="Plan of the sweep.")],
+    plan: Annotated[Path, Argument(metavar="PLAN.toml", help="Plan of the sweep.")],
     run_dir: Annotated[
-        Path, typer.Option(help="Folder of fronts and results; finished runs there are kept.")
+        Path, Option(help="Folder of fronts and results; finished runs there are kept.")
     ] = Path("sweep"),
-    jobs: Annotated[int, typer.Option(help="Processes of this machine.")] = 1,
+    jobs: Annotated[int, Option(help="Processes of this machine.")] = 1,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead.")
+        str | None, Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead.")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End of the whole sweep.")
+        float | None, Option(metavar="SECONDS", help="End of the whole sweep.")
     ] = None,
 ) -> None:
     """Run instances x methods x seeds x budgets, and measure the fronts.
