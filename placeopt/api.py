@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from placeopt import registry
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.files import AnyPath
-from placeopt.core.front import Evaluation, Front, Objective, Run, merge
+from placeopt.core.front import Evaluation, Front, Objective, Plan, Run, merge
 from placeopt.core.interim import Watch
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import RunDirectory
@@ -161,7 +161,7 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
     return _certified(front, task) if certify else front
 
 
-def evaluate(problem: Problem, plan: Mapping[str, Any] | Front) -> Evaluation | list[Evaluation]:
+def evaluate(problem: Problem, plan: Plan | Front) -> Evaluation | list[Evaluation]:
     """Return what the referee says of a plan, or of every plan of a front in its order."""
     if isinstance(plan, Front):
         return [problem.evaluate(point.plan) for point in plan.points]

@@ -12,6 +12,7 @@ from typer import Argument, Option
 from placeopt.cli.screen import Output, Plans, deliver, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
+from placeopt.core.front import Plan
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -76,7 +77,7 @@ def export_kubernetes(
     warn(_warnings(text))
 
 
-def _require_schedulable(problem: Problem, plan: dict[str, Any], origin: Origin) -> None:
+def _require_schedulable(problem: Problem, plan: Plan, origin: Origin) -> None:
     """Raise if kube-scheduler would refuse a step, as far as the imported files are still there."""
     from placeopt.core.documents import validate
     from placeopt.kubernetes.export.steps_document import StepsDocument, document

@@ -29,6 +29,7 @@ __all__ = [
     "Front",
     "InstanceName",
     "Objective",
+    "Plan",
     "Point",
     "Rejected",
     "Run",
@@ -41,6 +42,8 @@ __all__ = [
     "severity",
 ]
 
+#: What to do: names and values that the problem's page explains.
+Plan = Mapping[str, Any]
 #: Statuses, best first.
 STATUSES = ("optimal", "bounded", "heuristic")
 #: The kind of instance of a front whose plans are values of a user's own variables.
@@ -111,7 +114,7 @@ class Point:
     """One answer on a front; `values` are the referee's, in the order of the front's objectives."""
 
     values: tuple[float, ...]
-    plan: dict[str, Any]
+    plan: Plan
     status: str = "heuristic"
     gap: float | None = None
     method: str = ""
@@ -185,7 +188,7 @@ class InstanceName:
 class Rejected:
     """The least-violating plan, kept where no plan is feasible."""
 
-    plan: dict[str, Any]
+    plan: Plan
     values: tuple[float, ...]
     violations: tuple[Violation, ...]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from placeopt.core.front import Front, Objective
+from placeopt.core.front import Front, Objective, Plan
 from placeopt.core.parameters import require_known
 from placeopt.core.problem import Problem, keyword_defaults
 
@@ -67,11 +67,11 @@ class Encoder:
         """
         raise NotImplementedError
 
-    def decode(self, genes: np.ndarray) -> dict[str, Any]:
+    def decode(self, genes: np.ndarray) -> Plan:
         """Return the plan of one vector; the referee's values of it are those of `evaluate`."""
         raise NotImplementedError
 
-    def encode(self, plan: dict[str, Any]) -> np.ndarray | None:
+    def encode(self, plan: Plan) -> np.ndarray | None:
         """Return the vector of a plan, shape (num_genes,); None where the encoder cannot."""
         return None
 
@@ -127,7 +127,7 @@ class Division:
         """Return the vectors of the parts that make up a vector of the whole."""
         raise NotImplementedError
 
-    def compose(self, plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def compose(self, plans: Sequence[Plan]) -> Plan:
         """Return the plan of the whole that plans of all parts make up."""
         raise NotImplementedError
 
@@ -201,7 +201,7 @@ class DecisionSequence:
         """Return whether the episode is over: the plan is complete, or no action is legal."""
         return self.remaining(state) == 0 or not self.mask(state).any()
 
-    def plan(self, state: Any) -> dict[str, Any]:
+    def plan(self, state: Any) -> Plan:
         """Return the plan so far; the referee reports what a dead end left out as a violation."""
         raise NotImplementedError
 
@@ -314,11 +314,11 @@ class Batch:
         """Return facts of the running episodes, such as the share accepted; arrays of length N."""
         raise NotImplementedError
 
-    def plan(self, env: int) -> dict[str, Any]:
+    def plan(self, env: int) -> Plan:
         """Return the plan of an episode so far."""
         raise NotImplementedError
 
-    def prefixes(self, plan: dict[str, Any]) -> list[dict[str, Any]]:
+    def prefixes(self, plan: Plan) -> list[Plan]:
         """Return the plans worth judging that an episode's plan begins with, itself among them."""
         return [plan]
 

@@ -6,11 +6,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from placeopt.core.front import Front
+from placeopt.core.front import Front, Plan
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Interim:
     """
 
     values: Callable[[], np.ndarray] | None = None
-    plan: Callable[[int], dict[str, Any]] | None = None
+    plan: Callable[[int], Plan] | None = None
     count: int = 0
     bounds: Callable[[], np.ndarray] | None = None
     update: Callable[[], None] | None = None
@@ -60,7 +60,7 @@ class Interim:
 
     @classmethod
     def of_plans(
-        cls, plans: Sequence[dict[str, Any]], bounds: Callable[[], np.ndarray] | None = None
+        cls, plans: Sequence[Plan], bounds: Callable[[], np.ndarray] | None = None
     ) -> Interim:
         """Return what a list of plans says, feasible or not."""
         return cls(plan=plans.__getitem__, count=len(plans), bounds=bounds)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from placeopt.core import documents
 from placeopt.core.errors import DocumentError, UsageError, require_known
 from placeopt.core.files import AnyPath
-from placeopt.core.front import Evaluation, InstanceName, Objective, Violation
+from placeopt.core.front import Evaluation, InstanceName, Objective, Plan, Violation
 from placeopt.core.spec import ProblemSpec
 
 __all__ = [
@@ -145,7 +145,7 @@ class Problem(Record):
         names = [o.name for o in self.objectives]
         return [names.index(o.name) for o in objectives]
 
-    def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
+    def evaluate(self, plan: Plan) -> Evaluation:
         """Judge a plan: the referee.
 
         Raises
@@ -155,7 +155,7 @@ class Problem(Record):
         """
         raise NotImplementedError
 
-    def read_plan(self, document: Any) -> dict[str, Any]:
+    def read_plan(self, document: Any) -> Plan:
         """Validate a plan document and return it as plain JSON values."""
         plan = documents.validate(self.spec.load("plan"), document)
         return plan.model_dump(mode="json", by_alias=True)
@@ -168,7 +168,7 @@ class Problem(Record):
         """Return why no plan can exist, a sentence each; empty where no reason is known."""
         return ()
 
-    def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
+    def describe(self, plan: Plan) -> dict[str, str]:
         """Return a short summary of a plan for people: label -> text."""
         return {}
 

@@ -18,6 +18,7 @@ from placeopt.core.front import (
     Evaluation,
     Front,
     Objective,
+    Plan,
     Point,
     Rejected,
     Run,
@@ -36,7 +37,7 @@ from placeopt.core.workers import Workers
 class Candidate:
     """A plan that a method proposes, and what it can prove of it."""
 
-    plan: dict[str, Any]
+    plan: Plan
     status: str = "heuristic"
     gap: float | None = None
 
@@ -76,7 +77,7 @@ class Task(Generic[P]):
     checkpoint: Checkpoint | None = None
     reference: tuple[float, ...] | None = None
     #: Verdicts on plans that were judged before the run was over, by the plan's id.
-    _verdicts: dict[int, tuple[dict[str, Any], Evaluation]] = field(
+    _verdicts: dict[int, tuple[Plan, Evaluation]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -191,7 +192,7 @@ class Task(Generic[P]):
         finally:
             self.budget.witness = before
 
-    def _judged(self, columns: Sequence[int], plan: dict[str, Any]) -> list[float] | None:
+    def _judged(self, columns: Sequence[int], plan: Plan) -> list[float] | None:
         """Return the values of a feasible plan, None of another; the verdict is remembered."""
         if id(plan) not in self._verdicts:
             self._verdicts[id(plan)] = plan, self.problem.evaluate(plan)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from placeopt.core.dominance import hypervolume, minimal, nondominated
-from placeopt.core.front import Front, Trace
+from placeopt.core.front import Front, Plan, Trace
 from placeopt.core.interim import Interim
 
 #: Growth of evaluations and reports from sample to sample: 50,000 evaluations make about 45
@@ -27,7 +26,7 @@ MAX_SAMPLES = 100
 _DIGITS = 12
 
 #: ``judge(plan)``: the values of a feasible plan, None of another.
-Judge = Callable[[dict[str, Any]], Sequence[float] | None]
+Judge = Callable[[Plan], Sequence[float] | None]
 #: ``on_sample(interim, numbers, values)``: the plans that no other dominates.
 OnSample = Callable[[Interim, np.ndarray, np.ndarray], None]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.edge_cloud.arrays import node_loads
 from placeopt.plot.figures import new_figure
 from placeopt.plot.style import PALETTE
@@ -56,7 +57,7 @@ def _sizes(problem: EdgeCloud, hosts: np.ndarray) -> np.ndarray:
     return 12 + 300 * hosted / max(1, hosted.max())
 
 
-def figure(problem: EdgeCloud, plan: Mapping[str, Any], title: str) -> Figure:
+def figure(problem: EdgeCloud, plan: Plan, title: str) -> Figure:
     """Return the map as a matplotlib figure.
 
     The area of a mark shows the microservices that a node hosts, the colour its cpu in use.
@@ -91,7 +92,7 @@ def figure(problem: EdgeCloud, plan: Mapping[str, Any], title: str) -> Figure:
     return drawing
 
 
-def interactive(problem: EdgeCloud, plan: Mapping[str, Any], title: str) -> Any:
+def interactive(problem: EdgeCloud, plan: Plan, title: str) -> Any:
     """Return the map as a plotly figure; hovering over a node says what it hosts."""
     import plotly.graph_objects as go
 
@@ -155,7 +156,7 @@ def _hover(problem: EdgeCloud, hosts: np.ndarray, use: np.ndarray) -> list[str]:
     return texts
 
 
-def use_of_layers(problem: EdgeCloud, plan: Mapping[str, Any]) -> dict[str, float]:
+def use_of_layers(problem: EdgeCloud, plan: Plan) -> dict[str, float]:
     """Return the use of every layer, and the parts of the cost.
 
     Each layer's name leads to its number of microservices, ``"<layer> cpu"`` to the share of its

@@ -8,14 +8,14 @@ equation numbers are that paper's. The page is ``models/edge_cloud/README.md``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.front import Plan
 from placeopt.core.problem import Amount, Evaluation, Objective, Problem, require_unique
 from placeopt.core.spec import ProblemSpec
 from placeopt.edge_cloud import SPEC
@@ -96,7 +96,7 @@ class EdgeCloud(Problem):
         cost_step, latency_step = self._referee.cost_step, self._referee.latency_step
         return Objective("cost", "units", cost_step), Objective("latency_ms", "ms", latency_step)
 
-    def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
+    def evaluate(self, plan: Plan) -> Evaluation:
         """Judge a plan by equations (2)-(7).
 
         Parameters
@@ -117,7 +117,7 @@ class EdgeCloud(Problem):
         """
         return self._referee.judge(plan)
 
-    def plan(self, hosts: np.ndarray) -> dict[str, Any]:
+    def plan(self, hosts: np.ndarray) -> Plan:
         """Return the plan of nodes, shape (microservices,); node -1 leaves one out."""
         names = [node.name for node in self.nodes]
         chosen = iter(hosts.tolist())
@@ -127,7 +127,7 @@ class EdgeCloud(Problem):
         }
         return {"placement": placement}
 
-    def hosts(self, plan: Mapping[str, Any]) -> np.ndarray:
+    def hosts(self, plan: Plan) -> np.ndarray:
         """Return the node of every microservice of a plan, shape (microservices,); -1 for none."""
         placed = plan["placement"]
         return np.array(
@@ -149,7 +149,7 @@ class EdgeCloud(Problem):
         """Return why no plan can exist: microservices, flows, or the demand as a whole."""
         return tuple(reasons(self.applications, self.arrays))
 
-    def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
+    def describe(self, plan: Plan) -> dict[str, str]:
         """Return the microservices of a plan by layer, and the number of nodes in use."""
         chosen = [node for row in plan["placement"].values() for node in row.values()]
         count = Counter(self.nodes[self.node_number[name]].layer for name in chosen)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
 from placeopt.core.errors import InfeasibleInstanceError, require_known
+from placeopt.core.front import Plan
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact.hooks import Hooks
@@ -244,7 +245,7 @@ def _total(variables: Iterable[Any]) -> Any:
     return LinearExpression(list(variables))
 
 
-def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
+def extract(model: pyo.ConcreteModel) -> Plan:
     """Return the plan of a solved model."""
 
     def share(i: int, node: int) -> float:
@@ -254,7 +255,7 @@ def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
     return model.problem.plan(np.array(hosts))
 
 
-def assign(model: pyo.ConcreteModel, plan: Mapping[str, Any]) -> bool:
+def assign(model: pyo.ConcreteModel, plan: Plan) -> bool:
     """Give the variables the values of a feasible plan.
 
     Returns

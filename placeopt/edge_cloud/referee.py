@@ -12,6 +12,7 @@ import numpy as np
 
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.front import Plan
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.core.scaling import MAX_DECIMALS, decimals
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
@@ -65,7 +66,7 @@ class EdgeCloudReferee:
         self._delay_scale = 10 ** min(delay_digits, MAX_DECIMALS)
         self._scaled_cost = cache(self._compute_cost)
 
-    def judge(self, plan: Mapping[str, Any]) -> Evaluation:
+    def judge(self, plan: Plan) -> Evaluation:
         """Return values and violations of a plan; see `EdgeCloud.evaluate`."""
         try:
             return self._judge(plan["placement"])

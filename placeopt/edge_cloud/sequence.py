@@ -7,12 +7,11 @@ of each in their own order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.edge_cloud import sequence_kernels as kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order
@@ -157,7 +156,7 @@ class EdgeCloudSequence(DecisionSequence):
                 slack = np.minimum(slack, instance.flow_limit[flow] - instance.delay[host])
         return slack
 
-    def plan(self, state: EdgeCloudState) -> dict[str, Any]:
+    def plan(self, state: EdgeCloudState) -> Plan:
         """Return the placements so far in the instance's own names."""
         return self.problem.plan(state.hosts)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.edge_cloud.arrays import node_loads
 from placeopt.report.markup import Bar, Cell, table
 
@@ -40,7 +40,7 @@ def instance(problem: EdgeCloud) -> list[tuple[str, str]]:
     ]
 
 
-def plan(problem: EdgeCloud, plan: Mapping[str, Any]) -> str:
+def plan(problem: EdgeCloud, plan: Plan) -> str:
     """Return tables of a plan: every layer, and every node in use."""
     arrays, hosts = problem.arrays, problem.hosts(plan)
     placed = hosts[hosts >= 0]

@@ -23,7 +23,7 @@ from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.calls import Call
 from placeopt.core.dominance import contributions, nondominated, thinned
-from placeopt.core.front import Front
+from placeopt.core.front import Front, Plan
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import task_key
 from placeopt.core.task import Candidate, Task
@@ -239,7 +239,7 @@ class _Composition:
         most = min(points, max(MIN_POINTS, MAX_GENES // max(1, self.genes)))
         self.chosen = kept[thinned(F[kept], most)]
         self.F = F[self.chosen]
-        self._plans: dict[tuple[int, int], dict[str, Any]] = {}
+        self._plans: dict[tuple[int, int], Plan] = {}
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield plans, those that add most first, until the time is over."""
@@ -260,14 +260,14 @@ class _Composition:
             order = np.argsort(-contributions(self.F), kind="stable").tolist()
         return list(dict.fromkeys([*self.F.argmin(axis=0).tolist(), *order]))
 
-    def _knitted(self, whole: interfaces.Encoder, k: int) -> dict[str, Any] | None:
+    def _knitted(self, whole: interfaces.Encoder, k: int) -> Plan | None:
         """Return the plan of the joined vectors where nothing gets worse, else None."""
         vector = self.division.join([front.X[front.of[self.chosen[k]]] for front in self.fronts])
         F, G = whole.evaluate(vector[None])
         better = (F[0] <= self.F[k] * (1 + NEAR)).all() and not G.any()
         return whole.decode(vector) if better else None
 
-    def _composed(self, k: int) -> dict[str, Any]:
+    def _composed(self, k: int) -> Plan:
         """Return the plan of the plans of the parts; points share these."""
         plans = []
         for part, front in enumerate(self.fronts):

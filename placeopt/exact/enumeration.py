@@ -31,13 +31,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError
-from placeopt.core.front import Objective, minimal
+from placeopt.core.front import Objective, Plan, minimal
 from placeopt.core.interim import Interim
 from placeopt.exact.answers import Answer, Enumeration, Oracle, Question
 from placeopt.exact.fronts import in_values
@@ -74,7 +73,7 @@ def enumerate_front(
     proofs: Mapping[str, np.ndarray] | None = None,
     on_answer: Callable[[Memory, int], None] | None = None,
     present: Callable[[np.ndarray], np.ndarray] | None = None,
-    plan_of: Callable[[Found], dict[str, Any]] | None = None,
+    plan_of: Callable[[Found], Plan] | None = None,
 ) -> Enumeration:
     """Enumerate the non-dominated points that an oracle can reach.
 
@@ -138,7 +137,7 @@ class _Rules:
     on_found: Callable[[Found], None] | None
     on_answer: Callable[[Memory, int], None] | None
     present: Callable[[np.ndarray], np.ndarray]
-    plan_of: Callable[[Found], dict[str, Any]] | None
+    plan_of: Callable[[Found], Plan] | None
 
 
 class _ContradictionError(Exception):
@@ -171,7 +170,7 @@ class _Search:
             names=tuple(o.name for o in objectives),
         )
 
-    def _plan(self, k: int) -> dict[str, Any]:
+    def _plan(self, k: int) -> Plan:
         assert self.rules.plan_of is not None
         return self.rules.plan_of(self.memory.points[k])
 

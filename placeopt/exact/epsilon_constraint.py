@@ -14,7 +14,7 @@ from pydantic import Field
 from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.core.front import Front
+from placeopt.core.front import Front, Plan
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
@@ -40,7 +40,7 @@ MAX_COEFFICIENTS, COEFFICIENTS_PER_SECOND = 4_000_000, 200_000
 class Solution:
     """A plan, the solver's vector of it where there is one, and whether it may be called proven."""
 
-    plan: dict[str, Any]
+    plan: Plan
     x: np.ndarray | None = None
     valid: bool = True
 
@@ -76,16 +76,16 @@ class ModelOracle(SolverOracle):
         solution = Solution(plan, outcome.x, self._is_valid(plan))
         return Answer(outcome.status, outcome.bound, self._judge(plan), claimed, solution)
 
-    def _is_valid(self, plan: dict[str, Any]) -> bool:
+    def _is_valid(self, plan: Plan) -> bool:
         return self.hooks.validate is None or self.hooks.validate(self.problem, plan)
 
-    def _judge(self, plan: dict[str, Any]) -> tuple[float, ...] | None:
+    def _judge(self, plan: Plan) -> tuple[float, ...] | None:
         """Return the referee's values of a plan in units, None where it breaks the instance."""
         verdict = self.problem.evaluate(plan)
         values = [verdict.values[c] for c in self._columns]
         return in_units(values, self.compiled.objectives) if verdict.feasible else None
 
-    def known(self, plans: Iterable[dict[str, Any]]) -> list[Found]:
+    def known(self, plans: Iterable[Plan]) -> list[Found]:
         """Return feasible plans as points, with vectors of the model where it can express them."""
         hooks, found = self.hooks, []
         for plan in plans:
@@ -158,7 +158,7 @@ class _Before:
     """What a search of an earlier process found and proved."""
 
     task: Task[Problem]
-    plans: Sequence[dict[str, Any]] = ()
+    plans: Sequence[Plan] = ()
     solves: int = 0
     proofs: Mapping[str, np.ndarray] | None = None
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError
-from placeopt.core.front import Front, Objective, merge
+from placeopt.core.front import Front, Objective, Plan, merge
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.exact.answers import Enumeration
@@ -48,7 +48,7 @@ def in_values(units: np.ndarray, objectives: Sequence[Objective]) -> np.ndarray:
 def front_of(
     task: Task[Problem],
     search: Enumeration,
-    plan_of: Callable[[Any], dict[str, Any]],
+    plan_of: Callable[[Any], Plan],
     *,
     method: str,
     proven: Callable[[Any], bool] = lambda payload: True,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from placeopt.core.front import Plan
 from placeopt.core.problem import Problem
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ class Hooks:
         In words, the plans that a model which is not lossless leaves out.
     """
 
-    extract: Callable[[Any], dict[str, Any]]
-    assign: Callable[[Any, dict[str, Any]], bool] | None = None
-    validate: Callable[[Problem, dict[str, Any]], bool] | None = None
-    cuts: Callable[[Any, Any, dict[str, Any]], Sequence[Cut]] | None = None
+    extract: Callable[[Any], Plan]
+    assign: Callable[[Any, Plan], bool] | None = None
+    validate: Callable[[Problem, Plan], bool] | None = None
+    cuts: Callable[[Any, Any, Plan], Sequence[Cut]] | None = None
     size: Callable[..., int] | None = None
     covers: Callable[..., bool] | None = None
     lossless: bool = True

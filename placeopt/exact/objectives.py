@@ -9,6 +9,8 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from placeopt.core.front import Plan
+
 
 @dataclass(frozen=True, eq=False)
 class ModelOrigin:
@@ -30,14 +32,14 @@ class ModelOrigin:
     problem: Any
     goals: tuple[Any, ...]
     objective_names: frozenset[str]
-    extract: Callable[[Any], dict[str, Any]]
+    extract: Callable[[Any], Plan]
     cuts: Callable[..., Any] | None = None
 
 
 def remember(
     model: pyo.ConcreteModel,
     problem: Any,
-    extract: Callable[[Any], dict[str, Any]],
+    extract: Callable[[Any], Plan],
     cuts: Callable[..., Any] | None = None,
 ) -> pyo.ConcreteModel:
     """Let a finished model remember its problem, so that `placeopt.enumerate` returns plans."""

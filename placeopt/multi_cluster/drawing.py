@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.multi_cluster.usage import UsageOverTime, usage_over_time
 from placeopt.plot.figures import legend_below, new_figure
 from placeopt.plot.style import KNEE, PALETTE
@@ -35,7 +35,7 @@ def _title(problem: MultiCluster, c: int) -> str:
     return f"{cluster.name}{kind}: {sizes}"
 
 
-def figure(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Figure:
+def figure(problem: MultiCluster, plan: Plan, title: str) -> Figure:
     """Return a matplotlib figure of a plan: a panel per cluster, with ticks at refused requests."""
     usage = usage_over_time(problem, plan)
     drawn = _drawn(usage)
@@ -62,7 +62,7 @@ def figure(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Figure
     return drawing
 
 
-def interactive(problem: MultiCluster, plan: Mapping[str, Any], title: str) -> Any:
+def interactive(problem: MultiCluster, plan: Plan, title: str) -> Any:
     """Return a plotly figure of a plan; hovering shows what runs; `title` heads the page."""
     from plotly.subplots import make_subplots
 

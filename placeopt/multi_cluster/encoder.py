@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.simulator.state import EXTRA, FFD
@@ -54,11 +53,11 @@ class MultiClusterEncoder(Encoder):
             F[chunk] = self._play(X[chunk]).values(self.problem.referee.worst)
         return F[:, self._columns], np.zeros((len(X), 1))
 
-    def decode(self, genes: np.ndarray) -> dict[str, Any]:
+    def decode(self, genes: np.ndarray) -> Plan:
         """Return the plan of one vector."""
         return self._play(np.asarray(genes)[None]).plan(0)
 
-    def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
+    def encode(self, plan: Plan) -> np.ndarray:
         """Return a vector of a plan: the same plan where its decisions are actions, else FFD."""
         batch = Stream.of(self.problem)
         clusters, genes = batch.clusters, np.empty(self.num_genes, dtype=np.int64)

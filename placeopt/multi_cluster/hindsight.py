@@ -11,13 +11,13 @@ the dropped ones is the proven bound.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front
+from placeopt.core.front import Front, Plan
 from placeopt.core.interim import Interim
 from placeopt.core.task import Candidate, Task
 from placeopt.multi_cluster import policies
@@ -55,7 +55,7 @@ class Hindsight:
 
     reward: float
     bound: float
-    plan: dict[str, Any]
+    plan: Plan
 
     @property
     def proven(self) -> bool:

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.front import Plan
 from placeopt.core.problem import (
     Amount,
     Evaluation,
@@ -126,7 +127,7 @@ class MultiCluster(Problem):
         ]
         return tuple(found)
 
-    def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
+    def evaluate(self, plan: Plan) -> Evaluation:
         """Judge a plan by a replay of the trace.
 
         Parameters
@@ -154,7 +155,7 @@ class MultiCluster(Problem):
         referee = PublishedReferee if self.semantics == "published" else MultiClusterReferee
         return referee(self.arrays, list(self.numbers))
 
-    def decisions(self, plan: Mapping[str, Any]) -> list[dict[int, int]]:
+    def decisions(self, plan: Plan) -> list[dict[int, int]]:
         """Return a plan's decisions, replicas by the number of the cluster; inverts `plan`."""
         document = dict(plan) if isinstance(plan, Mapping) else plan
         given = validate(MultiClusterPlan, document).decisions
@@ -174,7 +175,7 @@ class MultiCluster(Problem):
                     )
         return [{self.numbers[name]: n for name, n in decision.items()} for decision in given]
 
-    def plan(self, placed: Sequence[Mapping[int, int]]) -> dict[str, Any]:
+    def plan(self, placed: Sequence[Mapping[int, int]]) -> Plan:
         """Return the plan of decisions given as replicas by the number of the cluster."""
         return {
             "decisions": [
@@ -182,7 +183,7 @@ class MultiCluster(Problem):
             ]
         }
 
-    def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
+    def describe(self, plan: Plan) -> dict[str, str]:
         """Return a short summary of a plan for people: label -> text."""
         decisions = self.decisions(plan)
         spread = sum(sum(n > 0 for n in d.values()) > 1 for d in decisions)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.instance import MultiCluster
@@ -86,7 +85,7 @@ class MultiClusterSequence(DecisionSequence):
         """Return the cost vector of every action, shape (num_actions, objectives)."""
         return self._costs(state)[0]
 
-    def plan(self, state: MultiClusterBatch) -> dict[str, Any]:
+    def plan(self, state: MultiClusterBatch) -> Plan:
         """Return the decisions so far, and refusals of all that is still to come."""
         return state.plan(0)
 

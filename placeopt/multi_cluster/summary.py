@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from placeopt.core.front import Plan
 from placeopt.multi_cluster.usage import usage_over_time
 from placeopt.report.markup import Bar, Cell, paragraphs, table
 
@@ -38,7 +39,7 @@ def instance(problem: MultiCluster) -> list[tuple[str, str]]:
     ]
 
 
-def plan(problem: MultiCluster, plan: Mapping[str, Any]) -> str:
+def plan(problem: MultiCluster, plan: Plan) -> str:
     """Return the tables of a plan as HTML."""
     decisions = problem.decisions(plan)
     refused = sum(not any(d.values()) for d in decisions)
@@ -48,7 +49,7 @@ def plan(problem: MultiCluster, plan: Mapping[str, Any]) -> str:
     return paragraphs([text]) + _clusters(problem, plan) + _deployments(problem, decisions)
 
 
-def _clusters(problem: MultiCluster, plan: Mapping[str, Any]) -> str:
+def _clusters(problem: MultiCluster, plan: Plan) -> str:
     decisions = problem.decisions(plan)
     share = None
     columns = ["cluster", "type", "cost of a replica", "requests", "replicas"]

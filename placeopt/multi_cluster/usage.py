@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from placeopt.core.front import Plan
 
 if TYPE_CHECKING:
     from placeopt.multi_cluster.instance import MultiCluster
@@ -32,7 +33,7 @@ class UsageOverTime(NamedTuple):
     refused: list[int]
 
 
-def usage_over_time(problem: MultiCluster, plan: Mapping[str, Any]) -> UsageOverTime:
+def usage_over_time(problem: MultiCluster, plan: Plan) -> UsageOverTime:
     """Return the usage by a plan; by the published rules a placement ends at the next arrival."""
     arrays, decisions = problem.arrays, problem.decisions(plan)
     arrivals, departures = arrays.arrival * arrays.unit[2], arrays.departure * arrays.unit[2]

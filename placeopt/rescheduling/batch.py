@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.errors import UsageError
+from placeopt.core.front import Plan
 from placeopt.core.interfaces import Batch
 from placeopt.rescheduling import batch_kernels as kernels
 from placeopt.rescheduling.arrays import ReschedulingArrays
@@ -176,7 +177,7 @@ class ReschedulingBatch(Batch):
         made = self.state.moves[env, : self.state.num_moves[env]]
         return [(int(i), int(u), int(v)) for i, u, v in made]
 
-    def plan(self, env: int) -> dict[str, Any]:
+    def plan(self, env: int) -> Plan:
         """Return the plan of an episode so far.
 
         It is one of the instance if episodes begin as given.
@@ -184,7 +185,7 @@ class ReschedulingBatch(Batch):
         return self.problems[int(self.state.application[env])].plan(self.moves(env))
 
     @staticmethod
-    def prefixes(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    def prefixes(plan: Plan) -> list[Plan]:
         """Return the plans that a plan begins with, no move and all of them included."""
         return [{"moves": plan["moves"][:k]} for k in range(len(plan["moves"]) + 1)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from placeopt.core.front import Plan
 from placeopt.plot.figures import new_figure
 from placeopt.plot.style import PALETTE
 
@@ -69,7 +70,7 @@ def _view(problem: Rescheduling, counts: Sequence[Sequence[int]], when: str) -> 
     return _View(ms, f"{when}: {ms:.5g} ms", labels, calls, critical)
 
 
-def _views(problem: Rescheduling, plan: Mapping[str, Any]) -> tuple[_View, _View]:
+def _views(problem: Rescheduling, plan: Plan) -> tuple[_View, _View]:
     before, after = problem.arrays.home.tolist(), problem.final_counts(plan).tolist()
     return _view(problem, before, "before"), _view(problem, after, "after")
 
@@ -97,7 +98,7 @@ def _layout(problem: Rescheduling, views: Sequence[_View]) -> dict[int, tuple[fl
     }
 
 
-def _rows(problem: Rescheduling, plan: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _rows(problem: Rescheduling, plan: Plan) -> list[tuple[str, ...]]:
     return [
         (
             str(m["move"]),
@@ -111,7 +112,7 @@ def _rows(problem: Rescheduling, plan: Mapping[str, Any]) -> list[tuple[str, ...
     ]
 
 
-def figure(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> Figure:
+def figure(problem: Rescheduling, plan: Plan, title: str) -> Figure:
     """Return a matplotlib figure of a plan: the graph before, the graph after, the moves."""
     views, rows = _views(problem, plan), _rows(problem, plan)
     places = _layout(problem, views)
@@ -168,7 +169,7 @@ def _draw(axes: Any, view: _View, places: Mapping[int, tuple[float, float]]) -> 
     axes.axis("off")
 
 
-def interactive(problem: Rescheduling, plan: Mapping[str, Any], title: str) -> Any:
+def interactive(problem: Rescheduling, plan: Plan, title: str) -> Any:
     """Return a plotly figure of a plan; hovering says where replicas run.
 
     `title` is not drawn: it heads the page.

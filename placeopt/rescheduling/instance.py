@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.front import Plan
 from placeopt.core.problem import (
     Amount,
     Evaluation,
@@ -228,7 +229,7 @@ class Rescheduling(Problem):
 
     # -- plans -------------------------------------------------------------------------------------
 
-    def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
+    def evaluate(self, plan: Plan) -> Evaluation:
         """Judge a plan by making its moves one after another.
 
         Parameters
@@ -248,7 +249,7 @@ class Rescheduling(Problem):
         """
         return self._referee.judge(self.moves(plan))
 
-    def moves(self, plan: Mapping[str, Any]) -> list[tuple[int, int, int]]:
+    def moves(self, plan: Plan) -> list[tuple[int, int, int]]:
         """Return a plan's moves as (service, from, to) by number: the inverse of `plan`."""
         try:
             return [self._move(move, position) for position, move in enumerate(plan["moves"])]
@@ -266,7 +267,7 @@ class Rescheduling(Problem):
             _check_name(move["to"], "node", nodes, f"{path}.to"),
         )
 
-    def plan(self, moves: Sequence[Sequence[int]]) -> dict[str, Any]:
+    def plan(self, moves: Sequence[Sequence[int]]) -> Plan:
         """Return the plan of moves given as (service, from, to) by number."""
         return {
             "moves": [
@@ -279,7 +280,7 @@ class Rescheduling(Problem):
             ]
         }
 
-    def final_counts(self, plan: Mapping[str, Any]) -> np.ndarray:
+    def final_counts(self, plan: Plan) -> np.ndarray:
         """Return the replicas per (service, node) after a plan."""
         counts = self.arrays.home.copy()
         for i, u, v in self.moves(plan):
@@ -287,7 +288,7 @@ class Rescheduling(Problem):
             counts[i, v] += 1
         return counts
 
-    def table(self, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def table(self, plan: Plan) -> list[dict[str, Any]]:
         """Return a row for every move.
 
         Number, service, nodes, latency after it in ms, and the change of the latency.
@@ -332,7 +333,7 @@ class Rescheduling(Problem):
             found.append(f"latency_ms names places that are no nodes: {', '.join(unknown)}")
         return tuple(found)
 
-    def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
+    def describe(self, plan: Plan) -> dict[str, str]:
         """Return a plan in words: latency before and after, moves, the critical path at the end."""
         names = list(self.service_numbers)
         moves = self.moves(plan)

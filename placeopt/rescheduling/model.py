@@ -8,12 +8,13 @@ in as many moves as the model counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
+from placeopt.core.front import Plan
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
@@ -173,7 +174,7 @@ def _add_latency(model: pyo.ConcreteModel, problem: Rescheduling) -> None:
 # -- plans -----------------------------------------------------------------------------------------
 
 
-def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
+def extract(model: pyo.ConcreteModel) -> Plan:
     """Return the shortest plan to the deployment of a solved model.
 
     Where no order of moves is found, they are in any order.
@@ -198,7 +199,7 @@ def _unordered(home: np.ndarray, target: np.ndarray) -> Moves:
     return moves
 
 
-def cuts(model: pyo.ConcreteModel, problem: Rescheduling, plan: Mapping[str, Any]) -> Sequence[Cut]:
+def cuts(model: pyo.ConcreteModel, problem: Rescheduling, plan: Plan) -> Sequence[Cut]:
     """Return the cut that charges the present deployment for its hops.
 
     Where no order of moves leads there, the cut excludes it.

@@ -7,12 +7,12 @@ runs, so that every episode is a plan that breaks nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.core.errors import UsageError, require_known
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.latency import latencies
@@ -139,7 +139,7 @@ class ReschedulingSequence(DecisionSequence):
             found[home, 0] = state.latency[0] - before
         return found[:, self._columns]
 
-    def plan(self, state: ReschedulingSequenceState) -> dict[str, Any]:
+    def plan(self, state: ReschedulingSequenceState) -> Plan:
         """Return the moves so far, in the order of the decisions."""
         decided = zip(self.replicas, state.choices.tolist(), strict=True)
         return self.problem.plan(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def instance(problem: Rescheduling) -> list[tuple[str, str]]:
     ]
 
 
-def plan(problem: Rescheduling, plan: Mapping[str, Any]) -> str:
+def plan(problem: Rescheduling, plan: Plan) -> str:
     """Return the tables of a plan."""
     home, final = problem.arrays.home, problem.final_counts(plan)
     before, after = problem.initial_latency, problem.graph.latency_ms(final.tolist())

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, InstanceOf
 
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Front
+from placeopt.core.front import Front, Plan
 from placeopt.core.interfaces import Batch
 from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
@@ -74,7 +74,7 @@ def episodes_for(
 
 def play_plans(
     batch: Batch, policy: TrainedPolicy, rows: np.ndarray, rng: np.random.Generator | None = None
-) -> list[dict[str, Any]]:
+) -> list[Plan]:
     """Return the plan of one episode for every environment.
 
     Parameters
@@ -175,7 +175,7 @@ def _candidates(
     """Yield at least one plan: first those of the most probable actions, then drawn ones."""
     budget, rng = task.budget, np.random.default_rng(task.seed)
     together = TOGETHER if task.problem.spec.has("episodes") else 1  # a plain loop gains nothing
-    made: list[dict[str, Any]] = []
+    made: list[Plan] = []
     told = 0
     for drawn in range(samples + 1):
         for first in range(0, len(rows), together):

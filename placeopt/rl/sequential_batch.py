@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.episodes import scales
+from placeopt.core.front import Plan
 from placeopt.core.interfaces import Batch, build_sequence
 from placeopt.core.problem import Problem
 
@@ -108,7 +109,7 @@ class SequentialBatch(Batch):
         pairs = zip(self.sequences, self.states, strict=True)
         return {"decided": np.array([1 - one.remaining(s) / one.decisions for one, s in pairs])}
 
-    def plan(self, env: int) -> dict[str, Any]:
+    def plan(self, env: int) -> Plan:
         """Return the plan of an episode so far."""
         return self.sequences[env].plan(self.states[env])
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Division
 from placeopt.temporal.instance import Temporal
 
@@ -77,7 +76,7 @@ class TemporalDivision(Division):
         """Return the starts and pools of each part's requests."""
         return [vector[where] for where in self._genes]
 
-    def compose(self, plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def compose(self, plans: Sequence[Plan]) -> Plan:
         """Return the plan of the whole; machines are those of the parts, not copies."""
         return {
             "starts": {name: start for plan in plans for name, start in plan["starts"].items()},

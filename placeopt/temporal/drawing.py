@@ -6,7 +6,6 @@ vCPU, one block a request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.plot.figures import legend_below, new_figure, style_lanes
 from placeopt.plot.style import PRICING
 
@@ -48,7 +48,7 @@ class _Lane:
         return sum(self.blocks.values(), start=np.zeros_like(self.memory))
 
 
-def _lanes(problem: Temporal, plan: Mapping[str, Any]) -> list[_Lane]:
+def _lanes(problem: Temporal, plan: Plan) -> list[_Lane]:
     """Return the machines by place, pricing, size and first use."""
     requests = {r.name: r for r in problem.requests}
     offers = {(o.location, o.size): o for o in problem.offers}
@@ -72,7 +72,7 @@ def _lanes(problem: Temporal, plan: Mapping[str, Any]) -> list[_Lane]:
     )
 
 
-def figure(problem: Temporal, plan: Mapping[str, Any], title: str) -> Figure:
+def figure(problem: Temporal, plan: Plan, title: str) -> Figure:
     """Return the drawing of a plan as a matplotlib figure."""
     from matplotlib.patches import Patch
 
@@ -158,7 +158,7 @@ def _name_groups(axes: Any, lanes: list[_Lane]) -> None:
         axes.axhline(first - 0.07, color="#BBBBBB", linewidth=0.5, zorder=0)
 
 
-def interactive(problem: Temporal, plan: Mapping[str, Any], title: str) -> Any:
+def interactive(problem: Temporal, plan: Plan, title: str) -> Any:
     """Return the drawing of a plan as a plotly figure: machines x slots, darker for more vCPU.
 
     `title` heads the page.

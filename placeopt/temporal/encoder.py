@@ -6,13 +6,13 @@ replica is an index into its request's legal list: see `placeopt.temporal.pools`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Encoder, Parts
 from placeopt.temporal import packing, parts, variation
 from placeopt.temporal.instance import Temporal
@@ -84,7 +84,7 @@ class TemporalEncoder(Encoder):
         label, key, values = parts.find(X, costs, self.arrays)
         return Parts(label, key, values[:, :, self._columns])
 
-    def decode(self, genes: np.ndarray) -> dict[str, Any]:
+    def decode(self, genes: np.ndarray) -> Plan:
         """Return the plan of one vector; requests that cannot be served are left out of it."""
         packed = self._packing
         genes = np.ascontiguousarray(genes, dtype=np.int64)
@@ -108,7 +108,7 @@ class TemporalEncoder(Encoder):
             "instances": machines,
         }
 
-    def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
+    def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector of a plan; what the encoding cannot express becomes gene 0."""
         arrays, genes = self.arrays, np.zeros(self.num_genes, dtype=np.int64)
         position = {(*name,): r for r, name in enumerate(self._replica_names) if name is not None}

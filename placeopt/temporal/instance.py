@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.front import Plan
 from placeopt.core.problem import (
     Amount,
     Evaluation,
@@ -97,7 +97,7 @@ class Temporal(Problem):
             Objective("interruption", "share", self.arrays.interruption_step),
         )
 
-    def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
+    def evaluate(self, plan: Plan) -> Evaluation:
         """Judge a plan by equations (6)-(8) and (10)-(15).
 
         Parameters
@@ -186,7 +186,7 @@ class Temporal(Problem):
             )
         return f"{need}; every offer that fits has max_instances 0"
 
-    def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
+    def describe(self, plan: Plan) -> dict[str, str]:
         """Summarise a plan: machines by place, size and pricing; the share of replicas on spot."""
         counts = Counter((i["location"], i["size"], i["pricing"]) for i in plan["instances"])
         spot = sum(len(i["replicas"]) for i in plan["instances"] if i["pricing"] == "spot")

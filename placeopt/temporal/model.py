@@ -13,6 +13,7 @@ import pyomo.environ as pyo
 from pydantic import Field
 
 from placeopt.core.errors import InfeasibleInstanceError
+from placeopt.core.front import Plan
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keyword_defaults
 from placeopt.exact.hooks import Hooks
@@ -313,7 +314,7 @@ def _interruption(model: pyo.ConcreteModel) -> Any:
     return pyo.quicksum(terms)
 
 
-def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
+def extract(model: pyo.ConcreteModel) -> Plan:
     """Return the plan of a solved model; machines that host nothing are left out."""
     data: ModelData = model.data
     starts = {
@@ -338,7 +339,7 @@ def _value(variable: Any) -> int:
     return round(variable.value or 0)
 
 
-def assign(model: pyo.ConcreteModel, plan: Mapping[str, Any]) -> bool:
+def assign(model: pyo.ConcreteModel, plan: Plan) -> bool:
     """Give the variables the values of a feasible plan.
 
     Returns

@@ -10,6 +10,7 @@ import numpy as np
 
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError
+from placeopt.core.front import Plan
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.temporal.arrays import TemporalArrays
 from placeopt.temporal.document import Offer, TemporalPlan, TemporalRequest
@@ -40,7 +41,7 @@ class TemporalReferee:
         self._durations = np.array([request.duration_slots for request in requests])
         self._frequencies = np.array(arrays.frequencies)
 
-    def judge(self, plan: Mapping[str, Any]) -> Evaluation:
+    def judge(self, plan: Plan) -> Evaluation:
         """Return values and violations of a plan.
 
         Raises

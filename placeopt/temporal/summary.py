@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.report.markup import Bar, Cell, table
 from placeopt.temporal.document import PRICINGS
 
@@ -66,9 +66,7 @@ def instance(problem: Temporal) -> list[tuple[str, str]]:
     ]
 
 
-def sums(
-    problem: Temporal, plan: Mapping[str, Any]
-) -> tuple[dict[str, _Sum], dict[tuple[str, str], _Sum]]:
+def sums(problem: Temporal, plan: Plan) -> tuple[dict[str, _Sum], dict[tuple[str, str], _Sum]]:
     """Return what a plan leases, by data centre, and by data centre and machine type."""
     requests = {r.name: r for r in problem.requests}
     offers = {(o.location, o.size): k for k, o in enumerate(problem.offers)}
@@ -96,7 +94,7 @@ def sums(
     return places, types
 
 
-def plan(problem: Temporal, plan: Mapping[str, Any]) -> str:
+def plan(problem: Temporal, plan: Plan) -> str:
     """Return the tables of a plan."""
     places, types = sums(problem, plan)
     columns = ("machines", *PRICINGS, "replicas", "cost (USD)", "vCPU in use while paid")
@@ -127,7 +125,7 @@ def _slots(start: int | None, duration: int) -> str:
     return "–" if start is None else f"{start} to {start + duration}"
 
 
-def _requests(problem: Temporal, plan: Mapping[str, Any]) -> str:
+def _requests(problem: Temporal, plan: Plan) -> str:
     where: dict[str, Counter[str]] = defaultdict(Counter)
     for machine in plan["instances"]:
         for name, _ in machine["replicas"]:

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from placeopt.core.errors import UsageError
+from placeopt.core.front import Plan
 from placeopt.core.interfaces import Batch
 from placeopt.core.parameters import checked
 from placeopt.multi_cluster.instance import MultiCluster
@@ -298,7 +299,7 @@ class Stream(Batch):
             found.append({c: n for c, n in enumerate(placed) if n > 0 or spread})
         return found
 
-    def plan(self, env: int) -> dict[str, Any]:
+    def plan(self, env: int) -> Plan:
         """Return the plan so far; requests that are still to come are refused.
 
         Raises

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.temporal.exact.common_starts import FOUND, IMPOSSIBLE, common_starts
 from placeopt.temporal.exact.numbers import Lease, Numbers
 from placeopt.temporal.exact.patterns import Patterns
@@ -33,7 +34,7 @@ class Schedule:
     starts: np.ndarray
     machines: tuple[tuple[Lease, np.ndarray], ...]
 
-    def plan(self, numbers: Numbers) -> dict[str, Any]:
+    def plan(self, numbers: Numbers) -> Plan:
         """Return the plan document."""
         problem = numbers.problem
         placed = [0] * len(problem.requests)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Front
+from placeopt.core.front import Front, Plan
 from placeopt.core.gap import graded
 from placeopt.core.task import Candidate, Task
 from placeopt.temporal.exact.bounds import Lines
@@ -104,7 +104,7 @@ def bin_plans(
     return graded(front, "cost_usd")
 
 
-def _known(data: Numbers, plans: Iterable[dict[str, Any]]) -> np.ndarray:
+def _known(data: Numbers, plans: Iterable[Plan]) -> np.ndarray:
     """Return the whole-number vectors of the feasible ones among plans, shape (plans, 3)."""
     feasible = [plan for plan in plans if data.problem.evaluate(plan).feasible]
     return np.array([data.whole(plan) for plan in feasible], dtype=np.int64).reshape(-1, 3)
