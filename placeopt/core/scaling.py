@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,33 @@ def scaled_up(values: Sequence[float], digits: int) -> np.ndarray:
 def scaled_down(values: Sequence[float], digits: int) -> np.ndarray:
     """Return ``values * 10**digits`` as integers, rounded down: for capacities."""
     return _integers(values, digits, ROUND_FLOOR)
+
+
+def resources(
+    consumers: Sequence[Any], hosts: Sequence[Any], copies: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return cpu and memory in whole-number units: demands are rounded up, capacities down.
+
+    Parameters
+    ----------
+    consumers, hosts : sequence
+        What asks for ``cpu_cores`` and ``memory_gib``, and what has them.
+    copies : int
+        Amounts that are summed, at most; a sum of as many fits 62 bits.
+
+    Returns
+    -------
+    ndarray, shape (consumers, 2)
+    ndarray, shape (hosts, 2)
+    """
+    demands, capacities = [], []
+    for name in ("cpu_cores", "memory_gib"):
+        wanted = [getattr(one, name) for one in consumers]
+        given = [getattr(one, name) for one in hosts]
+        digits = unit_digits([*wanted, *given], copies)
+        demands.append(scaled_up(wanted, digits))
+        capacities.append(scaled_down(given, digits))
+    return np.stack(demands, axis=1), np.stack(capacities, axis=1)
 
 
 def _integers(values: Sequence[float], digits: int, rounding: str) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.errors import require_known
-from placeopt.core.scaling import scaled_down, scaled_up, unit_digits
+from placeopt.core.scaling import resources
 from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 
 #: Orders in which applications may be placed.
@@ -48,10 +48,7 @@ def build_arrays(
     """Return the arrays of an instance; demands are rounded up and capacities down."""
     number = {node.name: k for k, node in enumerate(nodes)}
     services = [m for a in applications for m in a.microservices]
-    cores, gib = [n.cpu_cores for n in nodes], [n.memory_gib for n in nodes]
-    needed_cores, needed_gib = [m.cpu_cores for m in services], [m.memory_gib for m in services]
-    copies = len(nodes) + len(services)
-    cpu, memory = unit_digits(cores + needed_cores, copies), unit_digits(gib + needed_gib, copies)
+    demand, capacity = resources(services, nodes, len(nodes) + len(services))
     operating = np.array([n.operating_cost for n in nodes])
     network = np.array([n.network_cost for n in nodes])
     data = np.array([m.data for m in services])
@@ -60,7 +57,7 @@ def build_arrays(
     delay = _delays(number, delay_ms)
     flow_first, flow_other, flow_limit = _flows(applications, first)
     return EdgeCloudArrays(
-        capacity=np.stack([scaled_down(cores, cpu), scaled_down(gib, memory)], axis=1),
+        capacity=capacity,
         operating=operating,
         network=network,
         delay=delay,
@@ -68,7 +65,7 @@ def build_arrays(
         source=np.array([number[a.source] for a in applications]),
         first=first,
         application_of=np.repeat(np.arange(len(counts)), counts),
-        demand=np.stack([scaled_up(needed_cores, cpu), scaled_up(needed_gib, memory)], axis=1),
+        demand=demand,
         data=data,
         least_cost=np.array([(operating + network * amount).min() for amount in data]),
         flow_first=flow_first,

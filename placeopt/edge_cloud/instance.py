@@ -117,7 +117,7 @@ class EdgeCloud(Problem):
         """
         return self._referee.judge(plan)
 
-    def plan(self, hosts: np.ndarray) -> Plan:
+    def plan(self, hosts: np.ndarray) -> dict[str, Any]:
         """Return the plan of nodes, shape (microservices,); node -1 leaves one out."""
         names = [node.name for node in self.nodes]
         chosen = iter(hosts.tolist())

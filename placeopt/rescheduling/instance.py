@@ -27,7 +27,7 @@ from placeopt.core.problem import (
     latency_rows,
     require_unique,
 )
-from placeopt.core.scaling import scaled_down, scaled_up, unit_digits
+from placeopt.core.scaling import resources
 from placeopt.core.spec import ProblemSpec
 from placeopt.rescheduling import SPEC
 from placeopt.rescheduling.arrays import ReschedulingArrays, build
@@ -199,16 +199,11 @@ class Rescheduling(Problem):
     @cached_property
     def arrays(self) -> ReschedulingArrays:
         """The instance as arrays."""
-        resources = []
-        for field in RESOURCE_FIELDS:
-            demand = [getattr(service, field) for service in self.services]
-            capacity = [getattr(node, field) for node in self.nodes]
-            copies = sum(len(s.replicas) for s in self.services) + len(self.nodes)
-            digits = unit_digits([*demand, *capacity], copies)
-            resources.append((scaled_up(demand, digits), scaled_down(capacity, digits)))
+        copies = sum(len(s.replicas) for s in self.services) + len(self.nodes)
+        demand, capacity = resources(self.services, self.nodes, copies)
         return build(
-            demand=np.stack([demand for demand, _ in resources], axis=1),
-            capacity=np.stack([capacity for _, capacity in resources], axis=1),
+            demand=demand,
+            capacity=capacity,
             homes=[[self.node_numbers[name] for name in s.replicas] for s in self.services],
             execution=self._execution,
             user=[node.user_latency_ms for node in self.nodes],
@@ -267,7 +262,7 @@ class Rescheduling(Problem):
             _check_name(move["to"], "node", nodes, f"{path}.to"),
         )
 
-    def plan(self, moves: Sequence[Sequence[int]]) -> Plan:
+    def plan(self, moves: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return the plan of moves given as (service, from, to) by number."""
         return {
             "moves": [

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from placeopt.core.scaling import MAX_DECIMALS, decimals, scaled_down, scaled_up, unit_digits
+from placeopt.core.scaling import MAX_DECIMALS, decimals, resources, unit_digits
 from placeopt.temporal.document import PRICINGS, Offer, TemporalRequest
 
 #: More decimals of USD per slot than these are rounded.
@@ -67,7 +67,7 @@ def build_arrays(
     slot_hours: float,
 ) -> TemporalArrays:
     """Return the arrays of an instance."""
-    demands, capacities = _resources(offers, requests)
+    demands, capacities = resources(requests, offers, sum(r.replicas for r in requests))
     given = [ms for row in latency_ms.values() for ms in row.values()]
     latency_digits, kept = decimals(given), unit_digits(given, len(requests))
     latency_scale = 10**kept
@@ -105,20 +105,6 @@ def build_arrays(
         interruption_scale=frequency_scale * replica_shares,
         interruption_step=None if inexact else 1 / (n * frequency_scale * replica_shares),
     )
-
-
-def _resources(
-    offers: Sequence[Offer], requests: Sequence[TemporalRequest]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return demands (requests, 2) and capacities (offers, 2) in common whole-number units."""
-    demands, capacities = [], []
-    for name in ("cpu_cores", "memory_gib"):
-        wanted = [getattr(request, name) for request in requests]
-        given = [getattr(offer, name) for offer in offers]
-        digits = unit_digits([*wanted, *given], sum(r.replicas for r in requests))
-        demands.append(scaled_up(wanted, digits))
-        capacities.append(scaled_down(given, digits))
-    return np.stack(demands, axis=1), np.stack(capacities, axis=1)
 
 
 def _slot_costs(
