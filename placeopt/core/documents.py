@@ -23,17 +23,7 @@ def read_json(path: AnyPath) -> Any:
     DocumentError
         Names the file and what to do.
     """
-    file = str(path)
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except OSError as error:
-        raise DocumentError(
-            error.strerror or str(error), file=file, remedy="give the path of a readable JSON file"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise DocumentError(
-            f"byte {error.start} is not UTF-8", file=file, remedy="save the file as UTF-8"
-        ) from None
+    file, text = str(path), read_text(path, "JSON")
     try:
         return parse_json(text)
     except DocumentError as error:
@@ -43,6 +33,26 @@ def read_json(path: AnyPath) -> Any:
                 "YAML, where a JSON document of placeopt is wanted", file=file, remedy=remedy
             ) from None
         raise error.in_file(file) from None
+
+
+def read_text(path: AnyPath, kind: str) -> str:
+    """Return the text of a file of some kind, such as JSON.
+
+    Raises
+    ------
+    DocumentError
+        The file cannot be read, or is not UTF-8.
+    """
+    file = str(path)
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except OSError as error:
+        problem, remedy = error.strerror or str(error), f"give the path of a readable {kind} file"
+        raise DocumentError(problem, file=file, remedy=remedy) from None
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            f"byte {error.start} is not UTF-8", file=file, remedy="save the file as UTF-8"
+        ) from None
 
 
 def what_is(document: Any) -> str | None:

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from placeopt.core.documents import read_text
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.files import AnyPath, read_bytes
+from placeopt.core.files import AnyPath
 
 REQUEST_COLUMNS = ("cpu", "ram", "duration", "location", "replicas")
 PRICE_COLUMNS = (
@@ -116,17 +117,9 @@ class _Row:
 
 def _rows(path: AnyPath, columns: Iterable[str], optional: Iterable[str] | None = ()) -> list[_Row]:
     """Read a CSV file with a header; `optional` None lets it have any other columns."""
-    file = str(path)
+    file, text = str(path), read_text(path, "CSV")
     try:
-        lines = list(csv.reader(read_bytes(path).decode("utf-8-sig").splitlines(), strict=True))
-    except OSError as error:
-        raise DocumentError(
-            error.strerror or str(error), file=file, remedy="give the path of a readable CSV file"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise DocumentError(
-            f"byte {error.start} is not UTF-8", file=file, remedy="save the file as UTF-8"
-        ) from None
+        lines = list(csv.reader(text.splitlines(), strict=True))
     except csv.Error as error:
         raise DocumentError(
             f"not CSV: {error}",
