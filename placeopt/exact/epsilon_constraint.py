@@ -13,7 +13,7 @@ from pydantic import Field
 
 from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import require_known
 from placeopt.core.front import Front, Plan
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from placeopt.exact.compiled_model import CompiledModel
 
+METHOD = "epsilon-constraint"
 #: Coefficients of the largest model that is built, and how many are built in a second.
 MAX_COEFFICIENTS, COEFFICIENTS_PER_SECOND = 4_000_000, 200_000
 
@@ -104,7 +105,6 @@ def solve_model(
     model: pyo.ConcreteModel,
     hooks: Hooks,
     *,
-    method: str = "epsilon-constraint",
     solver: str = "highs",
     grid: int | None = None,
     main: str | None = None,
@@ -144,7 +144,7 @@ def solve_model(
         task,
         search,
         lambda solution: solution.plan,
-        method=method,
+        method=METHOD,
         proven=lambda solution: solution.valid,
         lossless=hooks.lossless,
         parameters=facts,
@@ -221,14 +221,14 @@ def run(
     """
     face: ModuleType = task.problem.spec.load("model")
     names = [o.name for o in task.objectives]
-    if main is not None and main not in names:
-        raise UsageError(f"unknown objective {main!r}; {did_you_mean(main, names)}")
-    options = checked(face.build, "epsilon-constraint", options)
+    if main is not None:
+        require_known("objective", main, names)
+    options = checked(face.build, METHOD, options)
     parameters = {**options, **({} if grid is None else {"grid": grid})}
     hooks: Hooks = face.HOOKS
     if reason := _reason_not_to_build(hooks, task, options):
         note = {**parameters, "solver": solver, "note": reason}
-        none = task.front((), method="epsilon-constraint", completed=False, parameters=note)
+        none = task.front((), method=METHOD, completed=False, parameters=note)
         return with_fallback(none, task)
     if hooks.covers is not None:
         hooks = replace(hooks, lossless=hooks.covers(task.problem, **options))

@@ -8,7 +8,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from placeopt.core.budget import Budget, Progress
-from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_mean
+from placeopt.core.errors import InfeasibleInstanceError, UsageError, require_known
 from placeopt.core.front import Front, Point
 from placeopt.exact.engines import ENGINES, check_options
 from placeopt.exact.goals import goals_of
@@ -117,8 +117,7 @@ def _check(
     for variable in model.component_data_objects(pyo.Var, active=True, descend_into=True):
         if variable.fixed and variable.value is None:
             raise UsageError(f"variable {variable.name} is fixed and has no value; fix it at one")
-    if solver not in ENGINES:
-        raise UsageError(f"unknown solver {solver!r}; {did_you_mean(str(solver), ENGINES)}")
+    require_known("solver", solver, ENGINES)
     for name, value in (("jobs", jobs), ("max_points", max_points)):
         if value is not None and (not isinstance(value, int) or value < 1):
             raise UsageError(f"{name} is {value!r}; give a whole number of at least 1")

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from placeopt.core.budget import Budget
-from placeopt.core.errors import SolverError, UsageError, did_you_mean
+from placeopt.core.errors import SolverError, UsageError, require_known
 from placeopt.exact.engines import ENGINES, Engine, HighsEngine, Reply, Settings, linger
 from placeopt.exact.program import Program
 
@@ -107,8 +107,7 @@ def solve(
     UsageError
         There is no such solver, or it gives no duals.
     """
-    if solver not in ENGINES:
-        raise UsageError(f"unknown solver {solver!r}; {did_you_mean(solver, ENGINES)}")
+    require_known("solver", solver, ENGINES)
     if want_duals and solver != "highs":
         raise UsageError("duals are given by the solver 'highs' only")
     settings = Settings(seconds, True, seed, relative_gap, absolute_gap, want_duals, options or {})

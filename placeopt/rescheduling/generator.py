@@ -7,12 +7,12 @@ IV's work (digits of pi times iterations), sizes such that 20 pods fill half of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from placeopt.core.errors import InfeasibleInstanceError, UsageError, did_you_mean
+from placeopt.core.errors import InfeasibleInstanceError, UsageError, require_known
 from placeopt.rescheduling.instance import Rescheduling
 
 #: kind -> (cores, GiB, execution time over that of Cloud-A, whether it is at the edge): Table III
@@ -109,9 +109,7 @@ def generate(
 def _check(
     application: str, replicas: int, services: int, machines: Sequence[int], jitter: float
 ) -> None:
-    legal = (*APPLICATIONS, "random")
-    if application not in legal:
-        raise UsageError(f"unknown application {application!r}; {did_you_mean(application, legal)}")
+    require_known("application", application, (*APPLICATIONS, "random"))
     if replicas < 1 or services < 1:
         raise UsageError(f"replicas is {replicas} and services {services}; give at least 1 of both")
     if min(machines) < 0 or sum(machines) < 1:
@@ -225,7 +223,8 @@ def fail(problem: Rescheduling, nodes: Iterable[str]) -> Rescheduling:
         The rest has no room.
     """
     document, gone = problem.to_document(), set(nodes)
-    _require_known("node", gone, problem.node_numbers)
+    for name in sorted(gone):
+        require_known("node", name, problem.node_numbers)
     document["nodes"] = [n for n in document["nodes"] if n["name"] not in gone]
     lost = [(s, name) for s in document["services"] for name in s["replicas"] if name in gone]
     for service in document["services"]:
@@ -251,7 +250,8 @@ def surge(
     """
     document = problem.to_document()
     chosen = set(problem.service_numbers if services is None else services)
-    _require_known("service", chosen, problem.service_numbers)
+    for name in sorted(chosen):
+        require_known("service", name, problem.service_numbers)
     grown = [
         s
         for s in document["services"]
@@ -263,11 +263,6 @@ def surge(
     _restart(document, grown)
     document["name"] = f"{problem.name}-surge"
     return Rescheduling.from_document(document)
-
-
-def _require_known(what: str, names: set[str], known: Collection[str]) -> None:
-    if unknown := sorted(names.difference(known)):
-        raise UsageError(f"unknown {what} {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
 
 
 def _restart(document: dict[str, Any], pods: Iterable[dict[str, Any]]) -> None:
