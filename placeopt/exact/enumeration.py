@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -57,30 +58,11 @@ _FEW_NEW_POINTS, _LAST_ANSWERS = 4, 16
 _MIN_SLICE = 1.0
 
 
-def enumerate_front(
-    oracle: Oracle,
-    objectives: Sequence[Objective],
-    budget: Budget,
-    *,
-    main: int | None = None,
-    grid: int | None = None,
-    gaps: Sequence[float | None] | None = None,
-    known: Sequence[Found] = (),
-    jobs: int = 1,
-    coarse: bool | None = None,
-    max_points: int | None = None,
-    on_found: Callable[[Found], None] | None = None,
-    proofs: Mapping[str, np.ndarray] | None = None,
-    on_answer: Callable[[Memory, int], None] | None = None,
-    present: Callable[[np.ndarray], np.ndarray] | None = None,
-    plan_of: Callable[[Found], Plan] | None = None,
-) -> Enumeration:
-    """Enumerate the non-dominated points that an oracle can reach.
+@dataclass(frozen=True)
+class Rules:
+    """How `enumerate_front` searches.
 
-    All of them where every objective but the main one has a step, and neither `grid` nor `gaps` is
-    given.
-
-    Parameters
+    Attributes
     ----------
     main : int, optional
         The objective to minimise within limits on the others; by default one without a step, or the
@@ -91,8 +73,6 @@ def enumerate_front(
     gaps : sequence of float or None, optional
         Distance in units from a point's value to the next limit of the objective, instead of a
         grid: no feasible vector is better than all points by more than that.
-    known : sequence of Found
-        Feasible points to begin with.
     jobs : int
         Questions that are answered at the same time, in threads.
     coarse : bool, optional
@@ -102,8 +82,6 @@ def enumerate_front(
         Stop at so many non-dominated points.
     on_found : callable, optional
         Called with every point that no earlier one dominates.
-    proofs : mapping, optional
-        What an earlier search refuted: `Memory.proofs`.
     on_answer : callable, optional
         Called after every answer with what is known and the number of answers.
     present : callable, optional
@@ -112,32 +90,46 @@ def enumerate_front(
     plan_of : callable, optional
         The plan of a point, for those who look at the front while it grows.
     """
-    coarse = budget.seconds_limit is not None if coarse is None else coarse
-    if present is None:
-        present = partial(in_values, objectives=objectives)
-    rules = _Rules(
-        main, grid, gaps, jobs, coarse, max_points, on_found, on_answer, present, plan_of
-    )
-    search = _Search(oracle, tuple(objectives), budget, rules)
+
+    main: int | None = None
+    grid: int | None = None
+    gaps: Sequence[float | None] | None = None
+    jobs: int = 1
+    coarse: bool | None = None
+    max_points: int | None = None
+    on_found: Callable[[Found], None] | None = None
+    on_answer: Callable[[Memory, int], None] | None = None
+    present: Callable[[np.ndarray], np.ndarray] | None = None
+    plan_of: Callable[[Found], Plan] | None = None
+
+
+def enumerate_front(
+    oracle: Oracle,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    *,
+    known: Sequence[Found] = (),
+    proofs: Mapping[str, np.ndarray] | None = None,
+    **rules: Any,
+) -> Enumeration:
+    """Enumerate the non-dominated points that an oracle can reach.
+
+    All of them where every objective but the main one has a step, and neither `grid` nor `gaps` is
+    given.
+
+    Parameters
+    ----------
+    known : sequence of Found
+        Feasible points to begin with.
+    proofs : mapping, optional
+        What an earlier search refuted: `Memory.proofs`.
+    **rules
+        Attributes of `Rules`.
+    """
+    search = _Search(oracle, tuple(objectives), budget, Rules(**rules))
     if proofs is not None:
         search.memory.take_up(proofs)
     return search.run(known)
-
-
-@dataclass(frozen=True)
-class _Rules:
-    """The arguments of `enumerate_front`."""
-
-    main: int | None
-    grid: int | None
-    gaps: Sequence[float | None] | None
-    jobs: int
-    coarse: bool
-    max_points: int | None
-    on_found: Callable[[Found], None] | None
-    on_answer: Callable[[Memory, int], None] | None
-    present: Callable[[np.ndarray], np.ndarray]
-    plan_of: Callable[[Found], Plan] | None
 
 
 class _ContradictionError(Exception):
@@ -146,7 +138,7 @@ class _ContradictionError(Exception):
 
 class _Search:
     def __init__(
-        self, oracle: Oracle, objectives: tuple[Objective, ...], budget: Budget, rules: _Rules
+        self, oracle: Oracle, objectives: tuple[Objective, ...], budget: Budget, rules: Rules
     ):
         self.oracle, self.objectives, self.budget, self.rules = oracle, objectives, budget, rules
         self.whole = np.array([o.step is not None for o in objectives])
@@ -161,7 +153,7 @@ class _Search:
         self.grids: list[Iterator[np.ndarray]] = []  # limits to ask for, coarse grids first
         self.grid_answers: list[bool] = []  # whether the answers on grids were new points
         self.regions_since_grid = _REGIONS_PER_GRID[1]
-        present = rules.present
+        present = rules.present or partial(in_values, objectives=objectives)
         self._interim = Interim(
             values=lambda: present(self.memory.values.all),
             best=lambda: present(self.memory.values.all.min(axis=0, keepdims=True))[0],
@@ -209,7 +201,8 @@ class _Search:
         self.regions = Regions(box)
         if feasible:
             self.regions.add(np.full(self.size, math.inf), -math.inf, math.inf)
-        if self.rules.coarse and self.grid is None and self.size > 1:
+        timed, coarse = self.budget.seconds_limit is not None, self.rules.coarse
+        if (timed if coarse is None else coarse) and self.grid is None and self.size > 1:
             self.grids = [first_grids(box), finer_grids(box)]
         while self._has_regions() and not self._must_stop():
             self._fill_window()
