@@ -274,8 +274,6 @@ class _Share(Budget):
     def _set_back(self, seconds: float) -> None:
         self._whole._set_back(seconds)
 
-    def report(self, note: str = "", interim: Interim | None = None) -> None:
-        """Report here and for the whole, which tells its callback."""
-        if self.witness is not None and interim is not None:
-            self.witness.see(self.seconds, self.evaluations, interim)
+    def _tell(self, note: str, interim: Interim | None) -> None:
+        """Report for the whole, which calls the progress callback."""
         self._whole.report(note, interim)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyomo.environ as pyo
@@ -80,14 +80,9 @@ def goals_of(
         _check_linear(objective.name, expression)
     steps, gaps = _numbers("steps", steps, names), _gaps(gap, names)
     return [
-        Goal(_with_step(objective, steps), expression, gaps.get(objective.name))
-        for objective, expression in named
+        Goal(replace(o, step=steps.get(o.name, o.step)), expression, gaps.get(o.name))
+        for o, expression in named
     ]
-
-
-def _with_step(objective: Objective, steps: Mapping[str, float]) -> Objective:
-    step = steps.get(objective.name, objective.step)
-    return Objective(objective.name, objective.unit, step, objective.sense)
 
 
 # -- which goals -----------------------------------------------------------------------------------
@@ -114,8 +109,7 @@ def origin_of(model: pyo.ConcreteModel) -> Any:
 def _of_component(component: Any) -> Iterator[tuple[Objective, Any]]:
     """Yield every Objective of a component, active or not; one of text indices by its index."""
     for index, data in component.items():
-        name = index if isinstance(index, str) else data.name
-        yield Objective(name, "", None, _SENSES[data.sense]), data.expr
+        yield _data(data, index if isinstance(index, str) else data.name)
 
 
 def _given(
@@ -131,7 +125,9 @@ def _given(
         if isinstance(given, str):
             yield _named(model, given, given)
         elif hasattr(given, "ctype") and given.ctype is pyo.Objective:
-            yield from _of_component(given) if hasattr(given, "items") else [_data(given)]
+            yield from (
+                _of_component(given) if hasattr(given, "items") else [_data(given, given.name)]
+            )
         else:
             raise UsageError(
                 f"goal {str(given)!r} has no name; give expressions by name: "
@@ -139,8 +135,8 @@ def _given(
             )
 
 
-def _data(objective: Any) -> tuple[Objective, Any]:
-    return Objective(objective.name, "", None, _SENSES[objective.sense]), objective.expr
+def _data(objective: Any, name: str) -> tuple[Objective, Any]:
+    return Objective(name, "", None, _SENSES[objective.sense]), objective.expr
 
 
 def _named(model: pyo.ConcreteModel, name: str, given: Any) -> tuple[Objective, Any]:

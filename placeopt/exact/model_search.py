@@ -202,16 +202,13 @@ class ModelSearch:
         known = [o.name for o in self.origin.problem.objectives]
         judged = list(values)
         for k, goal in enumerate(self.goals):
-            if goal.name not in known or goal.expression is not self._built(goal.name):
+            if goal.name not in known or goal.expression is not self.model.component(goal.name):
                 continue
             value = verdict.values[known.index(goal.name)]
             if abs(value - values[k]) > _AGREEMENT * max(1.0, abs(value)):
                 return None  # the goal's name stands for something else now
             judged[k] = value
         return tuple(judged), plan
-
-    def _built(self, name: str) -> Any:
-        return self.model.component(name)
 
     # -- the front ---------------------------------------------------------------------------------
 
