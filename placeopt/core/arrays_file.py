@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import lzma
-import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,26 +14,6 @@ import numpy as np
 from placeopt.core import documents
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath, read_bytes, write_parts
-
-#: What zipfile, the decompressors and NumPy raise on bytes that are not theirs.
-_DAMAGE: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    ValueError,
-    EOFError,
-    LookupError,
-)
-_DAMAGE += (
-    TypeError,
-    AttributeError,
-    OverflowError,
-    NotImplementedError,
-    RuntimeError,
-    SyntaxError,
-    MemoryError,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +70,9 @@ def read_arrays(path: AnyPath, what: str, max_bytes: int) -> Arrays:
         raise fault(
             error.strerror or str(error), f"give the path of a readable {what} file"
         ) from None
-    except _DAMAGE:
+    except DocumentError:
+        raise
+    except Exception:  # zipfile, the decompressors and NumPy raise errors of a dozen kinds
         raise fault(f"not a {what}") from None
     header = arrays.pop("header", None)
     if header is None or header.dtype != np.uint8 or header.ndim != 1:
