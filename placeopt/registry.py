@@ -266,9 +266,14 @@ def auto(problem: Problem) -> tuple[tuple[str, float], ...]:
 
 def parallel(name: str, problem: Problem) -> bool:
     """Return whether a method consists of tasks that run on several workers."""
+    return any(entry.parallel for entry in _stages(name, problem))
+
+
+def _stages(name: str, problem: Problem) -> list[Method]:
+    """Return the methods that a method runs on a problem: itself, or what ``auto`` chooses."""
     names = [stage for stage, _ in auto(problem)] if name == "auto" else [name]
-    chosen = [method(stage).of.get(problem.spec.kind) for stage in names]
-    return any(entry is not None and entry.parallel for entry in chosen)
+    entries = [method(stage).of.get(problem.spec.kind) for stage in names]
+    return [entry for entry in entries if entry is not None]
 
 
 def budget_for(
@@ -276,9 +281,7 @@ def budget_for(
 ) -> Budget:
     """Return the budget of a run: the limits given, or the method's own where none is given."""
     if evaluations is None and seconds is None and name in methods():
-        stages = [stage for stage, _ in auto(problem)] if name == "auto" else [name]
-        entries = [method(stage).of.get(problem.spec.kind) for stage in stages]
-        seconds = max((e.seconds for e in entries if e is not None and e.seconds), default=None)
+        seconds = max((m.seconds for m in _stages(name, problem) if m.seconds), default=None)
     return Budget(evaluations, seconds)
 
 

@@ -662,10 +662,10 @@ class Front:
         document: dict[str, Any] = {
             "format": "placeopt/front@1",
             "instance": asdict(self.instance),
-            "objectives": [_objective_document(o) for o in self.objectives],
+            "objectives": [_without(o, "sense", "min") for o in self.objectives],
             "points": [vars(p) for p in self.points],
             "bounds": [list(b) for b in self.bounds],
-            "runs": [_run_document(r) for r in self.runs],
+            "runs": [_without(r, "trace", None) for r in self.runs],
         }
         if self.rejected is not None:
             document["rejected"] = vars(self.rejected) | {
@@ -801,19 +801,11 @@ def _signed(vectors: Sequence[Sequence[float]], signs: np.ndarray) -> np.ndarray
     return np.array(vectors, dtype=float).reshape(-1, len(signs)) * signs
 
 
-def _objective_document(objective: Objective) -> dict[str, Any]:
-    """Return an objective as it stands in a file; the usual sense is left out."""
-    document = asdict(objective)
-    if document["sense"] == "min":
-        del document["sense"]
-    return document
-
-
-def _run_document(run: Run) -> dict[str, Any]:
-    """Return a run as it stands in a file; a trace that is not known is left out."""
-    document = asdict(run)
-    if document["trace"] is None:
-        del document["trace"]
+def _without(record: Any, name: str, usual: Any) -> dict[str, Any]:
+    """Return a record as it stands in a file; a member with its usual value is left out."""
+    document = asdict(record)
+    if document[name] == usual:
+        del document[name]
     return document
 
 

@@ -92,16 +92,12 @@ class Problem(Record):
     @classmethod
     def generate(cls, seed: int = 0, **sizes: Any) -> Self:
         """Return a random instance; `sizes` are the keyword arguments of the spec's generator."""
-        return cls.from_document(cls._generator()(seed, **sizes))
+        return cls.from_document(cls.spec.load("generator")(seed, **sizes))
 
     @classmethod
     def sizes(cls) -> dict[str, Any]:
         """Return the keyword arguments of `generate` besides the seed, with their defaults."""
-        return keyword_defaults(cls._generator())
-
-    @classmethod
-    def _generator(cls) -> Callable[..., dict[str, Any]]:
-        return cls.spec.load("generator")
+        return keyword_defaults(cls.spec.load("generator"))
 
     def to_document(self) -> dict[str, Any]:
         """Return the instance as a JSON document; `from_document` gives the same instance back."""
