@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Objective, Run, minimal
+from placeopt.core.front import Front, Objective, Plan, Run, minimal
 from placeopt.core.task import Task
 from placeopt.core.versions import versions
 from placeopt.exact.answers import Enumeration
@@ -35,8 +35,6 @@ from placeopt.rolling_update.repack import (
     plans,
     worthwhile,
 )
-
-Plan = dict[str, Any]
 
 #: Coefficients of the largest packing model that is given to a solver. 50 microservices on 16 nodes
 #: have about 6,000.

@@ -16,6 +16,7 @@ import pyomo.environ as pyo
 from pydantic import Field
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
+from placeopt.core.front import Plan
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.rolling_update import rule_model
@@ -161,7 +162,7 @@ def _assign_used(model: pyo.ConcreteModel, end: np.ndarray) -> None:
     model.stops.set_value(0)
 
 
-def assign(model: pyo.ConcreteModel, plan: dict[str, Any]) -> bool:
+def assign(model: pyo.ConcreteModel, plan: Plan) -> bool:
     """Give the variables of a time-indexed model the values of a plan.
 
     Return False for a plan that the model does not allow: with stops, hops or too many moves.

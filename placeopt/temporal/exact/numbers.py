@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.problem import Problem
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
@@ -122,7 +122,7 @@ class Numbers:
         values = np.asarray(whole, dtype=np.int64) / np.array(self.units, dtype=float)
         return values[..., self.columns]
 
-    def whole(self, plan: dict) -> np.ndarray:
+    def whole(self, plan: Plan) -> np.ndarray:
         """Return the whole-number vector of a plan by the referee, shape (3,).
 
         It is 0 for objectives that were not asked for.
