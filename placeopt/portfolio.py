@@ -11,7 +11,7 @@ from pydantic import Field
 from placeopt import registry
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Front, Run, merge
+from placeopt.core.front import Front, Run, merge, names_of
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import Checkpoint, task_key
@@ -123,7 +123,7 @@ def method_call(
     seconds: float | None,
 ) -> Call:
     """Return the call that answers a task by a method, within limits of its own."""
-    goals = [o.name for o in task.objectives]
+    goals = names_of(task.objectives)
     # What is left of a time limit differs from run to run; the limit itself does not.
     limit = None if seconds is None else task.budget.seconds_limit
     key = task_key(

@@ -77,6 +77,11 @@ class Objective:
         return -1.0 if self.sense == "max" else 1.0
 
 
+def names_of(objectives: Iterable[Objective]) -> list[str]:
+    """Return the names of objectives, in their order."""
+    return [o.name for o in objectives]
+
+
 @dataclass(frozen=True)
 class Violation:
     """One way in which a plan breaks the instance.
@@ -472,7 +477,7 @@ class Front:
 
     def _against(self, best: Front) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of both fronts, minimised, scaled so that `best` spans 0 to 1."""
-        if [o.name for o in best.objectives] != [o.name for o in self.objectives]:
+        if names_of(best.objectives) != names_of(self.objectives):
             raise UsageError("these fronts have different objectives; compare fronts of the same")
         signs = self._signs
         return indicators.scaled(self._some_values() * signs, best._some_values() * signs)
@@ -613,7 +618,7 @@ class Front:
         return weights
 
     def _column(self, name: str) -> int:
-        names = [o.name for o in self.objectives]
+        names = names_of(self.objectives)
         require_known("objective", name, names)
         return names.index(name)
 
@@ -639,7 +644,7 @@ class Front:
         """
         import pandas
 
-        names = [o.name for o in self.objectives]
+        names = names_of(self.objectives)
         rows = [
             {
                 **dict(zip(names, p.values, strict=True)),
@@ -760,15 +765,15 @@ def merge(fronts: Iterable[Front]) -> Front:
     if not fronts:
         raise UsageError("there is nothing to merge; give at least one front")
     first = fronts[0]
-    names = [o.name for o in first.objectives]
+    names = names_of(first.objectives)
     for other in fronts[1:]:
         if other.instance.sha256 != first.instance.sha256:
-            names_of = f"{first.instance.name!r} and {other.instance.name!r}"
+            instances = f"{first.instance.name!r} and {other.instance.name!r}"
             raise UsageError(
-                f"these fronts answer different instances ({names_of}); "
+                f"these fronts answer different instances ({instances}); "
                 "merge fronts of one instance"
             )
-        if [o.name for o in other.objectives] != names:
+        if names_of(other.objectives) != names:
             raise UsageError(
                 f"these fronts have different objectives ({', '.join(names)} and "
                 f"{', '.join(o.name for o in other.objectives)})"

@@ -13,7 +13,7 @@ from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.documents import sha256, write_json
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import AnyPath, read_bytes
-from placeopt.core.front import Front, Objective
+from placeopt.core.front import Front, Objective, names_of
 from placeopt.core.problem import Problem
 from placeopt.core.versions import versions
 
@@ -46,7 +46,7 @@ def task_key(
     """
     key: dict[str, Any] = {
         "instance": problem.instance_name.sha256,
-        "objectives": [o.name for o in objectives],
+        "objectives": names_of(objectives),
         "method": method,
         "parameters": {name: _content(name, value) for name, value in parameters.items()},
         "seed": seed,

@@ -23,6 +23,7 @@ from placeopt.core.front import (
     Rejected,
     Run,
     farthest,
+    names_of,
     severity,
 )
 from placeopt.core.interim import MAX_SHOWN, Interim, Watch
@@ -180,7 +181,7 @@ class Task(Generic[P]):
         watch = self.budget.watch
         look = None if watch is None else partial(self._show, watch, method)
         judge = partial(self._judged, self.problem.columns(self.objectives))
-        recorder = Recorder([o.name for o in self.objectives], signs, judge, look)
+        recorder = Recorder(names_of(self.objectives), signs, judge, look)
         before, self.budget.witness = self.budget.witness, recorder
 
         def with_trace(front: Front) -> Front:

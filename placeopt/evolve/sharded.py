@@ -23,7 +23,7 @@ from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.calls import Call
 from placeopt.core.dominance import contributions, nondominated, thinned
-from placeopt.core.front import Front, Plan
+from placeopt.core.front import Front, Plan, names_of
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import task_key
 from placeopt.core.task import Candidate, Task
@@ -169,7 +169,7 @@ def _call(
     evaluations: int | None,
 ) -> Call:
     """Return the task of searching part k."""
-    part, factors, names = division.parts[k], division.factors[k], [o.name for o in task.objectives]
+    part, factors, names = division.parts[k], division.factors[k], names_of(task.objectives)
     facts = {"part": k, "factors": factors.tolist(), "scale": scale.tolist()}
     limits = evaluations, task.budget.seconds_limit
     key = None
@@ -197,7 +197,7 @@ def _ranges(division: interfaces.Division, task: Task[Problem]) -> np.ndarray:
 
     They are those of the best vectors for each goal alone, over some of the parts.
     """
-    names = [o.name for o in task.objectives]
+    names = names_of(task.objectives)
     alone = np.full((len(names), len(names)), LEAST_WEIGHT) + np.eye(len(names))
     best, worst = np.zeros(len(names)), np.zeros(len(names))
     count = len(division.parts)
@@ -279,5 +279,5 @@ class _Composition:
 
     @cached_property
     def _encoders(self) -> list[interfaces.Encoder]:
-        names = [o.name for o in self.task.objectives]
+        names = names_of(self.task.objectives)
         return [interfaces.build_encoder(part, part.select(names)) for part in self.division.parts]

@@ -14,7 +14,7 @@ from pydantic import Field
 from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.errors import require_known
-from placeopt.core.front import Front, Plan
+from placeopt.core.front import Front, Plan, names_of
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
@@ -121,7 +121,7 @@ def solve_model(
     oracle = ModelOracle(task.problem, compiled, hooks, task.budget, solver, task.seed)
     before = _Before.of(task)
     known = oracle.known([*([p.plan for p in task.start] if task.start else ()), *before.plans])
-    names = [o.name for o in task.objectives]
+    names = names_of(task.objectives)
     with task.workers.cluster(task.budget) as oracle.cluster:
         jobs = task.workers.jobs if oracle.cluster is None else oracle.cluster.width
         search = enumerate_front(
@@ -220,7 +220,7 @@ def run(
         Arguments of the model's ``build``, such as `copies` of the temporal model.
     """
     face: ModuleType = task.problem.spec.load("model")
-    names = [o.name for o in task.objectives]
+    names = names_of(task.objectives)
     if main is not None:
         require_known("objective", main, names)
     options = checked(face.build, METHOD, options)

@@ -11,7 +11,7 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError
-from placeopt.core.front import Front, Objective, Plan, merge
+from placeopt.core.front import Front, Objective, Plan, merge, names_of
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.exact.answers import Enumeration
@@ -107,8 +107,8 @@ def with_fallback(front: Front, task: Task[Problem]) -> Front:
         return replace(merge([front]), runs=front.runs)
     others = []
     start, quick = task.start, task.problem.spec.method(task.problem.spec.quick)
-    names = [o.name for o in task.objectives]
-    if start is not None and start.points and [o.name for o in start.objectives] == names:
+    names = names_of(task.objectives)
+    if start is not None and start.points and names_of(start.objectives) == names:
         others.append(start)
     elif quick is not None:
         small = replace(task, budget=Budget(evaluations=_QUICK_EVALUATIONS), start=None)

@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError, UsageError
-from placeopt.core.front import OWN_MODEL, Front, InstanceName, Point, Run, minimal
+from placeopt.core.front import OWN_MODEL, Front, InstanceName, Point, Run, minimal, names_of
 from placeopt.core.trace import Recorder, traced
 from placeopt.core.versions import versions
 from placeopt.exact.answers import STATUSES, Enumeration
@@ -199,7 +199,7 @@ class ModelSearch:
             return None
         if not verdict.feasible:
             return None
-        known = [o.name for o in self.origin.problem.objectives]
+        known = names_of(self.origin.problem.objectives)
         judged = list(values)
         for k, goal in enumerate(self.goals):
             if goal.name not in known or goal.expression is not self.model.component(goal.name):

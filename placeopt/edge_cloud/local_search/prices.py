@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, names_of
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
@@ -228,7 +228,7 @@ def lower_bounds(
     dearest = np.sum([(instance.operating + instance.network * x).max() for x in instance.data])
     least_cost = max([instance.least_cost.sum() * (1 - 1e-9), *bound[weight == 1]])
     least_latency = latency(dearest[None] * (1 + 1e-9))[0]
-    names = [o.name for o in objectives]
+    names = names_of(objectives)
     if len(names) == 1:
         return [[float(least_cost if names[0] == "cost" else least_latency)]]
     levels = np.linspace(least_latency, latency(np.array([least_cost]))[0], cells // 2)
