@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from placeopt.core import documents
 from placeopt.core.errors import DocumentError, UsageError, require_known
 from placeopt.core.files import AnyPath
-from placeopt.core.front import Evaluation, InstanceName, Objective, Plan, Violation
+from placeopt.core.front import Evaluation, InstanceName, Objective, Plan, Violation, names_of
 from placeopt.core.spec import ProblemSpec
 
 __all__ = [
@@ -138,7 +139,7 @@ class Problem(Record):
 
     def columns(self, objectives: Sequence[Objective]) -> list[int]:
         """Return where `objectives` stand in `Evaluation.values`."""
-        names = [o.name for o in self.objectives]
+        names = names_of(self.objectives)
         return [names.index(o.name) for o in objectives]
 
     def evaluate(self, plan: Plan) -> Evaluation:
@@ -155,6 +156,24 @@ class Problem(Record):
         """Validate a plan document and return it as plain JSON values."""
         plan = documents.validate(self.spec.load("plan"), document)
         return plan.model_dump(mode="json", by_alias=True)
+
+    @contextmanager
+    def reading(self, plan: Any) -> Iterator[None]:
+        """Turn what a plan of another form raises into the field that is wrong.
+
+        Raises
+        ------
+        DocumentError
+            The plan cannot be read.
+        """
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self.read_plan(plan)  # names the field that is wrong
+            raise DocumentError(
+                f"the plan cannot be read ({error})",
+                remedy=f"see `placeopt schema {self.problem}`",
+            ) from None
 
     def warnings(self) -> tuple[str, ...]:
         """Return what is legal in this instance but looks like a mistake, a sentence each."""

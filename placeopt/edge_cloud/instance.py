@@ -115,7 +115,8 @@ class EdgeCloud(Problem):
         DocumentError
             The plan is not of this form, or names something that the instance does not have.
         """
-        return self._referee.judge(plan)
+        with self.reading(plan):
+            return self._referee.judge(plan["placement"])
 
     def plan(self, hosts: np.ndarray) -> dict[str, Any]:
         """Return the plan of nodes, shape (microservices,); node -1 leaves one out."""

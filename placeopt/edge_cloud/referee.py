@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.front import Plan
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.core.scaling import MAX_DECIMALS, decimals
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
-from placeopt.edge_cloud.document import EdgeApplication, EdgeCloudPlan, EdgeNode
+from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 
 #: Decimals that costs are computed with.
 _COST_DECIMALS = 12
@@ -66,17 +64,8 @@ class EdgeCloudReferee:
         self._delay_scale = 10 ** min(delay_digits, MAX_DECIMALS)
         self._scaled_cost = cache(self._compute_cost)
 
-    def judge(self, plan: Plan) -> Evaluation:
-        """Return values and violations of a plan; see `EdgeCloud.evaluate`."""
-        try:
-            return self._judge(plan["placement"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            validate(EdgeCloudPlan, plan)  # names the field that is wrong
-            raise DocumentError(
-                f"the plan cannot be read ({error})", remedy="see `placeopt schema edge-cloud`"
-            ) from None
-
-    def _judge(self, placement: Mapping[str, Mapping[str, str]]) -> Evaluation:
+    def judge(self, placement: Mapping[str, Mapping[str, str]]) -> Evaluation:
+        """Return values and violations of a placement; see `EdgeCloud.evaluate`."""
         for name in placement.keys() - self._applications.keys():
             raise _unknown("application", name, "placement", self._applications)
         violations: list[Violation] = []

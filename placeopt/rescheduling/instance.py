@@ -246,13 +246,8 @@ class Rescheduling(Problem):
 
     def moves(self, plan: Plan) -> list[tuple[int, int, int]]:
         """Return a plan's moves as (service, from, to) by number: the inverse of `plan`."""
-        try:
+        with self.reading(plan):
             return [self._move(move, position) for position, move in enumerate(plan["moves"])]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            self.read_plan(plan)  # names the field that is wrong
-            raise DocumentError(
-                f"the plan cannot be read ({error})", remedy="see `placeopt schema rescheduling`"
-            ) from None
 
     def _move(self, move: Mapping[str, Any], position: int) -> tuple[int, int, int]:
         nodes, path = self.node_numbers, f"moves[{position}]"

@@ -116,7 +116,8 @@ class Temporal(Problem):
         DocumentError
             The plan is not of this form, or names what the instance does not have.
         """
-        return self._referee.judge(plan)
+        with self.reading(plan):
+            return self._referee.judge(plan["starts"], plan["instances"])
 
     def warnings(self) -> tuple[str, ...]:
         """Name spot and reserved prices above on-demand, and places that nothing uses."""

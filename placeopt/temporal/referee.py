@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError
-from placeopt.core.front import Plan
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.temporal.arrays import TemporalArrays
-from placeopt.temporal.document import Offer, TemporalPlan, TemporalRequest
+from placeopt.temporal.document import Offer, TemporalRequest
 
 #: Numbers in the table of loads (machines x times x 3) that is made at once, divided by 3.
 LOADS_AT_ONCE = 2_000_000
@@ -41,25 +39,16 @@ class TemporalReferee:
         self._durations = np.array([request.duration_slots for request in requests])
         self._frequencies = np.array(arrays.frequencies)
 
-    def judge(self, plan: Plan) -> Evaluation:
+    def judge(
+        self, starts: Mapping[str, int], instances: Sequence[Mapping[str, Any]]
+    ) -> Evaluation:
         """Return values and violations of a plan.
 
         Raises
         ------
         DocumentError
-            The plan is not a `TemporalPlan`, or names what the instance does not have.
+            It names what the instance does not have.
         """
-        try:
-            return self._judge(plan["starts"], plan["instances"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            validate(TemporalPlan, plan)  # names the field that is wrong
-            raise DocumentError(
-                f"the plan cannot be read ({error})", remedy="see `placeopt schema temporal`"
-            ) from None
-
-    def _judge(
-        self, starts: Mapping[str, int], instances: Sequence[Mapping[str, Any]]
-    ) -> Evaluation:
         violations: list[Violation] = []
         begins, scheduled = self._begins(starts, violations)
         try:
