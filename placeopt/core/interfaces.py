@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from placeopt.core.errors import UsageError
 from placeopt.core.front import Front, Objective, Plan
 from placeopt.core.parameters import require_known
 from placeopt.core.problem import Problem, keyword_defaults
@@ -168,8 +169,8 @@ class DecisionSequence:
         raise NotImplementedError
 
     def copy(self, state: Any) -> Any:
-        """Return a state that steps on its own; cheap."""
-        raise NotImplementedError
+        """Return a state that steps on its own; cheap. This is for named tuples of arrays."""
+        return type(state)(*(part.copy() for part in state))
 
     def remaining(self, state: Any) -> int:
         """Return how many decisions are still to be made; 0 when the plan is complete."""
@@ -196,6 +197,11 @@ class DecisionSequence:
         ``problem.evaluate(plan(state)).values``.
         """
         raise NotImplementedError
+
+    def require_legal(self, state: Any, action: int) -> None:
+        """Raise UsageError for an action that is not legal."""
+        if not (0 <= action < self.num_actions and self.mask(state)[action]):
+            raise UsageError(f"action {action} is not legal here; ask mask(state)")
 
     def done(self, state: Any) -> bool:
         """Return whether the episode is over: the plan is complete, or no action is legal."""

@@ -67,10 +67,6 @@ class EdgeCloudSequence(DecisionSequence):
             farthest=np.zeros(1),
         )
 
-    def copy(self, state: EdgeCloudState) -> EdgeCloudState:
-        """Return a state that steps on its own."""
-        return EdgeCloudState(*(part.copy() for part in state))
-
     def remaining(self, state: EdgeCloudState) -> int:
         """Return how many microservices are still to be placed."""
         return self.decisions - int(state.decided[0])

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.core.errors import UsageError
 from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.multi_cluster.batch import MultiClusterBatch
@@ -75,8 +74,7 @@ class MultiClusterSequence(DecisionSequence):
 
     def step(self, state: MultiClusterBatch, action: int) -> np.ndarray:
         """Decide on the request at hand; return the cost vector."""
-        if not (0 <= action < self.num_actions and self.mask(state)[action]):
-            raise UsageError(f"action {action} is not legal here; ask mask(state)")
+        self.require_legal(state, action)
         before = self._values(state)
         state.step(np.array([action]))
         return (self._values(state) - before)[0, self._columns]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.errors import UsageError, require_known
+from placeopt.core.errors import require_known
 from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.rescheduling.instance import Rescheduling
@@ -79,10 +79,6 @@ class ReschedulingSequence(DecisionSequence):
             latency=np.array([self.problem.initial_latency]),
         )
 
-    def copy(self, state: ReschedulingSequenceState) -> ReschedulingSequenceState:
-        """Return a state that steps on its own."""
-        return ReschedulingSequenceState(*(part.copy() for part in state))
-
     def remaining(self, state: ReschedulingSequenceState) -> int:
         """Return how many replicas are still to be decided."""
         return self.decisions - int(state.taken[0])
@@ -109,9 +105,7 @@ class ReschedulingSequence(DecisionSequence):
 
         The cost is the change of the latency in ms, and 1 for a move.
         """
-        legal = 0 <= action < self.num_actions and self.mask(state)[action]
-        if not legal:
-            raise UsageError(f"action {action} is not legal here; ask mask(state)")
+        self.require_legal(state, action)
         position, target = int(state.taken[0]), int(action)
         service, home = self.replicas[position]
         before = 0.0 if position == 0 else float(state.latency[0])
