@@ -202,26 +202,11 @@ class HighsEngine:
             )
 
     def add_columns(self, more: Program) -> None:
-        """Add the columns of another program with the same rows."""
-        A, first = more.A, self.highs.getNumCol()
+        """Add the real columns of another program with the same rows."""
+        A = more.A
         starts, indices = A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32)
         self.highs.addCols(
             A.shape[1], more.c, more.col_lower, more.col_upper, A.nnz, starts, indices, A.data
-        )
-        if more.integrality.any():
-            self._integer = True
-            self.highs.changeColsIntegrality(
-                A.shape[1],
-                np.arange(first, first + A.shape[1], dtype=np.int32),
-                more.integrality.astype(np.uint8),
-            )
-
-    def add_rows(self, more: Program) -> None:
-        """Add the rows of another program with the same columns."""
-        A = more.A.tocsr()
-        starts, indices = A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32)
-        self.highs.addRows(
-            A.shape[0], more.row_lower, more.row_upper, A.nnz, starts, indices, A.data
         )
 
     def run(self) -> None:

@@ -274,19 +274,13 @@ class Session:
         if self._engine is not None:
             self._engine.change(old, self.program, arrays.keys())
 
-    def add_columns(
-        self,
-        c: np.ndarray,
-        A: sp.csc_matrix,
-        lower: float = 0.0,
-        upper: float = math.inf,
-        integrality: bool = False,
-    ) -> None:
-        """Add columns with costs `c` and coefficients `A`, shape (rows, new columns)."""
-        free = np.full(A.shape[0], math.inf)
-        more = Program(
-            c, A, -free, free, np.asarray(lower), np.asarray(upper), np.asarray(integrality)
-        )
+    def add_columns(self, c: np.ndarray, A: sp.csc_matrix) -> None:
+        """Add real columns of at least 0 with costs `c` and coefficients `A`.
+
+        `A` is of shape (rows, new columns).
+        """
+        free, zero = np.full(A.shape[0], math.inf), np.zeros(A.shape[1])
+        more = Program(c, A, -free, free, zero, zero + math.inf, zero)
         old = self.program
         self.program = Program(
             np.concatenate((old.c, more.c)),
@@ -300,22 +294,6 @@ class Session:
         )
         if self._engine is not None:
             self._engine.add_columns(more)
-
-    def add_rows(
-        self, A: sp.csr_matrix, lower: np.ndarray | float, upper: np.ndarray | float
-    ) -> None:
-        """Add rows ``lower <= A @ x <= upper``, `A` of shape (new rows, columns)."""
-        zeros = np.zeros(self.program.shape[1])
-        more = Program(zeros, A, np.asarray(lower), np.asarray(upper), zeros, zeros, zeros)
-        old = self.program
-        self.program = replace(
-            old,
-            A=sp.vstack((old.A, more.A), format="csc"),
-            row_lower=np.concatenate((old.row_lower, more.row_lower)),
-            row_upper=np.concatenate((old.row_upper, more.row_upper)),
-        )
-        if self._engine is not None:
-            self._engine.add_rows(more)
 
     def solve(
         self,
