@@ -23,14 +23,11 @@ class Hop:
     Attributes
     ----------
     service : int
-    depth : int
-        Calls between the gateway and the service.
     network_ms, execution_ms : float
         Getting there (4), (8), and the mean execution (2).
     """
 
     service: int
-    depth: int
     network_ms: float
     execution_ms: float
 
@@ -173,14 +170,12 @@ class CallGraph:
         """
         slowest = self.processing(counts)[1]
         found: list[Hop] = []
-        todo = [(self.gateway, 0, self.mean_user(counts))]
+        todo = [(self.gateway, self.mean_user(counts))]
         while todo:
-            i, depth, network = todo.pop()
+            i, network = todo.pop()
             execution = self.mean_execution(counts, i)
-            found.append(Hop(i, depth, network / self.parts, execution / self.parts))
+            found.append(Hop(i, network / self.parts, execution / self.parts))
             if slowest[i] >= 0:
-                todo += [
-                    (j, depth + 1, self.mean_delay(counts, i, j))
-                    for j in reversed(self.groups[i][slowest[i]])
-                ]
+                callees = reversed(self.groups[i][slowest[i]])
+                todo += [(j, self.mean_delay(counts, i, j)) for j in callees]
         return found

@@ -134,12 +134,6 @@ class Network(nn.Module):
         """The factor of each part of the one-step reward, (K,)."""
         return self.base * torch.exp(SPEED * self.growth)
 
-    def set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over the arrays of a `TrainedPolicy`."""
-        values = {key: torch.from_numpy(np.array(value)) for key, value in arrays.items()}
-        values |= {"base": values.pop("factor"), "growth": torch.zeros(self.shape.parts)}
-        self.load_state_dict(values)
-
 
 class Heads(nn.Module):
     """Actor and critic, in the place of stable-baselines3's MlpExtractor."""

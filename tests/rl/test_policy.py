@@ -97,7 +97,8 @@ def test_numpy_equals_torch(form, actions):
         tuple(range(min(features, parts + 1))) if scored and features >= parts else (),
     )
     network = Network(policy.shape)
-    network.set_arrays(policy.arrays)
+    values = {key: torch.from_numpy(np.array(value)) for key, value in policy.arrays.items()}
+    network.load_state_dict(values | {"base": values.pop("factor"), "growth": torch.zeros(parts)})
     assert all((numpy_arrays(network)[key] == value).all() for key, value in policy.arrays.items())
     x, w, masks = scene(seed, actions, features, parts)
     rows = np.concatenate(
