@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -12,9 +12,9 @@ from typer import Argument, Option
 from placeopt.cli.screen import Output, Plans, deliver, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
-from placeopt.core.front import Plan
 
 if TYPE_CHECKING:
+    from placeopt.core.front import Plan
     from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Origin
 
@@ -132,7 +132,7 @@ def _warnings(text: str) -> list[str]:
     return [line.removeprefix(head) for line in text.splitlines() if line.startswith(head)]
 
 
-def plan_in(path: Path, problem: Problem, point: str | None) -> dict[str, Any]:
+def plan_in(path: Path, problem: Problem, point: str | None) -> Plan:
     """Return the plan of a front, of a point or of a plan file.
 
     Raises

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front
+from placeopt.core.front import Front, Plan
 from placeopt.core.interim import Interim
 from placeopt.core.task import Candidate, Task
 from placeopt.rolling_update.bounds import bound_vector
@@ -87,7 +87,7 @@ def plans(
     max_hops: int | None = None,
     *,
     trade: bool = True,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Plan]:
     """Yield the empty plan, then the plans of several descents, the cheapest of each first.
 
     Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a
@@ -134,10 +134,10 @@ def _orders(
 
 def worthwhile(
     problem: RollingUpdate,
-    candidates: list[dict[str, Any]],
+    candidates: list[Plan],
     max_moves: int | None,
     min_saving_per_move: float,
-) -> list[dict[str, Any]]:
+) -> list[Plan]:
     """Return the plans of at most `max_moves` starts whose every extra move saves enough.
 
     A plan stays if, against every feasible other with fewer starts and no more stops, it saves at
