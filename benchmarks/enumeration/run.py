@@ -35,6 +35,7 @@ from placeopt.exact.solvers import solve
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import stamps
 from machine import facts, table
 from textbook import ALGORITHMS, TwoStages
 
@@ -550,7 +551,7 @@ def keep(part: str, rows: list[dict[str, Any]]) -> None:
     everything = json.loads(file.read_text()) if file.is_file() else {}
     everything[part] = {"facts": facts("highspy", "pyomo", "numpy"), "rows": rows}
     file.write_text(json.dumps(everything, indent=1, default=float) + "\n")
-    (HERE / "results.md").write_text(page(everything))
+    stamps.write(HERE / "results.md", page(everything), __file__, {"parts": list(everything)})
     print(rows[-1], file=sys.stderr, flush=True)
 
 
