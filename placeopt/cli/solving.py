@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -147,6 +148,7 @@ def solve(
 
     Ctrl-C stops the run and writes what was found; a second Ctrl-C aborts.
     """
+    began = time.perf_counter()
     from placeopt import api, registry
     from placeopt.core.front import Front
     from placeopt.core.task import require_fitting
@@ -176,6 +178,8 @@ def solve(
     if (jobs > 1 or scheduler) and not registry.parallel(method, problem):
         say(f"note: {method} is one task; --jobs and --scheduler serve methods made of several")
     budget = registry.budget_for(method, problem, evaluations, time_limit)
+    if time_limit is not None:  # the limit covers imports and reading too
+        budget.resume(0, time.perf_counter() - began)
     with cancelled_by_signals(budget):
         with _progress(chosen) as budget.on_progress:
             front = api.solve(

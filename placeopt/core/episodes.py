@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from placeopt.core.budget import Budget
 from placeopt.core.interfaces import DecisionSequence
 
 #: ``policy(sequence, state, weights)``: the action to take in a state that has a legal one.
@@ -61,24 +62,46 @@ def follow(
         return 0.0
     total, end = 0.0, sequence.stage(state) + stages + 1
     while sequence.remaining(state) and sequence.stage(state) < end:
-        if total >= limit or not sequence.mask(state).any():
+        action = -1 if total >= limit else _action(sequence, state, weights, policy)
+        if action < 0:
             return math.inf
-        total += float(sequence.step(state, policy(sequence, state, weights)) @ weights)
+        total += float(sequence.step(state, action) @ weights)
     return total
 
 
-def scales(sequence: DecisionSequence, policy: BasePolicy = greedy) -> np.ndarray:
-    """Return the spread of each objective over plans of a base policy, shape (objectives,).
+def _action(sequence: DecisionSequence, state: Any, weights: np.ndarray, policy: BasePolicy) -> int:
+    """Return the action that a policy takes, -1 at a dead end; greedy needs costs alone."""
+    if policy is greedy:
+        own = weighted(sequence.costs(state), weights)
+        action = int(own.argmin())
+        return action if own[action] < math.inf else -1
+    return policy(sequence, state, weights) if sequence.mask(state).any() else -1
 
-    Objectives divided by it are comparable, so that weights mean the same for all of them.
+
+def scales(
+    sequence: DecisionSequence, policy: BasePolicy = greedy, budget: Budget | None = None
+) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """Return the spread of each objective over plans of a base policy, and these plans.
+
+    Objectives divided by their spread are comparable, so that weights mean the same for all of
+    them. There is a plan for each objective alone, at least one when the time is over.
+
+    Returns
+    -------
+    ndarray, shape (objectives,)
+    list of dict
     """
-    problem, values = sequence.problem, []
+    problem, values, plans = sequence.problem, [], list[dict[str, Any]]()
     columns = problem.columns(sequence.objectives)
     for weights in np.eye(len(sequence.objectives)) + 1e-6:
+        if plans and budget is not None and budget.out_of_time:
+            break
         state = sequence.reset()
         follow(sequence, state, weights, policy)
-        judged = problem.evaluate(sequence.plan(state)).values
+        plans.append(sequence.plan(state))
+        judged = problem.evaluate(plans[-1]).values
         values.append([judged[c] for c in columns])
     spread = np.ptp(np.array(values), axis=0)
     largest = np.abs(values).max(axis=0)
-    return np.where(spread > 1e-9 * largest, spread, np.where(largest > 0, largest, 1.0))
+    scale = np.where(spread > 1e-9 * largest, spread, np.where(largest > 0, largest, 1.0))
+    return scale, plans

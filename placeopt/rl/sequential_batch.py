@@ -64,7 +64,7 @@ class SequentialBatch(Batch):
             instances = [problem.generate(seed + i, **(sizes or {})) for i in range(num_envs)]
         options = {} if order is None else {"order": order}
         sequences = [build_sequence(one, one.select(objectives), **options) for one in instances]
-        divisors = [scales(one) if scaled else np.ones(len(one.objectives)) for one in sequences]
+        divisors = [scales(one)[0] if scaled else np.ones(len(one.objectives)) for one in sequences]
         repeats = num_envs // len(sequences)
         self.sequences, self._scales = sequences * repeats, divisors * repeats
         self.problem = instances[0] if len(instances) == 1 else None

@@ -94,14 +94,19 @@ def play(
     gamma: float = 1.0,
     horizon: float = math.inf,
     policy: BasePolicy = greedy,
+    finish_seconds: float = 0.0,
 ) -> Any:
     """Return the last state of one episode of rollout.
 
-    When the time is over, the base policy takes the remaining decisions.
+    The base policy takes the remaining decisions when the time is over, or is needed for that: it
+    takes `finish_seconds` for a whole episode.
     """
     state = sequence.reset()
     compiled = sequence.compiled and policy is greedy
-    while sequence.remaining(state) and not budget.out_of_time:
+    a_decision = finish_seconds / max(1, sequence.decisions)
+    while (left := sequence.remaining(state)) and not budget.out_of_time:
+        if budget.seconds_left < left * a_decision:
+            break
         if compiled:
             stages = int(min(horizon, sequence.decisions))
             if sequence.play_rollout(state, weights, beta, gamma, stages, _CHUNK) == 0:
@@ -153,12 +158,25 @@ def run(
     policy = BASE_POLICIES[base]
     options = {} if order is None else {"order": order}
     sequence = build_sequence(task.problem, task.objectives, **options)
+    candidates: list[Candidate] = []
+    began, finish_seconds = task.budget.seconds, 0.0
     if weights is None:
-        rows = _spread(sequence, policy, parts)
+        scale, plans = scales(sequence, policy, task.budget)
+        rows = _spread(len(task.objectives), parts) / scale
+        finish_seconds = (task.budget.seconds - began) / len(plans)
+        if task.budget.out_of_time:  # the plans that the scale is made of must do
+            candidates = [Candidate(plan) for plan in plans]
     else:
         rows = read_weights(weights, len(task.objectives))[None, :]
-    arguments = {"beta": beta, "gamma": gamma, "horizon": horizon, "policy": policy}
-    candidates = _candidates(sequence, rows, task.budget, arguments)
+    if not candidates:
+        arguments = {
+            "beta": beta,
+            "gamma": gamma,
+            "horizon": horizon,
+            "policy": policy,
+            "finish_seconds": finish_seconds,
+        }
+        candidates = _candidates(sequence, rows, task.budget, arguments)
     parameters = {
         "beta": beta,
         "gamma": gamma,
@@ -173,30 +191,32 @@ def _candidates(
 ) -> list[Candidate]:
     """Return two plans for each row of weights that the budget reaches: rollout's and the base's.
 
-    The first row is always played.
+    The first row is always played; when the time is over, the base's plan is left out.
     """
     candidates: list[Candidate] = []
     for row in rows:
         if candidates and budget.exhausted:
             break
-        states = [play(sequence, row, budget, **arguments), sequence.reset()]
-        follow(sequence, states[1], row, arguments["policy"])
+        states = [play(sequence, row, budget, **arguments)]
+        if budget.seconds_left > arguments["finish_seconds"]:
+            states.append(sequence.reset())
+            follow(sequence, states[1], row, arguments["policy"])
         candidates += [Candidate(sequence.plan(state)) for state in states]
-        budget.spend(2)
+        budget.spend(len(states))
         note = f"weights {', '.join(f'{w:.3g}' for w in row)}"
         budget.report(note, Interim.of_plans([c.plan for c in candidates]))
     return candidates
 
 
-def _spread(sequence: DecisionSequence, policy: BasePolicy, parts: int) -> np.ndarray:
-    """Return weights over the scales, shape (k, objectives).
+def _spread(objectives: int, parts: int) -> np.ndarray:
+    """Return weights, shape (k, objectives).
 
     The order is farthest first, so that the first rows alone are a spread over the simplex.
     """
-    rows = simplex(parts, len(sequence.objectives))
+    rows = simplex(parts, objectives)
     chosen = [int(((rows - 1 / rows.shape[1]) ** 2).sum(axis=1).argmin())]
     distance = np.full(len(rows), math.inf)
     while len(chosen) < len(rows):
         distance = np.minimum(distance, ((rows - rows[chosen[-1]]) ** 2).sum(axis=1))
         chosen.append(int(distance.argmax()))
-    return (rows[chosen] + 1e-6) / scales(sequence, policy)
+    return np.asarray(rows[chosen] + 1e-6)
