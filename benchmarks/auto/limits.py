@@ -1,0 +1,156 @@
+"""Whether a time limit is the whole of a run: every method on every problem, as a process.
+
+All seconds are CPU seconds of the process, and its clock counts them too: what else runs on the
+machine makes no difference. A run that is very late is made once more, as the first may compile.
+
+python benchmarks/auto/limits.py [--limits .5 1 5] [--certify .5 1]   # writes benchmarks/limits.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from machine import facts, table  # noqa: E402
+from run import FIRST_SEED, SIZES, methods_of  # noqa: E402
+
+from placeopt import registry  # noqa: E402
+
+#: The command line with CPU seconds for a clock.
+PROGRAM = (
+    "import time; time.perf_counter = time.process_time\nfrom placeopt.cli import main; main()"
+)
+#: What may be added to a limit: a share of it, and seconds for Python to start and end.
+SHARE, SECONDS = 0.1, 0.7
+#: Share of the aim beyond which a run is made again.
+AGAIN = 1.5
+#: Real seconds after which a process is ended.
+PATIENCE = 300
+
+
+class Cell(NamedTuple):
+    """One run: whether it answered, and the CPU seconds of its process."""
+
+    method: str
+    answered: bool
+    seconds: float
+
+
+def measure(arguments: list[str]) -> tuple[int, float]:
+    """Return exit code and CPU seconds of ``placeopt`` with some arguments."""
+    child = subprocess.Popen(
+        ["timeout", str(PATIENCE), sys.executable, "-c", PROGRAM, *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return child.returncode, usage.ru_utime + usage.ru_stime
+
+
+def cell(instance: str, method: str, limit: float, certify: bool) -> Cell:
+    """Run a method once, or twice if it is very late."""
+    asked = ["solve", instance, "--method", method, "--time-limit", str(limit), "-o", os.devnull]
+    asked += ["--certify"] * certify
+    code, seconds = measure(asked)
+    if seconds > AGAIN * (limit * (1 + SHARE) + SECONDS):
+        code, again = measure(asked)
+        seconds = min(seconds, again)
+    return Cell(method, code == 0, seconds)
+
+
+def late(limit: float, seconds: float) -> bool:
+    """Return whether a run took longer than its limit allows."""
+    return seconds > limit * (1 + SHARE) + SECONDS
+
+
+def row_of(kind: str, size: str, limit: float, certify: bool, cells: list[Cell]) -> list[str]:
+    """Return a row of the table."""
+    answered = [c for c in cells if c.answered]
+    worst = max(answered, key=lambda c: c.seconds)
+    over = [c for c in answered if late(limit, c.seconds)]
+    refused = ", ".join(f"`{c.method}`" for c in cells if not c.answered)
+    return [
+        kind,
+        size,
+        f"{limit:g}",
+        "yes" if certify else "no",
+        str(len(answered)),
+        f"{median(c.seconds for c in answered):.2f}",
+        f"{worst.seconds:.2f} (`{worst.method}`)",
+        ", ".join(f"`{c.method}` {c.seconds:.2f}" for c in over) or "none",
+        refused or "none",
+    ]
+
+
+def page(rows: list[list[str]], said: str, arguments: list[str]) -> str:
+    """Return the page."""
+    kept = sum(row[7] == "none" for row in rows)
+    return "\n".join(
+        [
+            "# Time limits",
+            "",
+            said,
+            "",
+            f"`python benchmarks/auto/limits.py {' '.join(arguments)}` wrote this page.",
+            "",
+            "Every method of each problem answers the large instance of benchmarks/auto.md "
+            f"(generator seed {FIRST_SEED}) by `placeopt solve --method M --time-limit L`: a "
+            "process of its own, from its start to the front that is written. All seconds are CPU "
+            "seconds, those of the limit too.",
+            "",
+            f"Aim: at most {1 + SHARE:g} L + {SECONDS:g} s. **Kept by all methods in {kept} of "
+            f"{len(rows)} rows.**",
+            "",
+            *table(
+                (
+                    "problem",
+                    "size",
+                    "limit (s)",
+                    "--certify",
+                    "methods",
+                    "median (s)",
+                    "worst (s)",
+                    "over the aim (s)",
+                    "refused, or no plan",
+                ),
+                rows,
+            ),
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    """Measure, and write the page after every limit."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--limits", type=float, nargs="+", default=[0.5, 1, 5])
+    parser.add_argument("--certify", type=float, nargs="*", default=[0.5, 1])
+    parser.add_argument("--kinds", nargs="+", default=[kind for kind, *_ in SIZES[1::2]])
+    given = parser.parse_args()
+    said, rows = facts("numpy", "numba", "pymoo", "highspy", "moocore"), []
+    with tempfile.TemporaryDirectory() as folder:
+        for limit in given.limits:
+            for kind, size, sizes in SIZES[1::2]:
+                if kind not in given.kinds:
+                    continue
+                instance = str(Path(folder, f"{kind}.json"))
+                registry.problem_class(kind).generate(FIRST_SEED, **sizes).write(instance)
+                for certify in [False, True][: 1 + (limit in given.certify)]:
+                    cells = [cell(instance, m, limit, certify) for m in methods_of(kind)]
+                    rows.append(row_of(kind, size, limit, certify, cells))
+                    print(*rows[-1], sep=" | ", flush=True)
+            (HERE.parent / "limits.md").write_text(page(rows, said, sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()
