@@ -37,12 +37,7 @@ class MultiClusterEncoder(Encoder):
     def _play(self, X: np.ndarray) -> Stream:
         """Return the episodes of vectors (n, num_genes) at their ends."""
         batch = Stream.of(self.problem, len(X))
-        rows, accepts = np.arange(len(X)), batch.outcomes.accepts
-        for genes in np.asarray(X, dtype=np.int64).T:
-            reward = np.where(accepts, batch.parts.sum(axis=2), -np.inf)
-            reward[:, -1] = -1e9  # the refusal, where nothing places the request
-            legal = accepts[rows, genes] | (genes == self._refusal)
-            batch.step(np.where(legal, genes, reward.argmax(axis=1)))
+        batch.play(np.ascontiguousarray(X, dtype=np.int64))
         return batch
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

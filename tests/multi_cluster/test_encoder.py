@@ -16,6 +16,7 @@ from placeopt.core.task import Task
 from placeopt.evolve.moead import run as moead
 from placeopt.multi_cluster.heuristics import greedy
 from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.simulator.stream import Stream
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
@@ -67,3 +68,21 @@ def test_search_goes_beyond_greedy() -> None:
     found = moead(Task(problem, budget=Budget(evaluations=1500)))
     assert len(found) > len(greedy(Task(problem)))
     assert found.runs[0].evaluations == 1500
+
+
+@pytest.mark.parametrize("clusters", [3, 6])
+def test_vectors_are_played_as_step_by_step(clusters: int) -> None:
+    """The compiled episodes of the fixed rules against single steps, crowded and not."""
+    for rate in (5.0, 60.0):
+        problem = MultiCluster.generate(clusters, clusters=clusters, requests=60, rate=rate)
+        encoder = build_encoder(problem, problem.objectives)
+        X = encoder.sample(np.random.default_rng(1), 40)
+        stream = Stream.of(problem, len(X))
+        for genes in X.T:
+            accepts, reward = stream.outcomes.accepts, stream.parts.sum(axis=2)
+            best = np.where(accepts.any(axis=1), np.where(accepts, reward, -99).argmax(axis=1), -1)
+            placed = accepts[np.arange(len(X)), genes] | (genes == stream.num_actions - 1)
+            stream.step(np.where(placed, genes, best % stream.num_actions))
+        np.testing.assert_array_equal(
+            encoder.evaluate(X)[0], stream.values(problem.referee.worst), strict=True
+        )

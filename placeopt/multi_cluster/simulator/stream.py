@@ -33,7 +33,13 @@ from placeopt.multi_cluster.paper_data import (
     TYPES,
     Semantics,
 )
-from placeopt.multi_cluster.simulator import arrivals, outcomes, published_rules, transition
+from placeopt.multi_cluster.simulator import (
+    arrivals,
+    outcomes,
+    playback,
+    published_rules,
+    transition,
+)
 from placeopt.multi_cluster.simulator.state import (
     ACCEPTED,
     COST,
@@ -232,6 +238,22 @@ class Stream(Batch):
         self._rules.step_all(self.traces, self.state, self.outcomes, chosen, rewards)
         self._refresh(self._everyone)
         return (np.column_stack((rewards, placed)) if self.acceptance else rewards), self.ended
+
+    def play(self, wanted: np.ndarray) -> None:
+        """Play vectors of actions (N, T) of whole numbers from the first request to the last.
+
+        Where an action would not place its request, that one is taken which does and has the
+        highest sum of reward parts; where none does, the request is refused.
+        """
+        if not self.published:
+            playback.play_all(self.traces, self.state, self.outcomes, wanted, self._everyone)
+            return
+        refusal, accepts = self.num_actions - 1, self.outcomes.accepts
+        for genes in wanted.T:
+            reward = np.where(accepts, self.parts.sum(axis=2), -np.inf)
+            reward[:, -1] = -1e9  # the refusal, where nothing places the request
+            legal = accepts[self._everyone, genes] | (genes == refusal)
+            self.step(np.where(legal, genes, reward.argmax(axis=1)))
 
     def info(self) -> dict[str, np.ndarray]:
         """Return facts of the running episodes.
