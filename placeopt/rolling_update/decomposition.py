@@ -23,9 +23,9 @@ from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values
 from placeopt.exact.memory import Found
-from placeopt.rolling_update import model as models
 from placeopt.rolling_update.bounds import bound_vector, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.model_size import static_size
 from placeopt.rolling_update.reach import Reach, reach
 from placeopt.rolling_update.repack import (
     MaxHops,
@@ -140,10 +140,10 @@ class _Decomposition:
         """Make plans and proofs, as far as size and time allow."""
         self._make_quick_plans(restarts, start)
         if (
-            models.static_size(self.problem) <= max_coefficients
+            not self.budget.out_of_time
+            and static_size(self.problem) <= max_coefficients
             and not self.settled
             and not self.problem.infeasibility()
-            and not self.budget.out_of_time
         ):
             self._enumerate()
 
@@ -169,6 +169,7 @@ class _Decomposition:
     def _enumerate(self) -> None:
         """Enumerate cost and starts of the packing model, cutting off what has no direct order."""
         from placeopt.exact.compiled_model import CompiledModel
+        from placeopt.rolling_update import model as models
 
         wanted = {o.name for o in self.objectives} | ({"starts"} if self.limited else set())
         cost_and_starts = self.problem.objectives[:2]
@@ -222,6 +223,8 @@ class _Decomposition:
         return next((plan for c, s, plan in self._direct if c <= cost and s <= starts), None)
 
     def _extract(self, model: Any) -> Plan:
+        from placeopt.rolling_update import model as models
+
         target = models.target(model)
         return self._as_good(target) or self.problem.plan(self._reach(target).steps)
 
@@ -233,6 +236,7 @@ class _Decomposition:
         from pyomo.common.collections import ComponentMap
 
         from placeopt.exact.compiled_model import Cut
+        from placeopt.rolling_update import model as models
 
         target = models.target(model)
         if self._as_good(target) or (self.max_hops != 0 and self.cuts >= MAX_CUTS):

@@ -21,6 +21,7 @@ from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.rolling_update import rule_model
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.model_size import rules_size
 
 Slots = Annotated[
     int | None,
@@ -109,15 +110,8 @@ def size(problem: RollingUpdate, *, slots: Slots = None) -> int:
     """Return about how many coefficients the time-indexed model has."""
     a = problem.arrays
     moving = int(a.movable.sum())
-    own = 10 * moving * len(a.price) + rule_model.size(a)
+    own = 10 * moving * len(a.price) + rules_size(a)
     return own * (moving if slots is None else slots)
-
-
-def static_size(problem: RollingUpdate) -> int:
-    """Return about how many coefficients the static model has."""
-    a = problem.arrays
-    own = int(a.movable.sum()) * (3 + 2 * len(a.resources)) * len(a.price)
-    return own + 2 * len(a.tight_flows) * len(a.price) + rule_model.size(a)
 
 
 #: What the time-indexed model cannot express.

@@ -26,16 +26,6 @@ class _Check(NamedTuple):
     forgiven: bool
 
 
-def size(a: UpdateArrays) -> int:
-    """Return about how many coefficients the rules add to the packing model."""
-    if not len(a.rules.checks):
-        return 0
-    domains = np.diff(a.rules.first) - 1
-    of_check = domains[a.rules.checks[:, 1]]
-    spread = np.where(a.rules.checks[:, 0] > TOGETHER, of_check**2 * 3, of_check * 3)
-    return int(spread.sum() + len(a.rules.add) * len(a.price) + len(a.rules.checks) * len(a.price))
-
-
 def add_end(model: pyo.ConcreteModel) -> None:
     """Add that every check holds at the end, but for what rests and is forgiven.
 

@@ -15,6 +15,7 @@ from placeopt.exact import epsilon_constraint, solvers
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.rolling_update import model as models
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.model_size import static_size
 
 
 def two_full_nodes(**more: Any) -> RollingUpdate:
@@ -123,5 +124,5 @@ def test_the_shared_driver_finds_the_same_front_with_fewer_slots() -> None:
         Task(problem, pair, Budget()), slots=int(max(p.values[1] for p in every.points))
     )
     assert [p.values for p in every.points] == [p.values for p in few.points]
-    assert models.size(problem) > models.static_size(problem) > 0
+    assert models.size(problem) > static_size(problem) > 0
     assert not every.bounds, "plans with hops and stops are outside of this model"

@@ -1,0 +1,26 @@
+"""How large the packing model would be: without Pyomo, which takes a second to import."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.rules import TOGETHER
+
+
+def rules_size(a: UpdateArrays) -> int:
+    """Return about how many coefficients the rules add to the packing model."""
+    if not len(a.rules.checks):
+        return 0
+    domains = np.diff(a.rules.first) - 1
+    of_check = domains[a.rules.checks[:, 1]]
+    spread = np.where(a.rules.checks[:, 0] > TOGETHER, of_check**2 * 3, of_check * 3)
+    return int(spread.sum() + len(a.rules.add) * len(a.price) + len(a.rules.checks) * len(a.price))
+
+
+def static_size(problem: RollingUpdate) -> int:
+    """Return about how many coefficients the static model has."""
+    a = problem.arrays
+    own = int(a.movable.sum()) * (3 + 2 * len(a.resources)) * len(a.price)
+    return own + 2 * len(a.tight_flows) * len(a.price) + rules_size(a)
