@@ -152,7 +152,8 @@ def main() -> None:
         "",
         f"Instances: generator seeds from {FIRST_SEED} on, {given.seeds} of each size. Limits: "
         f"{limits} CPU s, by a clock that counts those. Every method runs as long as `auto`. The "
-        "union of all fronts counts as 100 % of the hypervolume, with a reference point at 1.1 x the worst of all fronts.",
+        "union of all fronts counts as 100 % of the hypervolume, with a reference point at 1.1 x "
+        "the worst of all fronts.",
         "",
         f"Aims: `auto` has at least {AIM_UNION:.0%} of the union, and no method alone is ahead of "
         f"it by more than {AIM_BEST:.1%}. **Met in {met} of {len(rows)} rows.** Shares are those "
