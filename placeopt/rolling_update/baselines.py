@@ -23,6 +23,9 @@ from placeopt.rolling_update.instance import RollingUpdate
 Reading = Literal["text", "argmin"]
 #: Orders of the moves: Algorithm 2, or a random order of what fits.
 MoveOrder = Literal["paper", "random"]
+#: Microservices with tight flows that the chosen cluster has no room for join the rest; as printed,
+#: Algorithm 1 forgets them (line 20), and they run on as they are.
+Unplaced = Literal["join", "leave"]
 #: Weights of three scores. NodeResourcesFit (most allocated) and NodeAffinity (cheap nodes) have
 #: the default weights of kube-scheduler. PodAffinity (the cluster of the peers) is above both
 #: together, as the paper gives it "high affinity values".
@@ -36,10 +39,16 @@ def two_phase(
         Reading, Field(description="Clusters by occupation, or literally by line 10.")
     ] = "text",
     order: Annotated[MoveOrder, Field(description="Algorithm 2, or a random order.")] = "paper",
+    unplaced: Annotated[
+        Unplaced,
+        Field(description="Tight ones without room join the rest, or are left as printed."),
+    ] = "join",
 ) -> Front:
     """Run the paper's two-phase heuristic."""
-    plan = two_phase_plan(task.problem, np.random.default_rng(task.seed), reading, order)
-    return _one(task, "two-phase", plan, {"reading": reading, "order": order})
+    rng = np.random.default_rng(task.seed)
+    plan = two_phase_plan(task.problem, rng, reading, order, unplaced)
+    facts = {"reading": reading, "order": order, "unplaced": unplaced}
+    return _one(task, "two-phase", plan, facts)
 
 
 def rolling_update(task: Task[RollingUpdate]) -> Front:
@@ -85,14 +94,16 @@ def two_phase_plan(
     rng: np.random.Generator,
     reading: Reading = "text",
     order: MoveOrder = "paper",
+    unplaced: Unplaced = "join",
 ) -> dict[str, Any]:
     """Return the plan of the paper's two-phase heuristic."""
-    target = _allocate(problem.arrays, reading)
-    return problem.plan(_ordered(problem.arrays, target, rng if order == "random" else None))
+    target, forgotten = _allocate(problem.arrays, reading, unplaced)
+    chance = rng if order == "random" else None
+    return problem.plan(_ordered(problem.arrays, target, forgotten, chance))
 
 
-def _allocate(a: UpdateArrays, reading: Reading) -> np.ndarray:
-    """Return the target nodes of Algorithm 1, shape (M,).
+def _allocate(a: UpdateArrays, reading: Reading, unplaced: Unplaced) -> tuple[np.ndarray, set[int]]:
+    """Return the target nodes of Algorithm 1, shape (M,), and the microservices that it forgets.
 
     The nodes hold only what is not rescheduled at first. What fits nowhere keeps its node.
     """
@@ -101,6 +112,7 @@ def _allocate(a: UpdateArrays, reading: Reading) -> np.ndarray:
     for m in np.flatnonzero(a.movable).tolist():
         by_application.setdefault(a.names[m][0], []).append(m)
     left: list[int] = []
+    forgotten: list[int] = []
     for members in by_application.values():
         left += [m for m in members if not a.tight_peers[m]]
         free, size = (
@@ -112,12 +124,12 @@ def _allocate(a: UpdateArrays, reading: Reading) -> np.ndarray:
         for m in (m for m in members if a.tight_peers[m]):
             inside = nodes.fitting(m)
             if not _settle(nodes, m, inside[a.cluster[inside] == cluster], target):
-                left.append(m)
+                (left if unplaced == "join" else forgotten).append(m)
     share = (a.new / a.capacity.max(axis=0).clip(1)).max(axis=1)
     for m in sorted(left, key=lambda m: (-share[m], m)):
         if not _settle(nodes, m, nodes.fitting(m), target):
             nodes.take(a.home[m], a.new[m])
-    return target
+    return target, set(forgotten)
 
 
 def _settle(nodes: _FreeNodes, m: int, choice: np.ndarray, target: np.ndarray) -> bool:
@@ -135,7 +147,10 @@ def _settle(nodes: _FreeNodes, m: int, choice: np.ndarray, target: np.ndarray) -
 
 
 def _ordered(
-    a: UpdateArrays, target: np.ndarray, rng: np.random.Generator | None
+    a: UpdateArrays,
+    target: np.ndarray,
+    forgotten: set[int],
+    rng: np.random.Generator | None,
 ) -> list[tuple[int, int]]:
     """Return the steps of Algorithm 2.
 
@@ -143,7 +158,8 @@ def _ordered(
     one. If nothing fits, the largest microservice is stopped. It is started when it fits, or when
     all else is done.
     """
-    todo, stopped = np.flatnonzero(a.starts_of(target)).tolist(), set[int]()
+    todo = [m for m in np.flatnonzero(a.starts_of(target)).tolist() if m not in forgotten]
+    stopped = set[int]()
     free = a.capacity - a.initial_load
     share = (a.old / a.capacity.max(axis=0).clip(1)).max(axis=1)
     steps: list[tuple[int, int]] = []

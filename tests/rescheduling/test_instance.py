@@ -215,6 +215,23 @@ def test_node_failure_and_surge() -> None:
         fail(problem, ["edge-a-9"])
 
 
+def test_the_fitted_profile_is_the_papers_failure_case() -> None:
+    """Section VII-D, ms, of the three schedulers: in its order and within 3 %."""
+    paper = {"cloud-first": 291.0, "kubernetes": 271.8, "latency-greedy": 270.5}
+    found = []
+    for start, ms in paper.items():
+        before = Rescheduling.generate(0, replicas=3, profile="reach", start=start)
+        after = fail(before, ["cloud-a-1", "edge-a-1"], start)
+        found.append(after.initial_latency)
+        assert after.initial_latency == pytest.approx(ms, rel=0.03)
+        assert [len(s.replicas) for s in surge(before, 5, scheduler=start).services] == [5] * 4
+    assert found == sorted(found, reverse=True)
+    with pytest.raises(UsageError, match="unknown start 'cloud'"):
+        Rescheduling.generate(0, start="cloud")
+    with pytest.raises(UsageError, match="unknown scheduler 'random'"):
+        fail(before, ["edge-b-1"], "random")
+
+
 def document() -> dict[str, Any]:
     return json.loads(json.dumps(Rescheduling.generate(1).to_document()))
 

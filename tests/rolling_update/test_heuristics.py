@@ -228,6 +228,21 @@ def test_the_two_readings_of_the_cluster_choice() -> None:
         placeopt.solve(problem, "two-phase", reading="txt")
 
 
+def test_algorithm_1_as_printed_forgets_tight_microservices_without_room() -> None:
+    """The chosen cluster holds x alone; y joins the rest, or runs on as it is."""
+    nodes = [("n0", "c0", 10, 10, 1.0), ("n1", "c1", 3, 3, 1.0)]
+    apps = {"fixed": [("f", "n0", 4, 4)], "a": [("x", "n0", 3, 3, 2), ("y", "n0", 3, 3, 2)]}
+    document = instance(nodes, apps, {"a": [("x", "y", 20.0)]}).to_document()
+    document["applications"][0]["reschedulable"] = False
+    problem = RollingUpdate.from_document(document)
+    rng = np.random.default_rng(0)
+    for unplaced, moved in (("join", ["x", "y"]), ("leave", ["x"])):
+        plan = baselines.two_phase_plan(problem, rng, unplaced=unplaced)
+        assert sorted(step["microservice"] for step in plan["steps"]) == moved
+    forgotten = [v for v in problem.evaluate(plan).violations if v.kind != "latency"]
+    assert forgotten, "y is not at its new size"
+
+
 @pytest.mark.parametrize("order", ["paper", "random"])
 def test_the_ordering_phase_stops_what_blocks(order: baselines.MoveOrder) -> None:
     """Two full nodes that the allocation makes swap."""
