@@ -95,9 +95,8 @@ def generate(
         An unknown application, or more replicas than the machines hold.
     """
     _check(application, replicas, services, (cloud_a, edge_a, edge_b), jitter)
-    for what, name, legal in (("profile", profile, PROFILES), ("start", start, STARTS)):
-        if name not in legal:
-            raise UsageError(f"unknown {what} {name!r}; {did_you_mean(name, legal)}")
+    require_known("profile", profile, PROFILES)
+    require_known("start", start, STARTS)
     rng = np.random.default_rng(seed)
     nodes, latency = continuum(
         rng, {"cloud-a": cloud_a, "edge-a": edge_a, "edge-b": edge_b}, jitter
@@ -303,8 +302,7 @@ def _restart(
     document: dict[str, Any], pods: Iterable[dict[str, Any]], scheduler: str = "kubernetes"
 ) -> None:
     """Start replicas one by one where the scheduler puts them."""
-    if scheduler not in STARTS[1:]:
-        raise UsageError(f"unknown scheduler {scheduler!r}; {did_you_mean(scheduler, STARTS[1:])}")
+    require_known("scheduler", scheduler, STARTS[1:])
     capacity = np.array([(n["cpu_cores"], n["memory_gib"]) for n in document["nodes"]])
     capacity = capacity.reshape(-1, 2)
     numbers = {n["name"]: k for k, n in enumerate(document["nodes"])}
