@@ -24,7 +24,7 @@ print(
     + "   share of cpu in use"
 )
 for weight in WEIGHTS:
-    front = placeopt.solve(problem, "lns", evaluations=5_000, seed=1, weight=weight)
+    front = placeopt.solve(problem, "lns", evaluations=2_000, seed=1, weight=weight)
     point = min(front.points, key=lambda p, w=weight: w * p.values[0] + (1 - w) * p.values[1])
     use = use_of_layers(problem, point.plan)
     cost, latency = point.values
