@@ -1,6 +1,9 @@
 """A cluster as `kubectl get nodes,pods,services,... -A -o json` prints it: thousands of pods.
 
 python benchmarks/kubernetes/make_cluster.py --nodes 1000 --pods 15000 --seed 1 -o cluster.json
+
+With --rules half of the workloads ask the scheduler for more than room, in turn (`RULES`). What
+runs keeps the rules, as if kube-scheduler had put it there.
 """
 
 from __future__ import annotations
@@ -22,11 +25,25 @@ CPUS, MEMORIES = (
     ("50m", "100m", "100m", "250m", "500m", "1"),
     ("64Mi", "128Mi", "256Mi", "256Mi", "512Mi", "1Gi", "129e6"),
 )
+#: What every other workload asks for, in turn, where there are rules.
+RULES = (
+    "apart by node",
+    "spread over zones, by 1",
+    "spread over nodes, by 2",
+    "a machine type",
+    "a volume of a zone",
+    "spread over zones and apart by node",
+    "beside another workload's pods, by zone",
+    "spread over zones, if possible",
+)
+_ZONE, _HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 _STAMP = "2026-01-05T10:00:00Z"
 
 
-def cluster(nodes: int = 1000, pods: int = 15_000, seed: int = 1) -> dict[str, Any]:
-    """Return the list; two thirds of the pods are of Deployments, four a node of DaemonSets."""
+def cluster(
+    nodes: int = 1000, pods: int = 15_000, seed: int = 1, *, rules: bool = False
+) -> dict[str, Any]:
+    """Return the list; two thirds of the pods are of Deployments, three a node of DaemonSets."""
     rng = np.random.default_rng(seed)
     machines = [_node(rng, k) for k in range(nodes)]
     room = [[cpu * 1.0, mib * 1.0] for cpu, mib in (TYPES[_type(m)][:2] for m in machines)]
@@ -45,13 +62,14 @@ def cluster(nodes: int = 1000, pods: int = 15_000, seed: int = 1) -> dict[str, A
             )
         room[k] = [room[k][0] - 252, room[k][1] - 308]
     services: list[dict[str, Any]] = []
+    homes: dict[str, list[int]] | None = {} if rules else None
     while len(found) < pods:
-        _workload(rng, machines, room, found, services, pods - len(found))
+        _workload(rng, machines, room, found, services, pods - len(found), homes)
     return {
         "apiVersion": "v1",
         "kind": "List",
         "metadata": {"resourceVersion": ""},
-        "items": machines + found + services,
+        "items": machines + found + services + _volumes(homes or {}),
     }
 
 
@@ -110,8 +128,12 @@ def _workload(
     pods: list[dict[str, Any]],
     services: list[dict[str, Any]],
     most: int,
+    homes: dict[str, list[int]] | None,
 ) -> None:
-    """Add a Deployment or StatefulSet, its pods on random nodes with room, and its Service."""
+    """Add a Deployment or StatefulSet, its pods on random nodes with room, and its Service.
+
+    `homes` are the nodes of the workloads so far, None where there are no rules.
+    """
     number = len(services)
     space, name = f"team-{number % 40:02d}", f"svc-{number:04d}"
     cpu, memory = CPUS[int(rng.integers(len(CPUS)))], MEMORIES[int(rng.integers(len(MEMORIES)))]
@@ -132,21 +154,93 @@ def _workload(
             "spec": {"selector": {"app": name}, "ports": [{"port": 80}], "type": "ClusterIP"},
         }
     )
+    rule = "" if homes is None or number % 2 == 0 else RULES[number // 2 % len(RULES)]
+    mine = [] if homes is None else homes.setdefault(name, [])
+    beside = (homes or {}).get(f"svc-{number - 1:04d}", [])
     for replica in range(min(most, int(rng.integers(1, 20)))):
         for k in rng.integers(0, len(machines), 200).tolist():
-            if (k % 10 == 0) == batch and room[k][0] >= need[0] and room[k][1] >= need[1]:
+            fits = room[k][0] >= need[0] and room[k][1] >= need[1]
+            if (k % 10 == 0) == batch and fits and _keeps(rule, machines, k, mine, beside):
                 break
         else:
             return
+        mine.append(k)
         room[k] = [room[k][0] - need[0], room[k][1] - need[1]]
         spec = _spec(name, cpu, memory, machines[k]["metadata"]["name"], calls)
+        spec |= _asked(rule, number, _type(machines[k]))
         if batch:
             spec |= {
-                "nodeSelector": {"pool": "batch"},
+                "nodeSelector": {**spec.get("nodeSelector", {}), "pool": "batch"},
                 "tolerations": [*spec["tolerations"], {"key": "pool", "operator": "Exists"}],
             }
         own = f"{name}-{replica}" if stateful else f"{name}-{digest}-{replica:05d}"
         pods.append(_pod(space, own, labels, owner, spec))
+
+
+def _keeps(
+    rule: str, machines: list[dict[str, Any]], k: int, mine: list[int], beside: list[int]
+) -> bool:
+    """Return whether one more replica on machine k keeps a rule; zone and volume go by k % 3."""
+    zones = np.bincount([n % 3 for n in mine] + [k % 3], minlength=3)
+    kept = {
+        "spread over nodes, by 2": mine.count(k) < 2,
+        "a machine type": not mine or _type(machines[mine[0]]) == _type(machines[k]),
+        "a volume of a zone": not mine or mine[0] % 3 == k % 3,
+        "beside another workload's pods, by zone": k % 3 in {n % 3 for n in beside},
+    }.get(rule, True)
+    if "over zones" in rule and "possible" not in rule:
+        kept = kept and int(np.ptp(zones)) <= 1
+    return kept and not ("apart by node" in rule and k in mine)
+
+
+def _asked(rule: str, number: int, machine_type: str) -> dict[str, Any]:
+    """Return the fields of a pod by which it asks for a rule."""
+    own, other = ({"matchLabels": {"app": f"svc-{n:04d}"}} for n in (number, number - 1))
+    space = f"team-{(number - 1) % 40:02d}"
+    hard = "requiredDuringSchedulingIgnoredDuringExecution"
+    spread = {"maxSkew": 1, "topologyKey": _ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"svc-{number:04d}"}}
+    by_nodes = {"maxSkew": 2, "topologyKey": _HOST}
+    if_possible = {"whenUnsatisfiable": "ScheduleAnyway"}
+    apart = {"podAntiAffinity": {hard: [{"labelSelector": own, "topologyKey": _HOST}]}}
+    near = {"labelSelector": other, "topologyKey": _ZONE, "namespaces": [space]}
+    fields: dict[str, dict[str, Any]] = {
+        RULES[0]: {"affinity": apart},
+        RULES[1]: {"topologySpreadConstraints": [{**spread, "labelSelector": own}]},
+        RULES[2]: {"topologySpreadConstraints": [{**spread, **by_nodes, "labelSelector": own}]},
+        RULES[3]: {"nodeSelector": {"node.kubernetes.io/instance-type": machine_type}},
+        RULES[4]: {"volumes": [claim]},
+        RULES[6]: {"affinity": {"podAffinity": {hard: [near]}}},
+        RULES[7]: {"topologySpreadConstraints": [{**spread, **if_possible, "labelSelector": own}]},
+    }
+    return {**fields[RULES[0]], **fields[RULES[1]]} if rule == RULES[5] else fields.get(rule, {})
+
+
+def _volumes(homes: dict[str, list[int]]) -> list[dict[str, Any]]:
+    """Return the claims and volumes of the workloads with a volume of a zone."""
+    found: list[dict[str, Any]] = []
+    for number, (name, mine) in enumerate(homes.items()):
+        if number % 2 and RULES[number // 2 % len(RULES)] == RULES[4] and mine:
+            zone = {"key": _ZONE, "operator": "In", "values": [f"us-east-1{'abc'[mine[0] % 3]}"]}
+            terms = {"required": {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}}
+            shared = {"accessModes": ["ReadWriteMany"]}
+            space = f"team-{number % 40:02d}"
+            claim = {"name": name, "namespace": space}
+            found += [
+                {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "metadata": claim,
+                    "spec": {**shared, "volumeName": f"pv-{name}"},
+                },
+                {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolume",
+                    "metadata": {"name": f"pv-{name}"},
+                    "spec": {**shared, "claimRef": claim, "nodeAffinity": terms},
+                },
+            ]
+    return found
 
 
 def _spec(
@@ -279,12 +373,11 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=15_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rules", action="store_true")
     parser.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
-    arguments.output.write_text(
-        json.dumps(cluster(arguments.nodes, arguments.pods, arguments.seed), indent=4),
-        encoding="utf-8",
-    )
+    made = cluster(arguments.nodes, arguments.pods, arguments.seed, rules=arguments.rules)
+    arguments.output.write_text(json.dumps(made, indent=4), encoding="utf-8")
     arguments.output.with_suffix(".prices.json").write_text(json.dumps(prices()), encoding="utf-8")
 
 
