@@ -27,6 +27,16 @@ SPEC = ProblemSpec(
             seconds=PROVING_SECONDS,
         ),
         Method(
+            "descheduler",
+            "placeopt.rolling_update.consolidators:descheduler",
+            "empty nodes of low use, as the descheduler does",
+        ),
+        Method(
+            "karpenter",
+            "placeopt.rolling_update.consolidators:karpenter",
+            "delete nodes, or replace them by a cheaper one: Karpenter",
+        ),
+        Method(
             "recreate",
             "placeopt.rolling_update.baselines:recreate",
             "stop all, then start all where Kubernetes would",

@@ -50,7 +50,9 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
     instance = kernels.PackingInstance(
         size=a.new[mine],
         number=mine,
-        free=a.free[mine],
+        free=~a.rules.are_ruled()[mine],
+        node_set=a.rules.node_set[mine],
+        allowed=a.rules.allowed,
         rules=a.packed_rules,
         base_counts=_counts_of_stuck(a, a.packed_rules),
         paid=a.hosting(a.stuck) | (a.price == 0),

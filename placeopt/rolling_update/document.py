@@ -17,7 +17,8 @@ WholeAmount = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 class UpdateNode(Record):
     """A machine. Its price is paid when it hosts something at the end.
 
-    A node to drain takes no new copy and ends empty. `resources` are further ones by name, such as
+    A node to drain takes no new copy and ends empty. A candidate is not there yet: a plan that uses
+    it buys it. `resources` are further ones by name, such as
     pods or GPUs: a node has none of what it does not name. `domains` say where it stands: zone,
     rack, or what else rules are about.
     """
@@ -34,6 +35,10 @@ class UpdateNode(Record):
     """Price of the node if it hosts something at the end, in any one unit for all nodes."""
     drain: bool = Field(False, strict=True)
     """Whether the node takes no new copy and has to be empty at the end."""
+    candidate: bool = Field(False, strict=True)
+    """Whether the node is not there yet and would have to be bought: nothing runs on it now."""
+    machine_type: Name | None = None
+    """Machine type of the node: what to buy, or to free. Absent or null: unknown."""
     resources: dict[Name, WholeAmount] = Field(default_factory=dict)
     """Capacity of further resources by name, such as pods or GPUs. Absent: none of any."""
     domains: dict[Name, Name] = Field(default_factory=dict)
@@ -169,7 +174,13 @@ class UpdateApplication(Record):
     flows: tuple[UpdateFlow, ...] = ()
     """Pairs of microservices that talk. Absent: none."""
 
-    def check(self, path: str, nodes: Collection[str], node_sets: Collection[str]) -> None:
+    def check(
+        self,
+        path: str,
+        nodes: Collection[str],
+        node_sets: Collection[str],
+        candidates: Collection[str] = (),
+    ) -> None:
         """Raise unless all names are known and fixed microservices keep their sizes.
 
         Parameters
@@ -178,6 +189,8 @@ class UpdateApplication(Record):
             The JSON path of this application.
         nodes, node_sets : collection of str
             The names of all nodes and node sets.
+        candidates : collection of str
+            The names of nodes on which nothing can run yet.
 
         Raises
         ------
@@ -197,6 +210,12 @@ class UpdateApplication(Record):
             here = f"{path}.microservices[{k}]"
             _require_known("node", m.node, nodes, f"{here}.node")
             _require_known("node set", m.allowed, node_sets, f"{here}.allowed")
+            if m.node in candidates:
+                raise DocumentError(
+                    f"it runs on node {m.node!r}, which is a candidate: not there yet",
+                    path=f"{here}.node",
+                    remedy="give the node where it runs, or null where it waits for one",
+                )
             if m.node is None and (m.pinned or not self.reschedulable):
                 raise DocumentError(
                     "it runs nowhere and may not be started",

@@ -63,14 +63,17 @@ class RollingUpdate(Problem):
     """Sets of nodes by name, which microservices and rules refer to. Absent: none."""
     rules: tuple[UpdateRule, ...] = ()
     """Which microservices are kept apart, together, or spread. Absent: none."""
+    price_unit: Name = "price"
+    """Unit of the prices. Of one that ends in /h, such as USD/h, reports add up months."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         require_unique((n.name for n in self.nodes), "node")
         require_unique((a.name for a in self.applications), "application")
         nodes = {n.name for n in self.nodes}
+        candidates = {n.name for n in self.nodes if n.candidate}
         for a, application in enumerate(self.applications):
-            application.check(f"applications[{a}]", nodes, self.node_sets)
+            application.check(f"applications[{a}]", nodes, self.node_sets, candidates)
         check_node_sets(self.node_sets, nodes)
         groups = {g for a in self.applications for m in a.microservices for g in m.groups}
         for k, rule in enumerate(self.rules):
@@ -111,7 +114,7 @@ class RollingUpdate(Problem):
     def objectives(self) -> tuple[Objective, ...]:
         """Price of the nodes in use at the end (2), copies started, microservices stopped."""
         return (
-            Objective("node_cost", "price", self.arrays.cost_step),
+            Objective("node_cost", self.price_unit, self.arrays.cost_step),
             Objective("starts", "pods", 1.0),
             Objective("disruptions", "pods", 1.0),
         )

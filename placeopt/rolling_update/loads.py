@@ -48,16 +48,35 @@ def overflow(capacity, load, n):
 
 
 @kernel
-def overflow_with(capacity, load, size, n, i, j):
-    """Return the overflow of node n after item i arrives and item j leaves; -1 for none."""
-    over = 0.0
-    for r in range(capacity.shape[1]):
-        amount = load[n, r]
-        if i >= 0:
-            amount += size[i, r]
-        if j >= 0:
-            amount -= size[j, r]
-        over += excess(capacity, n, r, amount)
+def overflow_with(capacity, load, size, n, i):
+    """Return the overflow of node n after item i arrives."""
+    over = excess(capacity, n, 0, load[n, 0] + size[i, 0])
+    over += excess(capacity, n, 1, load[n, 1] + size[i, 1])
+    if capacity.shape[1] > 2:
+        for r in range(2, capacity.shape[1]):
+            over += excess(capacity, n, r, load[n, r] + size[i, r])
+    return over
+
+
+@kernel
+def overflow_without(capacity, load, size, n, j):
+    """Return the overflow of node n after item j leaves."""
+    over = excess(capacity, n, 0, load[n, 0] - size[j, 0])
+    over += excess(capacity, n, 1, load[n, 1] - size[j, 1])
+    if capacity.shape[1] > 2:
+        for r in range(2, capacity.shape[1]):
+            over += excess(capacity, n, r, load[n, r] - size[j, r])
+    return over
+
+
+@kernel
+def overflow_swapped(capacity, load, size, n, i, j):
+    """Return the overflow of node n after item i arrives and item j leaves."""
+    over = excess(capacity, n, 0, load[n, 0] + size[i, 0] - size[j, 0])
+    over += excess(capacity, n, 1, load[n, 1] + size[i, 1] - size[j, 1])
+    if capacity.shape[1] > 2:
+        for r in range(2, capacity.shape[1]):
+            over += excess(capacity, n, r, load[n, r] + size[i, r] - size[j, r])
     return over
 
 
@@ -73,7 +92,10 @@ def share(capacity, n, amounts):
 @kernel
 def share_with(capacity, load, size, n, i):
     """Return the share of node n that is taken after item i arrives, of the scarcest resource."""
-    most = 0.0
-    for r in range(capacity.shape[1]):
+    most = max(
+        (load[n, 0] + size[i, 0]) / max(1, capacity[n, 0]),
+        (load[n, 1] + size[i, 1]) / max(1, capacity[n, 1]),
+    )
+    for r in range(2, capacity.shape[1]):
         most = max(most, (load[n, r] + size[i, r]) / max(1, capacity[n, r]))
     return most

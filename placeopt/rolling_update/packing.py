@@ -17,7 +17,9 @@ from placeopt.rolling_update.loads import (
     excess,
     fits,
     overflow,
+    overflow_swapped,
     overflow_with,
+    overflow_without,
     overloaded,
     share,
     share_with,
@@ -47,7 +49,9 @@ class PackingInstance(NamedTuple):
 
     size: np.ndarray  # (Q, resources) at the end
     number: np.ndarray  # (Q,) as the rules number them
-    free: np.ndarray  # (Q,) no rule is about it
+    free: np.ndarray  # (Q,) no rule is about it but a set of allowed nodes
+    node_set: np.ndarray  # (Q,) set of nodes that it may start on, -1 for all
+    allowed: np.ndarray  # (node sets, N) whether a node is in a set
     rules: np.ndarray  # packed, as in `placeopt.rolling_update.rules`
     base_counts: np.ndarray  # counts of the rules for what cannot move
     paid: np.ndarray  # (N,) costs nothing more when it hosts something
@@ -150,9 +154,27 @@ def _rests(instance, i, n):
     return instance.rests[i] and instance.home[i] == n
 
 
+# Who is handed an instance and a state pays for each of their arrays. What is true most often is
+# therefore asked first, of the few arrays that it is about.
+
+
+@kernel
+def _opens(node_set, allowed, i, n):
+    """Return whether node n is one of those that microservice i may start on."""
+    return node_set[i] < 0 or allowed[node_set[i], n]
+
+
+@kernel
+def _is_unbound(free, peer_first, i):
+    """Return whether neither tight flows nor rules bind microservice i, allowed nodes apart."""
+    return free[i] and peer_first[i] == peer_first[i + 1]
+
+
 @kernel
 def _is_open_to(instance, state, i, n):
     """Return whether flows and rules allow microservice i on node n, from where it is."""
+    if not _opens(instance.node_set, instance.allowed, i, n) and not _rests(instance, i, n):
+        return False
     if not _is_legal(instance, state, i, instance.cluster[n]):
         return False
     return instance.free[i] or _obeys_on(instance, state, i, n)
@@ -241,17 +263,20 @@ def _best_fit(instance, state, i, low, high):
     """
     capacity, load = instance.capacity, state.load
     best, best_n = np.inf, state.open_nodes[low]
-    size = instance.size
+    size, node_set, allowed = instance.size, instance.node_set, instance.allowed
+    unbound = _is_unbound(instance.free, instance.peer_first, i)
     for k in range(low, high):
         n = state.open_nodes[k]
         if n == state.node[i]:
             continue
-        over = overflow_with(capacity, load, size, n, i, -1) - overflow(capacity, load, n)
-        if over > 0:
-            score = _OVERLOADED + over
-        else:
+        if fits(capacity, load, size, i, n):
             score = 1.0 - share_with(capacity, load, size, n, i)
-        if score < best and _is_open_to(instance, state, i, n):
+        else:
+            over = overflow_with(capacity, load, size, n, i) - overflow(capacity, load, n)
+            score = _OVERLOADED + over
+        if score < best and (
+            (unbound and _opens(node_set, allowed, i, n)) or _is_open_to(instance, state, i, n)
+        ):
             best, best_n = score, n
     return best_n, best
 
@@ -281,6 +306,8 @@ def evacuate(instance, state, n):
 def _stands(instance, state, i):
     """Return whether the rules of microservice i hold where it is."""
     m, n = instance.number[i], state.node[i]
+    if not _opens(instance.node_set, instance.allowed, i, n) and not _rests(instance, i, n):
+        return False
     return instance.free[i] or holds(instance.rules, state.counts, m, n, _rests(instance, i, n))
 
 
@@ -329,6 +356,11 @@ def _move_group_anywhere(instance, state, i):
 @kernel
 def _is_swap_legal(instance, state, i, j):
     o, n = state.node[i], state.node[j]
+    node_set, allowed = instance.node_set, instance.allowed
+    if not _opens(node_set, allowed, i, n) and not _rests(instance, i, n):
+        return False
+    if not _opens(node_set, allowed, j, o) and not _rests(instance, j, o):
+        return False
     a, b = instance.cluster[o], instance.cluster[n]
     if a != b and not (
         instance.group[i] != instance.group[j]
@@ -353,10 +385,16 @@ def _is_swap_obedient(instance, state, i, j):
 
 
 @kernel
+def _is_easy_swap(free, node_set, allowed, j, o):
+    """Return whether only the set of allowed nodes binds microservice j, and o is in it."""
+    return free[j] and _opens(node_set, allowed, j, o)
+
+
+@kernel
 def _swap_overflow(capacity, load, size, i, j, o, n):
     """Return the overflow of nodes o and n after i of node o and j of node n swap places."""
-    here = overflow_with(capacity, load, size, o, j, i)
-    return here + overflow_with(capacity, load, size, n, i, j)
+    here = overflow_swapped(capacity, load, size, o, j, i)
+    return here + overflow_swapped(capacity, load, size, n, i, j)
 
 
 @kernel
@@ -368,15 +406,26 @@ def _shift_or_swap(instance, state, i, n, limit):
     capacity, load, size, o = instance.capacity, state.load, instance.size, state.node[i]
     here = overflow(capacity, load, o) + overflow(capacity, load, n)
     best, best_j = np.inf, np.int64(-2)
-    over = overflow_with(capacity, load, size, o, -1, i)
-    over += overflow_with(capacity, load, size, n, i, -1)
-    if over - here <= limit and _is_open_to(instance, state, i, n):
+    over = overflow_without(capacity, load, size, o, i)
+    over += overflow_with(capacity, load, size, n, i)
+    free, node_set, allowed = instance.free, instance.node_set, instance.allowed
+    easy = free[i] and _opens(node_set, allowed, i, n)
+    unbound = easy and _is_unbound(free, instance.peer_first, i)
+    if over - here <= limit and (unbound or _is_open_to(instance, state, i, n)):
         best, best_j = over, np.int64(-1)
+    easy = easy and instance.cluster[o] == instance.cluster[n]
     j = state.head[n]
     while j >= 0:
         over = _swap_overflow(capacity, load, size, i, j, o, n)
         over += _TIE_NOISE * uniform(state.random)
-        if over < best and over - here <= limit and _is_swap_legal(instance, state, i, j):
+        if (
+            over < best
+            and over - here <= limit
+            and (
+                (easy and _is_easy_swap(free, node_set, allowed, j, o))
+                or _is_swap_legal(instance, state, i, j)
+            )
+        ):
             best, best_j = over, j
         j = state.after[j]
     if best_j == -2:
@@ -590,7 +639,7 @@ def ease(instance, state):
         for k in range(state.open_first[-1]):
             n = state.open_nodes[k]
             if n != h and fits(capacity, state.load, size, i, n):
-                score = overflow_with(capacity, instance.now, size, n, i, -1)
+                score = overflow_with(capacity, instance.now, size, n, i)
                 if score < best and _is_open_to(instance, state, i, n):
                     best, best_n = score, n
         _put(instance, state, i, best_n)

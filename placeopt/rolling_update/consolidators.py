@@ -1,0 +1,303 @@
+"""What runs in clusters today to save nodes: Karpenter's consolidation, the descheduler.
+
+Written after their documents, not their code: the page "Disruption" of karpenter.sh (consolidation:
+empty, multi-node, single-node; deletion, or one cheaper replacement), the comments on multi-node
+consolidation in kubernetes-sigs/karpenter, and the section "HighNodeUtilization" of the README of
+kubernetes-sigs/descheduler. Both evict: what runs on a node ends before its new copies start, each
+a disruption. Where the documents leave a choice open, it is made in favour of the scheme: budgets,
+waiting times and the minimum of spot types do not hold it back, and a pod that would come back to
+its own node is not evicted. What would break a rule of a pod that is not touched is not done: that
+is illegal here, though Kubernetes would let the pod run on. Both may break latency limits; the
+referee reports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from placeopt.core.front import Front
+from placeopt.core.task import Candidate, Task
+from placeopt.rolling_update import rules
+from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.instance import RollingUpdate
+
+#: Nodes that one multi-node consolidation looks at, at most: Karpenter's own limit.
+_MAX_TOGETHER = 100
+
+#: Where pods start: (microservice, node).
+Starts = list[tuple[int, int]]
+
+
+def karpenter(task: Task[RollingUpdate]) -> Front:
+    """Run Karpenter's consolidation until it finds nothing more to do."""
+    return _front(task, "karpenter", karpenter_plan(task.problem), {})
+
+
+def descheduler(
+    task: Task[RollingUpdate],
+    *,
+    threshold: Annotated[
+        float, Field(ge=0, le=100, description="Per cent of every resource below which a node is.")
+    ] = 20.0,
+    rounds: Annotated[int, Field(ge=1, le=1000, description="Runs of the strategy at most.")] = 10,
+) -> Front:
+    """Run the descheduler's HighNodeUtilization with a scheduler that fills nodes up."""
+    plan = descheduler_plan(task.problem, threshold, rounds)
+    return _front(task, "descheduler", plan, {"threshold": threshold, "rounds": rounds})
+
+
+def _front(
+    task: Task[RollingUpdate], method: str, plan: dict[str, Any], parameters: dict[str, Any]
+) -> Front:
+    """Return the front of a single plan."""
+    task.budget.spend(1)
+    return task.front([Candidate(plan)], method=method, parameters=parameters, libraries=("numpy",))
+
+
+class _Running:
+    """What runs where, and the steps that led there."""
+
+    def __init__(self, arrays: UpdateArrays):
+        a = self.arrays = arrays
+        self.where = np.where(a.home == a.waiting, -1, a.home)
+        self.size, self.started = a.old.copy(), np.zeros(len(a.home), dtype=bool)
+        self.free = a.capacity - a.initial_load
+        self.counts = rules.counted(a.packed_rules, self.where)
+        self.steps: Starts = []
+
+    def copy(self) -> _Running:
+        """Return the same state, to try something out."""
+        made = object.__new__(_Running)
+        made.arrays, made.steps = self.arrays, list(self.steps)
+        made.where, made.size = self.where.copy(), self.size.copy()
+        made.started = self.started.copy()
+        made.free, made.counts = self.free.copy(), self.counts.copy()
+        return made
+
+    def used(self) -> np.ndarray:
+        """Return which nodes host something, bool (N,)."""
+        return np.bincount(self.where[self.where >= 0], minlength=len(self.free)) > 0
+
+    def stop(self, m: int) -> None:
+        """End the running copy of microservice m."""
+        n = int(self.where[m])
+        self.free[n] += self.size[m]
+        rules.tally(self.arrays.packed_rules, self.counts, m, n, -1)
+        self.where[m] = -1
+        self.steps.append((m, -1))
+
+    def start(self, m: int, n: int) -> None:
+        """Start a copy of microservice m, which does not run, on node n."""
+        self.free[n] -= self.arrays.new[m]
+        rules.tally(self.arrays.packed_rules, self.counts, m, n, 1)
+        self.where[m], self.size[m], self.started[m] = n, self.arrays.new[m], True
+        self.steps.append((m, n))
+
+    def may_start(self, m: int, n: int) -> bool:
+        """Return whether room and rules let microservice m start on node n."""
+        a = self.arrays
+        fits = not a.drain[n] and bool((self.free[n] >= a.new[m]).all())
+        return fits and bool(rules.may_start(a.packed_rules, self.counts, m, n))
+
+    def is_legal(self) -> bool:
+        """Return whether all rules hold where everything runs now."""
+        packed, known = self.arrays.packed_rules, self.where >= 0
+        if not known.all():
+            return True
+        return bool(rules.num_broken(packed, self.where[None], ~self.started[None])[0] == 0)
+
+    def first_fit(self, m: int, nodes: np.ndarray) -> int:
+        """Return the first of some nodes that may take microservice m, -1 for none."""
+        roomy = nodes[(self.free[nodes] >= self.arrays.new[m]).all(axis=1)]
+        return next((n for n in roomy.tolist() if self.may_start(m, n)), -1)
+
+    def place(self, pods: Sequence[int], nodes: np.ndarray) -> list[int]:
+        """Start what may start on the first node that takes it; return what is left.
+
+        What is left is tried again as long as others start: it may wait for their company.
+        """
+        left = list(pods)
+        while left:
+            waiting = []
+            for m in left:
+                n = self.first_fit(m, nodes)
+                if n < 0:
+                    waiting.append(m)
+                else:
+                    self.start(m, n)
+            if len(waiting) == len(left):
+                break
+            left = waiting
+        return left
+
+
+def _begin(problem: RollingUpdate) -> _Running:
+    """Return the state after what has to start has started.
+
+    New sizes start in place. What waits goes to nodes in use, then to the cheapest that takes it.
+    """
+    a = problem.arrays
+    state = _Running(a)
+    for m in np.flatnonzero(a.mandatory & (state.where >= 0)).tolist():
+        home = int(state.where[m])
+        state.stop(m)
+        state.start(m, home)
+    waiting = _largest_first(a, np.flatnonzero(state.where < 0).tolist())
+    by_price = np.argsort(a.price, kind="stable")
+    for m in state.place(waiting, np.flatnonzero(state.used())):
+        used = state.used()
+        n = state.first_fit(m, np.concatenate((np.flatnonzero(used), by_price[~used[by_price]])))
+        if n >= 0:
+            state.start(m, n)
+    return state
+
+
+def _largest_first(a: UpdateArrays, pods: Iterable[int]) -> list[int]:
+    """Return pods by cpu, then memory, the largest first: the order of Karpenter's queue."""
+    return sorted(pods, key=lambda m: (-a.new[m, 0], -a.new[m, 1], m))
+
+
+# -- Karpenter -------------------------------------------------------------------------------------
+
+
+def karpenter_plan(problem: RollingUpdate) -> dict[str, Any]:
+    """Return the plan of Karpenter's consolidation.
+
+    Multi-node consolidation comes first: of the nodes by number of pods, as many of the first as
+    can end together, found by halving. Then single nodes, in the same order. What runs on them goes
+    to nodes that stay, and the rest to one new node that costs less than those that end. After
+    every action it begins anew.
+    """
+    state = _begin(problem)
+    while True:
+        order = _candidates(state)
+        found = _several(state, order) or _single(state, order)
+        if found is None:
+            return problem.plan(state.steps)
+        state = found
+
+
+def _candidates(state: _Running) -> list[int]:
+    """Return the priced nodes in use that nothing keeps, those with fewest pods first."""
+    a = state.arrays
+    count = np.bincount(state.where[state.where >= 0], minlength=len(a.price))
+    may = (count > 0) & (a.price > 0) & ~a.hosting(a.stuck)
+    return sorted(np.flatnonzero(may).tolist(), key=lambda n: (count[n], n))
+
+
+def _several(state: _Running, order: list[int]) -> _Running | None:
+    """Return the state after as many of the first nodes as possible, two at least, have ended."""
+    low, high = 1, min(len(order) - 1, _MAX_TOGETHER)
+    best = None
+    while low <= high:
+        middle = (low + high) // 2
+        found = _without(state, order[: middle + 1])
+        if found is None:
+            high = middle - 1
+        else:
+            best, low = found, middle + 1
+    return best
+
+
+def _single(state: _Running, order: list[int]) -> _Running | None:
+    """Return the state after the first node that can end has ended."""
+    return next((found for n in order if (found := _without(state, [n])) is not None), None)
+
+
+def _without(state: _Running, nodes: list[int]) -> _Running | None:
+    """Return the state after nodes have ended, with one cheaper node more if that is necessary."""
+    a, trial = state.arrays, state.copy()
+    pods = _largest_first(a, np.flatnonzero(np.isin(state.where, nodes)).tolist())
+    stay = state.used()
+    stay[nodes] = False
+    for m in pods:
+        trial.stop(m)
+    left = trial.place(pods, np.flatnonzero(stay))
+    if left:
+        return _replaced(trial, left, nodes, ~state.used() & ~a.drain)
+    return trial if trial.is_legal() else None
+
+
+def _replaced(
+    trial: _Running, left: list[int], nodes: list[int], may_launch: np.ndarray
+) -> _Running | None:
+    """Return the state with what is left on one new node, the cheapest that takes it all.
+
+    The new node costs less than `nodes` together; where a type that would do is among theirs, it
+    costs less than the cheapest of them.
+    """
+    a, options = trial.arrays, []
+    limit = int(a.price[nodes].sum())
+    for n in _kinds(a, np.flatnonzero(may_launch & (a.price < limit))):
+        made = trial.copy()
+        if not made.place(left, np.array([n])) and made.is_legal():
+            options.append((n, made))
+    mine = {_kind(a, n): int(a.price[n]) for n in sorted(nodes, key=lambda n: -a.price[n])}
+    limit = min([limit, *(mine[_kind(a, n)] for n, _ in options if _kind(a, n) in mine)])
+    cheap = [(int(a.price[n]), n, made) for n, made in options if a.price[n] < limit]
+    return min(cheap, key=lambda option: option[:2])[2] if cheap else None
+
+
+def _kind(a: UpdateArrays, n: int) -> tuple[int, ...]:
+    """Return what makes two nodes of one machine type: their capacity."""
+    return tuple(a.capacity[n].tolist())
+
+
+def _kinds(a: UpdateArrays, nodes: np.ndarray) -> list[int]:
+    """Return one node of each price, capacity, place and set of what may run there."""
+    places = a.rules.domain[a.rules.domain.max(axis=1, initial=-1) + 1 < len(a.price)]
+    known: dict[tuple[Any, ...], int] = {}
+    for n in nodes.tolist():
+        same = (a.price[n], *_kind(a, n), a.cluster[n], *a.rules.allowed[:, n], *places[:, n])
+        known.setdefault(same, n)
+    return list(known.values())
+
+
+# -- the descheduler -------------------------------------------------------------------------------
+
+
+def descheduler_plan(problem: RollingUpdate, threshold: float, rounds: int) -> dict[str, Any]:
+    """Return the plan of HighNodeUtilization.
+
+    A node is underutilized where every resource is asked for by less than `threshold` per cent. Its
+    pods are evicted, those of the emptiest node first, and start where most is allocated. Nothing
+    is done where no node, or every node, is underutilized.
+    """
+    state = _begin(problem)
+    for _ in range(rounds):
+        before = int(state.used().sum())
+        _evict(state, threshold)
+        if int(state.used().sum()) == before:
+            break
+    return problem.plan(state.steps)
+
+
+def _evict(state: _Running, threshold: float) -> None:
+    """Evict the pods of underutilized nodes, and start them; changes `state`."""
+    a, used = state.arrays, state.used()
+    scale = np.maximum(a.capacity, 1)
+    usage = np.where(a.capacity > 0, 100.0 * (a.capacity - state.free) / scale, 0.0)
+    low = used & (usage < threshold).all(axis=1)
+    if not low.any() or not (used & ~low).any():
+        return
+    nodes = np.flatnonzero(low)
+    for source in nodes[np.argsort(usage[nodes].sum(axis=1), kind="stable")].tolist():
+        for m in np.flatnonzero((state.where == source) & ~a.stuck).tolist():
+            _reschedule(state, m, np.flatnonzero(used & ~low))
+
+
+def _reschedule(state: _Running, m: int, nodes: np.ndarray) -> None:
+    """Move microservice m to the node where most is allocated, if one of `nodes` takes it."""
+    a, packed = state.arrays, state.arrays.packed_rules
+    source = int(state.where[m])
+    roomy = nodes[(state.free[nodes] >= a.new[m]).all(axis=1) & ~a.drain[nodes]].tolist()
+    legal = [n for n in roomy if rules.may_move(packed, state.counts, m, source, n, False)]
+    if legal:
+        share = 1 - (state.free[legal, :2] - a.new[m, :2]) / np.maximum(a.capacity[legal, :2], 1)
+        n = int(np.array(legal)[share.mean(axis=1).argmax()])
+        state.stop(m)
+        state.start(m, n)
