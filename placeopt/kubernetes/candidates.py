@@ -1,0 +1,358 @@
+"""Machines that could be bought: candidate nodes from CSV, or from NodePools of Karpenter.
+
+CSV has a line per machine type: ``machine_type, cpu, memory`` and, if wanted, ``zone`` (several
+separated by ``;``), ``region, on_demand_usd_per_hour, spot_usd_per_hour, count, labels, taints,
+resources, pods, reserved_cpu, reserved_memory``. ``cpu`` and ``memory`` are what the machine has;
+what is reserved for the system is taken off, and so are the DaemonSets that may run there.
+
+A NodePool says what Karpenter may launch; sizes and prices of the machines come from ``--prices``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from placeopt.core.errors import DocumentError
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, taints_of
+from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
+from placeopt.kubernetes.quantities import millicores, whole_bytes
+from placeopt.kubernetes.reading import LABEL, LABEL_KEY, Source, View, read
+from placeopt.kubernetes.tables import TableRow, rows
+
+#: Nodes of a machine type, zone and price where nothing is said.
+DEFAULT_COUNT = 20
+_MAX_COUNT, _MAX_NODES = 10_000, 100_000
+#: Pods of a node where nothing is said: the default of the kubelet.
+_MOST_PODS = 110
+_COLUMNS = (
+    "machine_type",
+    "cpu",
+    "memory",
+    "zone",
+    "region",
+    "on_demand_usd_per_hour",
+    "spot_usd_per_hour",
+    "count",
+    "labels",
+    "taints",
+    "resources",
+    "pods",
+    "reserved_cpu",
+    "reserved_memory",
+)
+_TYPE, _ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
+_REGION, _LEASE = "topology.kubernetes.io/region", "karpenter.sh/capacity-type"
+_LEASES = {"on-demand": PRICES["on-demand"], "spot": PRICES["spot"]}
+_IMPLIED = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+_EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+
+
+@dataclass
+class _Machine:
+    """A machine type at one price in one zone."""
+
+    kind: str
+    cpu: int
+    memory: int
+    price: float
+    lease: str
+    zone: str = ""
+    region: str = ""
+    count: int = DEFAULT_COUNT
+    pods: int = _MOST_PODS
+    labels: dict[str, str] = field(default_factory=dict)
+    taints: list[tuple[str, str, str]] = field(default_factory=list)
+    resources: dict[str, int] = field(default_factory=dict)
+
+    def nodes(self) -> list[KubernetesNode]:
+        """Return the nodes that could be bought, each by a name of its own."""
+        place = f"-{self.zone}" if self.zone else ""
+        spot = "-spot" if self.lease == "spot" else ""
+        pool = self.labels.get("karpenter.sh/nodepool", "")
+        stem = f"buy-{pool + '-' if pool else ''}{self.kind}{place}{spot}".lower().replace("_", "-")
+        said = {_TYPE: self.kind, _ZONE: self.zone, _REGION: self.region, _LEASE: self.lease}
+        labels = _IMPLIED | {k: v for k, v in said.items() if v} | self.labels
+        empty = View({}, Source("", "", is_json=True))
+        return [
+            KubernetesNode(
+                meta=ObjectMeta(empty, "", name, {**labels, "kubernetes.io/hostname": name}),
+                cpu=self.cpu,
+                memory=self.memory,
+                price=self.price,
+                taints=self.taints,
+                further={"pods": self.pods, **self.resources},
+            )
+            for name in (f"{stem}-{k + 1}" for k in range(self.count))
+        ]
+
+
+def read_candidates(
+    path: str | os.PathLike[str], book: PriceBook | None, region: str | None, notes: Notes
+) -> list[KubernetesNode]:
+    """Return the nodes that could be bought.
+
+    Parameters
+    ----------
+    path : path
+        CSV, or YAML or JSON with NodePools.
+    book : PriceBook, optional
+        Sizes and prices of the machines of NodePools.
+    region : str, optional
+        Of machines that name none.
+    notes : Notes
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the line and what is legal.
+    """
+    if str(path).lower().endswith((".yaml", ".yml", ".json")):
+        machines = [m for view in read(path) for m in _pool_machines(view, book, region, notes)]
+        if not machines:
+            raise DocumentError(
+                "no NodePool with a machine to buy",
+                file=str(path),
+                path="line 1",
+                remedy="give objects of the kind NodePool, or CSV",
+            )
+    else:
+        machines = [m for row in rows(path, _COLUMNS[:3], _COLUMNS[3:]) for m in _rows(row, region)]
+    if sum(m.count for m in machines) > _MAX_NODES:
+        raise DocumentError(
+            f"more than {_MAX_NODES:,} nodes to buy",
+            file=str(path),
+            remedy="give lower counts, or fewer machine types",
+        )
+    for machine in machines:
+        text = f"may be bought: at most {machine.count} at {machine.price:g} USD/h"
+        where = f" in {machine.zone}" if machine.zone else ""
+        notes.add("assumption", text, f"{machine.kind} {machine.lease}{where}")
+    return [node for machine in machines for node in machine.nodes()]
+
+
+# -- CSV -------------------------------------------------------------------------------------------
+
+
+def _rows(row: TableRow, region: str | None) -> list[_Machine]:
+    """Return the machines of a line: for each zone and each price one."""
+    size = row.size(capacity=True)
+    cpu, memory = (
+        _reserved(row, column, convert)
+        for column, convert in (("reserved_cpu", millicores), ("reserved_memory", whole_bytes))
+    )
+    zones = [z.strip() for z in row.cells.get("zone", "").split(";")] or [""]
+    for zone in filter(None, zones):
+        row.word("zone", zone)
+    made = _Machine(
+        kind=row.word("machine_type"),
+        cpu=max(0, size.cpu - cpu),
+        memory=max(0, size.memory - memory),
+        price=0.0,
+        lease="",
+        region=row.word("region") if row.cells.get("region") else region or "",
+        count=_whole(row, "count", DEFAULT_COUNT),
+        pods=_whole(row, "pods", _MOST_PODS),
+        labels=_labels(row),
+        taints=[_taint(row, text) for text in _parts(row, "taints")],
+        resources=dict(_resource(row, text) for text in _parts(row, "resources")),
+    )
+    prices = {lease: row.number(column, maximum="1e6") for lease, column in _LEASES.items()}
+    found = [
+        replace(made, zone=zone, lease=lease, price=float(price))
+        for zone in zones
+        for lease, price in prices.items()
+        if price is not None
+    ]
+    if not found:
+        raise row.fault("no price", f"fill in {' or '.join(_LEASES.values())}")
+    return found
+
+
+def _reserved(row: TableRow, column: str, convert: type | object) -> int:
+    """Return what the system takes of a machine; 0 where nothing is said."""
+    text = row.cells.get(column, "")
+    try:
+        return convert(text) if text else 0  # type: ignore[operator, no-any-return]
+    except DocumentError as error:
+        raise row.fault(f"{column}: {error.problem}", error.remedy or "") from None
+
+
+def _whole(row: TableRow, column: str, default: int) -> int:
+    value = row.number(column, maximum=str(_MAX_COUNT))
+    if value is None:
+        return default
+    if value != int(value) or value < 1:
+        raise row.fault(f"{column} is {value}", f"legal: a whole number, 1 to {_MAX_COUNT:,}")
+    return int(value)
+
+
+def _parts(row: TableRow, column: str) -> list[str]:
+    return [p for p in (part.strip() for part in row.cells.get(column, "").split(";")) if p]
+
+
+def _labels(row: TableRow) -> dict[str, str]:
+    found = {}
+    for part in _parts(row, "labels"):
+        key, _, value = part.partition("=")
+        if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
+            raise row.fault(
+                f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
+            )
+        found[key] = value
+    return found
+
+
+def _taint(row: TableRow, text: str) -> tuple[str, str, str]:
+    """Read ``key=value:Effect`` or ``key:Effect``, as ``kubectl taint`` does."""
+    pair, _, effect = text.rpartition(":")
+    key, _, value = pair.partition("=")
+    if effect not in _EFFECTS or not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
+        raise row.fault(
+            f"{text[:60]!a} is no taint", f"legal: key=value:EFFECT of {', '.join(_EFFECTS)}"
+        )
+    return key, value, effect
+
+
+def _resource(row: TableRow, text: str) -> tuple[str, int]:
+    """Read ``nvidia.com/gpu=1``: a further resource in whole units."""
+    key, _, amount = text.partition("=")
+    if not LABEL_KEY.fullmatch(key) or not amount.isascii() or not amount.isdigit():
+        raise row.fault(
+            f"{text[:60]!a} is no resource", "legal: name=units such as nvidia.com/gpu=1"
+        )
+    return key, min(int(amount), 10**9)
+
+
+# -- NodePools -------------------------------------------------------------------------------------
+
+
+def _pool_machines(
+    view: View, book: PriceBook | None, region: str | None, notes: Notes
+) -> list[_Machine]:
+    """Return what a NodePool may launch, of the machines of a book."""
+    if view["kind"].value == "List":
+        return [m for one in view["items"].items() for m in _pool_machines(one, book, region, notes)]
+    name = view["metadata"]["name"].name("?")
+    if view["kind"].value != "NodePool":
+        notes.add("ignored", f"{view['kind'].text('?')[:60]}: no candidate", name)
+        return []
+    spec = view["spec"]["template"]["spec"]
+    offers = (book or PriceBook()).offers
+    sized = {k: o for k, o in offers.items() if {"cpu_cores", "memory_gib"} <= o.keys()}
+    if not sized:
+        raise view.fault(
+            "NodePools need prices with the sizes of machines",
+            "give --prices with cpu_cores and memory_gib, such as CSV with "
+            "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour",
+        )
+    terms = list(spec["requirements"].items())
+    labels = view["spec"]["template"]["metadata"]["labels"].labels()
+    taints = taints_of(spec)
+    found = []
+    for (place, kind), offer in sized.items():
+        if region is None or place == region:
+            for machine in _offers(name, place, kind, offer, terms):
+                machine.labels = labels | machine.labels
+                machine.taints = taints
+                machine.count = min(machine.count, _limit(view, machine, notes, name))
+                found.append(_reserve(machine, spec["kubelet"], notes, name))
+    notes.add("assumption", "NodePools: machines of the price files that its requirements allow", name)
+    return [m for m in found if m.count > 0]
+
+
+def _offers(
+    pool: str, place: str, kind: str, offer: Offer, terms: list[View]
+) -> Iterable[_Machine]:
+    """Yield the machines of an offer that the requirements of a NodePool allow."""
+    zones = [v.text() for t in terms if t["key"].text() == _ZONE for v in t["values"].items()]
+    for zone in zones or [""]:
+        for lease, column in _LEASES.items():
+            if column not in offer:
+                continue
+            said = {_TYPE: kind, _ZONE: zone, _REGION: place, _LEASE: lease, **_IMPLIED}
+            said |= _described(kind, offer)
+            if all(_meets(term, said) for term in terms):
+                yield _Machine(
+                    kind=kind,
+                    cpu=int(offer["cpu_cores"] * 1000),
+                    memory=int(offer["memory_gib"] * 2**30),
+                    price=float(offer[column]),
+                    lease=lease,
+                    zone=zone,
+                    region=place,
+                    labels={"karpenter.sh/nodepool": pool},
+                )
+
+
+def _described(kind: str, offer: Offer) -> dict[str, str]:
+    """Return the labels by which NodePools of AWS choose, of a machine type such as m5.large."""
+    family, _, size = kind.partition(".")
+    letters = family.rstrip("-abcdefghijklmnopqrstuvwxyz0123456789") or family
+    category = "".join(c for c in family.split("-")[0] if c.isalpha())[:1]
+    generation = next((c for c in family if c.isdigit()), "")
+    prefix = "karpenter.k8s.aws/instance-"
+    return {
+        f"{prefix}family": family or letters,
+        f"{prefix}size": size,
+        f"{prefix}category": category,
+        f"{prefix}generation": generation,
+        f"{prefix}cpu": str(int(offer["cpu_cores"])),
+        f"{prefix}memory": str(int(offer["memory_gib"] * 1024)),
+    }
+
+
+def _meets(term: View, labels: Mapping[str, str]) -> bool:
+    """Return whether labels meet a requirement; raise where it is about what is not known."""
+    key, operator = term["key"].text(), term["operator"].text()
+    values = [v.text() for v in term["values"].items()]
+    if key not in labels:
+        raise term["key"].fault(
+            f"the requirement {key[:60]!a} is not read", f"legal: {', '.join(sorted(labels))}"
+        )
+    own = labels[key]
+    if operator in ("In", "NotIn"):
+        return (own in values) == (operator == "In") if own else True
+    if operator in ("Gt", "Lt") and len(values) == 1 and values[0].isdigit() and own.isdigit():
+        return int(own) > int(values[0]) if operator == "Gt" else int(own) < int(values[0])
+    if operator in ("Exists", "DoesNotExist"):
+        return (operator == "Exists") == bool(own)
+    raise term.fault(f"{operator[:20]!a} is not read", "legal: In, NotIn, Gt, Lt, Exists")
+
+
+def _limit(view: View, machine: _Machine, notes: Notes, name: str) -> int:
+    """Return how many machines of a type the limits of a NodePool allow, by themselves."""
+    limits, most = view["spec"]["limits"], machine.count
+    for key, size, convert in (
+        ("cpu", machine.cpu, millicores),
+        ("memory", machine.memory, whole_bytes),
+    ):
+        if limits[key]:
+            most = min(most, convert(limits[key].value, capacity=True) // max(1, size))
+            text = "limits of NodePools: for each machine type by itself, not for all together"
+            notes.add("not-expressed", text, name)
+    return most
+
+
+def _reserve(machine: _Machine, kubelet: View, notes: Notes, name: str) -> _Machine:
+    """Take off what the kubelet reserves: as the NodePool says, else as EKS computes it."""
+    pods = kubelet["maxPods"].whole(_MOST_PODS, maximum=_MAX_COUNT)
+    cpu = memory = 0
+    for reserved in (kubelet["systemReserved"], kubelet["kubeReserved"]):
+        cpu += millicores(reserved["cpu"].value) if reserved["cpu"] else 0
+        memory += whole_bytes(reserved["memory"].value) if reserved["memory"] else 0
+    if not kubelet["kubeReserved"]:
+        cpu += _eks_millicores(machine.cpu // 1000)
+        memory += (255 + 11 * pods) * 2**20
+        text = "reserved for the system as EKS computes it, and 100 MiB before evictions"
+        notes.add("assumption", text, name)
+    cpu, memory = machine.cpu - cpu, machine.memory - memory - 100 * 2**20
+    return replace(machine, cpu=max(0, cpu), memory=max(0, memory), pods=pods)
+
+
+def _eks_millicores(cores: int) -> int:
+    """Return 6 % of the first core, 1 % of the second, 0.5 % of two more, 0.25 % of the rest."""
+    return round(60 * min(cores, 1) + 10 * (cores > 1) + 5 * max(0, min(cores, 4) - 2)
+                 + 2.5 * max(0, cores - 4))
