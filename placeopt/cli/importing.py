@@ -76,6 +76,14 @@ NodesOption = Annotated[
         help="CSV of nodes: name, cpu, memory and, if wanted, zone, region, layer, price, count ..."
     ),
 ]
+CandidatesOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="rolling-update: machines to buy. CSV (machine_type, cpu, memory, zone, "
+        "on_demand_usd_per_hour, spot_usd_per_hour, count ...), or NodePools of Karpenter.",
+        rich_help_panel=_PRICES,
+    ),
+]
 NamespaceOption = Annotated[
     list[str] | None, Option(help="Plan only these; repeatable.", rich_help_panel=_MOVE)
 ]
@@ -183,6 +191,7 @@ def import_kubernetes(
     name: NameOption = None,
     missing_requests: Missing = None,
     nodes: NodesOption = None,
+    candidates: CandidatesOption = None,
     namespace: NamespaceOption = None,
     pin_namespace: PinNamespaceOption = None,
     empty_dir: EmptyDirOption = "pin",
@@ -228,7 +237,7 @@ def import_kubernetes(
         output,
         None if output is None else origins.beside(output),
         report,
-        inputs=(*files, nodes, *(prices or ()), latency, new_requests, execution),
+        inputs=(*files, nodes, candidates, *(prices or ()), latency, new_requests, execution),
     )
     if not 0 < slot_hours <= 1e6:
         raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
@@ -268,6 +277,7 @@ def import_kubernetes(
         to,
         options,
         nodes=nodes,
+        candidates=candidates,
         prices=prices or (),
         latency=latency,
         overlays=[read_overlay(text) for text in overlay or []],

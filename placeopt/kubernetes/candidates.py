@@ -11,7 +11,7 @@ A NodePool says what Karpenter may launch; sizes and prices of the machines come
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from placeopt.core.errors import DocumentError
@@ -84,6 +84,7 @@ class _Machine:
                 price=self.price,
                 taints=self.taints,
                 further={"pods": self.pods, **self.resources},
+                candidate=True,
             )
             for name in (f"{stem}-{k + 1}" for k in range(self.count))
         ]
@@ -144,8 +145,9 @@ def _rows(row: TableRow, region: str | None) -> list[_Machine]:
         for column, convert in (("reserved_cpu", millicores), ("reserved_memory", whole_bytes))
     )
     zones = [z.strip() for z in row.cells.get("zone", "").split(";")] or [""]
-    for zone in filter(None, zones):
-        row.word("zone", zone)
+    for zone in zones:
+        if not LABEL.fullmatch(zone):
+            raise row.fault(f"zone is {zone[:60]!a}", "legal: names, several separated by ;")
     made = _Machine(
         kind=row.word("machine_type"),
         cpu=max(0, size.cpu - cpu),
@@ -171,11 +173,11 @@ def _rows(row: TableRow, region: str | None) -> list[_Machine]:
     return found
 
 
-def _reserved(row: TableRow, column: str, convert: type | object) -> int:
+def _reserved(row: TableRow, column: str, convert: Callable[..., int]) -> int:
     """Return what the system takes of a machine; 0 where nothing is said."""
     text = row.cells.get(column, "")
     try:
-        return convert(text) if text else 0  # type: ignore[operator, no-any-return]
+        return convert(text) if text else 0
     except DocumentError as error:
         raise row.fault(f"{column}: {error.problem}", error.remedy or "") from None
 
@@ -234,7 +236,9 @@ def _pool_machines(
 ) -> list[_Machine]:
     """Return what a NodePool may launch, of the machines of a book."""
     if view["kind"].value == "List":
-        return [m for one in view["items"].items() for m in _pool_machines(one, book, region, notes)]
+        return [
+            m for one in view["items"].items() for m in _pool_machines(one, book, region, notes)
+        ]
     name = view["metadata"]["name"].name("?")
     if view["kind"].value != "NodePool":
         notes.add("ignored", f"{view['kind'].text('?')[:60]}: no candidate", name)
@@ -259,7 +263,9 @@ def _pool_machines(
                 machine.taints = taints
                 machine.count = min(machine.count, _limit(view, machine, notes, name))
                 found.append(_reserve(machine, spec["kubelet"], notes, name))
-    notes.add("assumption", "NodePools: machines of the price files that its requirements allow", name)
+    notes.add(
+        "assumption", "NodePools: machines of the price files that its requirements allow", name
+    )
     return [m for m in found if m.count > 0]
 
 
@@ -290,14 +296,12 @@ def _offers(
 def _described(kind: str, offer: Offer) -> dict[str, str]:
     """Return the labels by which NodePools of AWS choose, of a machine type such as m5.large."""
     family, _, size = kind.partition(".")
-    letters = family.rstrip("-abcdefghijklmnopqrstuvwxyz0123456789") or family
-    category = "".join(c for c in family.split("-")[0] if c.isalpha())[:1]
     generation = next((c for c in family if c.isdigit()), "")
     prefix = "karpenter.k8s.aws/instance-"
     return {
-        f"{prefix}family": family or letters,
+        f"{prefix}family": family,
         f"{prefix}size": size,
-        f"{prefix}category": category,
+        f"{prefix}category": family[:1],
         f"{prefix}generation": generation,
         f"{prefix}cpu": str(int(offer["cpu_cores"])),
         f"{prefix}memory": str(int(offer["memory_gib"] * 1024)),
@@ -354,5 +358,5 @@ def _reserve(machine: _Machine, kubelet: View, notes: Notes, name: str) -> _Mach
 
 def _eks_millicores(cores: int) -> int:
     """Return 6 % of the first core, 1 % of the second, 0.5 % of two more, 0.25 % of the rest."""
-    return round(60 * min(cores, 1) + 10 * (cores > 1) + 5 * max(0, min(cores, 4) - 2)
-                 + 2.5 * max(0, cores - 4))
+    first, second = 60 * min(cores, 1), 10 * (cores > 1)
+    return round(first + second + 5 * max(0, min(cores, 4) - 2) + 2.5 * max(0, cores - 4))

@@ -14,9 +14,11 @@ from typing import Any
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import edges, manifests
+from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.gathered import Gathered, ImportedInstance, ImportOptions, require_nodes
 from placeopt.kubernetes.latency import latencies
 from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import InstanceRef, Origin
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceOverlay
@@ -56,6 +58,7 @@ def import_files(
     options: ImportOptions,
     *,
     nodes: FilePath | None = None,
+    candidates: FilePath | None = None,
     prices: Sequence[FilePath] = (),
     overlays: Sequence[PriceOverlay] = (),
     latency: FilePath | None = None,
@@ -71,6 +74,8 @@ def import_files(
     options : ImportOptions
     nodes, latency : path, optional
         CSV of nodes, of latencies.
+    candidates : path, optional
+        Machines that a rolling update may buy: CSV, or NodePools of Karpenter.
     prices : sequence of path
     overlays : sequence of Overlay
 
@@ -89,7 +94,9 @@ def import_files(
     with _no_collection():
         try:
             return _imported(
-                _gather(files, target, options, nodes, prices, overlays, latency), files, target
+                _gather(files, target, options, nodes, candidates, prices, overlays, latency),
+                files,
+                target,
             )
         except RecursionError:
             raise DocumentError(
@@ -148,6 +155,7 @@ def _gather(
     target: str,
     options: ImportOptions,
     nodes: FilePath | None,
+    candidates: FilePath | None,
     prices: Sequence[FilePath],
     overlays: Sequence[PriceOverlay],
     latency: FilePath | None,
@@ -155,8 +163,14 @@ def _gather(
     notes = Notes()
     options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
     cluster = manifests.load(files, notes, options.rules.namespaces)
+    book = read_prices(prices, notes, overlays) if prices else None
     if nodes is not None:
-        _add_nodes(cluster, nodes)
+        _add_nodes(cluster, nodes, read_nodes(nodes))
+    if candidates is not None:
+        if target != "rolling-update":
+            raise UsageError(f"--candidates is of rolling updates; --to is {target}")
+        bought = read_candidates(candidates, book, options.region, notes)
+        _add_nodes(cluster, candidates, bought)
     if not cluster.pods and not cluster.workloads:
         raise manifests.nothing(
             cluster, files, "workloads or pods", "give manifests, or kubectl get pods -A -o json"
@@ -178,7 +192,6 @@ def _gather(
         name_dropped_rules(found, notes, target)
     workloads = {u.key: (u.labels, u.spec) for u in found if not u.bound}
     graph = edges.graph(cluster, workloads, notes)
-    book = read_prices(prices, notes, overlays) if prices else None
     delays = latencies(latency, cluster.topologies, notes)
     for view in cluster.policies:
         notes.add(
@@ -216,8 +229,10 @@ def _nothing_to_place(
     )
 
 
-def _add_nodes(cluster: manifests.ClusterObjects, path: FilePath) -> None:
-    for node in read_nodes(path):
+def _add_nodes(
+    cluster: manifests.ClusterObjects, path: FilePath, nodes: Sequence[KubernetesNode]
+) -> None:
+    for node in nodes:
         if node.name in cluster.nodes:
             raise DocumentError(
                 f"node {node.name!r} stands twice",

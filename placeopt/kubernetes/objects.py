@@ -116,6 +116,7 @@ class KubernetesNode:
     price: float | None = None
     layer: str | None = None
     user_latency_ms: float | None = None
+    candidate: bool = False  # not there yet: it could be bought
 
     @property
     def name(self) -> str:
@@ -382,7 +383,7 @@ def node(view: View, about: ObjectMeta) -> KubernetesNode:
         further=_further(status["allocatable"], capacity=True),
         ready=_ready(status),
         cordoned=spec["unschedulable"].flag(),
-        taints=_taints(spec),
+        taints=taints_of(spec),
     )
 
 
@@ -394,7 +395,7 @@ def _ready(status: View) -> bool:
     )
 
 
-def _taints(spec: View) -> list[tuple[str, str, str]]:
+def taints_of(spec: View) -> list[tuple[str, str, str]]:
     """Return (key, value, effect) of each taint."""
     return [
         (t["key"].text(), t["value"].text(), t["effect"].text()) for t in spec["taints"].items()
@@ -423,7 +424,7 @@ def member(view: View, about: ObjectMeta) -> KubernetesNode:
         cpu=max(0, cpu - (used[0] or 0)),
         memory=max(0, memory - (used[1] or 0)),
         ready=_ready(view["status"]),
-        taints=_taints(spec),
+        taints=taints_of(spec),
     )
 
 

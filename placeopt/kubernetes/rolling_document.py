@@ -35,6 +35,8 @@ def update_document(
         "node_sets": rules.node_sets,
         "rules": rules.rules,
     }
+    if g.book is not None or any(n.price is not None for n in g.site.nodes.values()):
+        document["price_unit"] = "USD/h"
     for field in ("cluster_latency_ms", "node_sets", "rules"):
         if not document[field]:
             del document[field]
@@ -65,6 +67,10 @@ def _node(
         "memory_mib": mebibytes(room.memory, capacity=True),
         "price": price,
     }
+    if node.candidate:
+        found["candidate"] = True
+    if node.instance_type:
+        found["machine_type"] = node.instance_type
     if node.name in g.site.drain:
         found["drain"] = True
     if more := {key: amount for key, amount in sorted(further.items()) if key in counted}:
