@@ -213,8 +213,8 @@ def compared(folder: Path, tree: Path) -> list[str]:
         )
         arguments = [str(folder / "plain.instance.json"), str(AIM_USD)]
         text = timed(arguments, DESCENT, where)[3].stdout.split()
-        words = "before rules" if where == tree else "now"
-        rows.append([f"{words} ({commit})", f"{cpu:.1f}", f"{float(text[0]):.1f}", text[1]])
+        words = f"before rules ({commit})" if where == tree else "now"
+        rows.append([words, f"{cpu:.1f}", f"{float(text[0]):.1f}", text[1]])
     head = ("code", "import, CPU s", f"descent to {AIM_USD} USD/h, CPU s", "reached")
     return [
         "## Without rules, before and after rules were added",
