@@ -11,6 +11,7 @@ A NodePool says what Karpenter may launch; sizes and prices of the machines come
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -67,12 +68,17 @@ class _Machine:
     taints: list[tuple[str, str, str]] = field(default_factory=list)
     resources: dict[str, int] = field(default_factory=dict)
 
-    def nodes(self) -> list[KubernetesNode]:
-        """Return the nodes that could be bought, each by a name of its own."""
+    @property
+    def stem(self) -> str:
+        """What the names of its nodes begin with."""
         place = f"-{self.zone}" if self.zone else ""
         spot = "-spot" if self.lease == "spot" else ""
         pool = self.labels.get("karpenter.sh/nodepool", "")
-        stem = f"buy-{pool + '-' if pool else ''}{self.kind}{place}{spot}".lower().replace("_", "-")
+        name = f"buy-{pool + '-' if pool else ''}{self.kind}{place}{spot}"
+        return name.lower().replace("_", "-")
+
+    def nodes(self, first: int) -> list[KubernetesNode]:
+        """Return the nodes that could be bought, numbered from `first`."""
         said = {_TYPE: self.kind, _ZONE: self.zone, _REGION: self.region, _LEASE: self.lease}
         labels = _IMPLIED | {k: v for k, v in said.items() if v} | self.labels
         empty = View({}, Source("", "", is_json=True))
@@ -86,7 +92,7 @@ class _Machine:
                 further={"pods": self.pods, **self.resources},
                 candidate=True,
             )
-            for name in (f"{stem}-{k + 1}" for k in range(self.count))
+            for name in (f"{self.stem}-{first + k}" for k in range(self.count))
         ]
 
 
@@ -131,7 +137,11 @@ def read_candidates(
         text = f"may be bought: at most {machine.count} at {machine.price:g} USD/h"
         where = f" in {machine.zone}" if machine.zone else ""
         notes.add("assumption", text, f"{machine.kind} {machine.lease}{where}")
-    return [node for machine in machines for node in machine.nodes()]
+    found, known = list[KubernetesNode](), Counter[str]()
+    for machine in machines:
+        found += machine.nodes(known[machine.stem] + 1)
+        known[machine.stem] += machine.count
+    return found
 
 
 # -- CSV -------------------------------------------------------------------------------------------

@@ -1,14 +1,21 @@
-"""Lower bounds of rolling updates that need no solver."""
+"""Lower bounds of rolling updates: what capacity has to be paid for, whoever goes where."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from placeopt.core.front import Objective
+from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
+
+#: Nodes of branch and bound in which numbers of nodes are counted; a limit in seconds would not
+#: give the same bound twice.
+_MAX_BRANCHES = 500
 
 
 def lower_bound(problem: RollingUpdate) -> int:
@@ -17,7 +24,7 @@ def lower_bound(problem: RollingUpdate) -> int:
     Nodes with a microservice that cannot leave are paid in any case. What does not fit into their
     room and into free nodes is covered at the least price per unit of capacity, each resource by
     itself. So are the places of a group that may not share nodes. The sum is rounded up to what
-    prices can add up to.
+    prices can add up to. Where machines differ, whole nodes of each kind are counted, too.
     """
     a = problem.arrays
     forced = a.hosting(a.stuck)
@@ -30,7 +37,90 @@ def lower_bound(problem: RollingUpdate) -> int:
         _cover(int(rest[r]), a.price[optional], capacity[optional, r], unit)
         for r in np.unique([*range(len(a.resources)), *np.flatnonzero(rest > 0)])
     ]
-    return int(a.price[forced].sum()) + max(costs)
+    return int(a.price[forced].sum()) + max(*costs, _counted(a, free, optional))
+
+
+def cheapest_fleet(problem: RollingUpdate, slack: float) -> np.ndarray | None:
+    """Return the nodes that together have room at the least price, bool (N,); None for none.
+
+    Nodes that cost nothing more are among them. Of equal ones those in use come first, the fullest
+    before others. What rules ask, and how items fill nodes, is not looked at: `slack` is the share
+    of room that is asked for on top.
+    """
+    a = problem.arrays
+    forced = a.hosting(a.stuck)
+    free = (forced | (a.price == 0)) & ~a.drain
+    optional = ~forced & (a.price > 0) & ~a.drain
+    answer, kind = _fewest_of_kinds(a, free, optional, slack)
+    if answer is None or answer.x is None:
+        return None
+    is_open, nodes = free.copy(), np.flatnonzero(optional)
+    full = (a.initial_load[nodes] / np.maximum(a.capacity[nodes], 1)).sum(axis=1)
+    for k, number in enumerate(np.round(answer.x).astype(int).tolist()):
+        mine = np.flatnonzero(kind == k)
+        is_open[nodes[mine[np.argsort(-full[mine], kind="stable")[:number]]]] = True
+    return is_open
+
+
+def _counted(a: UpdateArrays, free: np.ndarray, optional: np.ndarray) -> int:
+    """Return the least price of whole nodes with room for all; 0 where nothing is known."""
+    answer, _ = _fewest_of_kinds(a, free, optional)
+    bound = None if answer is None else answer.mip_dual_bound
+    return 0 if bound is None or not np.isfinite(bound) else math.ceil(bound - 1e-6 * abs(bound))
+
+
+def _fewest_of_kinds(
+    a: UpdateArrays, free: np.ndarray, optional: np.ndarray, slack: float = 0.0
+) -> tuple[Any, np.ndarray]:
+    """Solve how many nodes of each kind have room for all, resource by resource.
+
+    What may only be on some nodes needs room there. Nodes of one price, capacity and set of what
+    may run there are one kind.
+
+    Parameters
+    ----------
+    free, optional : bool array (N,)
+        Nodes that cost nothing more, and those that are paid when they are used.
+    slack : float
+        Share of the room that is asked for on top.
+
+    Returns
+    -------
+    answer : scipy.optimize.OptimizeResult or None
+        Numbers of each kind; None where all nodes are of one.
+    kind : int array (optional nodes,)
+    """
+    views = np.vstack((np.ones((1, len(a.price)), dtype=bool), a.rules.allowed))
+    rows = np.column_stack((a.price, a.capacity, views.T))[optional]
+    kinds, kind, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    if len(kinds) < 2:
+        return None, kind
+    size = len(a.resources)
+    price, capacity, inside = kinds[:, 0], kinds[:, 1 : size + 1], kinds[:, size + 1 :]
+    room = [capacity.T * inside[:, s] for s in range(len(views))]
+    need = np.concatenate(
+        [(1 + slack) * _demand(a, view) - a.capacity[free & view].sum(axis=0) for view in views]
+    )
+    if slack > 0:
+        need = np.minimum(need, np.vstack(room) @ count)
+    answer = milp(
+        price.astype(float),
+        constraints=LinearConstraint(np.vstack(room), need, np.inf),
+        integrality=np.ones(len(kinds)),
+        bounds=Bounds(0, count),
+        options={"node_limit": _MAX_BRANCHES, "mip_rel_gap": 0.0},
+    )
+    return answer, kind
+
+
+def _demand(a: UpdateArrays, view: np.ndarray) -> np.ndarray:
+    """Return what microservices need that can end on nodes of `view` (bool, N) only, (R,)."""
+    within = [not (legal & ~view).any() for legal in a.rules.allowed]
+    set_inside = np.array([*within, bool(view.all())])[a.rules.node_set]
+    there: np.ndarray = (a.home == a.waiting) | view[a.home]
+    mine = np.where(a.stuck, view[a.home], set_inside & there)
+    total: np.ndarray = a.new[mine].sum(axis=0)
+    return total
 
 
 def _with_places(problem: RollingUpdate) -> tuple[np.ndarray, np.ndarray]:

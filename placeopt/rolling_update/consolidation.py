@@ -13,13 +13,19 @@ from placeopt.core.budget import Budget
 from placeopt.rolling_update import packing as kernels
 from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.bounds import lower_bound
+from placeopt.rolling_update.bounds import cheapest_fleet, lower_bound
+from placeopt.rolling_update.consolidators import karpenter_deployment
 from placeopt.rolling_update.instance import RollingUpdate
 
 #: First and last temperature of the repair, as shares of a node's capacity. Set by hand.
 _HOTTEST, _COLDEST = 0.03, 0.001
 #: Up to so many nodes every target is made easy to reach, not only the first.
 _MAX_EASED_NODES = 2000
+#: Room on top of what is asked for, of the fleets that are tried, from the cheapest on; and the
+#: rounds of their repair, in those of others.
+_SLACKS, _FLEET_ROUNDS = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5), 3
+#: Nodes that may resist in an exchange where there are many to buy.
+_EXCHANGE_PATIENCE = 2
 #: Size of the random term in the choice of the next node to close.
 _CHOICE_NOISE = 0.02
 
@@ -118,6 +124,7 @@ class Consolidation:
         self.open = ((a.price == 0) | a.hosting(np.ones_like(a.movable))) & ~a.drain
         self.lowest = lower_bound(problem)
         self.ruled = a.rules.any
+        self.buys = any(n.candidate for n in problem.nodes)
         self.wished = any(rule.soft for rule in problem.rules)
         self.wish_count = _counts_of_stuck(a, a.packed_wishes)
 
@@ -137,12 +144,65 @@ class Consolidation:
         if state is None:
             return
         yield self._target(state, first=True)
-        while True:
-            for _ in self._descend(state, budget):
+        if not self.buys:
+            for _ in self._improve(state, budget):
                 yield self._target(state)
+            return
+        for _ in self._descend(state, budget):
+            yield self._target(state)
+        for other in self._others(budget):
+            for _ in self._descend(other, budget):
+                pass
+            if self._price(other) < self._price(state):
+                state = other
+                yield self._target(state)
+        for _ in self._improve(state, budget):
+            yield self._target(state)
+
+    def _improve(self, state: kernels.PackingState, budget: Budget) -> Iterator[int]:
+        """Close nodes and exchange some in place, yielding the price after each change."""
+        while True:
+            yield from self._descend(state, budget)
             if not self._exchange(state, budget):
                 return
-            yield self._target(state)
+            yield self._price(state)
+
+    def _others(self, budget: Budget) -> Iterator[kernels.PackingState]:
+        """Yield other states from which fleets that can be bought are reached.
+
+        That of Karpenter's consolidation, then the cheapest fleets that have room, with ever more
+        room on top, until one can be packed.
+        """
+        a, tried = self.problem.arrays, set[bytes]()
+        where = karpenter_deployment(self.problem)
+        if (where >= 0).all() and not a.tight_flows and not a.drain[where].any():
+            used = np.bincount(where, minlength=len(a.price)) > 0
+            state = self._start(where[self.mine], (used | (a.price == 0)) & ~a.drain)
+            if state.num_overloaded[0] == 0:
+                yield state
+        for slack in _SLACKS:
+            is_open = cheapest_fleet(self.problem, slack)
+            if is_open is None or budget.out_of_time:
+                return
+            if is_open.tobytes() not in tried:
+                tried.add(is_open.tobytes())
+                state = self._start(a.home[self.mine], is_open)
+                if kernels.mend(self.instance, state) and self._is_moved(state):
+                    yield state
+                    return
+
+    def _is_moved(self, state: kernels.PackingState) -> bool:
+        """Empty the nodes that are not open; return whether all is well then.
+
+        What may go nowhere else keeps its node open.
+        """
+        for n in np.flatnonzero(~state.open & (state.head >= 0)).tolist():
+            if not kernels.evacuate(self.instance, state, n):
+                if self.problem.arrays.drain[n]:
+                    return False
+                self._set_open(state, n, True)
+        obeys = not self.ruled or bool(kernels.obey(self.instance, state))
+        return self._repair(state, _FLEET_ROUNDS * self.rounds) and obeys
 
     def _descend(
         self, state: kernels.PackingState, budget: Budget, keep: int | None = None
@@ -152,10 +212,9 @@ class Consolidation:
         It ends when `patience` nodes in a row resist. The node `keep` is not closed.
         """
         resisting = set() if keep is None else {keep}
+        patience = self.patience if keep is None or not self.buys else _EXCHANGE_PATIENCE
         failures = 0
-        while (
-            failures < self.patience and self._price(state) > self.lowest and not budget.out_of_time
-        ):
+        while failures < patience and self._price(state) > self.lowest and not budget.out_of_time:
             n = self._next(state, resisting)
             if n is None:
                 return
@@ -169,8 +228,8 @@ class Consolidation:
     def _exchange(self, state: kernels.PackingState, budget: Budget) -> bool:
         """Open one node and close others that cost more together; return whether that was possible.
 
-        Of closed nodes of one price, size and cluster one is tried. Where all nodes are of one
-        price and size no exchange can pay.
+        Of closed nodes of one price, size, cluster and set of what may run there one is tried.
+        Where all nodes are of one price and size no exchange can pay.
         """
         a = self.problem.arrays
         kinds = np.column_stack((a.price, a.capacity))
@@ -178,7 +237,8 @@ class Consolidation:
         if alike or self._price(state) <= self.lowest:
             return False
         closed = np.flatnonzero(~state.open & ~a.drain)
-        _, first = np.unique(np.column_stack((kinds, a.cluster))[closed], axis=0, return_index=True)
+        every = np.column_stack((kinds, a.cluster, a.rules.allowed.T))
+        _, first = np.unique(every[closed], axis=0, return_index=True)
         for n in closed[first].tolist():
             before, node, is_open = self._price(state), state.node.copy(), state.open.copy()
             self._set_open(state, n, True)

@@ -172,12 +172,22 @@ def karpenter_plan(problem: RollingUpdate) -> dict[str, Any]:
     to nodes that stay, and the rest to one new node that costs less than those that end. After
     every action it begins anew.
     """
+    return problem.plan(_consolidated(problem).steps)
+
+
+def karpenter_deployment(problem: RollingUpdate) -> np.ndarray:
+    """Return the node of every microservice after Karpenter's consolidation, (M,), -1 for none."""
+    return _consolidated(problem).where
+
+
+def _consolidated(problem: RollingUpdate) -> _Running:
+    """Return the state after Karpenter's consolidation."""
     state = _begin(problem)
     while True:
         order = _candidates(state)
         found = _several(state, order) or _single(state, order)
         if found is None:
-            return problem.plan(state.steps)
+            return state
         state = found
 
 

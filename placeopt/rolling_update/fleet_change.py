@@ -1,0 +1,74 @@
+"""Which machines a plan buys and frees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from placeopt.rolling_update.instance import RollingUpdate
+
+#: Hours of a month, as clouds count them: 730.
+HOURS_OF_A_MONTH = 730
+
+
+@dataclass(frozen=True)
+class FleetChange:
+    """The nodes that a plan buys and frees, and what that comes to.
+
+    Attributes
+    ----------
+    buy, free : tuple of str
+        Names of candidates that host something at the end; of nodes that host something now and
+        nothing at the end.
+    before, after : float
+        Price of the nodes in use before and after, in the unit of the instance.
+    unit : str
+        That unit.
+    """
+
+    buy: tuple[str, ...]
+    free: tuple[str, ...]
+    before: float
+    after: float
+    unit: str
+
+    @property
+    def is_hourly(self) -> bool:
+        """Whether prices are per hour, so that months can be told."""
+        return self.unit.endswith("/h")
+
+    @property
+    def saved_a_month(self) -> float:
+        """What is saved in 730 hours."""
+        return (self.before - self.after) * HOURS_OF_A_MONTH
+
+
+def fleet_change(problem: RollingUpdate, plan: Mapping[str, Any]) -> FleetChange:
+    """Return what a plan buys and frees.
+
+    Parameters
+    ----------
+    problem : RollingUpdate
+    plan : mapping
+        Of the instance.
+    """
+    a = problem.arrays
+    now = set(a.home.tolist()) - {a.waiting}
+    final = set(a.final_nodes(problem.steps(plan)).tolist()) - {-1, a.waiting}
+    return FleetChange(
+        buy=tuple(a.node_names[n] for n in sorted(final) if problem.nodes[n].candidate),
+        free=tuple(a.node_names[n] for n in sorted(now - final)),
+        before=problem.initial_cost,
+        after=problem.evaluate(plan).values[0],
+        unit=problem.price_unit,
+    )
+
+
+def by_machine(problem: RollingUpdate, names: tuple[str, ...]) -> list[tuple[str, str, float, int]]:
+    """Return (machine type, cluster, price of one, number) of nodes, by name of type."""
+    known = {n.name: n for n in problem.nodes}
+    nodes = [known[name] for name in names]
+    count = Counter((n.machine_type or "unknown type", n.cluster, n.price) for n in nodes)
+    return [(*key, number) for key, number in sorted(count.items())]

@@ -1,0 +1,176 @@
+"""Machines to buy: CSV and NodePools, read, checked, in the instance and in a plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placeopt import api
+from placeopt.core.errors import DocumentError, UsageError
+from placeopt.kubernetes.candidates import read_candidates
+from placeopt.kubernetes.gathered import ImportOptions
+from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.price_files import read_prices
+from placeopt.kubernetes.units import MovingRules
+from placeopt.rolling_update.fleet_change import fleet_change
+from placeopt.rolling_update.instance import RollingUpdate
+
+HEAD = "machine_type,cpu,memory,zone,on_demand_usd_per_hour,spot_usd_per_hour,count"
+POOL = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  limits: {cpu: "10"}
+  template:
+    metadata: {labels: {team: shop}}
+    spec:
+      taints: [{key: shop, value: "yes", effect: NoSchedule}]
+      kubelet: {maxPods: 58, kubeReserved: {cpu: 100m, memory: 500Mi}}
+      requirements:
+        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+        - {key: topology.kubernetes.io/zone, operator: In, values: [a, b]}
+        - {key: karpenter.k8s.aws/instance-family, operator: NotIn, values: [m5]}
+"""
+PRICES = """location,size,cpu_cores,memory_gib,on_demand_usd_per_hour,spot_usd_per_hour
+r1,c5.xlarge,4,8,0.17,0.07
+r1,m5.xlarge,4,16,0.19,0.08
+r2,c5.xlarge,4,8,0.18,
+"""
+
+
+def node(name: str, cpu: str) -> dict[str, Any]:
+    about = {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}}
+    return {
+        "kind": "Node",
+        "metadata": about,
+        "status": {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}},
+    }
+
+
+def pod(name: str, where: str, cpu: str, owner: str = "ReplicaSet") -> dict[str, Any]:
+    reference = {"kind": owner, "name": f"{name.split('-')[0]}-5", "controller": True}
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "shop",
+            "labels": {"pod-template-hash": "5"},
+            "ownerReferences": [reference],
+        },
+        "spec": {
+            "nodeName": where,
+            "containers": [
+                {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
+            ],
+        },
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def imported(folder: Path, table: str) -> Imported:
+    """Import two nodes of 4 cores with 1500m each and a DaemonSet of 300m, and machines to buy."""
+    items = [node("n1", "4"), node("n2", "4")]
+    items += [pod("web-1", "n1", "1500m"), pod("api-1", "n2", "1500m")]
+    items += [pod(f"log-{n}", n, "300m", "DaemonSet") for n in ("n1", "n2")]
+    (folder / "cluster.json").write_text(json.dumps({"kind": "List", "items": items}))
+    (folder / "nodes.csv").write_text(table)
+    (folder / "prices.json").write_text(
+        json.dumps({"format": "placeopt/prices@1", "nodes": {"n1": 1.0, "n2": 1.0}})
+    )
+    return import_files(
+        [folder / "cluster.json"],
+        "rolling-update",
+        ImportOptions(rules=MovingRules()),
+        prices=[folder / "prices.json"],
+        candidates=folder / "nodes.csv",
+    )
+
+
+def test_a_candidate_has_room_beside_what_is_reserved_and_daemonsets(tmp_path: Path) -> None:
+    table = f"{HEAD},reserved_cpu,reserved_memory,pods\nx.big,4,8Gi,a,0.5,,2,90m,1Gi,58\n"
+    done = imported(tmp_path, table)
+    mine = [n for n in done.document["nodes"] if n.get("candidate")]
+    assert [n["name"] for n in mine] == ["buy-x.big-a-1", "buy-x.big-a-2"]
+    assert {n["cpu_millicores"] for n in mine} == {4000 - 90 - 300}
+    assert {n["machine_type"] for n in mine} == {"x.big"}
+    assert done.document["price_unit"] == "USD/h"
+
+
+def test_the_solver_buys_what_is_cheaper(tmp_path: Path) -> None:
+    done = imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,,0.5,,2\n")
+    assert isinstance(done.problem, RollingUpdate)
+    front = api.solve(done.problem, "repack", seed=1)
+    point = min(front.points, key=lambda p: p.values[0])
+    assert point.values[0] == 0.5
+    change = fleet_change(done.problem, point.plan)
+    assert (change.buy, change.free) == (("buy-x.big-1",), ("n1", "n2"))
+
+
+def test_a_line_per_zone_and_price(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text(f"{HEAD},taints,labels\nx,4,8Gi,a;b,0.5,0.2,3,k=v:NoSchedule,p=q\n")
+    found = read_candidates(path, None, "r", Notes())
+    assert len(found) == 12
+    spot = [n for n in found if n.meta.labels["karpenter.sh/capacity-type"] == "spot"]
+    assert {n.price for n in spot} == {0.2}
+    assert {n.zone for n in spot} == {"a", "b"}
+    assert found[0].taints == [("k", "v", "NoSchedule")]
+    assert found[0].meta.labels["p"] == "q"
+    assert len({n.name for n in found}) == 12
+
+
+def test_a_node_pool_with_a_table_of_prices(tmp_path: Path) -> None:
+    (tmp_path / "pool.yaml").write_text(POOL)
+    (tmp_path / "prices.csv").write_text(PRICES)
+    book = read_prices([tmp_path / "prices.csv"], Notes())
+    found = read_candidates(tmp_path / "pool.yaml", book, "r1", Notes())
+    assert {n.instance_type for n in found} == {"c5.xlarge"}
+    assert {n.price for n in found} == {0.17}
+    assert len(found) == 4  # 10 cores allow 2 of 4 cores, in two zones
+    one = found[0]
+    assert (one.cpu, one.memory) == (3900, (8 * 1024 - 600) * 2**20)
+    assert one.further == {"pods": 58}
+    assert one.taints == [("shop", "yes", "NoSchedule")]
+    assert one.meta.labels["karpenter.sh/nodepool"] == "general"
+    assert one.meta.labels["team"] == "shop"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("x,4,8Gi,a,,,1", "no price"),
+        ("x,4,8Gi,a,0.5,,0", "count is 0; legal: a whole number, 1 to 10,000"),
+        ("x,4,8Gi,a b,0.5,,1", "zone is 'a b'"),
+        (",4,8Gi,a,0.5,,1", "machine_type is empty"),
+    ],
+)
+def test_bad_lines_are_named(line: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text(f"{HEAD}\n{line}\n")
+    with pytest.raises(DocumentError) as caught:
+        read_candidates(tmp_path / "nodes.csv", None, None, Notes())
+    assert message in str(caught.value)
+    assert "line 2" in str(caught.value)
+
+
+def test_a_requirement_that_is_not_known_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pool.yaml").write_text(POOL.replace("instance-family", "instance-gpu-name"))
+    (tmp_path / "prices.csv").write_text(PRICES)
+    book = read_prices([tmp_path / "prices.csv"], Notes())
+    with pytest.raises(DocumentError, match="instance-gpu-name' is not read"):
+        read_candidates(tmp_path / "pool.yaml", book, "r1", Notes())
+
+
+def test_only_rolling_updates_buy(tmp_path: Path) -> None:
+    imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,,0.5,,2\n")
+    with pytest.raises(UsageError, match="--candidates is of rolling updates"):
+        import_files(
+            [tmp_path / "cluster.json"],
+            "edge-cloud",
+            ImportOptions(rules=MovingRules()),
+            candidates=tmp_path / "nodes.csv",
+        )
