@@ -111,6 +111,32 @@ UnplaceableOption = Annotated[
     str,
     Option(help="Replicas that no node has room for: error or leave-out."),
 ]
+HeadroomOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=0.9,
+        help="rolling-update: share of every node's cpu and memory that stays free, such as 0.1.",
+        rich_help_panel=_MOVE,
+    ),
+]
+SpreadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="node|zone",
+        help="rolling-update: spread the replicas of every workload over these; repeatable.",
+        rich_help_panel=_MOVE,
+    ),
+]
+MaxShareOption = Annotated[
+    float,
+    typer.Option(
+        min=0.01,
+        max=1,
+        help="rolling-update: largest share of a workload's replicas on one node, such as 0.5.",
+        rich_help_panel=_MOVE,
+    ),
+]
 NewRequestsOption = Annotated[
     Path | None,
     Option(
@@ -199,6 +225,9 @@ def import_kubernetes(
     drain: DrainOption = None,
     pin: PinOption = None,
     unplaceable: UnplaceableOption = "error",
+    headroom: HeadroomOption = 0.0,
+    spread: SpreadOption = None,
+    max_share: MaxShareOption = 1.0,
     new_requests: NewRequestsOption = None,
     prices: PriceFiles = None,
     overlay: Overlays = None,
@@ -241,6 +270,9 @@ def import_kubernetes(
     )
     if not 0 < slot_hours <= 1e6:
         raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
+    for per in spread or ():
+        if per not in ("node", "zone"):
+            raise UsageError(f"--spread {per!r}; legal: node, zone")
     policy = MissingRequests.parse(missing_requests or ["error"])
     rules = MovingRules(
         policy,
@@ -256,6 +288,9 @@ def import_kubernetes(
         missing_prices=missing_prices,
         region=region,
         drain=tuple(drain or ()),
+        headroom=headroom,
+        spread=tuple(spread or ()),
+        max_share=max_share,
         leave_out=_choice("--unplaceable", unplaceable, "error", "leave-out"),
         drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
         max_latency_ms=max_latency_ms,

@@ -43,6 +43,12 @@ class ImportOptions:
         Nodes to empty.
     leave_out : bool
         Whether replicas that no node has room for are left out; else they are an error.
+    headroom : float
+        Share of every node's room that rolling updates keep free.
+    spread : tuple of str
+        ``node`` or ``zone``, over which rolling updates spread every workload.
+    max_share : float
+        Largest share of a workload's replicas on one node, in rolling updates.
     max_latency_ms : float, optional
         Limit of every call for which no AppGroup has one.
     new_sizes : dict of Key to Size
@@ -66,6 +72,9 @@ class ImportOptions:
     drain: tuple[str, ...] = ()
     drain_cordoned: bool = False
     leave_out: bool = False
+    headroom: float = 0.0
+    spread: tuple[str, ...] = ()
+    max_share: float = 1.0
     max_latency_ms: float | None = None
     new_sizes: dict[Key, PodSize] = field(default_factory=dict)
     source: str | None = None

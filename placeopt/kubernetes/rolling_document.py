@@ -60,11 +60,12 @@ def _node(
     g: Gathered, node: KubernetesNode, price: float, rules: PodRules, counted: set[str]
 ) -> dict[str, Any]:
     room, further = g.site.room[node.name], g.site.further[node.name]
+    part = 1 - g.options.headroom
     found: dict[str, Any] = {
         "name": node.name,
         "cluster": node.place,
-        "cpu_millicores": room.cpu,
-        "memory_mib": mebibytes(room.memory, capacity=True),
+        "cpu_millicores": int(room.cpu * part),
+        "memory_mib": mebibytes(int(room.memory * part), capacity=True),
         "price": price,
     }
     if node.candidate:

@@ -75,6 +75,7 @@ class _Reader:
         for mine in holders.values():
             self._rules_of(mine)
         self._note_silent()
+        self._wishes()
         self.found.rules = list(
             {json.dumps(r, sort_keys=True): r for r in self.found.rules}.values()
         )
@@ -91,6 +92,26 @@ class _Reader:
             if silent and not spec.affinity["podAntiAffinity"].value and len(mine) > 1:
                 text = "workloads that ask for no spread: all their replicas may end on one node"
                 self.g.notes.add("assumption", text, f"{mine[0].namespace}/{mine[0].workload}")
+
+    def _wishes(self) -> None:
+        """Add what the import was asked for: spread workloads, and a largest share on one node."""
+        options, zone = self.g.options, "topology.kubernetes.io/zone"
+        for mine in grouped(self.g.site.units, lambda unit: unit.owner).values():
+            if len(mine) < 2 or all(unit.stays for unit in mine):
+                continue
+            rules: list[dict[str, Any]] = [
+                {"kind": "spread", "max_skew": 1, "per": zone if per == "zone" else "node"}
+                for per in options.spread
+            ]
+            most = max(1, int(options.max_share * len(mine)))
+            if most < len(mine):
+                rules.append({"kind": "apart", "max_copies": most, "per": "node"})
+            if rules:
+                who = self._group_of(mine)
+                self.found.rules += [{**rule, "group": who} for rule in rules]
+                self.found.keys |= {zone} if "zone" in options.spread else set()
+                text = "asked for by --spread and --max-share; what runs may stay until it moves"
+                self.g.notes.add("kept", text, f"{mine[0].namespace}/{mine[0].workload}")
 
     def _allowed(self) -> None:
         units, nodes = self.g.site.units, self.g.site.nodes

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
+from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH, by_machine, fleet_change
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.timeline import STEP_COLUMNS, timeline
 
@@ -73,10 +74,29 @@ def plan(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
         for s in steps
     ]
     return (
-        _nodes(problem, plan)
+        _fleet(problem, plan)
+        + _nodes(problem, plan)
         + paragraphs(sentences)
         + table("Steps, in order", (*STEP_COLUMNS, ""), rows, most=_MAX_STEPS, more="steps")
     )
+
+
+def _fleet(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
+    """Return the table of what to buy and what to free; nothing where nothing can be bought."""
+    change = fleet_change(problem, plan)
+    if not any(node.candidate for node in problem.nodes):
+        return ""
+    rows: list[list[Cell]] = []
+    for mark, names in ((Mark("buy", "warn"), change.buy), (Mark("free", "good"), change.free)):
+        for kind, cluster, price, number in by_machine(problem, names):
+            month = f"{price * number * HOURS_OF_A_MONTH:,.2f}" if change.is_hourly else ""
+            rows.append([mark, f"{number} x {kind}", cluster, f"{price:g}", month])
+    unit = change.unit.removesuffix("/h")
+    columns = ("", "machines", "cluster", f"{change.unit} each", f"{unit} a month, all")
+    saved = f"{change.before:g} {change.unit} before, {change.after:g} after"
+    if change.is_hourly:
+        saved += f": {change.saved_a_month:,.2f} {unit} less in a month of {HOURS_OF_A_MONTH} hours"
+    return table("What to buy and what to free", columns, rows) + paragraphs([saved + "."])
 
 
 def _nodes(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:

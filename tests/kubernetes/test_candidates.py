@@ -174,3 +174,38 @@ def test_only_rolling_updates_buy(tmp_path: Path) -> None:
             ImportOptions(rules=MovingRules()),
             candidates=tmp_path / "nodes.csv",
         )
+
+
+def three(folder: Path, **options: Any) -> RollingUpdate:
+    """Import three nodes of two zones with two replicas of one workload on the first two."""
+    items = [node(f"n{k}", "4") for k in range(3)]
+    for k, zone in enumerate("aab"):
+        items[k]["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone
+    items += [pod(f"web-{k}", f"n{k}", "500m") for k in range(2)]
+    (folder / "cluster.json").write_text(json.dumps({"kind": "List", "items": items}))
+    options_ = ImportOptions(rules=MovingRules(), **options)
+    problem = import_files([folder / "cluster.json"], "rolling-update", options_).problem
+    assert isinstance(problem, RollingUpdate)
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("options", "cost"),
+    [
+        ({}, 1.0),
+        ({"max_share": 0.5}, 2.0),
+        ({"spread": ("node",)}, 2.0),
+        ({"headroom": 0.8}, 2.0),  # 800m are left of 4 cores: one replica of 500m
+    ],
+)
+def test_availability_has_its_price(options: dict[str, Any], cost: float, tmp_path: Path) -> None:
+    front = api.solve(three(tmp_path, **options), "repack", seed=1)
+    assert min(p.values[0] for p in front.points) == cost
+
+
+def test_a_spread_over_zones_keeps_what_moves_in_two_zones(tmp_path: Path) -> None:
+    problem = three(tmp_path, spread=("zone",))
+    steps = [{"application": "shop", "microservice": "web-1", "to": "n0"}]
+    assert not problem.evaluate({"steps": steps}).feasible
+    steps[0]["to"] = "n2"
+    assert problem.evaluate({"steps": steps}).feasible
