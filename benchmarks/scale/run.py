@@ -276,8 +276,9 @@ def targets(results: dict[str, Any]) -> list[str]:
             )
         )
     if r := results.get(str(LARGE)):
-        minutes = r["total_wall_s"] / 60
-        rows.append(("100,000: within 20 minutes", f"{minutes:.1f} min", verdict(minutes <= 20)))
+        minutes = (r["s"] + r["bound_s"] + r["write_s"]) / 60
+        words = f"{minutes:.1f} CPU min of all processes; {r['total_wall_s'] / 60:.1f} by the clock"
+        rows.append(("100,000: within 20 minutes", words, verdict(minutes <= 20)))
         rows.append(("100,000: within 8 GiB", f"{r['gib']:.1f} GiB", verdict(r["gib"] <= 8)))
         good = r["points"] >= 100 and r["feasible"]
         rows.append(("100,000: 100 points, all feasible", f"{r['points']} points", verdict(good)))
@@ -344,7 +345,9 @@ def write(results: dict[str, Any]) -> None:
         "HV is the hypervolume in the plain form, reference 1.1 times the worst of moead (50,000",
         "evaluations) and greedy. CPU seconds with one job, judging included. `auto` picks",
         "`sharded` from 500 requests: see the rows.",
-        "The gap is `front.gap()` of the sharded front after `certify`.",
+        "The gap is `front.gap()` of the sharded front after `certify`. Where other programs share the",
+        "processors (see the load above) the clock says little: nothing waits, so that a machine",
+        "which does nothing else takes at most the CPU time.",
         "",
     ]
     if r := results.get(str(LARGE)):
