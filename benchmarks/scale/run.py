@@ -345,8 +345,8 @@ def write(results: dict[str, Any]) -> None:
         "HV is the hypervolume in the plain form, reference 1.1 times the worst of moead (50,000",
         "evaluations) and greedy. CPU seconds with one job, judging included. `auto` picks",
         "`sharded` from 500 requests: see the rows.",
-        "The gap is `front.gap()` of the sharded front after `certify`. Where other programs share the",
-        "processors (see the load above) the clock says little: nothing waits, so that a machine",
+        "The gap is `front.gap()` of the sharded front after `certify`. Where other programs share",
+        "the processors (see the load above) the clock says little: nothing waits, so that a machine",
         "which does nothing else takes at most the CPU time.",
         "",
     ]
