@@ -346,8 +346,8 @@ def write(results: dict[str, Any]) -> None:
         "evaluations) and greedy. CPU seconds with one job, judging included. `auto` picks",
         "`sharded` from 500 requests: see the rows.",
         "The gap is `front.gap()` of the sharded front after `certify`. Where other programs share",
-        "the processors (see the load above) the clock says little: nothing waits, so that a machine",
-        "which does nothing else takes at most the CPU time.",
+        "the processors (see the load above) the clock says little: nothing waits, and a machine",
+        "that does nothing else takes at most the CPU time.",
         "",
     ]
     if r := results.get(str(LARGE)):
