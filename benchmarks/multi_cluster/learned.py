@@ -233,8 +233,8 @@ def against_the_paper() -> Iterator[str]:
         yield f"### {label}, published semantics"
         yield ""
         yield (
-            "One preference-conditioned policy for all eight strategies, rewards of "
-            f"{len(policies)} seed(s) in brackets; paper / ours."
+            f"One preference-conditioned policy for all eight strategies, {len(policies)} seeds "
+            "(rewards of each in brackets); paper / ours."
         )
         yield (
             f"Above the paper's best with every seed: {wins} of 8 strategies; "
