@@ -46,8 +46,16 @@ def export_kubernetes(
         str | None,
         Option(
             "--format",
-            metavar="commands|json|karmada",
-            help="commands or json for steps, karmada for policies; by problem by default.",
+            metavar="commands|json|node-groups|karmada",
+            help="commands or json for steps, node-groups for what to buy, karmada for policies; "
+            "by problem by default.",
+        ),
+    ] = None,
+    bought: Annotated[
+        list[str] | None,
+        Option(
+            metavar="CANDIDATE=NODE",
+            help="commands: the node that was bought for a candidate; repeatable.",
         ),
     ] = None,
     namespace: Annotated[
@@ -68,13 +76,22 @@ def export_kubernetes(
     problem = registry.read(instance)
     plan = plan_in(plans, problem, point)
     known = origins.read(beside) if origin is not None or beside.exists() else None
-    text = export(problem, plan, known, form=form, namespace=namespace)
+    names = dict(_pair(item) for item in bought or ())
+    text = export(problem, plan, known, form=form, namespace=namespace, bought=names)
     if known is not None and problem.problem in ("rolling-update", "rescheduling"):
         _require_schedulable(problem, plan, known)
     deliver(text, output)
     if output is not None and output.is_file() and text.startswith("#!"):
         output.chmod(output.stat().st_mode | 0o111)
     warn(_warnings(text))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """Return the two names of CANDIDATE=NODE."""
+    candidate, _, node = text.partition("=")
+    if not candidate or not node:
+        raise UsageError(f"--bought {text!r}; legal: CANDIDATE=NODE")
+    return candidate, node
 
 
 def _require_schedulable(problem: Problem, plan: Plan, origin: Origin) -> None:

@@ -188,10 +188,14 @@ def node_origins(site: Site) -> dict[str, NodeOrigin]:
             kind=n.kind,
             labels=n.meta.labels,
             uid=n.meta.uid,
-            taints=tuple(sorted(f"{key}={value}:{effect}" for key, value, effect in keeping(n))),
+            taints=None if n.candidate else _taints(n),
         )
         for n in site.nodes.values()
     }
+
+
+def _taints(node: KubernetesNode) -> tuple[str, ...]:
+    return tuple(sorted(f"{key}={value}:{effect}" for key, value, effect in keeping(node)))
 
 
 def by_workload(units: Iterable[Unit]) -> dict[Key, list[Unit]]:

@@ -11,6 +11,7 @@ import pytest
 from placeopt import api
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.candidates import read_candidates
+from placeopt.kubernetes.export import export
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.notes import Notes
@@ -109,6 +110,23 @@ def test_the_solver_buys_what_is_cheaper(tmp_path: Path) -> None:
     assert point.values[0] == 0.5
     change = fleet_change(done.problem, point.plan)
     assert (change.buy, change.free) == (("buy-x.big-1",), ("n1", "n2"))
+
+
+def test_the_export_lists_what_to_buy_and_takes_the_names_it_got(tmp_path: Path) -> None:
+    done = imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,,0.5,,12\n")
+    front = api.solve(done.problem, "repack", seed=1)
+    plan = min(front.points, key=lambda p: p.values[0]).plan
+    groups = json.loads(export(done.problem, plan, done.origin, form="node-groups"))
+    [group] = groups["buy"]
+    [candidate] = group["nodes"]
+    assert (group["machine_type"], group["count"]) == ("x.big", 1)
+    assert group["labels"]["node.kubernetes.io/instance-type"] == "x.big"
+    assert groups["free"] == ["n1", "n2"]
+    script = export(done.problem, plan, done.origin, form="commands", bought={candidate: "ip-7"})
+    assert candidate not in script
+    assert "ip-7" in script
+    with pytest.raises(UsageError, match="no such candidate"):
+        export(done.problem, plan, done.origin, form="commands", bought={"buy-y-1": "ip-7"})
 
 
 def test_a_line_per_zone_and_price(tmp_path: Path) -> None:

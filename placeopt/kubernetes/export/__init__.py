@@ -4,6 +4,7 @@
 ``steps``           rolling-update and rescheduling plans as steps
 ``steps_document``  steps as JSON, format ``placeopt/steps@1``, and back to the plan
 ``shell``           the commands of a step, and a script of all of them that can be run again
+``buying``          what to buy and to free, and the names of what was bought
 ``karmada``         edge-cloud and multi-cluster plans as PropagationPolicies with static weights
 ==================  ================================================================================
 """
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 #: What a plan of each problem can become; the first is the default.
 FORMATS = {
-    "rolling-update": ("commands", "json"),
+    "rolling-update": ("commands", "json", "node-groups"),
     "rescheduling": ("commands", "json"),
     "edge-cloud": ("karmada",),
     "multi-cluster": ("karmada",),
@@ -36,6 +37,7 @@ def export(
     *,
     form: str | None = None,
     namespace: str = "default",
+    bought: Mapping[str, str] | None = None,
 ) -> str:
     """Return a plan as text to apply.
 
@@ -51,6 +53,8 @@ def export(
         One of `FORMATS` of the problem.
     namespace : str
         For Karmada policies of instances without an origin.
+    bought : mapping of str to str, optional
+        Candidate nodes -> the nodes that were bought for them, of `commands`.
 
     Raises
     ------
@@ -74,8 +78,10 @@ def export(
         from placeopt.kubernetes.export.karmada import policies, to_yaml
 
         return to_yaml(policies(problem, plan, origin, namespace=namespace))
-    from placeopt.kubernetes.export import shell, steps_document
+    from placeopt.kubernetes.export import buying, shell, steps_document
 
+    if form == "node-groups":
+        return layout(buying.node_groups(problem, plan, origin))
     if form == "json":
         return layout(steps_document.document(problem, plan, origin))
     if origin is None:
@@ -83,7 +89,7 @@ def export(
             "commands need the names of the cluster: give --origin, which "
             "`placeopt import kubernetes` writes, or ask for json"
         )
-    return shell.script(problem, plan, origin)
+    return buying.renamed(shell.script(problem, plan, origin), problem, bought or {})
 
 
 def _form(problem: Problem, form: str | None) -> str:
