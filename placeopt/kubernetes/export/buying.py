@@ -67,7 +67,10 @@ def renamed(text: str, problem: Problem, bought: Mapping[str, str]) -> str:
     UsageError
         A candidate is unknown, a name is none of Kubernetes, or two get the same.
     """
-    known = {n.name for n in getattr(problem, "nodes", ()) if getattr(n, "candidate", False)}
+    from placeopt.rolling_update.instance import RollingUpdate
+
+    nodes = problem.nodes if isinstance(problem, RollingUpdate) else ()
+    known = {node.name for node in nodes if node.candidate}
     for candidate, node in bought.items():
         if candidate not in known:
             raise UsageError(f"--bought {candidate}={node}: no such candidate in the instance")
