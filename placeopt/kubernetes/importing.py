@@ -17,9 +17,9 @@ from placeopt.kubernetes import edges, manifests
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.gathered import Gathered, ImportedInstance, ImportOptions, require_nodes
 from placeopt.kubernetes.latency import latencies
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import TOPICS, Notes
 from placeopt.kubernetes.objects import KubernetesNode
-from placeopt.kubernetes.origin import InstanceRef, Origin
+from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceOverlay
 from placeopt.kubernetes.reading import STDIN
@@ -38,6 +38,8 @@ _NEEDS_NODES = {"rolling-update", "edge-cloud", "rescheduling"}
 #: Problems that place every workload anew: only pods that run and must not move stay, and only
 #: where there are nodes.
 _ANEW = {"edge-cloud", "temporal"}
+#: Subjects of a note that stand in the origin.
+_SUBJECTS_KEPT = 20
 
 FilePath = str | os.PathLike[str]
 
@@ -139,6 +141,8 @@ def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imp
         nodes=instance.nodes,
         files=tuple(read) if len(read) == len(files) and not gathered.cluster.candidates else (),
         cluster=gathered.cluster.uid,
+        price_unit=None if gathered.book is None else "USD/h",
+        notes=_kept(notes),
     )
     workloads = {u.owner for u in gathered.units}
     notes.counts = {
@@ -148,6 +152,15 @@ def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imp
         "calls": len(gathered.graph.edges),
     }
     return Imported(instance.document, problem, origin, notes)
+
+
+def _kept(notes: Notes) -> tuple[OriginNote, ...]:
+    """Return the notes of an import as they stand beside the instance."""
+    return tuple(
+        OriginNote(topic=topic, text=text, count=len(subjects), subjects=subjects[:_SUBJECTS_KEPT])
+        for topic in TOPICS
+        for text, subjects in notes.of(topic)
+    )
 
 
 def _gather(

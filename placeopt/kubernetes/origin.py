@@ -94,6 +94,17 @@ class NodeOrigin(Record):
     """``key=value:effect`` of those that keep pods away, sorted. Absent or null: not known."""
 
 
+class OriginNote(Record):
+    """A note of the import: what was assumed, pinned, left out, or cannot be said."""
+
+    topic: str
+    text: str
+    count: int
+    """How many it is about."""
+    subjects: tuple[str, ...] = ()
+    """Some of them."""
+
+
 class InstanceRef(Record):
     """The instance that this file stands beside."""
 
@@ -124,6 +135,10 @@ class Origin(Record):
     files: tuple[str, ...] = ()
     cluster: str | None = None
     """Identity of the cluster: that of the namespace kube-system. Absent or null: not known."""
+    price_unit: str | None = None
+    """Unit of the prices, such as USD/h. Absent or null: not known."""
+    notes: tuple[OriginNote, ...] = ()
+    """What the import assumed, pinned, left out, and could not say."""
 
     def item(self, name: str, application: str | None = None) -> OriginItem:
         """Return what a microservice of `application`, or a service or request, is in the cluster.

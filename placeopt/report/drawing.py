@@ -35,6 +35,8 @@ def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> 
     """
     from placeopt.plot.html import drawings, fragment, plotly_script
 
+    if len(front) == 1:  # nothing to trade: a chart would be one mark on an axis
+        return plotly_script(cdn)
     front = _varying(front)
     cells = drawings(
         front,

@@ -12,6 +12,7 @@ from placeopt.core.front import OWN_MODEL, farthest
 from placeopt.core.gap import percent
 from placeopt.plot.style import bare_name, bound_name, label
 from placeopt.report import markup, words
+from placeopt.report.approval import Approval, approval_html
 from placeopt.report.drawing import charts, plan_drawing
 from placeopt.report.markup import Mark, bullets, clean, details, facts, paragraphs, table, tiles
 from placeopt.version import __version__
@@ -19,6 +20,7 @@ from placeopt.version import __version__
 if TYPE_CHECKING:
     from placeopt.core.front import Front, Point
     from placeopt.core.problem import Problem
+    from placeopt.kubernetes.origin import Origin
 
 #: Points in the table of points, runs, warnings and variables listed.
 _MAX_POINTS, _MAX_RUNS, _MAX_WARNINGS = 40, 30, 20
@@ -55,14 +57,24 @@ class SummaryModule(Protocol):
         """Return HTML about a plan."""
 
 
-def page(front: Front, problem: Problem | None, index: int | None, *, cdn: bool = False) -> str:
+def page(
+    front: Front,
+    problem: Problem | None,
+    index: int | None,
+    *,
+    cdn: bool = False,
+    origin: Origin | None = None,
+) -> str:
     """Return the report as HTML text."""
     summary = _summary(front.instance.problem)
     sections = [("asked", "What was asked", _asked(front, problem))]
     if front.points:
         chosen = front.points.index(front.pick()) if index is None else index
+        approve = _approval(front, problem, chosen, origin)
+        short = _short(front, chosen, index is None)
         sections = [
-            ("short", "In short", _short(front, chosen, index is None)),
+            ("short", "In short", short if approve is None else tiles(approve.tiles())),
+            *([] if approve is None else [("approve", "To approve", approval_html(approve))]),
             *sections,
             ("front", "The front", _front(front, problem, chosen, cdn)),
             ("choices", "The knee and the extremes", _choices(front, chosen)),
@@ -96,6 +108,20 @@ def _summary(kind: str) -> SummaryModule | None:
     """Return the summary module of a kind of problem; None where it has none, or is unknown."""
     spec = registry.specs().get(kind)
     return spec.load("summary") if spec is not None and spec.has("summary") else None
+
+
+def _approval(
+    front: Front, problem: Problem | None, chosen: int, origin: Origin | None
+) -> Approval | None:
+    """Return what approvers want to know; None without an origin, or of other problems."""
+    from placeopt.rolling_update.instance import RollingUpdate
+
+    if origin is None or not isinstance(problem, RollingUpdate):
+        return None
+    try:
+        return Approval(problem, front.points[chosen].plan, front, origin)
+    except PlaceoptError:  # the plan does not fit the instance: its section says so
+        return None
 
 
 def section(name: str, head: str, inside: str) -> str:
@@ -207,6 +233,8 @@ def _front(front: Front, problem: Problem | None, chosen: int, cdn: bool) -> str
         if front.bounds
         else "."
     )
+    if len(front) == 1:
+        hint, bounds = "It is the best found in every objective, so there is nothing to trade.", ""
     return (
         paragraphs([f"{count}.", hint + bounds])
         + charts(front, problem, chosen, cdn=cdn)

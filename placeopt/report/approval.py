@@ -1,0 +1,335 @@
+"""A rolling update for those who approve it: money, nodes, pods, downtime, and what it rests on.
+
+The names are those of the cluster, where the origin of the instance is at hand: namespaces and
+workloads, not pods. What an importer made up is not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placeopt.kubernetes.origin import key
+from placeopt.report.markup import Bar, Mark, bullets, number, paragraphs, table
+
+if TYPE_CHECKING:
+    from placeopt.core.front import Front
+    from placeopt.kubernetes.origin import Origin, OriginNote
+    from placeopt.rolling_update.instance import RollingUpdate
+
+HOURS_A_MONTH = 730
+_TOPICS = {
+    "assumption": "Assumed",
+    "pinned": "Stays where it is",
+    "left-out": "Left out",
+    "not-expressed": "Not in the model",
+}
+_MAX_LISTED = 12
+
+
+@dataclass(frozen=True)
+class WorkloadPlaces:
+    """Where the replicas of a workload are: per node and per zone, the most first."""
+
+    name: str
+    replicas: int
+    nodes_before: list[int]
+    nodes: list[int]
+    zones: list[int]
+
+
+class Approval:
+    """What a plan of a rolling update does, in figures.
+
+    Parameters
+    ----------
+    problem : RollingUpdate
+    plan : mapping
+    front : Front
+        Its bounds say how much cheaper a plan could be.
+    origin : Origin, optional
+        What the names are in the cluster.
+    """
+
+    def __init__(
+        self,
+        problem: RollingUpdate,
+        plan: Mapping[str, Any],
+        front: Front,
+        origin: Origin | None = None,
+    ):
+        self.problem, self.front, self.origin = problem, front, origin
+        self.steps = problem.steps(plan)
+        self.verdict = problem.evaluate(plan)
+        a = problem.arrays
+        self.home = np.where(a.home == a.waiting, -1, a.home) if a.waiting >= 0 else a.home
+        self.final = a.final_nodes(self.steps)
+        self.before, self.after = problem.initial_cost, self.verdict.values[0]
+        self.unit = "" if origin is None or origin.price_unit is None else origin.price_unit
+
+    @cached_property
+    def owners(self) -> list[tuple[str, str]]:
+        """The kind and the name (namespace/workload) of every microservice."""
+        found = []
+        for application, name in self.problem.arrays.names:
+            item = None if self.origin is None else self.origin.items.get(key(name, application))
+            label = f"{application}/{name}" if item is None else f"{item.namespace}/{item.name}"
+            found.append(("" if item is None else item.kind, label))
+        return found
+
+    def node_name(self, n: int) -> str:
+        """Return the name of a node."""
+        return self.problem.arrays.node_names[n]
+
+    def _real(self, n: int) -> bool:
+        known = None if self.origin is None else self.origin.nodes.get(self.node_name(n))
+        return n >= 0 and not (known is not None and known.virtual)
+
+    def _used(self, where: np.ndarray) -> set[int]:
+        return {n for n in where.tolist() if self._real(n)}
+
+    @cached_property
+    def freed(self) -> list[str]:
+        """Nodes that host something now and nothing at the end."""
+        return [self.node_name(n) for n in sorted(self._used(self.home) - self._used(self.final))]
+
+    @cached_property
+    def opened(self) -> list[str]:
+        """Nodes that host nothing now and something at the end."""
+        return [self.node_name(n) for n in sorted(self._used(self.final) - self._used(self.home))]
+
+    @property
+    def nodes(self) -> tuple[int, int, int]:
+        """Nodes in all, in use now, in use at the end."""
+        count = sum(self._real(n) for n in range(len(self.problem.nodes)))
+        return count, len(self._used(self.home)), len(self._used(self.final))
+
+    @cached_property
+    def moved(self) -> list[int]:
+        """The microservices that run elsewhere at the end."""
+        return [m for m in range(len(self.home)) if 0 <= self.home[m] != self.final[m]]
+
+    @property
+    def restarted(self) -> int:
+        """Pods that are made anew on their node."""
+        return len({m for m, _ in self.steps} - set(self.moved)) - self.started
+
+    @property
+    def started(self) -> int:
+        """Pods that wait now and run at the end."""
+        return int(((self.home < 0) & (self.final >= 0)).sum())
+
+    @cached_property
+    def downtime(self) -> list[str]:
+        """Workloads with a replica that is down for a while, each with how many of how many."""
+        count = Counter(self.owners[m] for m, n in self.steps if n < 0)
+        count.update(
+            self.owners[m] for m, n in self.steps if n >= 0 and self.owners[m][0] == "StatefulSet"
+        )
+        replicas = Counter(self.owners)
+        return [
+            f"{owner[1]} ({times} of {replicas[owner]} for a while)"
+            for owner, times in count.items()
+        ]
+
+    @cached_property
+    def leaving(self) -> list[tuple[str, int, str]]:
+        """For each node that pods leave: its name, how many, and which workloads."""
+        found: dict[int, Counter[str]] = {}
+        for m in self.moved:
+            found.setdefault(int(self.home[m]), Counter())[self.owners[m][1]] += 1
+        return [
+            (self.node_name(n), sum(count.values()), _listed(_times(count)))
+            for n, count in sorted(found.items(), key=lambda e: (-sum(e[1].values()), e[0]))
+        ]
+
+    @cached_property
+    def workloads(self) -> list[WorkloadPlaces]:
+        """Where replicas are of every workload with several, the most crowded at the end first."""
+        members: dict[str, list[int]] = {}
+        for m, (kind, label) in enumerate(self.owners):
+            if kind != "Virtual":
+                members.setdefault(label, []).append(m)
+        zone = [n.cluster for n in self.problem.nodes]
+        found = []
+        for name, mine in members.items():
+            ends = [int(n) for n in self.final[mine] if n >= 0]
+            if len(ends) > 1:
+                starts = [int(n) for n in self.home[mine] if n >= 0]
+                zones = _counts([zone[n] for n in ends])
+                found.append(WorkloadPlaces(name, len(ends), _counts(starts), _counts(ends), zones))
+        return sorted(found, key=lambda w: (-w.nodes[0] / w.replicas, -w.replicas, w.name))
+
+    @cached_property
+    def headroom(self) -> list[tuple[str, float, float]]:
+        """For each resource, the share in use of the nodes in use: now, and at the end."""
+        a = self.problem.arrays
+        started = np.zeros(len(self.home), dtype=bool)
+        started[[m for m, n in self.steps if n >= 0]] = True
+        sizes = (a.old, np.where(started[:, None], a.new, a.old))
+        shares = []
+        for where, size in zip((self.home, self.final), sizes, strict=True):
+            used = sorted(self._used(where))
+            there = np.isin(where, used)
+            room = a.capacity[used].sum(axis=0)
+            shares.append(size[there].sum(axis=0) / np.maximum(room, 1))
+        names = [name.replace("_", " ") for name in a.resources]
+        return [(n, float(b), float(c)) for n, b, c in zip(names, *shares, strict=True)]
+
+    @property
+    def notes(self) -> Sequence[OriginNote]:
+        """What the import assumed, pinned, left out and could not say."""
+        listed = () if self.origin is None else self.origin.notes
+        return [note for note in listed if note.topic in _TOPICS]
+
+    # -- in words ----------------------------------------------------------------------------------
+
+    @property
+    def saving(self) -> float:
+        """What the plan saves, in the unit of the prices."""
+        return self.before - self.after
+
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """Return large figures: money first."""
+        share = f"{self.saving / self.before:+.0%}".replace("+", "-", 1) if self.before else ""
+        share = share if self.saving > 0 else "no saving" if self.saving == 0 else "dearer"
+        unit = f" {self.unit}" if self.unit else ""
+        money = f"{number(self.before)} → {number(self.after)}{unit}"
+        month = self.month
+        total, before, after = self.nodes
+        found = [("cost of nodes in use", money, f"{share}{month}")]
+        found.append(("nodes freed", f"{len(self.freed)}", f"{before} → {after} of {total} in use"))
+        more = [f"{self.restarted} made anew in place"] if self.restarted else []
+        more += [f"{self.started} started that wait now"] if self.started else []
+        found.append(("pods that move", f"{len(self.moved)}", ", ".join(more) or "no other"))
+        down = "none" if not self.downtime else f"{len(self.downtime)} workloads"
+        hint = "every copy runs before the old one ends"
+        found.append(("downtime", down, _listed(self.downtime) or hint))
+        return found
+
+    @property
+    def month(self) -> str:
+        """What the plan saves in a month, in words; empty where prices have no unit."""
+        if self.unit != "USD/h" or self.saving == 0:
+            return ""
+        return f", {number(round(self.saving * HOURS_A_MONTH))} USD a month"
+
+    def gap(self) -> str:
+        """Return how much cheaper a plan could be, in a sentence."""
+        if not self.front.bounds:
+            return "How much cheaper a plan could be is not known."
+        least = min(bound[0] for bound in self.front.bounds)
+        unit = f" {self.unit}" if self.unit else ""
+        if self.after <= least:
+            return "No plan is cheaper: that is proven."
+        return (
+            f"No plan costs less than {number(least)}{unit}: this one is at most "
+            f"{number(self.after - least)}{unit} above what is possible."
+        )
+
+
+def _times(count: Counter[str]) -> list[str]:
+    return [f"{name} x {n}" if n > 1 else name for name, n in count.most_common()]
+
+
+def _counts(places: Sequence[Any]) -> list[int]:
+    return sorted(Counter(places).values(), reverse=True)
+
+
+def _listed(texts: Sequence[str], most: int = _MAX_LISTED) -> str:
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
+def _rests_on(approval: Approval) -> list[tuple[str, list[str]]]:
+    """Return what the plan rests on: (heading, sentences)."""
+    found = []
+    for topic, heading in _TOPICS.items():
+        told = [
+            f"{note.text}: {note.count} ({_listed(list(note.subjects), 4)})"
+            if note.subjects
+            else note.text
+            for note in approval.notes
+            if note.topic == topic
+        ]
+        if told:
+            found.append((heading, told))
+    return found
+
+
+def approval_html(approval: Approval) -> str:
+    """Return what an approver reads, as HTML."""
+    told = [f"Freed: {_listed(approval.freed)}."] if approval.freed else []
+    told += [f"Newly used: {_listed(approval.opened)}."] if approval.opened else []
+    html = paragraphs([*told, approval.gap()])
+    rows = [(name, count, what) for name, count, what in approval.leaving]
+    if rows:
+        html += table("What leaves which node", ("node", "pods out", "workloads"), rows)
+    places = [
+        (
+            w.name,
+            w.replicas,
+            " + ".join(map(str, w.nodes_before[:8])),
+            " + ".join(map(str, w.nodes[:8])),
+            " + ".join(map(str, w.zones[:8])),
+            Mark("all on one node", "warn") if len(w.nodes) == 1 else "",
+        )
+        for w in approval.workloads
+    ]
+    if places:
+        columns = ("workload", "replicas", "per node now", "per node after", "per zone after", "")
+        html += table("Replicas per node and zone", columns, places, more="workloads")
+    loads = [(name, Bar(before), Bar(after)) for name, before, after in approval.headroom]
+    html += table("In use, of the nodes in use", ("resource", "now", "after"), loads)
+    if rests := _rests_on(approval):
+        html += "<h3>What the plan rests on</h3>"
+        for heading, sentences in rests:
+            html += paragraphs([f"{heading}:"]) + bullets(sentences)
+    return html
+
+
+def markdown(approval: Approval, title: str) -> str:
+    """Return what an approver reads, as markdown for a pull request."""
+    lines = [f"## {_plain(title)}", ""]
+    lines += [
+        f"* **{_plain(name)}: {_plain(figure)}**" + (f" ({_plain(hint)})" if hint else "")
+        for name, figure, hint in approval.tiles()
+    ]
+    lines += [f"* {_plain(approval.gap())}"]
+    for violation in approval.verdict.violations[:8]:
+        lines.append(f"* **The plan breaks the instance:** {_plain(violation.message)}")
+    lines += [f"* Freed: {_plain(_listed(approval.freed))}"] if approval.freed else []
+    lines += [f"* Newly used: {_plain(_listed(approval.opened))}"] if approval.opened else []
+    if approval.leaving:
+        lines += ["", "| node | pods out | workloads |", "|---|---|---|"]
+        lines += [f"| {_plain(n)} | {c} | {_plain(what)} |" for n, c, what in approval.leaving[:40]]
+    crowded = [w for w in approval.workloads if len(w.nodes) < len(w.nodes_before)]
+    if crowded:
+        lines += ["", "| workload | replicas | per node now | after | per zone after |"]
+        lines += ["|---|---|---|---|---|"]
+        lines += [
+            f"| {_plain(w.name)} | {w.replicas} | "
+            + " | ".join(" + ".join(map(str, p[:8])) for p in (w.nodes_before, w.nodes, w.zones))
+            + " |"
+            for w in crowded[:40]
+        ]
+    shares = [f"{n} {b:.0%} → {c:.0%}" for n, b, c in approval.headroom]
+    lines += ["", f"In use, of the nodes in use: {', '.join(map(_plain, shares))}."]
+    for heading, sentences in _rests_on(approval):
+        lines += ["", f"<details><summary>{heading}</summary>", ""]
+        lines += [f"* {_plain(text)}" for text in sentences]
+        lines += ["", "</details>"]
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    """Return text that markdown shows as it is, on one line."""
+    from placeopt.kubernetes.notes import escape
+
+    shown = escape(text)
+    return "".join(f"\\{c}" if c in "\\`*_[]|#~" else c for c in shown)
