@@ -157,7 +157,9 @@ def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imp
 def _kept(notes: Notes) -> tuple[OriginNote, ...]:
     """Return the notes of an import as they stand beside the instance."""
     return tuple(
-        OriginNote(topic=topic, text=text, count=len(subjects), subjects=subjects[:_SUBJECTS_KEPT])
+        OriginNote(
+            topic=topic, text=text, count=len(subjects), subjects=tuple(subjects[:_SUBJECTS_KEPT])
+        )
         for topic in TOPICS
         for text, subjects in notes.of(topic)
     )
