@@ -63,6 +63,7 @@ def report(
     """
     from placeopt import report as reporting
     from placeopt.kubernetes import origin as origins
+    from placeopt.kubernetes.approval import approve, markdown
 
     if form not in ("html", "markdown"):
         raise UsageError(f"--format {form!r}; legal: html, markdown")
@@ -82,10 +83,8 @@ def report(
         return
     if problem is None:
         raise UsageError("--format markdown and --min-saving need the instance: give --instance")
-    approval = reporting.approve(whole, problem, index, known)
+    approval = approve(whole, problem, index, known)
     if form == "markdown":
-        from placeopt.report.approval import markdown
-
         deliver(markdown(approval, f"Plan for {problem.name}"), target)
     if min_saving is not None and (approval.verdict.violations or approval.saving < min_saving):
         why = (

@@ -12,13 +12,12 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING
 
-from placeopt.core.errors import MissingExtraError, UnsupportedError, UsageError
+from placeopt.core.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front
     from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Origin
-    from placeopt.report.approval import Approval
 
 
 def write(
@@ -69,48 +68,15 @@ def html(
 ) -> str:
     """Return the report of a front as HTML text; see `write`."""
     require()
-    _check(front, problem, index)
-    from placeopt.report.page import page
-
-    return page(front, problem, index, cdn=cdn, origin=origin)
-
-
-def approve(
-    front: Front, problem: Problem, index: int | None = None, origin: Origin | None = None
-) -> Approval:
-    """Return what a plan of a rolling update does, in figures, for those who approve it.
-
-    Parameters
-    ----------
-    front, problem, index, origin
-        As for `write`.
-
-    Raises
-    ------
-    UnsupportedError
-        The problem is not rolling-update.
-    UsageError
-        See `write`; or the front has no points.
-    """
-    from placeopt.report.approval import Approval
-    from placeopt.rolling_update.instance import RollingUpdate
-
-    _check(front, problem, index)
-    if not isinstance(problem, RollingUpdate):
-        raise UnsupportedError("approvals are of rolling-update plans only; leave --format out")
-    if not front.points:
-        raise UsageError("the front has no points: there is nothing to approve")
-    chosen = front.pick() if index is None else front.points[index]
-    return Approval(problem, chosen.plan, front, origin)
-
-
-def _check(front: Front, problem: Problem | None, index: int | None) -> None:
     if problem is not None and problem.problem != front.instance.problem:
         raise UsageError(
             f"the front answers a {front.instance.problem} instance; this one is {problem.problem}"
         )
     if index is not None and not 0 <= index < len(front):
         raise UsageError(f"there is no point {index}; the front has {len(front)}, from 0")
+    from placeopt.report.page import page
+
+    return page(front, problem, index, cdn=cdn, origin=origin)
 
 
 def require() -> None:

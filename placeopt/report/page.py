@@ -10,9 +10,9 @@ from placeopt import registry
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.front import OWN_MODEL, farthest
 from placeopt.core.gap import percent
+from placeopt.kubernetes.approval import Approval, approval_html, approve
 from placeopt.plot.style import bare_name, bound_name, label
 from placeopt.report import markup, words
-from placeopt.report.approval import Approval, approval_html
 from placeopt.report.drawing import charts, plan_drawing
 from placeopt.report.markup import Mark, bullets, clean, details, facts, paragraphs, table, tiles
 from placeopt.version import __version__
@@ -70,11 +70,11 @@ def page(
     sections = [("asked", "What was asked", _asked(front, problem))]
     if front.points:
         chosen = front.points.index(front.pick()) if index is None else index
-        approve = _approval(front, problem, chosen, origin)
+        approval = _approval(front, problem, chosen, origin)
         short = _short(front, chosen, index is None)
         sections = [
-            ("short", "In short", short if approve is None else tiles(approve.tiles())),
-            *([] if approve is None else [("approve", "To approve", approval_html(approve))]),
+            ("short", "In short", short if approval is None else tiles(approval.tiles())),
+            *([] if approval is None else [("approve", "To approve", approval_html(approval))]),
             *sections,
             ("front", "The front", _front(front, problem, chosen, cdn)),
             ("choices", "The knee and the extremes", _choices(front, chosen)),
@@ -114,12 +114,10 @@ def _approval(
     front: Front, problem: Problem | None, chosen: int, origin: Origin | None
 ) -> Approval | None:
     """Return what approvers want to know; None without an origin, or of other problems."""
-    from placeopt.rolling_update.instance import RollingUpdate
-
-    if origin is None or not isinstance(problem, RollingUpdate):
+    if origin is None or problem is None or problem.problem != "rolling-update":
         return None
     try:
-        return Approval(problem, front.points[chosen].plan, front, origin)
+        return approve(front, problem, chosen, origin)
     except PlaceoptError:  # the plan does not fit the instance: its section says so
         return None
 

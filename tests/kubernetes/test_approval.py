@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from placeopt import api, report
+from placeopt import api
 from placeopt.cli import main
 from placeopt.core.front import Front
 from placeopt.kubernetes import origin as origins
-from placeopt.report.approval import markdown
+from placeopt.kubernetes.approval import approve, markdown
 
 NODES = [
     {"name": n, "cluster": z, "cpu_millicores": 4000, "memory_mib": 8192, "price": 0.5}
@@ -70,7 +70,7 @@ def test_figures(shop: Path) -> None:
     """Cost before and after and a month of it, nodes freed, pods moved, downtime; the bound."""
     problem, front = api.load(shop / "shop.json"), Front.read(shop / "front.json")
     known = origins.read(shop / "shop.origin.json")
-    made = report.approve(front, problem, 0, known)
+    made = approve(front, problem, 0, known)
     assert made.tiles() == [
         ("cost of nodes in use", "1.5 → 1 USD/h", "-33%, 365 USD a month"),
         ("nodes freed", "1", "3 → 2 of 3 in use"),
@@ -90,14 +90,14 @@ def test_stateful_sets_and_stops_are_downtime(shop: Path) -> None:
     moves: list[tuple[str, Any]] = [("db-0", "n1"), ("web-5c-a", None), ("web-5c-a", "n1")]
     steps = [{"application": "shop", "microservice": m, "to": n} for m, n in moves]
     front.points[0].plan["steps"] = steps
-    made = report.approve(front, problem, 0, known)
+    made = approve(front, problem, 0, known)
     assert made.downtime == ["shop/web (1 of 1 for a while)", "shop/db (1 of 1 for a while)"]
 
 
 def test_the_page_begins_with_money_and_says_what_it_rests_on(shop: Path) -> None:
     assert run(shop, "--point", "0", "-o", str(shop / "r.html")) == 0
     page = (shop / "r.html").read_text(encoding="utf-8")
-    first = page[page.index("<section id=\"short\"") : page.index("<section id=\"asked\"")]
+    first = page[page.index('<section id="short"') : page.index('<section id="asked"')]
     assert "365 USD a month" in first and "all on one node" in first
     assert "pods with &lt;b&gt; local: 9 (shop/x)" in first and "not for approvers" not in page
     assert "<b> local" not in page and 'class="chart' not in page  # one point: nothing to trade
@@ -125,5 +125,5 @@ def test_an_exit_code_for_pipelines(shop: Path, capsys: pytest.CaptureFixture[st
 
 def test_names_of_the_cluster_are_no_markup(shop: Path) -> None:
     problem, front = api.load(shop / "shop.json"), Front.read(shop / "front.json")
-    text = markdown(report.approve(front, problem, 0), "<script>|x|\n# y")
+    text = markdown(approve(front, problem, 0), "<script>|x|\n# y")
     assert "<script>" not in text and "\\|x\\|" in text and "\n# y" not in text

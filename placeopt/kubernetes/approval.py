@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placeopt.core.errors import UnsupportedError, UsageError
+from placeopt.kubernetes.notes import escape
 from placeopt.kubernetes.origin import key
 from placeopt.report.markup import Bar, Mark, bullets, number, paragraphs, table
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front
+    from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Origin, OriginNote
     from placeopt.rolling_update.instance import RollingUpdate
 
@@ -233,6 +236,36 @@ class Approval:
         )
 
 
+def approve(
+    front: Front, problem: Problem, index: int | None = None, origin: Origin | None = None
+) -> Approval:
+    """Return what a plan of a rolling update does, for those who approve it.
+
+    Parameters
+    ----------
+    front : Front
+    problem : Problem
+    index : int, optional
+        The point; the knee by default.
+    origin : Origin, optional
+
+    Raises
+    ------
+    UnsupportedError
+        The problem is not rolling-update.
+    UsageError
+        The front has no points.
+    """
+    from placeopt.rolling_update.instance import RollingUpdate
+
+    if not isinstance(problem, RollingUpdate):
+        raise UnsupportedError("approvals are of rolling-update plans only; leave --format out")
+    if not front.points:
+        raise UsageError("the front has no points: there is nothing to approve")
+    chosen = front.pick() if index is None else front.points[index]
+    return Approval(problem, chosen.plan, front, origin)
+
+
 def _times(count: Counter[str]) -> list[str]:
     return [f"{name} x {n}" if n > 1 else name for name, n in count.most_common()]
 
@@ -329,7 +362,5 @@ def markdown(approval: Approval, title: str) -> str:
 
 def _plain(text: str) -> str:
     """Return text that markdown shows as it is, on one line."""
-    from placeopt.kubernetes.notes import escape
-
     shown = escape(text)
     return "".join(f"\\{c}" if c in "\\`*_[]|#~" else c for c in shown)
