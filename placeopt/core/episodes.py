@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.budget import Budget
+from placeopt.core.front import Plan
 from placeopt.core.interfaces import DecisionSequence
 
 #: ``policy(sequence, state, weights)``: the action to take in a state that has a legal one.
@@ -80,7 +81,7 @@ def _action(sequence: DecisionSequence, state: Any, weights: np.ndarray, policy:
 
 def scales(
     sequence: DecisionSequence, policy: BasePolicy = greedy, budget: Budget | None = None
-) -> tuple[np.ndarray, list[dict[str, Any]]]:
+) -> tuple[np.ndarray, list[Plan]]:
     """Return the spread of each objective over plans of a base policy, and these plans.
 
     Objectives divided by their spread are comparable, so that weights mean the same for all of
@@ -89,9 +90,9 @@ def scales(
     Returns
     -------
     ndarray, shape (objectives,)
-    list of dict
+    list of Plan
     """
-    problem, values, plans = sequence.problem, [], list[dict[str, Any]]()
+    problem, values, plans = sequence.problem, [], list[Plan]()
     columns = problem.columns(sequence.objectives)
     for weights in np.eye(len(sequence.objectives)) + 1e-6:
         if plans and budget is not None and budget.out_of_time:
