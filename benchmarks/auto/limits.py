@@ -20,6 +20,7 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 from run import FIRST_SEED, SIZES, methods_of  # noqa: E402
 
@@ -149,7 +150,8 @@ def main() -> None:
                     cells = [cell(instance, m, limit, certify) for m in methods_of(kind)]
                     rows.append(row_of(kind, size, limit, certify, cells))
                     print(*rows[-1], sep=" | ", flush=True)
-            (HERE.parent / "limits.md").write_text(page(rows, said, sys.argv[1:]))
+            text = page(rows, said, sys.argv[1:])
+            stamps.write(HERE.parent / "limits.md", text, __file__, vars(given))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import numpy as np  # noqa: E402
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
@@ -79,7 +80,8 @@ def main() -> None:
         *table(("requests", "limit (s)", *STAGES), rows),
         "",
     ]
-    (HERE.parent / "auto_stages.md").write_text("\n".join(text))
+    settings = {"arguments": sys.argv[1:]}
+    stamps.write(HERE.parent / "auto_stages.md", "\n".join(text), __file__, settings)
 
 
 if __name__ == "__main__":

@@ -118,8 +118,9 @@ def main(arguments: list[str]) -> None:
     text = f"""# What a trace costs
 
 `python benchmarks/traces/run.py` wrote this page. A clock around the taking of samples, and around
-the trace at the end, counts CPU seconds; of {repeats} runs the one of median cost is shown. Plans that a sample has judged are not judged again
-for the front: of `repack` and `rollout` a part of the cost would come later. {said}
+the trace at the end, counts CPU seconds; of {repeats} runs the one of median cost is shown.
+Plans that a sample has judged are not judged again for the front: of `repack` and `rollout` a part
+of the cost would come later. {said}
 
 """
     page = text + "\n".join(table(heads, rows))
