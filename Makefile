@@ -31,9 +31,9 @@ docs: $(STAMP)
 	$(BIN)/python docs/build.py build/site
 
 # Every table, figure and numbered claim of the five papers: docs/papers.html. QUICK=1 takes under 10 minutes and writes
-# out/papers/papers.html; ONLY=name,name measures these alone. What an earlier run left is taken up.
+# out/papers/papers.html; ONLY=name,name measures these alone, MINUTES=5 ends long ones early. What an earlier run left is taken up.
 papers: $(STAMP)
-	$(BIN)/python benchmarks/papers/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python benchmarks/papers/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # What would be released, in dist: the wheel and the sources, their metadata checked.
 wheel: $(STAMP)

@@ -54,6 +54,15 @@ GENERIC = (
         parallel=True,
         seconds=PROVING_SECONDS,
     ),
+    *(
+        Method(
+            f"jmetal-{name}",
+            f"placeopt.evolve.jmetal_methods:{name}",
+            f"{title} of jMetalPy with the operators of the CNSM 2024 paper, without seeds",
+            "encoder",
+        )
+        for name, title in (("nsga2", "NSGA-II"), ("nsga3", "NSGA-III"), ("smpso", "SMPSO"))
+    ),
     Method(
         "moead",
         "placeopt.evolve.moead:run",

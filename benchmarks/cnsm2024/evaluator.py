@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import stamps
 from cnsm2024.instance import paper_instance
 from cnsm2024.peer import PeerProblem
-from cnsm2024.published_encoding import PublishedEncoder
 from machine import facts, table
 
 import placeopt
 from placeopt.core.interfaces import build_encoder
 from placeopt.temporal.encoder import TemporalEncoder
 from placeopt.temporal.instance import Temporal
+from placeopt.temporal.published_encoding import PublishedEncoder
 
 ROUNDS = 5
 AIM = 70

@@ -15,18 +15,20 @@ and, if it has a picture or a page of its own,
     def page(result):                     # returns the lines of results/<name>.md
 
 `cells(key, work)` returns what `work()` returned the last time that this very script was asked for
-that key: a long measure goes on where it was stopped, a larger setting takes up a smaller one. Take
-times inside `work`. Results are written to ``results/<name>.json`` with the hash of the script and
-of the files under ``benchmarks/`` that it imports; `wrong` says whether a result was edited, or is
-older than its script. Functions of one measure that others need belong into a file beside
-``measures/``.
+that key: a long measure goes on where it was stopped, a larger setting takes up a smaller one. A
+loop over many instances ends where `cells.out_of_time`. Take times inside `work`. Results are
+written to ``results/<name>.json`` with the hash of the script and of the files under
+``benchmarks/`` that it imports; `wrong` says whether a result was edited, or is older than its
+script. Functions of one measure that others need belong into a file beside ``measures/``.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,13 +40,21 @@ HERE = Path(__file__).resolve().parent
 MEASURES, RESULTS = HERE / "measures", HERE / "results"
 #: What a stopped measure found, and everything of a quick run; never committed.
 SCRATCH = stamps.ROOT / "out" / "papers"
+#: Larger cells than these characters, such as whole fronts, stay in `SCRATCH`.
+_MAX_CELLS = 200_000
 
 
 class Cells:
     """Parts of a measure that are kept as soon as they are there."""
 
-    def __init__(self, file: Path, code: str, known: dict[str, Any]):
+    def __init__(self, file: Path, code: str, known: dict[str, Any], minutes: float = math.inf):
         self._file, self._code, self.known = file, code, known
+        self._until = time.process_time() + 60 * minutes
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the CPU minutes that this run may take are over: a measure may end with less."""
+        return time.process_time() > self._until
 
     def __call__(self, key: str, work: Callable[[], Any]) -> Any:
         """Return what `work` returns, of this run or of one before with the same script."""
@@ -66,8 +76,10 @@ def code_of(name: str) -> str:
     return stamps.code_hash(MEASURES / f"{name}.py", {})
 
 
-def run(name: str, *, quick: bool) -> dict[str, Any]:
+def run(name: str, *, quick: bool, minutes: float = math.inf) -> dict[str, Any]:
     """Measure, write the result, and return it as it is in the file.
+
+    After so many CPU minutes, measures of many instances end with those that they have.
 
     A quick run writes to ``out/papers``; it measures anew, so that its times are of this machine.
     """
@@ -81,7 +93,7 @@ def run(name: str, *, quick: bool) -> dict[str, Any]:
         if before.exists():
             kept = json.loads(before.read_text(encoding="utf-8"))
             known |= kept["cells"] if kept["code"] == code else {}
-    cells = Cells(file, code, known)
+    cells = Cells(file, code, known, minutes)
     said = facts("placeopt", "numpy", "numba")
     result = json.loads(json.dumps(module.measure(cells, **settings), default=float))
     document = {
@@ -90,7 +102,7 @@ def run(name: str, *, quick: bool) -> dict[str, Any]:
         "settings": settings,
         "made": said,
         "result": result,
-        "cells": cells.known,
+        "cells": cells.known if len(json.dumps(cells.known)) <= _MAX_CELLS else {},
     }
     document["hash"] = content_hash(document)
     text = json.dumps(document, indent=1, sort_keys=False)

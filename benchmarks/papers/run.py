@@ -3,6 +3,7 @@
     make papers                      # the full settings; what an earlier run left is taken up
     make papers QUICK=1              # few seeds, short runs, under 10 minutes: out/papers
     make papers ONLY=name,name       # these measures alone, then the page
+    make papers MINUTES=5            # measures of many instances end after 5 CPU minutes each
     python benchmarks/papers/run.py --page     # the page alone, from the results that there are
 
 Full results go to ``results/*.json`` and ``results/*.md`` here, the page to ``docs/papers.html``
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
+import math
 import sys
 import time
 from pathlib import Path
@@ -54,6 +56,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="few seeds, short runs")
     parser.add_argument("--only", default="", help="names of measures, with commas between")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="CPU minutes a measure")
     parser.add_argument("--page", action="store_true", help="write the page, measure nothing")
     asked = parser.parse_args()
     logging.disable(logging.WARNING)
@@ -62,7 +65,7 @@ def main() -> None:
         parser.error(f"no measure {', '.join(unknown)}; there are {', '.join(measure.names())}")
     for name in [] if asked.page else chosen:
         began = time.process_time()
-        measure.run(name, quick=asked.quick)
+        measure.run(name, quick=asked.quick, minutes=asked.minutes)
         print(f"{name}: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
     print(write_pages(quick=asked.quick))
 

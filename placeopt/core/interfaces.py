@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from placeopt.core.errors import UsageError
+from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.front import Front, Objective, Plan
 from placeopt.core.parameters import require_known
 from placeopt.core.problem import Problem, keyword_defaults
+from placeopt.core.spec import load
 
 
 class Parts(NamedTuple):
@@ -363,15 +364,28 @@ class MethodFunction(Protocol):
     def __call__(self, task: Any, /, **parameters: Any) -> Front: ...
 
 
-def build_encoder(problem: Problem, objectives: Sequence[Objective] | None = None) -> Encoder:
-    """Return the encoder of a problem; all of its objectives by default.
+def build_encoder(
+    problem: Problem, objectives: Sequence[Objective] | None = None, encoding: str = "own"
+) -> Encoder:
+    """Return an encoder of a problem; all of its objectives by default.
+
+    Parameters
+    ----------
+    encoding : str
+        ``own`` for the problem's own, or the name of one of `ProblemSpec.encodings`.
 
     Raises
     ------
     UnsupportedError
-        The problem has no encoder.
+        The problem has no encoder, or none of this name.
     """
-    build: Callable[..., Encoder] = problem.spec.load("encoder")
+    entries = problem.spec.encodings
+    if encoding != "own" and encoding not in entries:
+        legal = ", ".join(["own", *entries])
+        raise UnsupportedError(f"{problem.spec.kind} has no encoding {encoding!r}; it has {legal}")
+    build: Callable[..., Encoder] = (
+        problem.spec.load("encoder") if encoding == "own" else load(entries[encoding])
+    )
     return build(problem, tuple(objectives or problem.objectives))
 
 

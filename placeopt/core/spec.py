@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError
@@ -83,6 +84,9 @@ class ProblemSpec:
         The pydantic class of a plan: what ``placeopt schema`` prints.
     encoder : str or None
         ``function(problem, objectives) -> Encoder``: serves every search over vectors.
+    encodings : mapping
+        Further encoders by name, ``function(problem, objectives) -> Encoder``: what the parameter
+        ``encoding`` of searches may choose instead of ``own``.
     seeds : str or None
         ``function(encoder, rng, seconds)``: vectors to start a search from, shape (k, num_genes).
     vectors_at : str or None
@@ -114,6 +118,7 @@ class ProblemSpec:
     generator: str
     plan: str | None = None
     encoder: str | None = None
+    encodings: Mapping[str, str] = field(default_factory=dict)
     seeds: str | None = None
     vectors_at: str | None = None
     division: str | None = None

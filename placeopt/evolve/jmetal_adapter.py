@@ -15,8 +15,8 @@ import numpy as np
 _root = logging.getLogger()
 _level, _handlers = _root.level, list(_root.handlers)
 
-from jmetal.core.problem import IntegerProblem  # noqa: E402
-from jmetal.core.solution import IntegerSolution  # noqa: E402
+from jmetal.core.problem import FloatProblem, IntegerProblem  # noqa: E402
+from jmetal.core.solution import FloatSolution, IntegerSolution  # noqa: E402
 from jmetal.util.evaluator import Evaluator  # noqa: E402
 
 # jMetalPy configures the root logger when it is imported; a library must not.
@@ -26,18 +26,23 @@ for _handler in [h for h in _root.handlers if h not in _handlers]:
 
 from placeopt.core.interfaces import Encoder  # noqa: E402
 
+# It logs every step of a run.
+logging.getLogger("jmetal.core.algorithm").setLevel(logging.WARNING)
 
-class EncodedIntegerProblem(IntegerProblem):
-    """An encoder as a jMetalPy problem.
+
+class _Encoded:
+    """What the two kinds of jMetalPy problems take from an encoder.
 
     jMetalPy counts a constraint as violated where it is negative, so that it gets minus G.
     """
 
+    MINIMIZE: int
+
     def __init__(self, encoder: Encoder, seed: int = 1):
         super().__init__()
         self.encoder = encoder
-        self.lower_bound = encoder.lower.tolist()
-        self.upper_bound = encoder.upper.tolist()
+        self.lower_bound: list[Any] = encoder.lower.tolist()
+        self.upper_bound: list[Any] = encoder.upper.tolist()
         self.obj_directions = [self.MINIMIZE] * len(encoder.objectives)
         self.obj_labels = [o.name for o in encoder.objectives]
         self._rng = np.random.default_rng(seed)
@@ -58,32 +63,44 @@ class EncodedIntegerProblem(IntegerProblem):
         """Return the name of the instance."""
         return self.encoder.problem.name
 
-    def create_solution(self) -> IntegerSolution:
-        """Return a random vector."""
-        solution = IntegerSolution(
-            self.lower_bound,
-            self.upper_bound,
-            self.number_of_objectives(),
-            self.number_of_constraints(),
-        )
-        solution.variables = self.encoder.sample(self._rng, 1)[0].tolist()
-        return solution
-
-    def evaluate(self, solution: IntegerSolution) -> IntegerSolution:
+    def evaluate(self, solution: Any) -> Any:
         """Evaluate one solution in place."""
         return self.evaluate_all([solution])[0]
 
-    def evaluate_all(self, solutions: list[IntegerSolution]) -> list[IntegerSolution]:
-        """Evaluate solutions in place, in one call of the encoder."""
-        F, G = self.encoder.evaluate(np.array([s.variables for s in solutions], dtype=np.int64))
+    def evaluate_all(self, solutions: list[Any]) -> list[Any]:
+        """Evaluate solutions in place, in one call of the encoder; real numbers are rounded."""
+        X = np.rint(np.array([s.variables for s in solutions])).astype(np.int64)
+        F, G = self.encoder.evaluate(X)
         for solution, f, g in zip(solutions, F.tolist(), (-G).tolist(), strict=True):
             solution.objectives, solution.constraints = f, g
         return solutions
 
 
+class EncodedIntegerProblem(_Encoded, IntegerProblem):
+    """An encoder as a jMetalPy problem."""
+
+    def create_solution(self) -> IntegerSolution:
+        """Return a random vector."""
+        sizes = self.number_of_objectives(), self.number_of_constraints()
+        solution = IntegerSolution(self.lower_bound, self.upper_bound, *sizes)
+        solution.variables = self.encoder.sample(self._rng, 1)[0].tolist()
+        return solution
+
+
+class EncodedFloatProblem(_Encoded, FloatProblem):
+    """An encoder as a problem among real numbers, for algorithms such as SMPSO."""
+
+    def create_solution(self) -> FloatSolution:
+        """Return a random vector."""
+        sizes = self.number_of_objectives(), self.number_of_constraints()
+        solution = FloatSolution(self.lower_bound, self.upper_bound, *sizes)
+        solution.variables = self.encoder.sample(self._rng, 1)[0].astype(float).tolist()
+        return solution
+
+
 class BatchEvaluator(Evaluator):
     """Evaluates a whole jMetalPy population in one call of the encoder."""
 
-    def evaluate(self, solution_list: list[Any], problem: EncodedIntegerProblem) -> list[Any]:
+    def evaluate(self, solution_list: list[Any], problem: _Encoded) -> list[Any]:
         """Evaluate the population in place and return it."""
         return problem.evaluate_all(solution_list)

@@ -21,7 +21,7 @@ from placeopt.core.kernels.random import below
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.core.weights import lattice
-from placeopt.evolve.search import VectorSearch
+from placeopt.evolve.search import Encoding, Operators, Seeded, Variant, VectorSearch
 
 #: Share of the budget -> fineness of the lattice from then on; 1 is about 200 subproblems. A coarse
 #: lattice converges first, a fine one spreads (benchmarks/temporal_search/heldout.md).
@@ -191,9 +191,12 @@ def run(
         float | None,
         Field(gt=0, le=4, description="Of the lattice of weights; 1 is 200; none grows."),
     ] = None,
+    encoding: Encoding = "own",
+    operators: Operators = "own",
+    seeded: Seeded = True,
 ) -> Front:
     """Run MOEA/D. Without `fineness` the lattice becomes finer during the run: see `STAGES`."""
-    search = VectorSearch(task)
+    search = VectorSearch(task, Variant(encoding, operators, seeded))
     stages = [(0.0, fineness)] if fineness else list(STAGES)
     recombinations = list(RECOMBINATIONS)
     population = _Population(search, neighbours, stages.pop(0)[1])

@@ -17,7 +17,8 @@ from pydantic import Field
 from placeopt.core.front import Front, nondominated
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
-from placeopt.evolve.search import VectorSearch
+from placeopt.evolve.operators import LEARNING
+from placeopt.evolve.search import Encoding, Operators, Seeded, Variant, VectorSearch
 
 INERTIA = (0.1, 0.3)
 ACCELERATION = 4.0 / 3.0
@@ -125,9 +126,12 @@ def run(
     leaders: Annotated[
         int, Field(ge=1, le=10_000, description="Size of the shared archive.")
     ] = 100,
+    encoding: Encoding = "own",
+    operators: Operators = "own",
+    seeded: Seeded = True,
 ) -> Front:
     """Run the multi-swarm PSO."""
-    search = VectorSearch(task)
+    search = VectorSearch(task, Variant(encoding, operators, seeded, LEARNING))
     archive = _Leaders(leaders)
     swarms = _Swarms(search, particles, archive)
     while not search.finished:

@@ -20,8 +20,8 @@ from pydantic import Field
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
-from placeopt.core.weights import lattice
-from placeopt.evolve.search import VectorSearch
+from placeopt.core.weights import lattice, simplex
+from placeopt.evolve.search import Encoding, Operators, Seeded, Variant, VectorSearch
 
 Offspring = Annotated[int, Field(ge=1, le=100_000, description="Children of a generation.")]
 MaxPoints = Annotated[
@@ -37,20 +37,38 @@ def nsga2(
     ] = 200,
     offspring: Offspring = 2000,
     points: MaxPoints = 500,
+    encoding: Encoding = "own",
+    operators: Operators = "own",
+    seeded: Seeded = True,
 ) -> Front:
     """Run NSGA-II."""
     from pymoo.algorithms.moo.nsga2 import NSGA2
 
-    return _run("nsga2", NSGA2, task, population, offspring, points)
+    variant = Variant(encoding, operators, seeded)
+    return _run("nsga2", NSGA2, task, variant, population, offspring, points)
 
 
-def nsga3(task: Task[Problem], *, offspring: Offspring = 2000, points: MaxPoints = 500) -> Front:
-    """Run NSGA-III with about 200 reference directions, which is also the population's size."""
+def nsga3(
+    task: Task[Problem],
+    *,
+    divisions: Annotated[
+        int | None,
+        Field(ge=1, le=30, description="Of an axis, by reference directions; none for about 200."),
+    ] = None,
+    offspring: Offspring = 2000,
+    points: MaxPoints = 500,
+    encoding: Encoding = "own",
+    operators: Operators = "own",
+    seeded: Seeded = True,
+) -> Front:
+    """Run NSGA-III; the population is as large as the reference directions, at least 100."""
     from pymoo.algorithms.moo.nsga3 import NSGA3
 
-    directions = lattice(len(task.objectives))
+    dimensions = len(task.objectives)
+    directions = simplex(divisions, dimensions) if divisions else lattice(dimensions)
     algorithm = partial(NSGA3, directions)
-    return _run("nsga3", algorithm, task, max(100, len(directions)), offspring, points)
+    variant = Variant(encoding, operators, seeded)
+    return _run("nsga3", algorithm, task, variant, max(100, len(directions)), offspring, points)
 
 
 class _OutOfTimeError(Exception):
@@ -61,6 +79,7 @@ def _run(
     name: str,
     algorithm: Callable[..., Any],
     task: Task[Problem],
+    variant: Variant,
     population: int,
     offspring: int,
     points: int | None,
@@ -70,7 +89,7 @@ def _run(
 
     from placeopt.evolve.pymoo_adapter import EncodedProblem, ScreenedVariation
 
-    search = VectorSearch(task)
+    search = VectorSearch(task, variant)
 
     def evaluate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         _, F, G = search.evaluate(X)

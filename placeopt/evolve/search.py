@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from placeopt.core import interfaces
 from placeopt.core.arrays_file import Arrays
 from placeopt.core.dominance import contributions
-from placeopt.core.front import Front, farthest
+from placeopt.core.front import Front, Objective, farthest
 from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.evolve.archive import VectorArchive
+from placeopt.evolve.operators import MUTATION, SimulatedBinary
 from placeopt.evolve.recombination import recombine
 
 #: Genes of all points of a front together: plans of large instances take a second and megabytes.
@@ -44,12 +47,54 @@ _LOOK_SECONDS = 0.1
 _LONG_JUDGING = 0.02
 
 
+Encoding = Annotated[str, Field(description="Encoding: own, or published of a paper.")]
+Operators = Annotated[
+    Literal["own", "sbx"],
+    Field(description="Own of the encoding, or sbx: those of the CNSM 2024 paper."),
+]
+Seeded = Annotated[bool, Field(description="Start from the problem's greedy vectors.")]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What of a search is a problem's own, and what is a paper's.
+
+    Attributes
+    ----------
+    encoding : str
+        ``own``, or one of `ProblemSpec.encodings`.
+    operators : str
+        ``own`` of the encoder, or ``sbx``: `placeopt.evolve.operators`.
+    seeded : bool
+        Whether the problem's seeds are among the first vectors.
+    mutation : (float, float)
+        Probability and index of the mutation of ``sbx``.
+    """
+
+    encoding: str = "own"
+    operators: str = "own"
+    seeded: bool = True
+    mutation: tuple[float, float] = MUTATION
+
+    def encoder(self, problem: Problem, objectives: Sequence[Objective]) -> interfaces.Encoder:
+        """Return the encoder, with the operators of this variant."""
+        plain = interfaces.build_encoder(problem, objectives, self.encoding)
+        return plain if self.operators == "own" else SimulatedBinary(plain, mutation=self.mutation)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what a run says of it: nothing of what is as by default."""
+        said = {"encoding": self.encoding, "operators": self.operators, "seeded": self.seeded}
+        return {name: value for name, value in said.items() if value != getattr(Variant, name)}
+
+
 class VectorSearch:
     """One run over the vectors of one problem.
 
     Parameters
     ----------
     task : Task
+    variant : Variant, optional
+        Which encoder, operators and first vectors.
 
     Attributes
     ----------
@@ -60,10 +105,10 @@ class VectorSearch:
         Every non-dominated vector that was evaluated.
     """
 
-    def __init__(self, task: Task[Problem]):
-        self.task = task
+    def __init__(self, task: Task[Problem], variant: Variant | None = None):
+        self.task, self.variant = task, variant or Variant()
         self.problem, self.objectives, self.budget = task.problem, task.objectives, task.budget
-        self.encoder = interfaces.build_encoder(task.problem, task.objectives)
+        self.encoder = self.variant.encoder(task.problem, task.objectives)
         self.rng = np.random.default_rng(task.seed)
         self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))
         self._interim = Interim(
@@ -145,7 +190,7 @@ class VectorSearch:
         start = self.task.start
         encoded = [] if start is None else [self.encoder.encode(p.plan) for p in start.points]
         known = [genes for genes in encoded if genes is not None]
-        seeds = interfaces.seeds(self.encoder, self.rng, self._seconds_to_seed)
+        seeds = self._seeds()
         given = np.array(known, dtype=np.int64).reshape(-1, self.encoder.num_genes)
         met = self.archive.result()  # of an earlier process
         if len(met) > size:
@@ -158,6 +203,18 @@ class VectorSearch:
             blocks.append(self.encoder.sample(self.rng, min(step, missing)))
             missing -= step
         return np.concatenate(blocks)
+
+    def _seeds(self) -> np.ndarray:
+        """Return the problem's seeds in this encoding, shape (k, num_genes); 0 if unseeded."""
+        if not self.variant.seeded:
+            return np.empty((0, self.encoder.num_genes), dtype=np.int64)
+        own = interfaces.build_encoder(self.problem, self.objectives)
+        found = interfaces.seeds(own, self.rng, self._seconds_to_seed)
+        if self.variant.encoding == "own":
+            return found
+        known = [self.encoder.encode(own.decode(x)) for x in found]
+        rows = [genes for genes in known if genes is not None]
+        return np.array(rows, dtype=np.int64).reshape(-1, self.encoder.num_genes)
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Evaluate as many of the rows as the budget allows.
@@ -215,6 +272,11 @@ class VectorSearch:
         F, G = zip(*blocks, strict=True)
         return np.concatenate(F), np.concatenate(G)
 
+    def keep_only(self, X: np.ndarray) -> None:
+        """Forget all that was found but these vectors, (n, num_genes); they are not counted."""
+        self.archive = VectorArchive(self.encoder.num_genes, len(self.objectives))
+        self.archive.add(X, *self.encoder.evaluate(X))
+
     def conclude(
         self,
         method: str,
@@ -227,6 +289,7 @@ class VectorSearch:
             self.budget.seconds_limit is None or self.budget.evaluations_left == 0
         )
         self.task.keep(self._found)
+        parameters = parameters | self.variant.parameters()
         if self._taken_up:
             parameters = parameters | {"taken_up_at": self._taken_up}
         vectors = self.archive.result()

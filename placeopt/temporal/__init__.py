@@ -11,6 +11,7 @@ SPEC = ProblemSpec(
     plan="placeopt.temporal.document:TemporalPlan",
     generator="placeopt.temporal.generator:generate",
     encoder="placeopt.temporal.encoder:TemporalEncoder",
+    encodings={"published": "placeopt.temporal.published_encoding:PublishedEncoder"},
     seeds="placeopt.temporal.heuristics:seeds",
     vectors_at="placeopt.temporal.price_seeds:vectors_at",
     division="placeopt.temporal.division:divide",

@@ -16,10 +16,12 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.parameters import parameters
 from placeopt.core.task import Task
-from placeopt.edge_cloud import bounds, heuristics
+from placeopt.edge_cloud import bounds, heuristics, restart
+from placeopt.edge_cloud.generator import PAPER_DEMAND
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.exact_placement import weighted_sum
 from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, lower_bounds
+from placeopt.edge_cloud.sequence import EdgeCloudSequence
 
 METHODS = {
     "greedy": heuristics.greedy,
@@ -260,3 +262,97 @@ def test_auto_runs_methods_in_turn() -> None:
     alone = placeopt.solve(problem, "lns", evaluations=4000, seed=1)
     reference = np.maximum(front.values.max(axis=0), alone.values.max(axis=0)) * 1.1
     assert front.hypervolume(reference) > alone.hypervolume(reference)
+
+
+def restarted(problem: EdgeCloud, weight: float) -> tuple[dict[str, dict[str, str]], int]:
+    """Return the printed greedy rule in plain Python, and how often an application began again."""
+    nodes = {node.name: node for node in problem.nodes}
+    room = {node.name: [node.cpu_cores, node.memory_gib] for node in problem.nodes}
+    a = problem.arrays
+    delay = {
+        (one.name, other.name): a.delay[i, j]
+        for i, one in enumerate(problem.nodes)
+        for j, other in enumerate(problem.nodes)
+    }
+    placement, restarts = {}, 0
+    for application in problem.applications:
+        limits = {}
+        for flow in application.flows:
+            ends = flow.source, flow.target
+            limits[ends] = limits[ends[::-1]] = (
+                math.inf if flow.max_delay_ms is None else flow.max_delay_ms
+            )
+
+        def ranked(service, placed, farthest, application=application, limits=limits):
+            found = []
+            for k, (name, node) in enumerate(nodes.items()):
+                late = delay[application.source, name]
+                near = all(
+                    delay[other, name] <= limits.get((service.name, who), np.inf)
+                    for who, other in placed.items()
+                )
+                have = room[name][0] - service.cpu_cores, room[name][1] - service.memory_gib
+                if min(have) >= -1e-9 and near:
+                    price = node.operating_cost + node.network_cost * service.data
+                    more = weight * price + (1 - weight) * max(0, late - farthest)
+                    found.append((more, late, k, name))
+            return [one[-1] for one in sorted(found)]
+
+        first, *rest = application.microservices
+        for start in ranked(first, {}, 0.0):
+            placed = {first.name: start}
+            room[start] = [room[start][0] - first.cpu_cores, room[start][1] - first.memory_gib]
+            for service in rest:
+                farthest = max(delay[application.source, name] for name in placed.values())
+                options = ranked(service, placed, farthest)
+                if not options:
+                    break
+                placed[service.name] = host = options[0]
+                room[host] = [room[host][0] - service.cpu_cores, room[host][1] - service.memory_gib]
+            if len(placed) == 1 + len(rest):
+                placement[application.name] = placed
+                break
+            restarts += 1
+            for service in application.microservices:
+                if host := placed.get(service.name):
+                    room[host] = [
+                        room[host][0] + service.cpu_cores,
+                        room[host][1] + service.memory_gib,
+                    ]
+        else:
+            break
+    return placement, restarts
+
+
+def test_the_printed_restart_rule_against_plain_python():
+    """Crowded instances on which applications do begin again."""
+    seen = 0
+    for seed in range(12):
+        problem = EdgeCloud.generate(seed, applications=12, near=6, far=2, cloud=1, load=1.0)
+        sequence = EdgeCloudSequence(problem, problem.objectives, "given")
+        for weight in (0.01, 0.5):
+            state, restarts = restart.greedy(sequence, weight)
+            expected, again = restarted(problem, weight)
+            plan = sequence.plan(state)["placement"]
+            assert {name: plan[name] for name in expected} == expected
+            assert restarts == again
+            seen += restarts
+    assert seen > 0
+
+
+def test_greedy_takes_the_printed_rule():
+    problem = EdgeCloud.generate(1, applications=20, near=8, far=2, cloud=1, load=0.3)
+    given = {"weight": 0.01, "order": "given", "rule": "restart"}
+    front = heuristics.greedy(Task(problem, problem.objectives, Budget(), 1), **given)
+    assert front.points and front.runs[0].parameters["rule"] == "restart"
+
+
+def test_the_paper_regime_holds_the_demand():
+    """As many cores in all, about, whatever the number of applications."""
+    cores = []
+    for applications in (50, 300):
+        problem = EdgeCloud.generate(3, applications=applications, demand=PAPER_DEMAND)
+        cores.append(sum(s.cpu_cores for a in problem.applications for s in a.microservices))
+    assert 0.7 < cores[0] / cores[1] < 1.4
+    with pytest.raises(UsageError, match="demand is -1"):
+        EdgeCloud.generate(1, demand=-1.0)

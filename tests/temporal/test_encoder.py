@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.interfaces import Encoder, build_encoder
+from placeopt.core.interfaces import build_encoder
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.pools import pools
-
-
-def published_encoder() -> type[Encoder]:
-    """Return the encoder of the paper, which stands beside the benchmark that compares with it."""
-    folder = Path(__file__).resolve().parents[2] / "benchmarks" / "cnsm2024"
-    spec = importlib.util.spec_from_file_location(
-        "published_encoding", folder / "published_encoding.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # kernels look their module up
-    spec.loader.exec_module(module)
-    found: type[Encoder] = module.PublishedEncoder
-    return found
-
-
-PublishedEncoder = published_encoder()
+from placeopt.temporal.published_encoding import PublishedEncoder
 
 
 def mutilated(seed: int) -> Temporal:

@@ -1,4 +1,4 @@
-"""The encoding and decoder of the CNSM 2024 paper (section V-B, Fig. 3), kept for comparison.
+"""The encoding and decoder of the CNSM 2024 paper (section V-B, Fig. 3): ``encoding=published``.
 
 A gene per request is its start; a gene per replica is one of all types (offer x pricing). Replicas
 are packed by next fit in the order of the vector: each type has one open machine, whose capacity is
@@ -171,6 +171,24 @@ class PublishedEncoder(Encoder):
         """Return F (n, objectives) and G (n, 3): excess of vCPU, memory, machines."""
         F, G = _evaluate(np.ascontiguousarray(X, dtype=np.int64), self.arrays)
         return F[:, self._columns], G
+
+    def encode(self, plan: dict[str, Any]) -> np.ndarray:
+        """Return the vector with a plan's starts and types; next fit may pack it worse."""
+        first = np.concatenate(([0], self.arrays.replicas.cumsum()))
+        requests = {r.name: i for i, r in enumerate(self.problem.requests)}
+        offers = {(o.location, o.size): k for k, o in enumerate(self.problem.offers)}
+        types = {one: y for y, one in enumerate(self.types)}
+        genes = np.zeros(self.num_genes, dtype=np.int64)
+        for name, start in plan["starts"].items():
+            genes[requests[name]] = start
+        for machine in plan["instances"]:
+            y = types[offers[machine["location"], machine["size"]], machine["pricing"]]
+            for name, copy in machine["replicas"]:
+                i = requests[name]
+                low, high = self.arrays.legal_first[i : i + 2]
+                found = np.flatnonzero(self.arrays.legal[low:high] == y)
+                genes[len(requests) + first[i] + copy] = found[0] if len(found) else 0
+        return np.clip(genes, self.lower, self.upper)
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector."""

@@ -1,0 +1,158 @@
+"""Figs 3 to 7 of the edge-cloud paper: 1,000 applications on the extended topology."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from machine import table
+from papers import edge_cloud as ec
+
+from placeopt.core.budget import Budget
+from placeopt.core.task import Task
+from placeopt.edge_cloud.generator import PAPER_DEMAND, TOPOLOGIES
+from placeopt.edge_cloud.heuristics import price_guided
+from placeopt.edge_cloud.instance import EdgeCloud
+
+FULL = {"applications": 1000, "steps": 120, "horizon": 20}
+QUICK = {"applications": 200, "steps": 30, "horizon": 5}
+WEIGHTS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.999)
+LAYERS = ("near-edge", "far-edge", "cloud")
+BETAS, GAMMAS = (0.05, 0.1, 0.3, 0.6, 0.9), (0.0, 0.2, 0.5, 0.8, 1.0)
+#: Near-edge nodes of the extended topology over those of the basic one: demand grows alike.
+SCALE = TOPOLOGIES["extended"]["near"] / TOPOLOGIES["basic"]["near"]
+#: Load at which the near edge is contended, as in the older tables: a second regime for Figs 6, 7.
+CONTENDED = 0.4
+
+
+def measure(cells: Any, applications: int, steps: int, horizon: int) -> dict[str, Any]:
+    ec.warm_up()
+    demands = {"paper": PAPER_DEMAND * SCALE, "contended": CONTENDED * applications}
+    result: dict[str, Any] = {"applications": applications, "steps": steps, "horizon": horizon}
+    for regime, demand in demands.items():
+        problem = ec.instance(1, "extended", applications, demand)
+        rows = [
+            cells(
+                f"{regime}, {applications}, w {w}, {steps}",
+                lambda p=problem, w=w: plan_row(p, w, steps),
+            )
+            for w in WEIGHTS
+        ]
+        result[regime] = {"demand": demand, "sweep": rows, **claims(rows)}
+        for figure, settings in (
+            ("Fig. 6", [(beta, 0.8) for beta in BETAS]),
+            ("Fig. 7", [(0.8, gamma) for gamma in GAMMAS]),
+        ):
+            result[regime][figure] = [
+                (
+                    beta,
+                    gamma,
+                    *cells(
+                        f"{regime}, {applications}, {beta}, {gamma}, {horizon}",
+                        lambda p=problem, b=beta, g=gamma: ec.rollout(p, b, g, horizon),
+                    ),
+                )
+                for beta, gamma in settings
+            ]
+        values = [row[2] for row in result[regime]["Fig. 7"]]
+        result[regime]["gamma effect"] = None if None in values else max(values) / values[-1] - 1
+        by_beta = [row[2] for row in result[regime]["Fig. 6"]]
+        result[regime]["beta effect"] = None if None in by_beta else by_beta[0] / by_beta[-1] - 1
+    return result
+
+
+def plan_row(problem: EdgeCloud, weight: float, steps: int) -> dict[str, Any]:
+    """Return cost, latency, microservices by layer and the network's share of the cost."""
+    front = price_guided(Task(problem, budget=Budget(evaluations=steps)), weight=weight)
+    best = min(front.points, key=lambda p: float(np.dot(p.values, (weight, 1 - weight))))
+    nodes = {node.name: node for node in problem.nodes}
+    layers, network = dict.fromkeys(LAYERS, 0), 0.0
+    for application in problem.applications:
+        placed = best.plan["placement"][application.name]
+        for service in application.microservices:
+            node = nodes[placed[service.name]]
+            layers[node.layer] += 1
+            network += node.network_cost * service.data
+    cost, latency = best.values
+    row = {"w": weight, "cost": cost, "latency_ms": latency, "network": network / cost}
+    return row | {"layers": layers}
+
+
+def claims(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return what latency saves and cost rises by from the last weight to the first, in shares."""
+    first, last = rows[0], rows[-1]
+    return {
+        "latency falls": 1 - first["latency_ms"] / last["latency_ms"],
+        "cost rises": first["cost"] / last["cost"] - 1,
+        "network at the edge": first["network"],
+        "network in the cloud": last["network"],
+    }
+
+
+def page(result: dict[str, Any]) -> list[str]:
+    lines = [
+        "# Edge-cloud: Figs 3 to 7",
+        "",
+        f"{result['applications']:,} applications, extended topology, seed 1. Figs 3 to 5: plans "
+        f"built under prices, {result['steps']} steps a weight. Figs 6 and 7: rollout in the given "
+        f"order, w = .01, {result['horizon']} applications ahead (the paper: all).",
+        "",
+    ]
+    for regime in ("paper", "contended"):
+        one = result[regime]
+        lines += [f"## Demand {one['demand']:g} ({regime})", ""]
+        lines += [
+            f"From w = 1 to 0 latency falls by {one['latency falls']:.1%} (paper: about 80 %), "
+            f"cost rises by {one['cost rises']:.0%} (almost 160 %); networking is "
+            f"{one['network in the cloud']:.1%} of the cost at w = 1 (49 %) and "
+            f"{one['network at the edge']:.1%} at w = 0 (5 %).",
+            "",
+        ]
+        head = ("w", "cost", "latency, ms", *LAYERS, "network's share of the cost")
+        rows = [
+            (
+                f"{r['w']:g}",
+                f"{r['cost']:.0f}",
+                f"{r['latency_ms']:.0f}",
+                *(r["layers"][layer] for layer in LAYERS),
+                f"{r['network']:.1%}",
+            )
+            for r in one["sweep"]
+        ]
+        lines += [*table(head, rows), ""]
+        for figure in ("Fig. 6", "Fig. 7"):
+            rows = [
+                (b, g, "no plan" if v is None else f"{v:.2f}", f"{s:.2f}")
+                for b, g, v, s in one[figure]
+            ]
+            lines += [f"{figure}:", "", *table(("beta", "gamma", "sum", "CPU s"), rows), ""]
+    return [*lines, "![Figs 3 to 7, demand of the paper](edge_cloud_figures.png)"]
+
+
+def draw(result: dict[str, Any], folder: Path) -> None:
+    from matplotlib.figure import Figure
+
+    one = result["paper"]
+    sweep = one["sweep"]
+    figure = Figure(figsize=(15, 3.4), layout="constrained")
+    axes = figure.subplots(1, 5)
+    axes[0].plot([r["latency_ms"] for r in sweep], [r["cost"] for r in sweep], marker="o")
+    axes[0].set(title="Fig. 3", xlabel="latency, ms", ylabel="cost")
+    places, low = np.arange(len(sweep)), np.zeros(len(sweep))
+    for layer in LAYERS:
+        height = np.array([r["layers"][layer] for r in sweep])
+        axes[1].bar(places, height, bottom=low, label=layer)
+        low = low + height
+    network = np.array([r["network"] * r["cost"] for r in sweep])
+    axes[2].bar(places, [r["cost"] for r in sweep] - network, label="operating")
+    axes[2].bar(places, network, bottom=[r["cost"] for r in sweep] - network, label="network")
+    for k, title in ((1, "Fig. 4: microservices"), (2, "Fig. 5: cost")):
+        axes[k].set_xticks(places, [f"{r['w']:g}" for r in sweep], rotation=60, fontsize=7)
+        axes[k].set(title=title, xlabel="w")
+        axes[k].legend(fontsize=7)
+    for k, name, column in ((3, "Fig. 6", 0), (4, "Fig. 7", 1)):
+        rows = [row for row in one[name] if row[2] is not None]
+        axes[k].plot([row[column] for row in rows], [row[2] for row in rows], marker="o")
+        axes[k].set(title=name, xlabel=("beta", "gamma")[column], ylabel="weighted sum")
+    figure.savefig(folder / "edge_cloud_figures.png", dpi=70)
