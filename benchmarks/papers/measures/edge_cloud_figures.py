@@ -15,7 +15,7 @@ from placeopt.edge_cloud.generator import PAPER_DEMAND, TOPOLOGIES
 from placeopt.edge_cloud.heuristics import price_guided
 from placeopt.edge_cloud.instance import EdgeCloud
 
-FULL = {"applications": 1000, "steps": 120, "horizon": 20}
+FULL = {"applications": 1000, "steps": 60, "horizon": 5}
 QUICK = {"applications": 200, "steps": 30, "horizon": 5}
 WEIGHTS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.999)
 LAYERS = ("near-edge", "far-edge", "cloud")

@@ -10,7 +10,7 @@ from machine import table
 from papers import edge_cloud as ec
 
 DEMANDS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 40.0)
-FULL = {"seeds": 4, "sizes": (50, 100), "demands": DEMANDS}
+FULL = {"seeds": 4, "sizes": (50,), "demands": DEMANDS}
 QUICK = {"seeds": 2, "sizes": (50,), "demands": (3.0, 20.0)}
 FIRST_SEED = 11
 

@@ -15,8 +15,8 @@ from papers import edge_cloud as ec
 
 from placeopt.edge_cloud.generator import PAPER_DEMAND
 
-SIZES = (50, 100, 150, 200, 250, 300)
-FULL = {"seeds": 4, "sizes": SIZES, "search_seconds": 2.0, "milp_seconds": 60.0}
+SIZES = (50, 100, 200, 250, 300)
+FULL = {"seeds": 2, "sizes": SIZES, "search_seconds": 1.0, "milp_seconds": 20.0}
 QUICK = {"seeds": 2, "sizes": (50, 100), "search_seconds": 1.0, "milp_seconds": 10.0}
 #: None that the regime was chosen on.
 FIRST_SEED = 11
