@@ -1,9 +1,55 @@
 """P. Soumplis et al., SN Computer Science 2024: edge-cloud."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from papers.entry import Entry, Paper
 
-_RESULTS = "edge_cloud/results.md"
-_SOON = "Measured, but by a script without a JSON result"
+_BY = "paper's rows"
+_TABLE, _AXIS, _FIGURES = (
+    f"papers/results/edge_cloud_{name}.md" for name in ("table4", "load", "figures")
+)
+_REGIME = (
+    "The paper's Tables 2 to 4 are missing in its public text. Ours is the regime of little demand "
+    "(`--size demand=3`), chosen on seeds 1 and 2. It is easy: on the two seeds measured greedy "
+    "itself finds the best known value. On an axis of demand (papers/results/edge_cloud_load.md) "
+    "the claims end between demand 3 and 8; at load .4 greedy is 48 to 51 % above, rollout 14 to "
+    "43 %."
+)
+
+
+_NOT_YET = "Measured, but by a script without a JSON result"
+_NEAR = (
+    "Delays and costs of the layers are ours, as the paper's Tables 2 and 3 are missing. Met: "
+    "within a tenth of the printed number; of the 5 %, within 3 points."
+)
+
+
+def _both(key: str) -> Callable[[Any], str]:
+    return lambda r: f"{r['paper'][key]:.1%}; contended {r['contended'][key]:.1%}"
+
+
+def _sizes(result: Any, form: Callable[[Any], str], name: str) -> str:
+    return ", ".join(form(v) for v in result[name])
+
+
+def _milp(result: Any, key: str) -> str:
+    return ", ".join(
+        "none" if row["milp"][key] is None else f"{row['milp'][key]:.4g}" for row in result["rows"]
+    )
+
+
+def _size_holds(result: Any) -> bool:
+    """Whether the compact program needs no more rows than the formula of the printed one."""
+    return all(row["milp"]["rows"] <= row["milp"]["paper's rows"] for row in result["rows"])
+
+
+def _curve(result: Any, figure: str) -> str:
+    values = [row[2] for row in result["paper"][figure]]
+    return ", ".join("no plan" if v is None else f"{v:.1f}" for v in values)
+
 
 ENTRIES = (
     Entry("Table 1", "Notation.", "a list", "models/edge_cloud/README.md.", nothing=True),
@@ -34,97 +80,157 @@ ENTRIES = (
         "claim, sec. MILP: size",
         "Variables V A I + 2 A; rows A I + A + A I^2 V^2 + 2 V + V A I.",
         "formula",
-        f"{_SOON}.",
-        page=_RESULTS,
+        "The compact form has a row for each flow and node, not for each pair of nodes.",
+        measure="edge_cloud_table4",
+        ours=lambda r: (
+            "rows "
+            + ", ".join(
+                f"{x['milp']['rows']:,} ({x['milp'][_BY]:,} by the formula)" for x in r["rows"]
+            )
+        ),
+        holds=_size_holds,
+        page=_TABLE,
     ),
     Entry(
         "Table 4: cost",
         "Weighted sum at w = .01 of greedy, rollout and MILP, 50 to 300 applications.",
         "18 numbers, missing in the text that we have",
-        f"{_SOON}.",
-        page=_RESULTS,
+        _REGIME,
+        measure="edge_cloud_table4",
+        ours=lambda r: f"MILP {_milp(r, 'value')} at {r['sizes']}; gaps in the page",
+        page=_TABLE,
     ),
     Entry(
         "Table 4: time",
         "Seconds of the same.",
         "18 numbers, missing in the text that we have",
-        f"{_SOON}.",
-        page=_RESULTS,
+        "Compiled kernels; CPU seconds. HiGHS had 20 s by the clock of a busy machine: about 4.",
+        measure="edge_cloud_table4",
+        ours=lambda r: (
+            "; ".join(
+                f"{name} {_sizes(r['seconds'], '{:.3g}'.format, name)}" for name in r["seconds"]
+            )
+            + f"; MILP {_milp(r, 'cpu_seconds')} s"
+        ),
+        page=_TABLE,
     ),
     Entry(
         "claim, Table 4: greedy",
         "The greedy rule is at most 10 % above the optimum.",
         "10 %",
-        f"{_SOON}.",
-        page=_RESULTS,
+        _REGIME,
+        measure="edge_cloud_table4",
+        ours=lambda r: f"at most {r['worst']['greedy']:.1%} above the best known",
+        holds=lambda r: r["worst"]["greedy"] <= 0.10,
+        page=_TABLE,
     ),
     Entry(
         "claim, Table 4: rollout",
         "The rollout is within 4 % of the optimum in all cases.",
         "4 %",
-        f"{_SOON}.",
-        page=_RESULTS,
+        _REGIME,
+        measure="edge_cloud_table4",
+        ours=lambda r: f"at most {r['worst']['rollout']:.1%} above the best known",
+        holds=lambda r: r["worst"]["rollout"] <= 0.04,
+        figure="papers/results/edge_cloud_load.png",
+        page=_AXIS,
     ),
     Entry(
         "claim, Table 4: greedy's time",
         "Greedy takes milliseconds.",
         "order of ms",
-        f"{_SOON}.",
-        page=_RESULTS,
+        "",
+        measure="edge_cloud_table4",
+        ours=lambda r: f"at most {1000 * max(r['seconds']['greedy']):.1f} ms",
+        holds=lambda r: max(r["seconds"]["greedy"]) < 0.1,
+        page=_TABLE,
     ),
     Entry(
         "claim, Table 4: MILP's limit",
         "At 250 the MILP ends at its limit, at 300 without a plan.",
         "no plan at 300",
-        f"{_SOON}.",
-        page=_RESULTS,
+        "Not held against the paper: HiGHS had 20 s by the clock of a busy machine, about 4 CPU s; "
+        "unknown means no plan by then. Ours is the compact form.",
+        measure="edge_cloud_table4",
+        ours=lambda r: ", ".join(f"{x['applications']}: {x['milp']['status']}" for x in r["rows"]),
+        page=_TABLE,
     ),
-    Entry("Fig. 3", "Latency and cost by weight w.", "a front", f"{_SOON}.", page=_RESULTS),
+    Entry(
+        "Fig. 3",
+        "Latency and cost by weight w.",
+        "a front",
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
+    ),
     Entry(
         "claim, Fig. 3: latency",
         "Latency falls by about 80 % from w = 1 to w = 0.",
         "about 80 %",
-        f"{_SOON}.",
-        page=_RESULTS,
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
     ),
     Entry(
         "claim, Fig. 3: cost",
         "Cost rises by almost 160 %.",
         "almost 160 %",
-        f"{_SOON}.",
-        page=_RESULTS,
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
     ),
-    Entry("Fig. 4", "Microservices of each layer by w.", "bars", f"{_SOON}.", page=_RESULTS),
-    Entry("Fig. 5", "Operating and networking cost by w.", "bars", f"{_SOON}.", page=_RESULTS),
+    Entry(
+        "Fig. 4",
+        "Microservices of each layer by w.",
+        "bars",
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
+    ),
+    Entry(
+        "Fig. 5",
+        "Operating and networking cost by w.",
+        "bars",
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
+    ),
     Entry(
         "claim, Fig. 5: cloud",
         "Networking is about 49 % of the cost when cost is the goal.",
         "49 %",
-        f"{_SOON}.",
-        page=_RESULTS,
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
     ),
     Entry(
         "claim, Fig. 5: edge",
         "Networking is 5 % of the cost when latency is the goal.",
         "5 %",
-        f"{_SOON}.",
-        page=_RESULTS,
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
     ),
-    Entry("Fig. 6", "Objective and time by beta.", "curves", f"{_SOON}.", page=_RESULTS),
+    Entry(
+        "Fig. 6",
+        "Objective and time by beta.",
+        "curves",
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
+    ),
     Entry(
         "claim, Fig. 6",
         "A larger beta gives better plans and takes longer.",
         "in words",
-        f"{_SOON}.",
-        page=_RESULTS,
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
     ),
-    Entry("Fig. 7", "Objective over time by gamma.", "curves", f"{_SOON}.", page=_RESULTS),
+    Entry(
+        "Fig. 7",
+        "Objective over time by gamma.",
+        "curves",
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
+    ),
     Entry(
         "claim, Fig. 7",
         "Between gamma 0 and 1 lie almost 15 % of the objective.",
         "almost 15 %",
-        f"{_SOON}.",
-        page=_RESULTS,
+        f"{_NOT_YET}.",
+        page="edge_cloud/results.md",
     ),
 )
 
