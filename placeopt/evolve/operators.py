@@ -8,10 +8,9 @@ most genes of placements are not: they are here to run papers as they were.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.core.interfaces import Encoder, Parts
 
 #: Probability and distribution index of the CNSM 2024 paper's code: crossover of a pair, mutation
@@ -44,11 +43,11 @@ class SimulatedBinary(Encoder):
         """Return F and G of the encoder."""
         return self._encoder.evaluate(X)
 
-    def decode(self, genes: np.ndarray) -> dict[str, Any]:
+    def decode(self, genes: np.ndarray) -> Plan:
         """Return the plan of one vector."""
         return self._encoder.decode(genes)
 
-    def encode(self, plan: dict[str, Any]) -> np.ndarray | None:
+    def encode(self, plan: Plan) -> np.ndarray | None:
         """Return the vector of a plan; None where the encoder cannot."""
         return self._encoder.encode(plan)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import kernel
 from placeopt.temporal.document import PRICINGS
@@ -172,7 +172,7 @@ class PublishedEncoder(Encoder):
         F, G = _evaluate(np.ascontiguousarray(X, dtype=np.int64), self.arrays)
         return F[:, self._columns], G
 
-    def encode(self, plan: dict[str, Any]) -> np.ndarray:
+    def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector with a plan's starts and types; next fit may pack it worse."""
         first = np.concatenate(([0], self.arrays.replicas.cumsum()))
         requests = {r.name: i for i, r in enumerate(self.problem.requests)}
