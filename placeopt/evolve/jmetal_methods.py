@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import numpy as np
@@ -203,12 +204,18 @@ def _common(search: VectorSearch, size: int) -> dict[str, Any]:
 
 @contextmanager
 def _seeded_globals(seed: int) -> Iterator[None]:
-    """Seed the global generators, from which jMetalPy draws, and leave them as they were."""
-    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    """Seed what jMetalPy draws from, and leave it as it was.
+
+    That is Python's generator and, in its NSGA-III, numpy's global one, in whose place it gets one
+    of its own.
+    """
+    from jmetal.algorithm.multiobjective import nsgaiii
+
+    before, library = random.getstate(), nsgaiii.np
     random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002
+    nsgaiii.np = SimpleNamespace(**{**vars(np), "random": np.random.default_rng(seed)})
     try:
         yield
     finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])  # noqa: NPY002
+        random.setstate(before)
+        nsgaiii.np = library
