@@ -16,7 +16,6 @@ from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.front import Front, Objective, Plan
 from placeopt.core.parameters import require_known
 from placeopt.core.problem import Problem, keyword_defaults
-from placeopt.core.spec import load
 
 
 class Parts(NamedTuple):
@@ -379,12 +378,12 @@ def build_encoder(
     UnsupportedError
         The problem has no encoder, or none of this name.
     """
-    entries = problem.spec.encodings
+    entries = problem.spec.load("encodings") if problem.spec.has("encodings") else {}
     if encoding != "own" and encoding not in entries:
         legal = ", ".join(["own", *entries])
         raise UnsupportedError(f"{problem.spec.kind} has no encoding {encoding!r}; it has {legal}")
     build: Callable[..., Encoder] = (
-        problem.spec.load("encoder") if encoding == "own" else load(entries[encoding])
+        problem.spec.load("encoder") if encoding == "own" else entries[encoding]
     )
     return build(problem, tuple(objectives or problem.objectives))
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError
@@ -84,8 +83,8 @@ class ProblemSpec:
         The pydantic class of a plan: what ``placeopt schema`` prints.
     encoder : str or None
         ``function(problem, objectives) -> Encoder``: serves every search over vectors.
-    encodings : mapping
-        Further encoders by name, ``function(problem, objectives) -> Encoder``: what the parameter
+    encodings : str or None
+        A mapping, name -> ``function(problem, objectives) -> Encoder``: further encoders, what the parameter
         ``encoding`` of searches may choose instead of ``own``.
     seeds : str or None
         ``function(encoder, rng, seconds)``: vectors to start a search from, shape (k, num_genes).
@@ -118,7 +117,7 @@ class ProblemSpec:
     generator: str
     plan: str | None = None
     encoder: str | None = None
-    encodings: Mapping[str, str] = field(default_factory=dict)
+    encodings: str | None = None
     seeds: str | None = None
     vectors_at: str | None = None
     division: str | None = None
