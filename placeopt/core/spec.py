@@ -84,8 +84,8 @@ class ProblemSpec:
     encoder : str or None
         ``function(problem, objectives) -> Encoder``: serves every search over vectors.
     encodings : str or None
-        A mapping, name -> ``function(problem, objectives) -> Encoder``: further encoders, what the parameter
-        ``encoding`` of searches may choose instead of ``own``.
+        A mapping, name -> ``function(problem, objectives) -> Encoder``: further encoders. The
+        parameter ``encoding`` of searches may choose one instead of ``own``.
     seeds : str or None
         ``function(encoder, rng, seconds)``: vectors to start a search from, shape (k, num_genes).
     vectors_at : str or None
