@@ -32,7 +32,7 @@ PAGES = [
 RUN = [page for page in PAGES if page.name != "README.md" or page.parent != ROOT]
 RUN = [page for page in RUN if blocks(page.read_text(encoding="utf-8"))]
 #: What code on a page can be: run, parsed, shown, or for Sphinx.
-LANGUAGES = {"python", "sh", "toml", "text", "{toctree}", "{eval-rst}"}
+LANGUAGES = {"python", "sh", "toml", "text", "csv", "{toctree}", "{eval-rst}"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 #: Pages that `docs/build.py` writes.

@@ -233,6 +233,7 @@ def test_parameters_at_their_limits(name):
     problem = EdgeCloud.generate(1, applications=2)
     ends = {"weight": (0, 1), "parts": (1, 1000), "max_removed": (1, 16), "strength": (0, 10)}
     declared = {parameter.name for parameter in parameters(METHODS[name])}
+    ends["rule"] = ("look-ahead", "restart")
     assert declared <= {*ends, "order"}
     for parameter in declared & set(ends):
         for value in ends[parameter]:
