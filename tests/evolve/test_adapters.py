@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 
 import numpy as np
 import pytest
@@ -122,6 +123,8 @@ def test_a_jmetal_algorithm_of_ones_own(encoder):
     assert logging.getLogger().handlers == before or len(logging.getLogger().handlers) >= len(
         before
     )
+    random.seed(1)  # jMetalPy draws from the global generators
+    np.random.seed(1)
     problem = EncodedIntegerProblem(encoder)
     algorithm = NSGAII(
         problem=problem,
