@@ -123,8 +123,7 @@ def test_a_jmetal_algorithm_of_ones_own(encoder):
     assert logging.getLogger().handlers == before or len(logging.getLogger().handlers) >= len(
         before
     )
-    random.seed(1)  # jMetalPy draws from the global generators
-    np.random.seed(1)
+    random.seed(1)  # jMetalPy draws from the global generator
     problem = EncodedIntegerProblem(encoder)
     algorithm = NSGAII(
         problem=problem,
@@ -143,7 +142,7 @@ def test_a_jmetal_algorithm_of_ones_own(encoder):
         np.testing.assert_allclose(solution.constraints, -G[0])
     front = placeopt.front_of(algorithm)
     objectives = [s.objectives for s in algorithm.result() if min(s.constraints) >= 0]
-    np.testing.assert_allclose(front.values, minimal(objectives))
+    np.testing.assert_allclose(front.values, minimal(np.round(objectives, 9)))  # sums differ last
     assert front.runs[0].method == "NSGAII" and front.runs[0].evaluations == 200
     assert placeopt.front_of(algorithm.result(), problem).values.tolist() == front.values.tolist()
     assert placeopt.front_of(algorithm.result()[0], problem).points
