@@ -9,6 +9,7 @@ compiled; the rest of a run is jMetalPy's Python.
 
 from __future__ import annotations
 
+import importlib
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -42,6 +43,7 @@ def nsga2(
     seeded: Seeded = False,
 ) -> Front:
     """Run jMetalPy's NSGA-II with the paper's operators."""
+    _import_quietly()
     from jmetal.algorithm.multiobjective.nsgaii import NSGAII
 
     def build(common: dict[str, Any], integers: Any) -> Any:
@@ -64,6 +66,7 @@ def nsga3(
     seeded: Seeded = False,
 ) -> Front:
     """Run jMetalPy's NSGA-III with the paper's operators."""
+    _import_quietly()
     from jmetal.algorithm.multiobjective.nsgaiii import (
         NSGAIII,
         UniformReferenceDirectionFactory,
@@ -89,6 +92,7 @@ def smpso(
     seeded: Seeded = False,
 ) -> Front:
     """Run jMetalPy's SMPSO; its particles move among real numbers, which are rounded."""
+    _import_quietly()
     from jmetal.algorithm.multiobjective.smpso import SMPSO
     from jmetal.operator.mutation import PolynomialMutation
     from jmetal.util.archive import CrowdingDistanceArchive
@@ -109,6 +113,11 @@ def smpso(
 
     settings = {"population": particles, "leaders": leaders}
     return _run("jmetal-smpso", build, task, Variant(encoding, seeded=seeded), settings)
+
+
+def _import_quietly() -> None:
+    """Import jMetalPy through the adapter, which keeps it from configuring the root logger."""
+    importlib.import_module("placeopt.evolve.jmetal_adapter")
 
 
 class _StopError(Exception):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -114,3 +116,15 @@ def test_jmetal_runs_serve_single_goals(problem: Temporal) -> None:
     for method in JMETAL:
         front = placeopt.solve(problem, method, objectives=["cost_usd"], evaluations=400)
         assert len(front) == 1
+
+
+def test_jmetal_runs_leave_the_root_logger() -> None:
+    """In a fresh interpreter: importing jMetalPy configures it."""
+    code = (
+        "import logging, placeopt\nroot = logging.getLogger()\n"
+        "before = root.level, len(root.handlers)\n"
+        "placeopt.solve('toy', 'jmetal-nsga2', evaluations=200)\n"
+        "assert before == (root.level, len(root.handlers)), root.handlers"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, "DEBUG" in ran.stderr) == (0, False), ran.stderr
