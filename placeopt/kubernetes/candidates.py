@@ -167,9 +167,9 @@ def _rows(row: TableRow, region: str | None) -> list[_Machine]:
         region=row.word("region") if row.cells.get("region") else region or "",
         count=_whole(row, "count", DEFAULT_COUNT),
         pods=_whole(row, "pods", _MOST_PODS),
-        labels=_labels(row),
-        taints=[_taint(row, text) for text in _parts(row, "taints")],
-        resources=dict(_resource(row, text) for text in _parts(row, "resources")),
+        labels=row.labels(),
+        taints=[_taint(row, text) for text in row.parts("taints")],
+        resources=dict(_resource(row, text) for text in row.parts("resources")),
     )
     prices = {lease: row.number(column, maximum="1e6") for lease, column in _LEASES.items()}
     found = [
@@ -199,22 +199,6 @@ def _whole(row: TableRow, column: str, default: int) -> int:
     if value != int(value) or value < 1:
         raise row.fault(f"{column} is {value}", f"legal: a whole number, 1 to {_MAX_COUNT:,}")
     return int(value)
-
-
-def _parts(row: TableRow, column: str) -> list[str]:
-    return [p for p in (part.strip() for part in row.cells.get(column, "").split(";")) if p]
-
-
-def _labels(row: TableRow) -> dict[str, str]:
-    found = {}
-    for part in _parts(row, "labels"):
-        key, _, value = part.partition("=")
-        if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
-            raise row.fault(
-                f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
-            )
-        found[key] = value
-    return found
 
 
 def _taint(row: TableRow, text: str) -> tuple[str, str, str]:

@@ -11,7 +11,7 @@ from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, holds
-from placeopt.kubernetes.reading import LABEL, LABEL_KEY, NAME, Source, View
+from placeopt.kubernetes.reading import NAME, Source, View
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.tables import TableRow, rows
 from placeopt.kubernetes.units import Unit
@@ -362,7 +362,7 @@ def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
     labels = (
         _IMPLIED
         | {key: row.word(column) for column, key in _LABELS if row.cells.get(column)}
-        | _labels(row)
+        | row.labels()
     )
     cpu, memory = row.size(capacity=True)
     count = row.number("count", maximum="10000")
@@ -392,15 +392,3 @@ def _pods(row: TableRow) -> int:
     if pods is None or pods != int(pods):
         raise row.fault(f"pods is {pods}", "legal: a whole number, 0 to 10000")
     return int(pods)
-
-
-def _labels(row: TableRow) -> dict[str, str]:
-    found = {}
-    for part in filter(None, (p.strip() for p in row.cells.get("labels", "").split(";"))):
-        key, _, value = part.partition("=")
-        if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
-            raise row.fault(
-                f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
-            )
-        found[key] = value
-    return found

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.kubernetes.quantities import millicores, whole_bytes
-from placeopt.kubernetes.reading import LABEL, read_text
+from placeopt.kubernetes.reading import LABEL, LABEL_KEY, read_text
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.yaml_reading import fault
 
@@ -55,6 +55,28 @@ class TableRow:
         if value is None or not 0 <= value <= Decimal(maximum):
             raise self.fault(f"{column} is {text[:60]!a}", f"legal: a number, 0 to {maximum}")
         return value
+
+    def parts(self, column: str) -> list[str]:
+        """Return the texts that a cell holds, separated by ``;``."""
+        return [p for p in (part.strip() for part in self.cells.get(column, "").split(";")) if p]
+
+    def labels(self) -> dict[str, str]:
+        """Return the labels of the column ``labels``, such as ``pool=general;arch=arm64``.
+
+        Raises
+        ------
+        DocumentError
+            One is not ``key=value`` as Kubernetes allows it.
+        """
+        found = {}
+        for part in self.parts("labels"):
+            key, _, value = part.partition("=")
+            if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
+                raise self.fault(
+                    f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
+                )
+            found[key] = value
+        return found
 
     def size(self, *, capacity: bool = False) -> PodSize:
         """Return the quantities of the columns ``cpu`` and ``memory``.

@@ -32,9 +32,9 @@ _MAX_MOVES, _MAX_COLUMNS = 256, 20_000
 
 
 def certify(problem: Rescheduling, front: Front, budget: Budget) -> Front:
-    """Return a front with a lower-bound set, and what it proves of every point.
+    """Return the front with a lower-bound set; every point carries the gap that the set proves.
 
-    Nothing is searched, so that it takes milliseconds whatever the budget is.
+    The bound is computed in one pass without a search. It takes milliseconds for any budget.
     """
     began = budget.seconds
     latency = least_latencies(problem)
@@ -51,14 +51,13 @@ def certify(problem: Rescheduling, front: Front, budget: Budget) -> Front:
 
 
 def least_latencies(problem: Rescheduling) -> np.ndarray:
-    """Return for every number of moves a latency in ms that no plan of so many moves is below.
-
-    The last one holds for any number of moves.
+    """Return lower bounds on the latency in ms by the number of moves.
 
     Returns
     -------
     ndarray, shape (k,)
-        Non-increasing.
+        Entry m is a latency that no plan of at most m moves beats. The last entry holds for any
+        number of moves. The entries never increase.
     """
     arrays, graph = problem.arrays, problem.graph
     replicas = arrays.replicas[arrays.order]

@@ -48,20 +48,20 @@ def two_phase(
     rng = np.random.default_rng(task.seed)
     plan = two_phase_plan(task.problem, rng, reading, order, unplaced)
     facts = {"reading": reading, "order": order, "unplaced": unplaced}
-    return _one(task, "two-phase", plan, facts)
+    return front_of_one(task, "two-phase", plan, facts)
 
 
 def rolling_update(task: Task[RollingUpdate]) -> Front:
     """Replace every microservice in turn, where a Kubernetes scheduler would put it."""
-    return _one(task, "rolling-update", rolling_update_plan(task.problem), {})
+    return front_of_one(task, "rolling-update", rolling_update_plan(task.problem), {})
 
 
 def recreate(task: Task[RollingUpdate]) -> Front:
     """Stop every microservice, then start new copies where a Kubernetes scheduler would."""
-    return _one(task, "recreate", recreate_plan(task.problem), {})
+    return front_of_one(task, "recreate", recreate_plan(task.problem), {})
 
 
-def _one(
+def front_of_one(
     task: Task[RollingUpdate], method: str, plan: dict[str, Any], parameters: dict[str, Any]
 ) -> Front:
     """Return the front of a single plan."""

@@ -20,9 +20,10 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.front import Front
-from placeopt.core.task import Candidate, Task
+from placeopt.core.task import Task
 from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.baselines import front_of_one
 from placeopt.rolling_update.instance import RollingUpdate
 
 #: Nodes that one multi-node consolidation looks at, at most: Karpenter's own limit.
@@ -34,7 +35,7 @@ Starts = list[tuple[int, int]]
 
 def karpenter(task: Task[RollingUpdate]) -> Front:
     """Run Karpenter's consolidation until it finds nothing more to do."""
-    return _front(task, "karpenter", karpenter_plan(task.problem), {})
+    return front_of_one(task, "karpenter", karpenter_plan(task.problem), {})
 
 
 def descheduler(
@@ -47,15 +48,7 @@ def descheduler(
 ) -> Front:
     """Run the descheduler's HighNodeUtilization with a scheduler that fills nodes up."""
     plan = descheduler_plan(task.problem, threshold, rounds)
-    return _front(task, "descheduler", plan, {"threshold": threshold, "rounds": rounds})
-
-
-def _front(
-    task: Task[RollingUpdate], method: str, plan: dict[str, Any], parameters: dict[str, Any]
-) -> Front:
-    """Return the front of a single plan."""
-    task.budget.spend(1)
-    return task.front([Candidate(plan)], method=method, parameters=parameters, libraries=("numpy",))
+    return front_of_one(task, "descheduler", plan, {"threshold": threshold, "rounds": rounds})
 
 
 class _Running:

@@ -9,23 +9,26 @@ from typing import Any
 
 from placeopt.rolling_update.instance import RollingUpdate
 
-#: Hours of a month, as clouds count them: 730.
+#: Hours of a month, as clouds count them.
 HOURS_OF_A_MONTH = 730
 
 
 @dataclass(frozen=True)
 class FleetChange:
-    """The nodes that a plan buys and frees, and what that comes to.
+    """The nodes that a plan buys, the nodes that it frees, and the price before and after.
 
     Attributes
     ----------
-    buy, free : tuple of str
-        Names of candidates that host something at the end; of nodes that host something now and
-        nothing at the end.
-    before, after : float
-        Price of the nodes in use before and after, in the unit of the instance.
+    buy : tuple of str
+        Names of the candidates that host a replica at the end.
+    free : tuple of str
+        Names of the nodes that host a replica now and none at the end.
+    before : float
+        Price of the nodes that host a replica now, in `unit`.
+    after : float
+        Price of the nodes that host a replica at the end, in `unit`.
     unit : str
-        That unit.
+        The unit of prices, as the instance says it, such as ``USD/h``.
     """
 
     buy: tuple[str, ...]
@@ -41,7 +44,7 @@ class FleetChange:
 
     @property
     def saved_a_month(self) -> float:
-        """What is saved in 730 hours."""
+        """The price that the plan saves in a month, without ``/h`` in its unit."""
         return (self.before - self.after) * HOURS_OF_A_MONTH
 
 
@@ -52,7 +55,7 @@ def fleet_change(problem: RollingUpdate, plan: Mapping[str, Any]) -> FleetChange
     ----------
     problem : RollingUpdate
     plan : mapping
-        Of the instance.
+        A plan of this problem.
     """
     a = problem.arrays
     now = set(a.home.tolist()) - {a.waiting}
