@@ -16,6 +16,7 @@ from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.price_files import read_prices
+from placeopt.kubernetes.tables import TableRow
 from placeopt.kubernetes.units import MovingRules
 from placeopt.rolling_update.fleet_change import fleet_change
 from placeopt.rolling_update.instance import RollingUpdate
@@ -227,3 +228,11 @@ def test_a_spread_over_zones_keeps_what_moves_in_two_zones(tmp_path: Path) -> No
     assert not problem.evaluate({"steps": steps}).feasible
     steps[0]["to"] = "n2"
     assert problem.evaluate({"steps": steps}).feasible
+
+
+def test_labels_of_a_cell() -> None:
+    row = TableRow("machines.csv", 2, {"labels": "pool=general; example.org/arch=arm64;"})
+    assert row.labels() == {"pool": "general", "example.org/arch": "arm64"}
+    for wrong in ("a b=c", "=x", "pool=-"):
+        with pytest.raises(DocumentError, match="is no label"):
+            TableRow("machines.csv", 2, {"labels": wrong}).labels()
