@@ -83,7 +83,8 @@ def test_commands_serve_it(command: Command) -> None:
     assert len(json.loads(command(*cli, "compare", "f.json", "--json").stdout)["fronts"]) == 1
     found = json.loads(command(*cli, "methods", "--json").stdout)
     serving = {m["name"] for m in found if "backups" in m["problems"]}
-    assert serving == {"auto", "ensemble", "moead", "mspso", "nsga2", "nsga3", "policy", "rollout"}
+    ours = {"auto", "ensemble", "moead", "mspso", "nsga2", "nsga3", "policy", "rollout"}
+    assert serving == ours | {"jmetal-nsga2", "jmetal-nsga3", "jmetal-smpso"}
 
 
 def test_an_environment_serves_it(command: Command) -> None:
