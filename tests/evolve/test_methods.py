@@ -164,7 +164,7 @@ def test_ensemble_keeps_provenance(problem):
     ("method", "wide", "tight"), [("nsga3", 0.923, 0.766), ("moead", 0.933, 0.805)]
 )
 def test_hypervolume_on_the_papers_own_instance(method, wide, tight):
-    """Median of seeds 1-3 at 50,000 evaluations, hypervolume over the product of the reference."""
+    """One seed at 50,000 evaluations, hypervolume over the product of the reference."""
     folder = Path(os.environ["PLACEOPT_DATA"]) / "cnsm2024"
     problem = from_document(
         cnsm_csv.read(
@@ -172,9 +172,6 @@ def test_hypervolume_on_the_papers_own_instance(method, wide, tight):
         )
     )
     parameters = {"points": None} if method == "nsga3" else {}
-    fronts = [
-        placeopt.solve(problem, method, evaluations=50_000, seed=seed, **parameters)
-        for seed in (1, 2, 3)
-    ]
-    assert np.median([f.hypervolume(WIDE, plain=True) for f in fronts]) >= wide
-    assert np.median([f.hypervolume(TIGHT, plain=True) for f in fronts]) >= tight
+    front = placeopt.solve(problem, method, evaluations=50_000, seed=1, **parameters)
+    assert front.hypervolume(WIDE, plain=True) >= wide
+    assert front.hypervolume(TIGHT, plain=True) >= tight
