@@ -128,6 +128,15 @@ SpreadOption = Annotated[
         rich_help_panel=_MOVE,
     ),
 ]
+SurviveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="replicas|room",
+        help="rolling-update: when any one node is lost, each workload of several replicas keeps "
+        "what it needs (a further goal), or the others have room for all; repeatable.",
+        rich_help_panel=_MOVE,
+    ),
+]
 MaxShareOption = Annotated[
     float,
     typer.Option(
@@ -228,6 +237,7 @@ def import_kubernetes(
     headroom: HeadroomOption = 0.0,
     spread: SpreadOption = None,
     max_share: MaxShareOption = 1.0,
+    survive: SurviveOption = None,
     new_requests: NewRequestsOption = None,
     prices: PriceFiles = None,
     overlay: Overlays = None,
@@ -273,6 +283,9 @@ def import_kubernetes(
     for per in spread or ():
         if per not in ("node", "zone"):
             raise UsageError(f"--spread {per!r}; legal: node, zone")
+    for what in survive or ():
+        if what not in ("replicas", "room"):
+            raise UsageError(f"--survive {what!r}; legal: replicas, room")
     policy = MissingRequests.parse(missing_requests or ["error"])
     rules = MovingRules(
         policy,
@@ -291,6 +304,7 @@ def import_kubernetes(
         headroom=headroom,
         spread=tuple(spread or ()),
         max_share=max_share,
+        survive=tuple(survive or ()),
         leave_out=_choice("--unplaceable", unplaceable, "error", "leave-out"),
         drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
         max_latency_ms=max_latency_ms,

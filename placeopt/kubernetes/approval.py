@@ -185,6 +185,12 @@ class Approval:
         return [(n, float(b), float(c)) for n, b, c in zip(names, *shares, strict=True)]
 
     @property
+    def survival(self) -> str:
+        """Whether the loss of any one node is survived at the end, in words; empty if not asked."""
+        told = self.problem.describe(self.problem.plan(self.steps))
+        return told.get("survives the loss of any one node", "")
+
+    @property
     def notes(self) -> Sequence[OriginNote]:
         """What the import assumed, pinned, left out and could not say."""
         listed = () if self.origin is None else self.origin.notes
@@ -334,6 +340,8 @@ def markdown(approval: Approval, title: str) -> str:
         for name, figure, hint in approval.tiles()
     ]
     lines += [f"* {_plain(approval.gap())}"]
+    if approval.survival:
+        lines += [f"* Survives the loss of any one node: {_plain(approval.survival)}"]
     for violation in approval.verdict.violations[:8]:
         lines.append(f"* **The plan breaks the instance:** {_plain(violation.message)}")
     lines += [f"* Freed: {_plain(_listed(approval.freed))}"] if approval.freed else []

@@ -49,6 +49,8 @@ class ImportOptions:
         ``node`` or ``zone``, over which rolling updates spread every workload.
     max_share : float
         Largest share of a workload's replicas on one node, in rolling updates.
+    survive : tuple of str
+        What rolling updates keep when a node is lost: ``replicas`` or ``room``.
     max_latency_ms : float, optional
         Limit of every call for which no AppGroup has one.
     new_sizes : dict of Key to Size
@@ -75,6 +77,7 @@ class ImportOptions:
     headroom: float = 0.0
     spread: tuple[str, ...] = ()
     max_share: float = 1.0
+    survive: tuple[str, ...] = ()
     max_latency_ms: float | None = None
     new_sizes: dict[Key, PodSize] = field(default_factory=dict)
     source: str | None = None

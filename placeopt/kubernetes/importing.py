@@ -176,6 +176,8 @@ def _gather(
     latency: FilePath | None,
 ) -> Gathered:
     notes = Notes()
+    if target != "rolling-update":
+        _refuse_wishes(options, target)
     options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
     cluster = manifests.load(files, notes, options.rules.namespaces)
     book = read_prices(prices, notes, overlays) if prices else None
@@ -222,6 +224,19 @@ def _gather(
         if here.nodes and not here.units:
             raise _nothing_to_place(cluster, found, files)
     return Gathered(cluster, found, graph, here, book, delays, options, notes)
+
+
+def _refuse_wishes(options: ImportOptions, target: str) -> None:
+    """Raise where availability is asked of a problem that cannot say it."""
+    asked = {
+        "--spread": options.spread,
+        "--max-share": options.max_share < 1,
+        "--headroom": options.headroom > 0,
+        "--survive": options.survive,
+    }
+    for flag, given in asked.items():
+        if given:
+            raise UsageError(f"{flag} is of rolling updates; --to is {target}")
 
 
 def _nothing_to_place(

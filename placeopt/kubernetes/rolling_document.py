@@ -35,12 +35,20 @@ def update_document(
         "node_sets": rules.node_sets,
         "rules": rules.rules,
     }
+    if survive := _survival(g, rules):
+        document["survival"] = survive
     if g.book is not None or any(n.price is not None for n in g.site.nodes.values()):
         document["price_unit"] = "USD/h"
     for field in ("cluster_latency_ms", "node_sets", "rules"):
         if not document[field]:
             del document[field]
     return document, items
+
+
+def _survival(g: Gathered, rules: PodRules) -> dict[str, Any]:
+    """Return what the loss of a node is to leave; nothing where nothing is asked."""
+    room = {"room": True} if "room" in g.options.survive else {}
+    return room | ({"needs": rules.needs} if rules.needs else {})
 
 
 def _counted(g: Gathered) -> set[str]:

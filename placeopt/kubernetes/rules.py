@@ -16,7 +16,7 @@ from placeopt.kubernetes.gathered import Gathered
 from placeopt.kubernetes.objects import selects
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.sites import affinity_nodes, allowed
-from placeopt.kubernetes.units import Unit, grouped
+from placeopt.kubernetes.units import Unit, budgets_of, grouped
 
 HOSTNAME = "kubernetes.io/hostname"
 _HARD, _SOFT = (
@@ -42,6 +42,8 @@ class PodRules:
         The groups of each replica.
     keys : set of str
         Topology keys other than the hostname that rules are about.
+    needs : dict of str to int
+        Replicas that groups need when a node is lost.
     """
 
     rules: list[dict[str, Any]] = field(default_factory=list)
@@ -49,6 +51,7 @@ class PodRules:
     allowed: dict[int, str] = field(default_factory=dict)
     groups: dict[int, list[str]] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
+    needs: dict[str, int] = field(default_factory=dict)
 
 
 def pod_rules(g: Gathered) -> PodRules:
@@ -76,6 +79,8 @@ class _Reader:
             self._rules_of(mine)
         self._note_silent()
         self._wishes()
+        if "replicas" in self.g.options.survive:
+            self._needs()
         self.found.rules = list(
             {json.dumps(r, sort_keys=True): r for r in self.found.rules}.values()
         )
@@ -112,6 +117,24 @@ class _Reader:
                 self.found.keys |= {zone} if "zone" in options.spread else set()
                 text = "asked for by --spread and --max-share; what runs may stay until it moves"
                 self.g.notes.add("kept", text, f"{mine[0].namespace}/{mine[0].workload}")
+
+    def _needs(self) -> None:
+        """Say how many replicas every workload of several needs when a node is lost.
+
+        One, or what a budget of the workload alone keeps; a replica may always be missing.
+        """
+        notes, budgets = self.g.notes, budgets_of(self.g.cluster, self.g.site.units)
+        for owner, mine in grouped(self.g.site.units, lambda unit: unit.owner).items():
+            label = f"{mine[0].namespace}/{mine[0].workload}"
+            if len(mine) < 2:
+                text = "workloads of one replica are down while it starts elsewhere (--survive)"
+                notes.add("assumption", text, label)
+                continue
+            need = max(1, budgets.get(owner, 1))
+            if need >= len(mine):
+                text = "budgets that need every replica: one may be missing when a node is lost"
+                notes.add("assumption", text, label)
+            self.found.needs[self._group_of(mine)] = min(need, len(mine) - 1)
 
     def _allowed(self) -> None:
         units, nodes = self.g.site.units, self.g.site.nodes

@@ -378,6 +378,19 @@ def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes, *, ho
             notes.add("kept", text, budget.meta.label)
 
 
+def budgets_of(cluster: ClusterObjects, units: Sequence[Unit]) -> dict[tuple[str, str, str], int]:
+    """Return the replicas that PodDisruptionBudgets keep, of workloads that have one alone."""
+    spaces, found = grouped(units, lambda unit: unit.namespace), dict[tuple[str, str, str], int]()
+    for budget in cluster.budgets:
+        mine = [
+            u for u in spaces.get(budget.meta.namespace, ()) if selects(budget.selector, u.labels)
+        ]
+        if len({u.owner for u in mine}) == 1:
+            kept = len(mine) - _allowed(budget.min_available, budget.max_unavailable, len(mine))
+            found[mine[0].owner] = max(kept, found.get(mine[0].owner, 0))
+    return found
+
+
 def grouped(units: Iterable[Unit], of: Callable[[Unit], T]) -> dict[T, list[Unit]]:
     """Return the replicas by the group that `of` names, in their order."""
     found: dict[T, list[Unit]] = {}

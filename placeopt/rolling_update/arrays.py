@@ -13,8 +13,10 @@ from placeopt.rolling_update.document import (
     UpdateMicroservice,
     UpdateNode,
     UpdateRule,
+    UpdateSurvival,
 )
 from placeopt.rolling_update.rules import RuleTables, domains_of, tables
+from placeopt.rolling_update.survival import Survival
 
 #: The resources that every instance has; others come behind them by name.
 RESOURCES = ("cpu", "memory")
@@ -27,7 +29,7 @@ class UpdateArrays:
 
     Parameters
     ----------
-    nodes, applications, cluster_latency_ms, rules, node_sets
+    nodes, applications, cluster_latency_ms, rules, node_sets, survival
         As in the document.
     strict : bool
         Whether every reschedulable microservice is restarted.
@@ -76,6 +78,8 @@ class UpdateArrays:
         No rule that must be kept is about it, nor a set of allowed nodes.
     packed_rules, packed_wishes : int array
         These, and the soft ones, as kernels take them.
+    survival : Survival
+        What the loss of a node is to leave.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class UpdateArrays:
         strict: bool,
         rules: Sequence[UpdateRule] = (),
         node_sets: Mapping[str, Sequence[str]] | None = None,
+        survival: UpdateSurvival | None = None,
     ):
         everything = [(a, m) for a in applications for m in a.microservices]
         waits = any(m.node is None for _, m in everything)
@@ -110,6 +115,9 @@ class UpdateArrays:
         self.initial_load = self.load_of(np.ones_like(self.movable), self.old)
         self.fixed_load = self.load_of(~self.movable, self.old)
         self._set_rules(nodes, [m for _, m in everything], rules, node_sets or {})
+        standing = (self.price == 0) & ~self.drain
+        groups = [m.groups for _, m in everything]
+        self.survival = Survival(survival, groups, self.capacity[: len(nodes)], standing)
 
     def _set_sizes(
         self, nodes: Sequence[UpdateNode], microservices: Sequence[UpdateMicroservice]

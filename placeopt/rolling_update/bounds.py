@@ -32,6 +32,7 @@ def lower_bound(problem: RollingUpdate) -> int:
     optional = ~forced & (a.price > 0) & ~a.drain
     unit = math.gcd(*a.price[optional].tolist())
     demand, capacity = _with_places(problem)
+    demand[: len(a.resources)] += _least_spare(a)
     rest = demand - capacity[free].sum(axis=0)
     costs = [
         _cover(int(rest[r]), a.price[optional], capacity[optional, r], unit)
@@ -101,6 +102,7 @@ def _fewest_of_kinds(
     need = np.concatenate(
         [(1 + slack) * _demand(a, view) - a.capacity[free & view].sum(axis=0) for view in views]
     )
+    need[: len(_least_spare(a))] += _least_spare(a)
     if slack > 0:
         need = np.minimum(need, np.vstack(room) @ count)
     answer = milp(
@@ -111,6 +113,16 @@ def _fewest_of_kinds(
         options={"node_limit": _MAX_BRANCHES, "mip_rel_gap": 0.0},
     )
     return answer, kind
+
+
+def _least_spare(a: UpdateArrays) -> np.ndarray:
+    """Return the room that nodes in use have at least beside what runs, (R,).
+
+    Without any one of them there is room, so without the smallest.
+    """
+    nodes = a.capacity[~a.drain]
+    least: np.ndarray = nodes.min(axis=0) if a.survival.room and len(nodes) else 0 * a.capacity[0]
+    return least
 
 
 def _demand(a: UpdateArrays, view: np.ndarray) -> np.ndarray:
@@ -165,11 +177,14 @@ def _cover(rest: int, prices: np.ndarray, capacities: np.ndarray, unit: int) -> 
 def bound_vector(problem: RollingUpdate, objectives: Sequence[Objective]) -> list[list[float]]:
     """Return the one vector that bounds every plan; nothing where no plan exists.
 
-    Its values are the price of `lower_bound`, a start for all that must start, and no stop.
+    Its values are the price of `lower_bound`, a start for all that must start, no stop, and what
+    nodes lose of what cannot move.
     """
     if problem.infeasibility():
         return []
     a = problem.arrays
     starts = (a.mandatory | (a.movable & a.drain[a.home])).sum()
-    values = (lower_bound(problem) / a.price_scale, float(starts), 0.0)
+    values = [lower_bound(problem) / a.price_scale, float(starts), 0.0]
+    if a.survival.asked:
+        values.append(float(a.survival.lost(np.where(a.stuck, a.home, -1)[None])[0]))
     return [[values[c] for c in problem.columns(objectives)]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -127,17 +127,67 @@ class Consolidation:
         self.buys = any(n.candidate for n in problem.nodes)
         self.wished = any(rule.soft for rule in problem.rules)
         self.wish_count = _counts_of_stuck(a, a.packed_wishes)
+        self.need = a.new.sum(axis=0)
 
     def targets(self, budget: Budget) -> Iterator[TargetDeployment]:
-        """Yield ever cheaper deployments, each within all capacities, rules and latency limits."""
+        """Yield ever cheaper deployments, each within all capacities, rules and latency limits.
+
+        They have room without any one node, where that is asked for.
+        """
         for target in self._targets(budget):
-            if not self.ruled or self._is_legal(target.node):
+            if (not self.ruled or self._is_legal(target.node)) and self._has_spare(target.node):
                 yield target
 
     def _is_legal(self, node: np.ndarray) -> bool:
         a = self.problem.arrays
         rests = ~a.starts_of(node)
         return bool(rules.num_broken(a.packed_rules, node[None], rests[None])[0] == 0)
+
+    def _has_spare(self, node: np.ndarray) -> bool:
+        """Return whether the nodes in use, (M,), have the room without one that is asked for."""
+        a = self.problem.arrays
+        if not a.survival.room:
+            return True
+        used = np.bincount(node, minlength=len(a.price)) > 0
+        return bool(a.survival.lacking(used[None], self.need)[0] == 0)
+
+    def _nodes(self, state: kernels.PackingState) -> np.ndarray:
+        """Return the node of every microservice in a state, shape (M,)."""
+        node = self.problem.arrays.home.copy()
+        node[self.mine] = state.node
+        return node
+
+    def _spares(self, state: kernels.PackingState, closed: Iterable[int]) -> bool:
+        """Put nodes to use until there is room without any one of them; return whether there is.
+
+        A node that is used hosts something: of the fullest one what is smallest. Open nodes come
+        first, then those of `closed`, which are opened.
+        """
+        idle = iter([*np.flatnonzero(state.open & (state.head < 0)).tolist(), *closed])
+        while not self._has_spare(self._nodes(state)):
+            n = next(idle, None)
+            if n is None:
+                return False
+            movable = self._movable_to(state, n)
+            if len(movable):
+                node, is_open = state.node.copy(), state.open.copy()
+                node[movable[0]], is_open[n] = n, True
+                self._restore(state, node, is_open)
+        return True
+
+    def _movable_to(self, state: kernels.PackingState, n: int) -> np.ndarray:
+        """Return what may start on the empty node n and leaves company behind, the smallest first.
+
+        Of the rules only the allowed nodes are looked at, and nothing with latency limits goes.
+        """
+        a, instance = self.problem.arrays, self.instance
+        company = np.bincount(state.node, minlength=len(a.price))[state.node] > 1
+        bound = np.diff(instance.peer_first) > 0
+        fits = (instance.size <= a.capacity[n]).all(axis=1)
+        sets = np.append(a.rules.allowed[:, n], True)  # the last one: of those without a set
+        choice = np.flatnonzero(company & ~bound & fits & sets[instance.node_set])
+        order = np.lexsort((instance.size[choice, 0], ~instance.free[choice]))
+        return choice[order]
 
     def _targets(self, budget: Budget) -> Iterator[TargetDeployment]:
         state = self._first(budget)
@@ -187,7 +237,11 @@ class Consolidation:
             if is_open.tobytes() not in tried:
                 tried.add(is_open.tobytes())
                 state = self._start(a.home[self.mine], is_open)
-                if kernels.mend(self.instance, state) and self._is_moved(state):
+                if (
+                    kernels.mend(self.instance, state)
+                    and self._is_moved(state)
+                    and self._spares(state, ())
+                ):
                     yield state
                     return
 
@@ -266,7 +320,7 @@ class Consolidation:
             if opened is None or budget.out_of_time:
                 return None
             self._set_open(state, opened, True)
-        return state
+        return state if self._spares(state, waiting) else None
 
     def _is_mended(self, state: kernels.PackingState) -> bool:
         """Empty the nodes to drain and mend rules and overload; return whether all is well then."""
@@ -296,9 +350,8 @@ class Consolidation:
             kernels.ease(self.instance, state)
         if self.wished:
             kernels.please(self.instance, state, self.problem.arrays.packed_wishes, self.wish_count)
-        node = self.problem.arrays.home.copy()
-        node[self.mine] = state.node
-        return TargetDeployment(self._price(state), node)
+        self._spares(state, ())  # what went home may have left a node empty
+        return TargetDeployment(self._price(state), self._nodes(state))
 
     def _next(self, state: kernels.PackingState, resisting: set[int]) -> int | None:
         """Return the open priced node that saves most for the load that has to move."""
@@ -320,6 +373,7 @@ class Consolidation:
             self._has_room(state, n)
             and kernels.evacuate(self.instance, state, n)
             and self._repair(state, rounds)
+            and self._has_spare(self._nodes(state))
         ):
             return True
         self._restore(state, node, is_open)

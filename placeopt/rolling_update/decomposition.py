@@ -58,7 +58,7 @@ def decomposition(
         Field(ge=0, le=10**9, description="Size up to which the packing model is enumerated."),
     ] = MAX_COEFFICIENTS,
 ) -> Front:
-    """Return the front of cost and starts, with proofs.
+    """Return the front of cost and starts, and of what is lost at worst, with proofs.
 
     Quick plans come from the compiled packing. They end the search where only the cost is asked for
     and they reach its bound. Otherwise, up to `max_coefficients`, the packing model is enumerated
@@ -129,12 +129,12 @@ class _Decomposition:
     plans: list[Plan] = field(default_factory=list)
     settled: bool = False
     cuts: int = 0
-    #: Cost and starts of deployments that were cut off; whether no direct order is proven.
-    excluded: list[tuple[float, float, bool]] = field(default_factory=list)
+    #: What deployments claim that were cut off; whether no direct order is proven.
+    excluded: list[tuple[list[float], bool]] = field(default_factory=list)
     search: Enumeration | None = None
     _reached: dict[bytes, Reach] = field(default_factory=dict)
-    #: Cost, starts and plan of direct orders.
-    _direct: list[tuple[float, float, Plan]] = field(default_factory=list)
+    #: What direct orders are worth, and their plans.
+    _direct: list[tuple[Sequence[float], Plan]] = field(default_factory=list)
 
     def run(self, restarts: int | None, start: Front | None, max_coefficients: int) -> None:
         """Make plans and proofs, as far as size and time allow."""
@@ -167,15 +167,18 @@ class _Decomposition:
         return verdict.values if verdict.feasible else None
 
     def _enumerate(self) -> None:
-        """Enumerate cost and starts of the packing model, cutting off what has no direct order."""
+        """Enumerate the packing model, cutting off what has no direct order.
+
+        Its goals are cost, starts and what is lost at worst, of those that are asked for.
+        """
         from placeopt.exact.compiled_model import CompiledModel
         from placeopt.rolling_update import model as models
 
         wanted = {o.name for o in self.objectives} | ({"starts"} if self.limited else set())
-        cost_and_starts = self.problem.objectives[:2]
-        pair = tuple(o for o in cost_and_starts if o.name in wanted) or cost_and_starts[:1]
+        timeless = tuple(o for o in self.problem.objectives if o.name != "disruptions")
+        goals = tuple(o for o in timeless if o.name in wanted) or timeless[:1]
         model = models.build_static(self.problem)
-        compiled = CompiledModel(model, pair)
+        compiled = CompiledModel(model, goals)
         oracle = ModelOracle(
             problem=self.problem,
             compiled=compiled,
@@ -184,16 +187,16 @@ class _Decomposition:
             solver=self.solver,
             seed=self.seed,
         )
-        columns, known = self.problem.columns(pair), []
+        columns, known = self.problem.columns(goals), []
         for plan in self.plans:
             if (values := self._values(plan)) is not None and self._is_direct(plan):
-                self._direct.append((values[0], values[1], plan))
+                self._direct.append((values, plan))
                 end = self.problem.arrays.final_nodes(self.problem.steps(plan))
                 models.assign_target(model, end)
-                units = in_units([values[c] for c in columns], pair)
+                units = in_units([values[c] for c in columns], goals)
                 known.append(Found(units, Solution(plan, compiled.read())))
-        self.search = enumerate_front(oracle, pair, self.budget, known=known)
-        self.pair = pair
+        self.search = enumerate_front(oracle, goals, self.budget, known=known)
+        self.goals = goals
         self.plans += [point.payload.plan for point in self.search.points]
 
     def _is_direct(self, plan: Plan) -> bool:
@@ -209,18 +212,20 @@ class _Decomposition:
             found = reach(self.problem, target, max_hops=self.max_hops, tries=4, seed=self.seed)
             self._reached[key] = found
             if found.direct:
-                self._direct.append((*self._claim(target), self.problem.plan(found.steps)))
+                self._direct.append((self._claim(target), self.problem.plan(found.steps)))
         return self._reached[key]
 
-    def _claim(self, target: np.ndarray) -> tuple[float, float]:
-        """Return cost and starts of a deployment that has a direct order."""
+    def _claim(self, target: np.ndarray) -> list[float]:
+        """Return the values of a deployment that has a direct order."""
         a = self.problem.arrays
-        return a.cost(target), float(a.starts_of(target).sum())
+        claim = [a.cost(target), float(a.starts_of(target).sum()), 0.0]
+        return claim + (a.survival.lost(target[None]).tolist() if a.survival.asked else [])
 
     def _as_good(self, target: np.ndarray) -> Plan | None:
         """Return a known direct plan that is no worse than a direct order of `target` would be."""
-        cost, starts = self._claim(target)
-        return next((plan for c, s, plan in self._direct if c <= cost and s <= starts), None)
+        claim = self._claim(target)
+        known = ((np.less_equal(values, claim).all(), plan) for values, plan in self._direct)
+        return next((plan for is_as_good, plan in known if is_as_good), None)
 
     def _extract(self, model: Any) -> Plan:
         from placeopt.rolling_update import model as models
@@ -243,7 +248,7 @@ class _Decomposition:
             return ()
         chosen = ComponentMap((model.at[m, n], 1.0) for m, n in model.PLACEMENTS if target[m] == n)
         self.cuts += 1
-        self.excluded.append((*self._claim(target), self._reach(target).direct is False))
+        self.excluded.append((self._claim(target), self._reach(target).direct is False))
         self.plans.append(plan)
         return (Cut(chosen, len(chosen) - 1),)
 
@@ -290,11 +295,11 @@ class _Decomposition:
         floor = bound_vector(self.problem, self.objectives)
         if self.search is None:
             return floor
-        enumerated = np.zeros((len(self.search.bounds), 3))
-        enumerated[:, self.problem.columns(self.pair)] = in_values(self.search.bounds, self.pair)
+        enumerated = np.zeros((len(self.search.bounds), len(self.problem.objectives)))
+        enumerated[:, self.problem.columns(self.goals)] = in_values(self.search.bounds, self.goals)
         every = enumerated.tolist()
-        for cost, starts, proven in self.excluded:
-            hop, stop = [cost, starts + 1, 0.0], [cost, starts, 1.0]
-            every += [hop, stop] if proven else [[cost, starts, 0.0]]
+        for claim, proven in self.excluded:
+            hop, stop = [x + (k == 1) for k, x in enumerate(claim)], [*claim[:2], 1.0, *claim[3:]]
+            every += [hop, stop] if proven else [claim]
         lowest = floor[0] if floor else np.zeros(len(columns))
         return [np.maximum(np.array(values)[columns], lowest).tolist() for values in every]

@@ -162,6 +162,44 @@ class UpdateRule(Record):
             )
 
 
+class UpdateSurvival(Record):
+    """What the loss of any one node is to leave, of the deployment at the end.
+
+    `needs` make an objective, ``lost_at_worst``. Of a group of R copies that needs k, R - k may be
+    missing. A node counts the copies that it hosts beyond these, of all groups together; the
+    objective is the largest count. `room` is a constraint: whichever node is lost, the others in
+    use together have as much of every resource as all that runs asks for. Nodes without a price are
+    taken as in use.
+    """
+
+    needs: dict[Name, WholeAmount] = Field(default_factory=dict)
+    """Copies of a group that have to be left. Absent: none of any, and no objective."""
+    room: Annotated[bool, Field(strict=True)] = False
+    """Whether the nodes in use must have room for all that runs, without any one of them."""
+
+    def check(self, sizes: Mapping[str, int]) -> None:
+        """Raise unless groups exist and have as many copies as they need.
+
+        Parameters
+        ----------
+        sizes : mapping
+            Group -> number of its copies.
+
+        Raises
+        ------
+        DocumentError
+        """
+        for group, need in self.needs.items():
+            path = f"survival.needs.{group}"
+            _require_known("group", group, sizes, path)
+            if need > sizes[group]:
+                raise DocumentError(
+                    f"{need} copies are needed of a group of {sizes[group]}",
+                    path=path,
+                    remedy=f"legal: 0 to {sizes[group]}",
+                )
+
+
 class UpdateApplication(Record):
     """Microservices that are rescheduled together or left alone together."""
 

@@ -102,7 +102,8 @@ class RollingUpdateEncoder(Encoder):
         -------
         F : ndarray, shape (n, objectives)
         G : ndarray, shape (n, 2)
-            Overload and drained nodes at the end; latencies over their limits at the end, rules
+            Overload and drained nodes at the end, room that the loss of a node leaves too little
+            of; latencies over their limits at the end, rules
             that are broken, and moves that no order makes without breaking some.
         """
         a = self.problem.arrays
@@ -114,7 +115,7 @@ class RollingUpdateEncoder(Encoder):
             for weights in (None, *(np.tile(size, n) for size in a.new.T))
         ]
         used, load = counts[0] > 0, np.stack(counts[1:], axis=2)
-        every = np.zeros((n, 3))
+        every = np.zeros((n, len(self.problem.objectives)))
         every[:, 0] = (used @ a.price) / a.price_scale
         broken = np.zeros(n)
         if self._ruled:
@@ -122,11 +123,15 @@ class RollingUpdateEncoder(Encoder):
             broken += num_broken(a.packed_rules, target, rests)
         if self._ruled or set(self._columns) & {1, 2}:
             made = order.count_all(target, self._moves, a.mandatory, a.initial_load, self._count)
-            every[:, 1:] = made[:, :2]
+            every[:, 1:3] = made[:, :2]
             broken += made[:, 2]
         overload = np.maximum(0, load - a.capacity) / np.maximum(1, a.capacity)
         excess = overload.sum(axis=(1, 2)) + a.drain[target].sum(axis=1)
         broken += self._latency_excess(target)
+        if a.survival.asked:
+            every[:, 3] = a.survival.lost(target)
+        if a.survival.room:
+            excess += a.survival.lacking(used, a.new.sum(axis=0))
         return every[:, self._columns], np.stack((excess, broken), axis=1)
 
     def _latency_excess(self, target: np.ndarray) -> np.ndarray:

@@ -24,10 +24,13 @@ from placeopt.rolling_update.document import (
     UpdateApplication,
     UpdateNode,
     UpdateRule,
+    UpdateSurvival,
     check_node_sets,
 )
+from placeopt.rolling_update.losses import survival_in_words
 from placeopt.rolling_update.referee import UpdateReferee
 from placeopt.rolling_update.rule_referee import RuleReferee
+from placeopt.rolling_update.survival_referee import SurvivalReferee
 from placeopt.rolling_update.timeline import timeline
 
 
@@ -63,6 +66,8 @@ class RollingUpdate(Problem):
     """Sets of nodes by name, which microservices and rules refer to. Absent: none."""
     rules: tuple[UpdateRule, ...] = ()
     """Which microservices are kept apart, together, or spread. Absent: none."""
+    survival: UpdateSurvival | None = None
+    """What the loss of any one node is to leave. Absent or null: nothing is asked."""
     price_unit: Name = "price"
     """Unit of the prices. Of one that ends in /h, such as USD/h, reports add up months."""
 
@@ -75,9 +80,11 @@ class RollingUpdate(Problem):
         for a, application in enumerate(self.applications):
             application.check(f"applications[{a}]", nodes, self.node_sets, candidates)
         check_node_sets(self.node_sets, nodes)
-        groups = {g for a in self.applications for m in a.microservices for g in m.groups}
+        groups = Counter(g for a in self.applications for m in a.microservices for g in m.groups)
         for k, rule in enumerate(self.rules):
             rule.check(f"rules[{k}]", groups, self.node_sets)
+        if self.survival is not None:
+            self.survival.check(groups)
         return self
 
     @cached_property
@@ -90,11 +97,12 @@ class RollingUpdate(Problem):
             self.semantics == "strict",
             self.rules,
             self.node_sets,
+            self.survival,
         )
 
     @cached_property
     def _referee(self) -> UpdateReferee:
-        return UpdateReferee(self.arrays, self._rules(soft=False))
+        return UpdateReferee(self.arrays, self._rules(soft=False), self._survival)
 
     @cached_property
     def _wishes(self) -> RuleReferee:
@@ -104,20 +112,46 @@ class RollingUpdate(Problem):
         return RuleReferee(
             self.arrays,
             self.nodes,
-            [m.groups for a in self.applications for m in a.microservices],
+            self._groups,
             [m.allowed for a in self.applications for m in a.microservices],
             [rule for rule in self.rules if rule.soft == soft],
             self.node_sets,
         )
 
     @property
+    def _groups(self) -> list[tuple[str, ...]]:
+        """The groups of every microservice."""
+        return [m.groups for a in self.applications for m in a.microservices]
+
+    @cached_property
+    def _survival(self) -> SurvivalReferee:
+        return SurvivalReferee(self.arrays, self._groups, self.survival or UpdateSurvival())
+
+    @cached_property
+    def surviving(self) -> RollingUpdate | None:
+        """The instance with rules that lose no copy that is needed; None where none is asked for.
+
+        Groups are kept apart so far as what cannot move lets them.
+        """
+        rules = self.arrays.survival.rules(self.arrays.home, self.arrays.stuck)
+        if not rules:
+            return None
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        return RollingUpdate(**(fields | {"rules": (*self.rules, *rules)}))
+
+    @property
     def objectives(self) -> tuple[Objective, ...]:
-        """Price of the nodes in use at the end (2), copies started, microservices stopped."""
-        return (
+        """Price of the nodes in use at the end (2), copies started, microservices stopped.
+
+        Where copies are needed after the loss of a node, those that are lost at worst.
+        """
+        always = (
             Objective("node_cost", self.price_unit, self.arrays.cost_step),
             Objective("starts", "pods", 1.0),
             Objective("disruptions", "pods", 1.0),
         )
+        lost = Objective("lost_at_worst", "pods", 1.0)
+        return (*always, lost) if self.arrays.survival.asked else always
 
     def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
         """Judge a plan by making its steps one after another.
@@ -130,7 +164,7 @@ class RollingUpdate(Problem):
         Returns
         -------
         Evaluation
-            Node cost, starts, disruptions; what is broken.
+            Node cost, starts, disruptions, what is lost at worst; what is broken.
 
         Raises
         ------
@@ -219,7 +253,7 @@ class RollingUpdate(Problem):
                     f"all microservices together need {need} {name} at the end; "
                     f"the nodes have {have}"
                 )
-        return reasons
+        return reasons + self._survival.why_not(a.new.sum(axis=0).tolist())
 
     def _may_rest(self, m: int) -> bool:
         """Return whether microservice m may be left where it is, even if it cannot start there."""
@@ -254,6 +288,9 @@ class RollingUpdate(Problem):
                 len(self._wishes.broken(where)) for where in (a.home.tolist(), final.tolist())
             )
             found["soft rules broken, replica by replica"] = f"{before} -> {after}"
+        if self.survival is not None:
+            short = self._survival.short(final.tolist())
+            found["survives the loss of any one node"] = survival_in_words(a, final, short)
         return found
 
     def table(self, plan: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -21,7 +21,12 @@ from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.rolling_update import rule_model
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.model_size import rules_size
+from placeopt.rolling_update.model_size import rules_size, survival_size
+from placeopt.rolling_update.survival_model import (
+    add_survival,
+    assign_survival,
+    survival_goal,
+)
 
 Slots = Annotated[
     int | None,
@@ -111,7 +116,7 @@ def size(problem: RollingUpdate, *, slots: Slots = None) -> int:
     a = problem.arrays
     moving = int(a.movable.sum())
     own = 10 * moving * len(a.price) + rules_size(a)
-    return own * (moving if slots is None else slots)
+    return own * (moving if slots is None else slots) + survival_size(a)
 
 
 #: What the time-indexed model cannot express.
@@ -149,11 +154,12 @@ def assign_target(model: pyo.ConcreteModel, end: np.ndarray) -> None:
 
 
 def _assign_used(model: pyo.ConcreteModel, end: np.ndarray) -> None:
-    """Give the variables on nodes and stops the values of a deployment."""
+    """Give the variables on nodes, stops and losses the values of a deployment."""
     hosting = set(end.tolist())
     for n, variable in model.used.items():
         variable.set_value(int(n in hosting))
     model.stops.set_value(0)
+    assign_survival(model, end)
 
 
 def assign(model: pyo.ConcreteModel, plan: Plan) -> bool:
@@ -249,6 +255,7 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
         closable, rule=lambda k, m, n: k.at[m, n] <= k.used[n], doc="sharper than final_load alone"
     )
     rule_model.add_end(model)
+    add_survival(model)
     model.locality = pyo.ConstraintList(doc="(4), by clusters")
     for one, other, limit in a.tight_flows:
         _add_locality(model, one, other, a.latency <= limit)
@@ -287,7 +294,8 @@ def _declare(model: pyo.ConcreteModel, starts: Any) -> None:
     """Declare the objectives; the number of stops is always 0: these models stop nothing."""
     model.stops = pyo.Var(domain=pyo.NonNegativeIntegers, doc="microservices stopped")
     model.no_stops = pyo.Constraint(expr=model.stops <= 0)
-    declare(model, {"node_cost": _cost(model), "starts": starts, "disruptions": model.stops})
+    goals = {"node_cost": _cost(model), "starts": starts, "disruptions": model.stops}
+    declare(model, goals | survival_goal(model))
 
 
 def _total(terms: Iterable[Any]) -> Any:

@@ -23,4 +23,12 @@ def static_size(problem: RollingUpdate) -> int:
     """Return about how many coefficients the static model has."""
     a = problem.arrays
     own = int(a.movable.sum()) * (3 + 2 * len(a.resources)) * len(a.price)
-    return own + 2 * len(a.tight_flows) * len(a.price) + rules_size(a)
+    more = rules_size(a) + survival_size(a)
+    return own + 2 * len(a.tight_flows) * len(a.price) + more
+
+
+def survival_size(a: UpdateArrays) -> int:
+    """Return about how many coefficients the loss of nodes adds to the packing model."""
+    s, nodes = a.survival, len(a.price)
+    room = len(a.resources) * nodes**2 if s.room else 0
+    return (len(s.member) + 2 * len(s.spare)) * nodes + room

@@ -15,6 +15,7 @@ from placeopt.core.problem import Evaluation, Violation
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.document import UpdatePlan
 from placeopt.rolling_update.rule_referee import RuleReferee
+from placeopt.rolling_update.survival_referee import SurvivalReferee
 
 
 class UpdateReferee:
@@ -23,8 +24,8 @@ class UpdateReferee:
     Python lists serve it better than arrays, as it reads single numbers.
     """
 
-    def __init__(self, arrays: UpdateArrays, rules: RuleReferee):
-        self.arrays, self.rules = arrays, rules
+    def __init__(self, arrays: UpdateArrays, rules: RuleReferee, survival: SurvivalReferee):
+        self.arrays, self.rules, self.survival = arrays, rules, survival
         a = arrays
         self.microservices = {name: m for m, name in enumerate(a.names)}
         self.nodes = {name: n for n, name in enumerate(a.node_names)}
@@ -69,7 +70,7 @@ class UpdateReferee:
         return m, self.nodes[step["to"]]
 
     def judge(self, plan: Mapping[str, Any]) -> Evaluation:
-        """Return node cost, starts and disruptions of a plan, and its violations.
+        """Return node cost, starts, disruptions and losses of a plan, and its violations.
 
         Raises
         ------
@@ -108,9 +109,12 @@ class UpdateReferee:
         for n, amounts in enumerate(load):  # equation (3)
             self._check_load(n, amounts, amounts, "at the end", broken)
         self._check_end(where, started, broken)
+        for text, excess in self.survival.crowded(where, [sum(x) for x in zip(*load, strict=True)]):
+            broken.append(Violation("survival", excess, text))
         starts = sum(n >= 0 for _, n in steps)
         cost = sum(self.price[n] for n in set(where) if n >= 0) / self.arrays.price_scale
-        return Evaluation((cost, float(starts), float(len(steps) - starts)), tuple(broken))
+        values = (cost, float(starts), float(len(steps) - starts), *self.survival.values(where))
+        return Evaluation(values, tuple(broken))
 
     def _check_step(self, position: int, m: int, n: int, now: int, broken: list[Violation]) -> None:
         """Add to `broken` what forbids a step wherever there is room; `now` is the node of m."""

@@ -102,8 +102,14 @@ def plans(
     for k in range(restarts):
         if k and budget.exhausted:
             return
-        targets = list(Consolidation(problem, seed + 1000 * k).targets(budget))
-        for target in _chosen(targets, _ORDERED if trade else 1):
+        targets = [
+            target
+            for view in _views(problem, trade)
+            for target in _chosen(
+                list(Consolidation(view, seed + 1000 * k).targets(budget)), _ORDERED if trade else 1
+            )
+        ]
+        for target in targets:
             for found in _orders(problem, target.node, max_hops, seed, trade):
                 budget.spend(1)
                 made.append(problem.plan(found.steps))
@@ -111,6 +117,15 @@ def plans(
             budget.report(f"descent {k + 1} of {restarts}", Interim.of_plans(made))
             if budget.exhausted:
                 return
+
+
+def _views(problem: RollingUpdate, trade: bool) -> list[RollingUpdate]:
+    """Return the instances whose deployments are looked for: with losses, and without where asked.
+
+    A deployment that loses nothing costs more: without `trade` it is not looked for.
+    """
+    safe = problem.surviving if trade else None
+    return [problem] if safe is None else [problem, safe]
 
 
 def _chosen(targets: Sequence[TargetDeployment], count: int) -> list[TargetDeployment]:
@@ -162,8 +177,8 @@ def worthwhile(
 
 def _pays(values: Sequence[float], other: Sequence[float], saving: float) -> bool:
     """Return whether a plan saves `saving` for each start more than another; values as judged."""
-    cost, starts, stops = values
-    if other[1] >= starts or other[2] > stops:
+    cost, starts = values[:2]
+    if other[1] >= starts or any(y > x for x, y in zip(values[2:], other[2:], strict=True)):
         return True
     return other[0] - cost >= saving * (starts - other[1]) - 1e-9
 
@@ -174,9 +189,10 @@ def seeds(
     """Return the vectors of the deployments met on three descents, shape (k, num_genes)."""
     found, budget = [], Budget(seconds=seconds)
     for _ in range(3):
-        search = Consolidation(encoder.problem, int(rng.integers(2**31)))
+        seed = int(rng.integers(2**31))
         found += [
             encoder.encode_target(target.node)
-            for target in _chosen(list(search.targets(budget)), _SEEDED)
+            for view in _views(encoder.problem, trade=True)
+            for target in _chosen(list(Consolidation(view, seed).targets(budget)), _SEEDED)
         ]
     return np.unique(np.array(found, dtype=np.int64).reshape(-1, encoder.num_genes), axis=0)

@@ -195,14 +195,14 @@ class RollingUpdateSequence(DecisionSequence):
         return int(self._arrays.home[m]) if k < 0 else int(state.choice[k])
 
     def _increments(self, state: UpdateSequenceState) -> np.ndarray:
-        """Return the cost, starts and stops that every node would add, legal or not, shape (N, 3).
+        """Return what every node would add to each objective, legal or not, shape (N, objectives).
 
-        The first decision pays for the nodes in use.
+        The first decision pays for the nodes in use, and for what they lose at worst.
         """
         a, m = self._arrays, int(self.order[state.now[0]])
         home, empty = a.home[m], state.hosts == 0
         share = np.where(empty, state.waiting / np.maximum(self._residents, 1), 1.0)
-        found = np.zeros((self.num_actions, 3))
+        found = np.zeros((self.num_actions, len(self.problem.objectives)))
         # What is left undecided at home counts less from now on, unless home is where it settles.
         leaving = a.price[home] / max(1, self._residents[home]) if empty[home] else 0.0
         found[:, 0] = np.where(empty, a.price * (1 - share), 0.0) - leaving
@@ -213,6 +213,12 @@ class RollingUpdateSequence(DecisionSequence):
         found[:, 1] = 1.0
         if not a.mandatory[m]:
             found[home, 1] = 0.0
+        if a.survival.asked:
+            settled = a.home.copy()
+            settled[self.order] = state.choice
+            found[: len(self.problem.nodes), 3] = a.survival.added(
+                settled, m, first=state.now[0] == 0
+            )
         return found
 
     def step(self, state: UpdateSequenceState, action: int) -> np.ndarray:

@@ -19,6 +19,7 @@ MEANINGS = {
     "node_cost": "sum of the prices of the nodes that host something at the end",
     "starts": "copies that are started on the way",
     "disruptions": "times that a microservice is stopped before its new copy runs",
+    "lost_at_worst": "copies that workloads need and do not have when the worst node is lost",
 }
 
 _MAX_STEPS = 200

@@ -10,6 +10,7 @@ import pytest
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.kubernetes.approval import approve, markdown
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.gathered import ImportOptions
@@ -220,6 +221,71 @@ def three(folder: Path, **options: Any) -> RollingUpdate:
 def test_availability_has_its_price(options: dict[str, Any], cost: float, tmp_path: Path) -> None:
     front = api.solve(three(tmp_path, **options), "repack", seed=1)
     assert min(p.values[0] for p in front.points) == cost
+
+
+def test_what_the_loss_of_a_node_leaves_has_its_price(tmp_path: Path) -> None:
+    """Two replicas fit on one node; that one is left after a loss costs a node more."""
+    problem = three(tmp_path, survive=("replicas", "room"))
+    assert problem.survival is not None
+    assert (list(problem.survival.needs.values()), problem.survival.room) == ([1], True)
+    front = api.solve(problem, "repack", seed=1)
+    assert {(p.values[0], p.values[3]) for p in front.points} == {(2.0, 0.0)}
+    problem = three(tmp_path, survive=("replicas",))
+    front = api.solve(problem, "repack", seed=1)
+    pages = {p.values[0]: (p.values[3], approve(front, problem, k)) for k, p in enumerate(front)}
+    assert {cost: lost for cost, (lost, _) in pages.items()} == {1.0: 1.0, 2.0: 0.0}
+    for cost, told in ((1.0, "no: without n0: "), (2.0, "yes")):
+        assert f"* Survives the loss of any one node: {told}" in markdown(pages[cost][1], "x")
+
+
+@pytest.mark.parametrize(
+    ("budget", "need", "said"),
+    [
+        ({"minAvailable": 2}, 2, ""),
+        ({"minAvailable": "100%"}, 2, "one may be missing"),
+        ({"maxUnavailable": 2}, 1, ""),
+    ],
+)
+def test_a_budget_says_how_many_replicas_are_needed(
+    budget: dict[str, Any], need: int, said: str, tmp_path: Path
+) -> None:
+    items = [node(f"n{k}", "4") for k in range(3)]
+    items += [pod(f"web-{k}", f"n{k}", "500m") for k in range(3)] + [pod("one-1", "n0", "100m")]
+    for item in items[3:6]:
+        item["metadata"]["labels"]["app"] = "web"
+    items.append(
+        {
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}, **budget},
+        }
+    )
+    (tmp_path / "cluster.json").write_text(json.dumps({"kind": "List", "items": items}))
+    options = ImportOptions(rules=MovingRules(), survive=("replicas",))
+    done = import_files([tmp_path / "cluster.json"], "rolling-update", options)
+    assert list(done.document["survival"]["needs"].values()) == [need]
+    told = dict(done.notes.of("assumption"))
+    single = "workloads of one replica are down while it starts elsewhere (--survive)"
+    assert len(told[single]) == 1
+    assert any("one may be missing" in text for text in told) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "flag"),
+    [
+        ({"spread": ("node",)}, "--spread"),
+        ({"max_share": 0.5}, "--max-share"),
+        ({"headroom": 0.1}, "--headroom"),
+        ({"survive": ("room",)}, "--survive"),
+    ],
+)
+def test_availability_is_of_rolling_updates(
+    options: dict[str, Any], flag: str, tmp_path: Path
+) -> None:
+    three(tmp_path)
+    asked = ImportOptions(rules=MovingRules(), **options)
+    with pytest.raises(UsageError, match=f"{flag} is of rolling updates; --to is edge-cloud"):
+        import_files([tmp_path / "cluster.json"], "edge-cloud", asked)
 
 
 def test_a_spread_over_zones_keeps_what_moves_in_two_zones(tmp_path: Path) -> None:

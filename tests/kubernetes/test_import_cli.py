@@ -499,6 +499,7 @@ def test_a_bomb_in_a_process_of_its_own(tmp_path: Path) -> None:
         ("--to", "rolling-update", "--missing-requests", "zero"),
         ("--to", "rolling-update", "--empty-dir", "lose"),
         ("--to", "rolling-update", "--cordoned", "keep"),
+        ("--to", "rolling-update", "--survive", "node"),
         ("--to", "rolling-update", "--overlay", "x", "--prices", "none.csv"),
         ("--to", "rolling-update", "-o", "/nonexistent/x.json"),
         ("--to", "rolling-update", "--nodes", "/nonexistent.csv"),

@@ -1,0 +1,314 @@
+"""The loss of any one node: referee, encoder, model and methods against plain enumeration.
+
+The oracle reads the document, takes each node away in turn and looks at what is left.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placeopt import api
+from placeopt.core.budget import Budget
+from placeopt.core.errors import DocumentError
+from placeopt.core.front import minimal
+from placeopt.core.task import Task
+from placeopt.exact import epsilon_constraint
+from placeopt.rolling_update.decomposition import decomposition
+from placeopt.rolling_update.encoder import RollingUpdateEncoder
+from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.repack import repack
+from placeopt.rolling_update.sequence import RollingUpdateSequence
+
+Json = dict[str, Any]
+GOALS = ["node_cost", "starts", "lost_at_worst"]
+
+
+def drawn(seed: int, count: int = 4) -> Json:
+    """Return a random document of `count` microservices in two groups on three nodes."""
+    rng = np.random.default_rng(seed)
+    nodes = [
+        {
+            "name": f"n{k}",
+            "cluster": "c",
+            "cpu_millicores": int(rng.choice([6, 9])),
+            "memory_mib": 100,
+            "price": float(rng.choice([0.0, 1.0, 1.0, 1.5])),
+            "drain": bool(rng.random() < 0.05),
+        }
+        for k in range(3)
+    ]
+    services: list[Json] = []
+    for k in range(count):
+        m: Json = {"name": f"m{k}", "node": None if rng.random() < 0.1 else f"n{rng.integers(3)}"}
+        m |= {"cpu_millicores": int(rng.integers(1, 4)), "memory_mib": 1}
+        m["groups"] = ["web" if k < 3 else "db", *(["all"] if rng.random() < 0.4 else [])]
+        if rng.random() < 0.2:
+            m["new_cpu_millicores"] = int(rng.integers(1, 4))
+        if m["node"] and rng.random() < 0.15:
+            m["pinned"] = True
+        services.append(m)
+    sizes = {g: sum(g in s["groups"] for s in services) for g in ("web", "db", "all")}
+    needs = {g: int(rng.integers(size + 1)) for g, size in sizes.items() if size}
+    return {
+        "problem": "rolling-update",
+        "name": "survival",
+        "nodes": nodes,
+        "applications": [{"name": "a", "microservices": services}],
+        "survival": {"needs": needs, "room": bool(rng.random() < 0.5)},
+    }
+
+
+class Oracle:
+    """What is left when each node is taken away, and which deployments moves can reach."""
+
+    def __init__(self, document: Json):
+        self.nodes = {n["name"]: n for n in document["nodes"]}
+        self.services = document["applications"][0]["microservices"]
+        self.survival = document["survival"]
+
+    def size(self, m: int, new: bool = True) -> int:
+        s = self.services[m]
+        size: int = s.get("new_cpu_millicores", s["cpu_millicores"]) if new else s["cpu_millicores"]
+        return size
+
+    def lost(self, where: list[str]) -> float:
+        """Return the copies that are needed and missing when the worst node is lost."""
+        worst = 0
+        for node in self.nodes:
+            missing = 0
+            for group, need in self.survival["needs"].items():
+                left = sum(
+                    group in s["groups"] and n != node
+                    for s, n in zip(self.services, where, strict=True)
+                )
+                missing += max(0, need - left)
+            worst = max(worst, missing)
+        return float(worst)
+
+    def has_room(self, where: list[str]) -> bool:
+        """Whether the nodes in use without any one of them have room for all."""
+        if not self.survival["room"]:
+            return True
+        standing = {k for k, n in self.nodes.items() if n["price"] == 0 and not n["drain"]}
+        used, total = set(where) | standing, sum(self.size(m) for m in range(len(where)))
+        return all(
+            sum(self.nodes[other]["cpu_millicores"] for other in used - {node}) >= total
+            and sum(self.nodes[other]["memory_mib"] for other in used - {node}) >= len(where)
+            for node in used
+        )
+
+    def must(self, m: int) -> bool:
+        return self.size(m) != self.size(m, new=False)
+
+    def moves(self, where: tuple[str, ...]) -> list[int]:
+        return [m for m, n in enumerate(where) if n != self.services[m]["node"] or self.must(m)]
+
+    def reaches(self, where: tuple[str, ...]) -> bool:
+        """Whether some order makes every move once, each copy where it has room."""
+        return any(self.runs(where, order) for order in permutations(self.moves(where)))
+
+    def runs(self, where: tuple[str, ...], order: tuple[int, ...]) -> bool:
+        load = dict.fromkeys(self.nodes, 0)
+        for m, s in enumerate(self.services):
+            if s["node"]:
+                load[s["node"]] += self.size(m, new=False)
+        for m in order:
+            load[where[m]] += self.size(m)
+            if load[where[m]] > self.nodes[where[m]]["cpu_millicores"]:
+                return False
+            if self.services[m]["node"]:
+                load[self.services[m]["node"]] -= self.size(m, new=False)
+        return all(load[n] <= self.nodes[n]["cpu_millicores"] for n in load)
+
+    def front(self) -> list[list[float]]:
+        """Return the non-dominated (cost, starts, lost) of the plans without hops and stops."""
+        found = []
+        for where in product(self.nodes, repeat=len(self.services)):
+            pinned = any(
+                s.get("pinned") and s["node"] != n
+                for s, n in zip(self.services, where, strict=True)
+            )
+            if pinned or any(self.nodes[n]["drain"] for n in where):
+                continue
+            if self.has_room(list(where)) and self.reaches(where):
+                cost = sum(self.nodes[n]["price"] for n in set(where))
+                found.append((cost, float(len(self.moves(where))), self.lost(list(where))))
+        return minimal(sorted(found)).tolist() if found else []
+
+
+def random_plan(rng: np.random.Generator, document: Json) -> Json:
+    names = [s["name"] for s in document["applications"][0]["microservices"]]
+    return {
+        "steps": [
+            {"application": "a", "microservice": str(rng.choice(names)), "to": f"n{n}"}
+            for n in rng.integers(3, size=rng.integers(6))
+        ]
+    }
+
+
+def test_the_referee_agrees_with_the_oracle() -> None:
+    """What is lost at worst, and whether there is room, of random plans."""
+    seen = set()
+    for seed in range(160):
+        document, rng = drawn(seed), np.random.default_rng(seed)
+        problem, oracle = RollingUpdate.from_document(document), Oracle(document)
+        plan = random_plan(rng, document)
+        where = {s["name"]: s["node"] for s in oracle.services}
+        where |= {step["microservice"]: step["to"] for step in plan["steps"]}
+        verdict = problem.evaluate(plan)
+        if None in where.values():
+            continue
+        ends = list(where.values())
+        if document["survival"]["needs"]:
+            assert verdict.values[3] == oracle.lost(ends), seed
+            seen.add(verdict.values[3])
+        restarted = {step["microservice"] for step in plan["steps"]}
+        if all(not oracle.must(m) or f"m{m}" in restarted for m in range(len(ends))):
+            crowded = any(v.kind == "survival" for v in verdict.violations)
+            assert crowded != oracle.has_room(ends), (seed, verdict.violations)
+        problem.describe(plan), problem.warnings()
+    assert len(seen) > 3
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_encoder_and_episodes_agree_with_the_referee(seed: int) -> None:
+    problem, rng = RollingUpdate.from_document(drawn(seed)), np.random.default_rng(seed)
+    encoder = RollingUpdateEncoder(problem, problem.objectives)
+    X = encoder.sample(rng, 20)
+    for genes, values, excess in zip(X, *encoder.evaluate(X), strict=True):
+        verdict = problem.evaluate(encoder.decode(genes))
+        assert verdict.values == tuple(values)
+        assert verdict.feasible == (excess <= 0).all(), verdict.violations
+    sequence = RollingUpdateSequence(problem, problem.objectives)
+    state, total = sequence.reset(rng), np.zeros(len(problem.objectives))
+    while not sequence.done(state):
+        total += sequence.step(state, int(rng.choice(np.flatnonzero(sequence.mask(state)))))
+    if sequence.remaining(state) == 0:
+        assert problem.evaluate(sequence.plan(state)).values == pytest.approx(tuple(total))
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_the_exact_methods_against_all_plans(seed: int) -> None:
+    """The time-indexed model and the decomposition have the front of the direct plans."""
+    document = drawn(seed, count=3)
+    problem = RollingUpdate.from_document(document)
+    truth = Oracle(document).front()
+    if problem.infeasibility():
+        assert truth == []
+        return
+    goals = problem.select(GOALS)
+    reference = epsilon_constraint.run(Task(problem, goals, Budget()))
+    exact = [list(p.values) for p in reference.points if p.method == "epsilon-constraint"]
+    assert exact == truth
+    front = decomposition(Task(problem, goals, Budget(), 0), max_hops=0)
+    found = [p.values for p in front.points if problem.evaluate(p.plan).feasible]
+    assert [v for v in truth if tuple(v) not in found] == []
+    for values in truth:
+        assert any((np.array(b) <= np.array(values) + 1e-9).all() for b in front.bounds)
+        assert all(v <= t for v, t in zip(problem_bound(problem), values, strict=True))
+
+
+def problem_bound(problem: RollingUpdate) -> tuple[float, ...]:
+    """Return the bound that `repack` reports, in the order of `GOALS`."""
+    [bound] = repack(Task(problem, problem.select(GOALS), Budget(), 0), restarts=1).bounds
+    return tuple(bound)
+
+
+def fleet(room: bool = False, replicas: int = 2, spare: int = 0, **more: Any) -> RollingUpdate:
+    """Return four nodes of 4 cores with three workloads of two replicas of a core, spread."""
+    nodes = [
+        {"name": f"n{k}", "cluster": "c", "cpu_millicores": 4000, "memory_mib": 100, "price": 1.0}
+        | ({"candidate": True} if k >= 4 else {})
+        for k in range(4 + spare)
+    ]
+    services = [
+        {"name": f"w{i}-{j}", "node": f"n{(i + j) % 4}", "cpu_millicores": 1000, "memory_mib": 1}
+        | {"groups": [f"w{i}"]}
+        for i in range(3)
+        for j in range(replicas)
+    ]
+    needs = {f"w{i}": 1 for i in range(3)}
+    return RollingUpdate.from_document(
+        {
+            "problem": "rolling-update",
+            "name": "fleet",
+            "nodes": nodes,
+            "applications": [{"name": "a", "microservices": services}],
+            "survival": {"needs": needs, "room": room},
+            **more,
+        }
+    )
+
+
+def test_the_price_of_surviving_is_on_the_front() -> None:
+    """Six pods of a core fit on two nodes; that all survive there takes a start more."""
+    front = api.solve(fleet(), "repack", seed=1)
+    cheapest = min(p.values for p in front.points)
+    assert cheapest == (2.0, 2.0, 0.0, 0.0)
+    crowded = fleet(nodes=[n.model_dump() | {"cpu_millicores": 6000} for n in fleet().nodes])
+    front = api.solve(crowded, "repack", seed=1)
+    values = {(p.values[0], p.values[3]) for p in front.points}
+    assert {(1.0, 3.0), (2.0, 0.0)} <= values
+    told = {p.values[0]: crowded.describe(p.plan) for p in front.points}
+    text = "survives the loss of any one node"
+    assert "w0 keeps 0 of 1" in told[1.0][text]
+    assert told[2.0][text] == "yes"
+
+
+def test_room_without_any_one_node() -> None:
+    """Two nodes of 4 cores run six cores, but none of them can be lost."""
+    front = api.solve(fleet(room=True), "repack", seed=1)
+    assert min(p.values for p in front.points)[0] == 3.0
+    problem = fleet(room=True)
+    steps = [("w0-0", "n1"), ("w0-1", "n2"), ("w1-1", "n1"), ("w2-1", "n2")]
+    plan = {"steps": [{"application": "a", "microservice": m, "to": n} for m, n in steps]}
+    verdict = problem.evaluate(plan)
+    message = "without node 'n1' the others in use have 4000 cpu; what runs needs 6000"
+    assert [v.message for v in verdict.violations if v.kind == "survival"] == [message]
+    assert "and 1 more find no room" in problem.describe(plan)["survives the loss of any one node"]
+
+
+def test_room_may_have_to_be_bought() -> None:
+    """Sixteen cores run on four nodes: a fifth is needed, and something has to move there."""
+
+    def full(spare: int) -> RollingUpdate:
+        return fleet(room=True, replicas=5, spare=spare)
+
+    assert "without node 'n0' all others have 12000 cpu" in "; ".join(full(0).infeasibility())
+    front = api.solve(full(1), "repack", seed=1)
+    best = min(front.points, key=lambda p: p.values)
+    assert full(1).evaluate(best.plan).feasible
+    assert best.values[0] == 5.0
+    assert front.bounds[0][0] == 5.0
+
+
+def test_what_cannot_move_may_lose_copies() -> None:
+    """Two pinned replicas on one node are lost with it; the others are still kept apart."""
+    base = fleet()
+    services = [m.model_dump() for m in base.applications[0].microservices]
+    for m in services:
+        if m["groups"] == ("w0",):
+            m |= {"node": "n0", "pinned": True}
+    problem = fleet(applications=[{"name": "a", "microservices": services}])
+    front = api.solve(problem, "decomposition", seed=1)
+    assert {p.values[3] for p in front.points} == {1.0}
+    assert all(bound[3] == 1.0 for bound in front.bounds)
+
+
+@pytest.mark.parametrize(
+    ("survival", "message"),
+    [
+        ({"needs": {"w9": 1}}, "unknown group 'w9'"),
+        ({"needs": {"w0": 3}}, "3 copies are needed of a group of 2"),
+        ({"needs": {"w0": -1}}, "survival.needs.w0"),
+        ({"rooms": True}, "survival.rooms"),
+    ],
+)
+def test_what_cannot_be_asked_is_named(survival: Json, message: str) -> None:
+    with pytest.raises(DocumentError, match="survival") as caught:
+        fleet(survival=survival)
+    assert message in str(caught.value)
