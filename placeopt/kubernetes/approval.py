@@ -18,6 +18,7 @@ from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.kubernetes.notes import escape
 from placeopt.kubernetes.origin import key
 from placeopt.report.markup import Bar, Mark, bullets, number, paragraphs, table
+from placeopt.rolling_update.fleet_change import by_machine, fleet_change
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from placeopt.kubernetes.origin import Origin, OriginNote
     from placeopt.rolling_update.instance import RollingUpdate
 
-HOURS_A_MONTH = 730
 _TOPICS = {
     "assumption": "Assumed",
     "pinned": "Stays where it is",
@@ -33,6 +33,8 @@ _TOPICS = {
     "not-expressed": "Not in the model",
 }
 _MAX_LISTED = 12
+#: What instances say whose prices have no unit.
+_NO_UNIT = "price"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class Approval:
         self.home = np.where(a.home == a.waiting, -1, a.home) if a.waiting >= 0 else a.home
         self.final = a.final_nodes(self.steps)
         self.before, self.after = problem.initial_cost, self.verdict.values[0]
-        self.unit = "" if origin is None or origin.price_unit is None else origin.price_unit
+        self.change = fleet_change(problem, plan)
+        known = None if origin is None else origin.price_unit
+        self.unit = known or ("" if self.change.unit == _NO_UNIT else self.change.unit)
 
     @cached_property
     def owners(self) -> list[tuple[str, str]]:
@@ -224,9 +228,16 @@ class Approval:
     @property
     def month(self) -> str:
         """What the plan saves in a month, in words; empty where prices have no unit."""
-        if self.unit != "USD/h" or self.saving == 0:
+        if not self.unit.endswith("/h") or self.saving == 0:
             return ""
-        return f", {number(round(self.saving * HOURS_A_MONTH))} USD a month"
+        saved = number(round(self.change.saved_a_month))
+        return f", {saved} {self.unit.removesuffix('/h')} a month"
+
+    @property
+    def buy(self) -> str:
+        """What to buy, in words; empty where nothing is."""
+        groups = by_machine(self.problem, self.change.buy)
+        return ", ".join(f"{count} x {kind} in {place}" for kind, place, _, count in groups)
 
     def gap(self) -> str:
         """Return how much cheaper a plan could be, in a sentence."""
@@ -303,7 +314,8 @@ def _rests_on(approval: Approval) -> list[tuple[str, list[str]]]:
 
 def approval_html(approval: Approval) -> str:
     """Return what an approver reads, as HTML."""
-    told = [f"Freed: {_listed(approval.freed)}."] if approval.freed else []
+    told = [f"Buy first: {approval.buy}."] if approval.buy else []
+    told += [f"Freed: {_listed(approval.freed)}."] if approval.freed else []
     told += [f"Newly used: {_listed(approval.opened)}."] if approval.opened else []
     html = paragraphs([*told, approval.gap()])
     rows = [(name, count, what) for name, count, what in approval.leaving]
@@ -344,6 +356,7 @@ def markdown(approval: Approval, title: str) -> str:
         lines += [f"* Survives the loss of any one node: {_plain(approval.survival)}"]
     for violation in approval.verdict.violations[:8]:
         lines.append(f"* **The plan breaks the instance:** {_plain(violation.message)}")
+    lines += [f"* Buy first: {_plain(approval.buy)}"] if approval.buy else []
     lines += [f"* Freed: {_plain(_listed(approval.freed))}"] if approval.freed else []
     lines += [f"* Newly used: {_plain(_listed(approval.opened))}"] if approval.opened else []
     if approval.leaving:

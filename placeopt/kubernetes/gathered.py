@@ -184,16 +184,19 @@ def item(unit: Unit, replicas: Iterable[Unit] = ()) -> OriginItem:
     )
 
 
-def node_origins(site: Site) -> dict[str, NodeOrigin]:
-    """Return what the nodes are in the cluster."""
+def node_origins(g: Gathered) -> dict[str, NodeOrigin]:
+    """Return what the nodes are in the cluster: those of a table beside others are absent."""
+    listed = g.cluster.candidates
+    absent = listed if len(listed) < len(g.cluster.nodes) else set()
     return {
         n.name: NodeOrigin(
             kind=n.kind,
             labels=n.meta.labels,
             uid=n.meta.uid,
-            taints=None if n.candidate else _taints(n),
+            taints=_taints(n),
+            absent=n.name in absent,
         )
-        for n in site.nodes.values()
+        for n in g.site.nodes.values()
     }
 
 

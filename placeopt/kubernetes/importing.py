@@ -139,7 +139,7 @@ def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imp
         instance=reference,
         items=instance.items,
         nodes=instance.nodes,
-        files=tuple(read) if len(read) == len(files) and not gathered.cluster.candidates else (),
+        files=tuple(read) if len(read) == len(files) and _can_replay(gathered, target) else (),
         cluster=gathered.cluster.uid,
         price_unit=None if gathered.book is None else "USD/h",
         notes=_kept(notes),
@@ -152,6 +152,12 @@ def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imp
         "calls": len(gathered.graph.edges),
     }
     return Imported(instance.document, problem, origin, notes)
+
+
+def _can_replay(gathered: Gathered, target: str) -> bool:
+    """Return whether steps and files have all nodes: those to be bought stand in the steps."""
+    listed = len(gathered.cluster.candidates)
+    return not listed or (target == "rolling-update" and listed < len(gathered.cluster.nodes))
 
 
 def _kept(notes: Notes) -> tuple[OriginNote, ...]:

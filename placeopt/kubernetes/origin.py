@@ -92,6 +92,8 @@ class NodeOrigin(Record):
     """Identity of the machine. Absent or null: not in the files."""
     taints: tuple[str, ...] | None = None
     """``key=value:effect`` of those that keep pods away, sorted. Absent or null: not known."""
+    absent: bool = False
+    """Whether it is not in the cluster yet: to be bought, or made."""
 
 
 class OriginNote(Record):

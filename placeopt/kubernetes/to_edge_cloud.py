@@ -60,7 +60,7 @@ def build(g: Gathered) -> ImportedInstance:
         "delay_ms": _delays(g),
         "applications": applications,
     }
-    return ImportedInstance(document, items, node_origins(g.site))
+    return ImportedInstance(document, items, node_origins(g))
 
 
 def layer(node: KubernetesNode) -> str:

@@ -65,7 +65,7 @@ def build(g: Gathered) -> ImportedInstance:
         "gateway": names[gateway],
     }
     items = {names[key]: item(units[0], units) for key, units in workloads.items()}
-    return ImportedInstance(document, items, node_origins(g.site))
+    return ImportedInstance(document, items, node_origins(g))
 
 
 def _services(g: Gathered) -> dict[Key, list[Unit]]:

@@ -29,7 +29,7 @@ def build(g: Gathered) -> ImportedInstance:
     prices = node_prices(g)
     document, items = update_document(g, prices)
     _note_rounding(g)
-    return ImportedInstance(document, items, node_origins(g.site))
+    return ImportedInstance(document, items, node_origins(g))
 
 
 def _note_rounding(g: Gathered) -> None:

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes.export.steps_document import StepsDocument
+from placeopt.kubernetes.export.steps_document import NodeToBuy, StepsDocument
 from placeopt.kubernetes.manifests import ClusterObjects, load
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import KubernetesNode, PodSpec, further, selects
+from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, further, selects
 from placeopt.kubernetes.quantities import MIB, mebibytes, millicores, whole_bytes
-from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.reading import Source, View
 from placeopt.kubernetes.sites import Tolerations, affinity_nodes, blocking_taints, reaches
 from placeopt.kubernetes.sizes import MissingRequests, effective
 
@@ -77,11 +77,14 @@ def verify_files(steps: StepsDocument, files: Sequence[str | os.PathLike[str]]) 
 def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
     """Return what kube-scheduler would refuse of the steps of a plan.
 
+    Nodes to buy are as the steps say them, unless the cluster has them.
+
     Raises
     ------
     DocumentError
         The cluster does not hold a pod or node that a step names.
     """
+    cluster = replace(cluster, nodes={n.name: _bought(n) for n in steps.buy} | cluster.nodes)
     state = SchedulerState(cluster)
     found = []
     for record in steps.steps:
@@ -111,6 +114,24 @@ def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
             state.end(old)
         state.start(replace(copy, labels=template.labels))  # adopted: with the hash again
     return found
+
+
+def _bought(node: NodeToBuy) -> KubernetesNode:
+    """Return a node that is to be bought, with the room that the plan gives it."""
+    nothing = View({}, Source("", "", is_json=True))
+    pairs = (taint.rpartition(":") for taint in node.taints)
+    return KubernetesNode(
+        meta=ObjectMeta(nothing, "", node.name, node.labels),
+        cpu=node.cpu_millicores,
+        memory=node.memory_mib * MIB,
+        further={"pods": _MANY, **node.resources},
+        taints=[(*_pair(pair), effect) for pair, _, effect in pairs],
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, _, value = text.partition("=")
+    return key, value
 
 
 def _unknown(what: str) -> DocumentError:

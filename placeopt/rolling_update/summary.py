@@ -94,10 +94,8 @@ def _fleet(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
             rows.append([mark, f"{number} x {kind}", cluster, f"{price:g}", month])
     unit = change.unit.removesuffix("/h")
     columns = ("", "machines", "cluster", f"{change.unit} each", f"{unit} a month, all")
-    saved = f"{change.before:g} {change.unit} before, {change.after:g} after"
-    if change.is_hourly:
-        saved += f": {change.saved_a_month:,.2f} {unit} less in a month of {HOURS_OF_A_MONTH} hours"
-    return table("What to buy and what to free", columns, rows) + paragraphs([saved + "."])
+    months = [f"A month has {HOURS_OF_A_MONTH} hours."] if change.is_hourly else []
+    return table("What to buy and what to free", columns, rows) + paragraphs(months, "note")
 
 
 def _nodes(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:

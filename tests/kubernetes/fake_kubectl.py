@@ -230,12 +230,13 @@ def change(cluster: Cluster, what: str, rest: list[str]) -> None:
     else:
         chosen = [cluster.pods[rest[1]]]
     for pod in chosen:
-        key, _, value = rest[-1].partition("=")
-        table = pod["metadata"]["annotations" if what == "annotate" else "labels"]
-        if rest[-1].endswith("-"):
-            table.pop(rest[-1][:-1], None)
-        else:
-            table[key] = value
+        for pair in rest[3 if rest[0] == "pods" else 2 :]:
+            key, _, value = pair.partition("=")
+            table = pod["metadata"]["annotations" if what == "annotate" else "labels"]
+            if pair.endswith("-"):
+                table.pop(pair[:-1], None)
+            else:
+                table[key] = value
 
 
 def main(arguments: list[str]) -> None:

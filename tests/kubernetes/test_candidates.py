@@ -9,16 +9,20 @@ from typing import Any
 import pytest
 
 from placeopt import api
+from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.approval import approve, markdown
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.export import export
+from placeopt.kubernetes.export.steps_document import StepsDocument
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.tables import TableRow
 from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.verify import verify_files
+from placeopt.report import html
 from placeopt.rolling_update.fleet_change import fleet_change
 from placeopt.rolling_update.instance import RollingUpdate
 
@@ -129,6 +133,36 @@ def test_the_export_lists_what_to_buy_and_takes_the_names_it_got(tmp_path: Path)
     assert "ip-7" in script
     with pytest.raises(UsageError, match="no such candidate"):
         export(done.problem, plan, done.origin, form="commands", bought={"buy-y-1": "ip-7"})
+
+
+def test_steps_say_what_to_buy_and_verify_knows_it(tmp_path: Path) -> None:
+    """The nodes stand in the steps; their room and taints count."""
+    done = imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,a,0.5,,2\n")
+    plan = min(api.solve(done.problem, "repack", seed=1).points, key=lambda p: p.values[0]).plan
+    document = json.loads(export(done.problem, plan, done.origin, form="json"))
+    assert document["warnings"] == ["buy first: 1 x x.big in a (buy-x.big-a-1)"]
+    [node] = document["buy"]
+    assert (node["name"], node["cpu_millicores"]) == ("buy-x.big-a-1", 3700)
+    assert node["labels"]["topology.kubernetes.io/zone"] == "a"
+    files = [str(tmp_path / "cluster.json")]
+    assert done.origin.files == tuple(files)
+    assert verify_files(validate(StepsDocument, document), files) == []
+    node["cpu_millicores"], node["taints"] = 2000, ["gpu=yes:NoSchedule"]
+    refused = [r.text for r in verify_files(validate(StepsDocument, document), files)]
+    assert len(refused) == 2 and "untolerated taint {gpu: yes}" in refused[0]
+    assert "Insufficient cpu" not in refused[0] and "Insufficient cpu" in refused[1]
+
+
+def test_the_report_says_what_to_buy_first(tmp_path: Path) -> None:
+    """With the money on top, which stands there once."""
+    done = imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,a,0.5,,2\n")
+    front = api.solve(done.problem, "repack", seed=1)
+    index = min(range(len(front)), key=lambda k: front.points[k].values[0])
+    text = markdown(approve(front, done.problem, index, done.origin), "Plan")
+    assert "* Buy first: 1 x x.big in a" in text
+    page = html(front, problem=done.problem, index=index, origin=done.origin)
+    assert "Buy first: 1 x x.big in a." in page
+    assert page.count("1,095 USD a month") == 1 and "less in a month" not in page
 
 
 def test_a_line_per_zone_and_price(tmp_path: Path) -> None:

@@ -504,6 +504,53 @@ def test_undo_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 @NEEDS_TOOLS
+def test_undo_scales_back_what_was_stopped(tmp_path: Path) -> None:
+    """Between a stop and its start; the rest of the plan is refused then."""
+    problem, state = roomy()
+    steps = [{"application": "shop", "microservice": "web-5c-a", "to": n} for n in (None, "n3")]
+    script = export(problem, {"steps": steps}, shop_origin(problem))
+    machine = Machine(tmp_path, script.replace("\nstep 2 ", "\nfail broken\nstep 2 "))
+    machine.state = state
+    assert machine.run().returncode == 1
+    assert machine.state["deployments"]["web"]["spec"]["replicas"] == 0
+    done = machine.run("undo")
+    assert done.returncode == 0, done.stderr
+    assert "scaled back: shop/web" in done.stdout
+    assert machine.state["deployments"]["web"]["spec"]["replicas"] == 1
+    assert "plan again" in machine.run().stderr
+    marks = {k for p in machine.state["pods"].values() for k in p["metadata"]["annotations"]}
+    assert not marks - {"placeopt-bound"}
+
+
+@NEEDS_TOOLS
+def test_a_pod_that_waits_gives_way_to_its_copy(tmp_path: Path) -> None:
+    """The Deployment is not scaled: it wants that replica already."""
+    document = roomy()[0].to_document()
+    waiting = {"name": "web-5c-b", "node": None, "cpu_millicores": 500, "memory_mib": 64}
+    document["applications"][0]["microservices"].append(waiting)
+    problem = from_document(document)
+    known = shop_origin(shop()).model_dump()
+    known["items"]["shop/web-5c-b"] = known["items"]["shop/web-5c-a"] | {
+        "pod": "web-5c-b",
+        "node": None,
+    }
+    plan = {"steps": [{"application": "shop", "microservice": "web-5c-b", "to": "n3"}]}
+    machine = Machine(tmp_path, export(problem, plan, origin_of(problem, known["items"])))
+    state = cluster()
+    pod = json.loads(json.dumps(state["pods"]["web-5c-a"])) | {"ready": False, "slow": True}
+    pod["metadata"]["name"] = "web-5c-b"
+    del pod["spec"]["nodeName"]
+    state["pods"]["web-5c-b"] = pod
+    state["deployments"]["web"]["spec"]["replicas"] = 2
+    machine.state = state
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    assert workloads_on_nodes(machine.state)["web", "n3"] == 1
+    assert len(machine.state["pods"]) == len(PODS) + 1
+    assert machine.state["deployments"]["web"]["spec"]["replicas"] == 2
+
+
+@NEEDS_TOOLS
 def test_stateful_sets_are_bound_to_no_node_afterwards(
     ran: tuple[Machine, subprocess.CompletedProcess[str]],
 ) -> None:

@@ -6,17 +6,19 @@ for kubectl.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from api_stub import ApiStub
+from api_stub import ApiStub, Object
 from stub_shop import (
     EXPECTED,
     PLAN,
     ScriptRunner,
     missing,
+    node,
     objects,
     origin,
     problem,
@@ -92,6 +94,53 @@ def test_from_the_dump_to_a_stop_and_back(
     assert undone.returncode == 0, undone.stderr
     assert workloads_on_nodes(stub.store).total() == 4
     assert not any(n.get("spec") for _, n in stub.store.all("nodes"))
+
+
+def test_the_script_waits_for_what_is_to_be_bought(tmp_path: Path) -> None:
+    """It names what is missing, and takes the new node that has the labels, whatever its name."""
+    web = [
+        o for o in objects() if o["kind"] != "Node" and "cart" not in str(o) and "db" not in str(o)
+    ]
+    with ApiStub([*web, node("n2")]) as stub:
+        runner = ScriptRunner(stub, tmp_path)
+        names = [str(tmp_path / n) for n in ("cluster.json", "shop.json", "front.json", "steps.sh")]
+        dump, instance, front, script = names
+        Path(dump).write_text(runner.kubectl("get", KINDS, "-A", "-o", "json"), encoding="utf-8")
+        (tmp_path / "machines.csv").write_text(MACHINES, encoding="utf-8")
+        options = ["--to", "rolling-update", "--missing-prices", "default=1", "-o", instance]
+        options += ["--candidates", str(tmp_path / "machines.csv")]
+        command("import", "kubernetes", dump, *options)
+        command("solve", instance, "--method", "repack", "-o", front)
+        command("export", "kubernetes", front, "--instance", instance, "--point", "0", "-o", script)
+        assert (
+            "# WARNING: buy first: 1 x x.small in a (buy-x.small-a-1)" in Path(script).read_text()
+        )
+        done = runner.run(NODE_WAIT="0s", NODE_POLL="0.1")
+        assert done.returncode == 1 and "after 0s these nodes are not there" in done.stderr
+        assert "buy-x.small-a-1: no new node is ready that has the labels" in done.stderr
+        threading.Timer(2.0, lambda: stub.store.add(bought("ip-10-0-0-7"))).start()
+        done = runner.run(NODE_WAIT="60s", NODE_POLL="0.2")
+        assert done.returncode == 0, done.stderr
+        assert "waiting for nodes to be bought" in done.stdout
+        assert workloads_on_nodes(stub.store) == {("web", "ip-10-0-0-7"): 1}
+        assert state(stub, "nodes", "n2", "")["spec"] == {"unschedulable": True}
+
+
+MACHINES = """machine_type,cpu,memory,zone,on_demand_usd_per_hour
+x.small,1,2Gi,a,0.5
+"""
+
+
+def bought(name: str) -> Object:
+    """Return a node of the machines that may be bought."""
+    made = node(name)
+    made["metadata"]["labels"] |= {
+        "node.kubernetes.io/instance-type": "x.small",
+        "topology.kubernetes.io/zone": "a",
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+    }
+    return made
 
 
 def command(*arguments: str) -> None:

@@ -39,6 +39,13 @@ content() { # namespace replicaset hash: whether it has no more pods than it wan
   has=$(kubectl -n "$1" get pods -l "pod-template-hash=$3" -o json | jq --arg rs "$2" "$OWNED") || fail "kubectl does not answer"
   ((has <= wanted))
 }
+settled() { # namespace replicaset hash: wait until it has no more pods than it wants
+  local end=$((SECONDS + ${WAIT%s}))
+  until content "$1" "$2" "$3"; do
+    if ((SECONDS >= end)); then fail "ReplicaSet $1/$2 has more pods than it wants after $WAIT"; fi
+    sleep "$POLL"
+  done
+}
 whole() { # namespace statefulset: all its pods are ready, so that one may be missing
   local now
   now=$(kubectl -n "$1" get statefulset "$2" -o json | jq -r '"\(.status.readyReplicas // 0) of \(.spec.replicas // 1)"') || fail "kubectl does not answer"

@@ -13,18 +13,22 @@ if TYPE_CHECKING:
     from placeopt.kubernetes.export.steps import PlanStep
     from placeopt.kubernetes.origin import Origin, OriginItem
 
-_READY = 'any(.status.conditions[]?; .type == "Ready" and .status == "True")'
-#: jq: nodes of the cluster -> a line for each node on which a copy is still to start and may not.
-NODES = f"""
+#: jq: whether a node or a pod is ready; the taints of a node that keep pods away, as imported.
+READY = 'any(.status.conditions[]?; .type == "Ready" and .status == "True")'
+TAINTS = """
 def taints: [.spec.taints[]? | select(.effect == "NoSchedule" or .effect == "NoExecute")
   | select(.key != "node.kubernetes.io/unschedulable")
   | "\\(.key)=\\(.value // ""):\\(.effect)"] | sort;
+"""
+#: jq: nodes of the cluster -> a line for each node on which a copy is still to start and may not.
+NODES = f"""
+{TAINTS}
 (.items | map({{key: .metadata.name, value: .}}) | from_entries) as $live
-| $known[0].nodes[] | select(.last > $made) | . as $was | $live[.name] as $now
+| $known[0].nodes[] | select(.last > $made) | . as $was | $live[$bought[.name] // .name] as $now
 | if $now == null then "node \\(.name) is not in the cluster: buy or make it first"
   elif $was.uid and $was.uid != $now.metadata.uid
   then "node \\(.name) is another machine of the same name"
-  elif $now | {_READY} | not then "node \\(.name) is not ready"
+  elif $now | {READY} | not then "node \\(.name) is not ready"
   elif $now.spec.unschedulable then "node \\(.name) is cordoned"
   elif $was.taints
     and ($was.taints != ($now | taints) or $was.labels != ($now.metadata.labels // {{}}))
@@ -49,9 +53,11 @@ def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
   elif $now.metadata.deletionTimestamp then "pod \\(.namespace)/\\(.name) is being deleted"
   elif .uid and .uid != $now.metadata.uid
   then "pod \\(.namespace)/\\(.name) is another one of the same name"
+  elif .node == null and $now.spec.nodeName
+  then "pod \\(.namespace)/\\(.name) does not wait any more: it is on \\($now.spec.nodeName)"
   elif .node != $now.spec.nodeName
   then "pod \\(.namespace)/\\(.name) runs on \\($now.spec.nodeName), not on \\(.node)"
-  elif $now | {_READY} | not then "pod \\(.namespace)/\\(.name) is not ready"
+  elif .node and ($now | {READY} | not) then "pod \\(.namespace)/\\(.name) is not ready"
   elif $set and ($now.spec | asked) != ($set.spec.template.spec | asked)
   then "the template of \\($owner.kind) \\($owner.name) asks for other nodes than its pods"
   else empty end
@@ -72,7 +78,7 @@ def known(made: Sequence[PlanStep], origin: Origin) -> dict[str, Any]:
     for name, number in last.items():
         origins = origin.nodes.get(name)
         node: dict[str, Any] = {"name": name, "last": number}
-        if origins is not None:
+        if origins is not None and not origins.absent:
             taints = None if origins.taints is None else list(origins.taints)
             node |= {"uid": origins.uid, "labels": origins.labels, "taints": taints}
         nodes.append(node)

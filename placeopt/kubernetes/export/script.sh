@@ -8,7 +8,7 @@
 #   CONTEXT=prod bash @file@ check look whether the cluster still is what was read, and do nothing
 #   CONTEXT=prod bash @file@ undo  let the nodes be scheduled to again, take marks off, end copies that nothing owns
 #   WAIT=600s, PATIENCE=60s        wait longer for pods (300s), and for the scheduler to take one (15s)
-# Keep others from moving these pods meanwhile: autoscalers, deschedulers, a GitOps controller that resets replicas.
+@waits@# Keep others from moving these pods meanwhile: autoscalers, deschedulers, a GitOps controller that resets replicas.
 # Where pods run is kept until they are replaced: a later rollout or eviction asks the scheduler again.
 # Not done here: draining DaemonSets off nodes that end empty, removing and buying nodes.
 set -euo pipefail
@@ -17,7 +17,13 @@ DONE=${DONE:-@done@}
 TOTAL=@total@
 CONTEXT=${CONTEXT:-}
 @setup@
-
+@arrive@
+forget() { # expression: lines of $DONE that are no longer so
+  if [[ -e "$DONE" ]]; then
+    grep -v "$1" "$DONE" >"$DONE.new" || true # none is left
+    mv "$DONE.new" "$DONE"
+  fi
+}
 kubectl() {
   if [[ "$CONTEXT" == in-cluster ]]; then command kubectl "$@"; else command kubectl --context="$CONTEXT" "$@"; fi
 }
@@ -75,6 +81,10 @@ move() { # namespace old-pod old-node new-pod node requests
 # Fewer replicas, and the marked pod is the one that goes: a disruption.
 stop() { # namespace deployment old-pod old-node
   local ns=$1 name=$2 old=$3 want now
+  if ! grep -qs "^scaled $ns $name " "$DONE"; then # what undo gives back
+    now=$(kubectl -n "$ns" get deployment "$name" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
+    echo "scaled $ns $name $now" >>"$DONE"
+  fi
   if [[ "$(state "$ns" "$old")" != alive ]]; then
     gone "$ns" "$old"
     return 0
@@ -123,7 +133,7 @@ KNOWN
 check() { # whether the cluster still is what was read, as far as steps are left
   local made space wrong=""
   made=$(grep -sx '[0-9]*' "$DONE" | sort -n | tail -n 1 || true)
-  wrong=$(kubectl get nodes -o json | jq -r --argjson made "${made:-0}" --slurpfile known <(known) "$NODES") || fail "kubectl does not answer"
+  wrong=$(kubectl get nodes -o json | jq -r --argjson made "${made:-0}" --argjson bought "$(bought)" --slurpfile known <(known) "$NODES") || fail "kubectl does not answer"
   for space in @spaces@; do
     wrong+=$'\n'$(kubectl -n "$space" get pods,replicasets -o json | jq -r --argjson made "${made:-0}" --arg space "$space" --slurpfile known <(known) "$PODS") || fail "kubectl does not answer"
   done
@@ -132,18 +142,30 @@ check() { # whether the cluster still is what was read, as far as steps are left
   echo "checked: the cluster is what was read"
 }
 undo() {
-  local space pod node
+  local space pod node name want now back=""
   for node in $(sed -n 's/^cordoned //p' "$DONE" 2>/dev/null); do kubectl uncordon "$node"; done
   for space in @spaces@; do
     for pod in $(kubectl -n "$space" get pods -o json | jq -r '.items[] | select((.metadata.name | contains("@tail@")) and (any(.metadata.ownerReferences[]?; .controller) | not)) | .metadata.name'); do
       kubectl -n "$space" delete pod "$pod" --wait=false
     done
-    for pod in $(kubectl -n "$space" get pods -o json | jq -r '.items[] | select(.metadata.annotations["controller.kubernetes.io/pod-deletion-cost"] == "-2147483647") | .metadata.name'); do
-      kubectl -n "$space" annotate pod "$pod" controller.kubernetes.io/pod-deletion-cost-
+    for pod in $(kubectl -n "$space" get pods -o json | jq -r '.items[] | select(.metadata.annotations // {} | . as $marks | .["controller.kubernetes.io/pod-deletion-cost"] == "-2147483647" or any("stop", "start", "kept"; . as $mark | $marks | has("placeopt-\($mark)"))) | .metadata.name'); do
+      kubectl -n "$space" annotate pod "$pod" controller.kubernetes.io/pod-deletion-cost- placeopt-stop- placeopt-start- placeopt-kept-
     done
   done
+  while read -r space name want; do
+    now=$(kubectl -n "$space" get deployment "$name" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
+    if ((now < want)); then
+      kubectl -n "$space" scale deployment "$name" --replicas="$want"
+      back+=" $space/$name"
+    fi
+  done < <(sed -n 's/^scaled //p' "$DONE" 2>/dev/null)
 @undo@
-  if [[ -e "$DONE" ]]; then sed -i '/^cordoned /d' "$DONE"; fi
+  forget '^cordoned '
+  forget '^scaled '
+  if [[ -n "$back" ]]; then # their copies are the scheduler's now: the rest of the plan does not fit
+    echo undone >>"$DONE"
+    echo "scaled back:$back"
+  fi
   echo "undone: nodes, marks and copies that nothing owns. What was moved stays where it is; to have it elsewhere, plan again"
 }
 confirm() {
@@ -166,7 +188,11 @@ if [[ -z "${DRY_RUN:-}" ]]; then
   case "${1:-}" in
     undo) undo; exit 0 ;;
     check) check; exit 0 ;;
-    "") check ;;
+    "")
+      ! grep -qsx undone "$DONE" || fail "undo has scaled back what this plan stopped, so that the rest of it does not fit: plan again"
+      arrive
+      check
+      ;;
     *) fail "'$1' is not known; legal: check, undo, or nothing" ;;
   esac
 fi
@@ -176,6 +202,7 @@ fi
 if [[ -n "${DRY_RUN:-}" ]]; then exit 0; fi
 if ! { [[ -e "$DONE" ]] && grep -qx finish "$DONE"; }; then
 @finish@
+  forget '^scaled '
   echo finish >>"$DONE"
 fi
 echo "all $TOTAL steps are made"

@@ -17,17 +17,19 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from placeopt.kubernetes.export.preflight import NODES, PODS, known
+from placeopt.kubernetes.export.purchases import ARRIVED, arrivals, sentences, to_buy
 from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
 from placeopt.kubernetes.origin import BOUND
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Origin
+    from placeopt.rolling_update.instance import UpdateNode
 
 #: jq: bind a pod template to nodes, keep what it asks of nodes itself; set requests of containers.
 _BIND = """
@@ -98,14 +100,16 @@ _SAID = """
 """
 _MINE = "select(any(.metadata.ownerReferences[]?; .controller and .name == $rs))"
 #: jq: pods -> how many a ReplicaSet owns or is about to adopt; the names of those of them that are
-#: not ready.
+#: not ready and would be ended first: of pods that wait for a node, the marked one is.
 _OWNED = """
 [.items[] | select(.metadata.deletionTimestamp | not)
  | select([.metadata.ownerReferences[]? | select(.controller) | .name] | . == [] or . == [$rs])]
 | length
 """
 _UNREADY = f"""
-[.items[] | {_MINE} | select(.metadata.name != $old and (.metadata.deletionTimestamp | not))
+any(.items[]; .metadata.name == $old and (.spec.nodeName | not)) as $waits
+| [.items[] | {_MINE} | select(.metadata.name != $old and (.metadata.deletionTimestamp | not))
+ | select(($waits and (.spec.nodeName | not)) | not)
  | select(any(.status.conditions[]?; .type == "Ready" and .status == "True") | not)
  | .metadata.name] | join(" ")
 """
@@ -161,10 +165,13 @@ _START = (
     _CREATE,
     _READY,
     'kubectl -n {ns} annotate --overwrite pods -l "pod-template-hash=$hash" '
-    f"{_COST}=1 || true",  # there may be none
-    f"kubectl -n {{ns}} annotate --overwrite pod {{new}} {_COST}=1",
+    f"{_COST}=1 placeopt-kept=1 || true",  # there may be none
+    f"kubectl -n {{ns}} annotate --overwrite pod {{new}} {_COST}=1 placeopt-kept=1",
     *_scale("{new}", "+", "placeopt-start"),
     _ADOPT,
+    'settled {ns} "$rs" "$hash"',
+    'kubectl -n {ns} annotate pods -l "pod-template-hash=$hash" '
+    f"{_COST}- placeopt-kept- placeopt-start-",
 )
 _RECREATE = (
     "whole {ns} {name}",
@@ -208,6 +215,8 @@ def _asset(name: str) -> str:
 def _kind(step: PlanStep) -> str:
     if step.interrupts and step.action != "stop":
         return "recreate"
+    if step.action == "start" and step.at is not None and step.at.pod is not None:
+        return "move"  # a pod that waits for a node is there: the copy takes its place
     return step.action if step.action in _LINES else "move"
 
 
@@ -289,6 +298,9 @@ def _json(value: Any) -> str:
 
 # -- the script ------------------------------------------------------------------------------------
 
+_WAITS = "#   NODE_WAIT=3600s                wait longer for nodes to be bought (900s)\n"
+_NOTHING_TO_BUY = "bought() { echo '{}'; }\narrive() { :; }"
+
 _VARIABLES = {key: f'"${key}"' for key in ("ns", "name", "old", "new", "node", "requests")}
 
 
@@ -298,10 +310,12 @@ def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
     It can be run again after a failure.
     """
     made, identity = steps(problem, plan, origin), plan_id(problem, plan)
+    buy = to_buy(problem, made, origin)
+    bought = {node.name for node in buy}
     values = zip(problem.objectives, problem.evaluate(plan).values, strict=True)
     empties = [step.source or "" for step in made if step.empties]
     body = (
-        "\n".join(_call(step) for step in made if step.at is not None)
+        "\n".join(_call(step, bought) for step in made if step.at is not None)
         or "# The plan has no steps: nothing is to be done."
     )
     fields = {
@@ -310,7 +324,11 @@ def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
             f"{len(made)} steps."
         ),
         "values": _comment("Referee: " + ", ".join(f"{o.name} {v:g}" for o, v in values) + "."),
-        "warnings": "".join(f"# WARNING: {text}\n" for text in warnings(made)),
+        "warnings": "".join(
+            f"# WARNING: {_comment(text)}\n" for text in [*sentences(problem, buy), *warnings(made)]
+        ),
+        "waits": _WAITS if buy else "",
+        "arrive": _arrive(buy, origin) if buy else _NOTHING_TO_BUY,
         "file": "steps.sh",
         "done": f"placeopt-{identity}.done",
         "total": str(len(made)),
@@ -361,7 +379,14 @@ def _fill(template: str, fields: Mapping[str, str]) -> str:
     return re.sub("@([a-z]+)@", lambda match: fields[match[1]], template)
 
 
-def _call(step: PlanStep) -> str:
+def _arrive(buy: Sequence[UpdateNode], origin: Origin) -> str:
+    """Return the lines that wait for nodes that are to be bought."""
+    text = _asset("arrivals.sh").replace("@arrivals@", _json(arrivals(buy, origin)))
+    return "\n".join([*_programs({"ARRIVED": ARRIVED}), text])
+
+
+def _call(step: PlanStep, bought: Container[str]) -> str:
+    """Return the lines of a step; nodes that are to be bought get their names when they are."""
     at = step.at
     assert at is not None
     kind, requests, pod = _kind(step), _json(at.requests), at.pod or at.new_pod
@@ -372,7 +397,7 @@ def _call(step: PlanStep) -> str:
         "recreate": (at.namespace, at.name, pod, step.source, step.target, requests),
     }[kind]
     call = " ".join(
-        shlex.quote(text or "")
+        f'"$(real {shlex.quote(text or "")})"' if text in bought else shlex.quote(text or "")
         for text in (str(step.number), _comment(step.label), kind, *arguments)
     )
     before = f"cordon {shlex.quote(step.source or '')}\n" if step.cordon else ""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from placeopt.core.documents import validate
 from placeopt.core.problem import Problem, Record
 from placeopt.kubernetes.export import shell
+from placeopt.kubernetes.export.purchases import sentences, to_buy
 from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
 from placeopt.kubernetes.origin import InstanceRef, Origin
+
+if TYPE_CHECKING:
+    from placeopt.rolling_update.instance import UpdateNode
 
 FORMAT = "placeopt/steps@1"
 
@@ -61,6 +65,27 @@ class _StepRecord(Record):
     """Lines of bash that make the step. Empty: it has to be made by hand."""
 
 
+class NodeToBuy(Record):
+    """A node on which copies start and that is not in the cluster yet."""
+
+    name: str
+    """Name that the plan has for it."""
+    machine_type: str | None = None
+    """Machine type. Absent or null: unknown."""
+    cluster: str
+    """Zone or cluster in which it is to be."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Labels that the plan counts on."""
+    taints: list[str] = Field(default_factory=list)
+    """``key=value:effect`` of those that keep pods away."""
+    cpu_millicores: int
+    """Room beside DaemonSets and what is reserved, in thousandths of a core."""
+    memory_mib: int
+    """The same in MiB."""
+    resources: dict[str, int] = Field(default_factory=dict)
+    """Further room by name, as far as the plan counts it."""
+
+
 class _StepsInstance(InstanceRef):
     problem: Literal["rolling-update", "rescheduling"]
     """Kind of the problem."""
@@ -79,6 +104,8 @@ class StepsDocument(Record):
     """Name of a goal -> its value after all steps; the referee's."""
     warnings: list[str] = Field(default_factory=list)
     """What to know before all steps, a sentence each."""
+    buy: list[NodeToBuy] = Field(default_factory=list)
+    """Nodes that the steps need and that are not in the cluster yet."""
     setup: list[str] = Field(default_factory=list)
     """Lines of bash to run before the first step."""
     steps: list[_StepRecord]
@@ -96,15 +123,35 @@ def document(
     """
     made = steps(problem, plan, origin, partly=True)
     values = problem.evaluate(plan).values
+    buy = to_buy(problem, made, origin)
     return {
         "format": FORMAT,
         "instance": asdict(problem.instance_name),
         "plan_id": plan_id(problem, plan),
         "values": {o.name: value for o, value in zip(problem.objectives, values, strict=True)},
-        "warnings": [*_without_commands(made, origin), *warnings(made)],
+        "warnings": [
+            *_without_commands(made, origin),
+            *sentences(problem, buy),
+            *warnings(made),
+        ],
+        "buy": [_to_buy(node, origin) for node in buy],
         "setup": [] if origin is None else shell.setup_lines(),
         "steps": [_record(step) for step in made],
         "finish": [] if origin is None else shell.finish_lines(made, origin),
+    }
+
+
+def _to_buy(node: UpdateNode, origin: Origin | None) -> dict[str, Any]:
+    known = None if origin is None else origin.nodes.get(node.name)
+    return {
+        "name": node.name,
+        "machine_type": node.machine_type,
+        "cluster": node.cluster,
+        "labels": {} if known is None else known.labels,
+        "taints": [] if known is None else list(known.taints or ()),
+        "cpu_millicores": node.cpu_millicores,
+        "memory_mib": node.memory_mib,
+        "resources": node.resources,
     }
 
 
