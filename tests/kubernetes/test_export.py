@@ -224,7 +224,7 @@ def workloads_on_nodes(state: dict[str, Any]) -> Counter[tuple[str, str]]:
 #: Commands that are lost, by their number; a command that is given again counts again. Every
 #: number has been tried alone, too.
 BREAKS = [
-    int(k) for k in os.environ.get("PLACEOPT_BREAKS", "5 12 17 26 33 41 48 57 64 70 77 84").split()
+    int(k) for k in os.environ.get("PLACEOPT_BREAKS", "5 17 33 48 64 77").split()
 ]
 
 #: What a Deployment asks of nodes.
