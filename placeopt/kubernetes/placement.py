@@ -74,7 +74,8 @@ def leave_out_unplaceable(g: Gathered) -> None:
     problem = RollingUpdate.from_document(document)
     number = {name: m for m, (_, name) in enumerate(_labelled(problem))}
     a = problem.arrays
-    without = [u for u in waiting if not a.may_host(number[u.namespace, u.name]).any()]
+    has_room = a.have_room()
+    without = [u for u in waiting if not has_room[number[u.namespace, u.name]]]
     if without and not g.options.leave_out:
         raise InfeasibleInstanceError(_reasons(without, _Free(a), number))
     for unit in without:

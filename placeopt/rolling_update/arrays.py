@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from placeopt.core.dominance import minimal
 from placeopt.core.scaling import decimals, scaled_up, unit_digits
 from placeopt.rolling_update.document import (
     UpdateApplication,
@@ -234,6 +235,16 @@ class UpdateArrays:
         if self.rules.node_set[m] >= 0:
             fits &= self.rules.allowed[self.rules.node_set[m]]
         return fits
+
+    def have_room(self) -> np.ndarray:
+        """Return which microservices have some node as in `may_host`, bool (M,)."""
+        found = np.zeros(len(self.home), dtype=bool)
+        for s in np.unique(self.rules.node_set).tolist():
+            legal = ~self.drain if s < 0 else ~self.drain & self.rules.allowed[s]
+            largest = -minimal(-self.capacity[legal])
+            mine = np.flatnonzero(self.rules.node_set == s)
+            found[mine] = np.any(np.all(self.new[mine, None] <= largest, axis=2), axis=1)
+        return found
 
     def cost(self, nodes: np.ndarray) -> float:
         """Return the price of nodes that are given by number, repeated or not."""

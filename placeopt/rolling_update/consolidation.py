@@ -19,8 +19,9 @@ from placeopt.rolling_update.instance import RollingUpdate
 
 #: First and last temperature of the repair, as shares of a node's capacity. Set by hand.
 _HOTTEST, _COLDEST = 0.03, 0.001
-#: Up to so many nodes every target is made easy to reach, not only the first.
-_MAX_EASED_NODES = 2000
+#: Up to so many nodes every target is made easy to reach, not only the first; of more nodes only
+#: targets that cost less by such a share are looked at, and the last.
+_MAX_EASED_NODES, _SHARE_APART = 2000, 0.01
 #: Room on top of what is asked for, of the fleets that are tried, from the cheapest on; and the
 #: rounds of their repair, in those of others.
 _SLACKS, _FLEET_ROUNDS = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5), 3
@@ -195,10 +196,10 @@ class Consolidation:
             return
         yield self._target(state, first=True)
         if not self.buys:
-            for _ in self._improve(state, budget):
+            for _ in self._apart(self._improve(state, budget)):
                 yield self._target(state)
             return
-        for _ in self._descend(state, budget):
+        for _ in self._apart(self._descend(state, budget)):
             yield self._target(state)
         for other in self._others(budget):
             for _ in self._descend(other, budget):
@@ -206,8 +207,19 @@ class Consolidation:
             if self._price(other) < self._price(state):
                 state = other
                 yield self._target(state)
-        for _ in self._improve(state, budget):
+        for _ in self._apart(self._improve(state, budget)):
             yield self._target(state)
+
+    def _apart(self, prices: Iterator[int]) -> Iterator[int]:
+        """Yield falling prices, where nodes are many those that are well apart, and the last."""
+        price, said = None, np.inf
+        share = 0.0 if len(self.forced) <= _MAX_EASED_NODES else _SHARE_APART
+        for price in prices:
+            if price <= (1 - share) * said:
+                said = price
+                yield price
+        if price is not None and price < said:
+            yield price
 
     def _improve(self, state: kernels.PackingState, budget: Budget) -> Iterator[int]:
         """Close nodes and exchange some in place, yielding the price after each change."""

@@ -234,19 +234,15 @@ class RollingUpdate(Problem):
         return reasons + [f"{text}, and neither can move" for text, _ in broken]
 
     def _why_no_room(self) -> list[str]:
-        a = self.arrays
-        room, reasons = a.capacity[~a.drain], []
-        known: dict[tuple[int, ...], bool] = {}
-        for m in np.flatnonzero(~a.stuck).tolist():
-            kind = (int(a.rules.node_set[m]), *a.new[m].tolist())
-            if kind not in known:
-                known[kind] = bool(a.may_host(m).any()) or self._may_rest(m)
-            if not known[kind]:
+        a, reasons = self.arrays, []
+        for m in np.flatnonzero(~a.stuck & ~a.have_room()).tolist():
+            if not self._may_rest(m):
                 amounts = ", ".join(f"{x} {r}" for r, x in zip(a.resources, a.new[m], strict=True))
-                where = " that it may be on" if kind[0] >= 0 else ""
+                where = " that it may be on" if a.rules.node_set[m] >= 0 else ""
                 reasons.append(
                     f"{a.label(m)} needs {amounts} at its new size, which no node{where} has"
                 )
+        room = a.capacity[~a.drain]
         for name, need, have in zip(a.resources, a.new.sum(axis=0), room.sum(axis=0), strict=True):
             if need > have:
                 reasons.append(
