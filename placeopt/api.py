@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from placeopt import registry
@@ -142,12 +143,10 @@ def solve(
 
 def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certify: bool) -> Front:
     """Run a method; what it leaves out is added: the start, a least-violating plan, a proof."""
-    from placeopt.portfolio import run_method
-
     start = None if task.start is None else _projected(task.start, task)
     task = replace(task, start=start)
     try:
-        front = run_method(method, _with_time_to_certify(task) if certify else task, parameters)
+        front = _searched(task, method, parameters, certify)
     except InfeasibleInstanceError as error:
         spent = task.budget.seconds, task.budget.evaluations
         facts = Run(method, task.seed, *spent, completed=True)
@@ -159,6 +158,16 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
         quick = _quick_answer(task)
         front = replace(front, points=quick.points, rejected=quick.rejected)
     return _certified(front, task) if certify else front
+
+
+def _searched(task: Task[Problem], method: str, parameters: dict[str, Any], certify: bool) -> Front:
+    """Run a method; if a proof follows, in a share of the time, and kept before it begins."""
+    from placeopt.portfolio import run_method
+
+    if not certify:
+        return run_method(method, task, parameters)
+    run = partial(run_method, method, _with_time_to_certify(task), parameters)
+    return task.part("search").units().do(method, run, Front.from_document)
 
 
 def evaluate(problem: Problem, plan: Plan | Front) -> Evaluation | list[Evaluation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -34,10 +35,8 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
     """
     run = registry.method(name).load(task.problem.problem)
     arguments = checked(run, name, parameters)
-    if task.checkpoint is not None:
-        task = replace(task, checkpoint=task.checkpoint.of(name))
     with task.recorded(name) as with_trace:
-        front: Front = run(task, **arguments)
+        front: Front = run(task.part(name), **arguments)
         return with_trace(front)
 
 
@@ -53,12 +52,17 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
         return run_method(names[0], task, parameters)
     start = [] if task.start is None else [task.start]
     fronts: list[Front] = []
+    units = task.units()
+
+    def stage(name: str, share: float) -> Front:
+        known = merge(start + fronts) if start + fronts else None
+        part = replace(task, budget=task.budget.share(share), start=known)
+        return run_method(name, part, parameters if name == names[-1] else {})
+
     for name, share in stages:
         if fronts and task.budget.exhausted:
             break
-        known = merge(start + fronts) if start + fronts else None
-        part = replace(task, budget=task.budget.share(share), start=known)
-        fronts.append(run_method(name, part, parameters if name == names[-1] else {}))
+        fronts.append(units.do(name, partial(stage, name, share), Front.from_document))
     return _joined("auto", names, fronts, task)
 
 

@@ -38,6 +38,7 @@ GENERIC = (
         "placeopt.portfolio:auto",
         "by problem and size: the best methods in turn",
         "instance",
+        kept="methods that have ended; of the present one what it keeps",
     ),
     Method(
         "ensemble",
@@ -45,6 +46,7 @@ GENERIC = (
         "several methods on equal shares of the budget, their fronts merged",
         "encoder",
         parallel=True,
+        kept="methods that have ended; of the others what they keep",
     ),
     Method(
         "epsilon-constraint",
@@ -53,6 +55,7 @@ GENERIC = (
         "model",
         parallel=True,
         seconds=PROVING_SECONDS,
+        kept="points, and all that was proven",
     ),
     *(
         Method(
@@ -60,6 +63,7 @@ GENERIC = (
             f"placeopt.evolve.jmetal_methods:{name}",
             f"{title} of jMetalPy with the operators of the CNSM 2024 paper, without seeds",
             "encoder",
+            kept="the archive",
         )
         for name, title in (("nsga2", "NSGA-II"), ("nsga3", "NSGA-III"), ("smpso", "SMPSO"))
     ),
@@ -68,36 +72,42 @@ GENERIC = (
         "placeopt.evolve.moead:run",
         "MOEA/D with Tchebycheff weights, seeds, an archive and recombined parts, compiled",
         "encoder",
+        kept="the archive",
     ),
     Method(
         "mspso",
         "placeopt.evolve.mspso:run",
         "the multi-swarm PSO of the CNSM 2024 paper, array-based",
         "encoder",
+        kept="the archive",
     ),
     Method(
         "nsga2",
         "placeopt.evolve.nsga:nsga2",
         "NSGA-II on pymoo with compiled operators, seeds and an archive",
         "encoder",
+        kept="the archive",
     ),
     Method(
         "nsga3",
         "placeopt.evolve.nsga:nsga3",
         "NSGA-III on pymoo with compiled operators, seeds and an archive",
         "encoder",
+        kept="the archive",
     ),
     Method(
         "policy",
         "placeopt.rl.play:run",
         "a trained policy, one decision after another; needs no torch",
         "sequence",
+        kept="episodes, 64 at a time",
     ),
     Method(
         "rollout",
         "placeopt.rollout.rollout:run",
         "decision after decision, each judged by a base policy's rest",
         "sequence",
+        kept="plans of each weighting",
     ),
     Method(
         "sharded",
@@ -105,6 +115,7 @@ GENERIC = (
         "parts searched alone for weighted sums, then put together: for thousands of requests",
         "division",
         parallel=True,
+        kept="parts that have ended",
     ),
 )
 
@@ -147,6 +158,14 @@ class MethodEntry:
     def extra(self) -> str | None:
         """Optional packages that the method needs."""
         return next((method.extra for method in self.of.values()), None)
+
+    @property
+    def kept(self) -> str | None:
+        """What of a run that was killed is not done again, in words; None for nothing."""
+        kept = {kind: method.kept for kind, method in self.of.items() if method.kept}
+        if len(set(kept.values())) <= 1:
+            return next(iter(kept.values()), None)
+        return "; ".join(f"{kind}: {what}" for kind, what in kept.items())
 
     def load(self, kind: str) -> Callable[..., Front]:
         """Return the function that answers a kind of problem: `MethodFunction` of interfaces.

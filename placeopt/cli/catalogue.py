@@ -49,6 +49,7 @@ def methods(
                 "problems": m.problems,
                 "summary": m.summary,
                 "extra": m.extra,
+                "kept": m.kept,
                 "parameters": [
                     {"problems": kinds, **asdict(parameter)}
                     for parameter, kinds in parameters_of(m)
@@ -64,6 +65,7 @@ def methods(
         rows = [(m.name, _kinds(m.problems), m.extra or "", m.summary) for m in found.values()]
     else:
         say(f"{name}: {found[name].summary}")
+        say(f"with --run-dir, a run that was killed keeps: {found[name].kept or 'nothing'}")
         columns = ("parameter", "problems", "default", "legal", "what it does")
         rows = [
             (p.name, _kinds(kinds), shown(p.default), p.legal or p.type, p.help)

@@ -43,6 +43,9 @@ class Method:
         proven by then is said to be so. None for the default number of evaluations.
     parallel : bool
         Whether it consists of independent tasks, which run on ``task.workers``.
+    kept : str or None
+        What of a run that was killed is not done again: "descents", say. None for a method that
+        starts again: it is quick, or makes a single plan.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Method:
     modules: tuple[str, ...] = ()
     seconds: float | None = None
     parallel: bool = False
+    kept: str | None = None
 
     def load(self) -> Any:
         """Return the function.

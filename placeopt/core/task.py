@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -30,6 +30,7 @@ from placeopt.core.interim import MAX_SHOWN, Interim, Watch
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import Checkpoint, task_key
 from placeopt.core.trace import Recorder, traced
+from placeopt.core.units import Units
 from placeopt.core.versions import versions
 from placeopt.core.workers import Workers
 
@@ -99,9 +100,20 @@ class Task(Generic[P]):
         """
         left = None if self.checkpoint is None else self.checkpoint.read()
         if left is not None:
-            spent = min(left.header["evaluations"], self.budget.evaluations_left - 1)
-            self.budget.resume(int(spent), left.header["seconds"])
+            budget = self.budget
+            spent = max(0, left.header["evaluations"] - budget.evaluations)
+            more = max(0.0, left.header["seconds"] - budget.seconds)
+            budget.resume(int(min(spent, budget.evaluations_left - 1)), more)
         return left
+
+    def units(self) -> Units:
+        """Return the units of this run's work; those that an earlier process has done are done."""
+        return Units(self.budget, self.checkpoint)
+
+    def part(self, name: str) -> Task[P]:
+        """Return the same task with a checkpoint of its own, for a part of the run."""
+        checkpoint = None if self.checkpoint is None else self.checkpoint.of(name)
+        return replace(self, checkpoint=checkpoint)
 
     def keep(self, content: Callable[[], Arrays]) -> None:
         """Keep what was found so far, for `take_up`: now and then, and when the run is cancelled.

@@ -23,6 +23,7 @@ SPEC = ProblemSpec(
             "bound",
             "placeopt.edge_cloud.bounds:bound",
             "proven lower bounds, and plans built at their prices",
+            kept="plans and proofs of each weight",
         ),
         Method(
             "greedy",
@@ -33,11 +34,13 @@ SPEC = ProblemSpec(
             "lns",
             "placeopt.edge_cloud.heuristics:lns",
             "large neighbourhood search under prices, with bounds: compiled",
+            kept="plans and proofs of each weight",
         ),
         Method(
             "price-guided",
             "placeopt.edge_cloud.heuristics:price_guided",
             "built under Lagrangian prices, with bounds",
+            kept="plans and proofs of each weight",
         ),
     ),
 )

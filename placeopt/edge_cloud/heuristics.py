@@ -197,38 +197,33 @@ def by_weights(
     """
     problem, budget = task.problem, task.budget
     relaxation = Relaxation(problem)
-    left = task.take_up()
-    seed = task.seed if left is None else [task.seed, budget.evaluations]
-    builder = PlanBuilder(relaxation, np.random.default_rng(seed), *(search or ()))
-    plans = [problem.hosts(point.plan) for point in task.start.points] if task.start else []
-    plans += [] if left is None else [problem.hosts(plan) for plan in left.header["plans"]]
-    if search and len(weights) > 1:
-        plans += _greedy_plans(problem, budget, spread(problem, task.objectives, None, 32))
-    candidates = [Candidate(problem.plan(hosts)) for hosts in plans]
-    proofs: list[Prices] = []
+    found = _Found(task, weights, relaxation)
+    builder = PlanBuilder(relaxation, found.random, *(search or ()))
+    if not found.taken_up:
+        found.plans = [problem.hosts(point.plan) for point in task.start or ()]
+        if search and len(weights) > 1:
+            some = spread(problem, task.objectives, None, 32)
+            found.plans += _greedy_plans(problem, budget, some)
+        found.candidates = [Candidate(problem.plan(hosts)) for hosts in found.plans]
     part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
-    affordable = [] if plans and budget.exhausted else weights
-    for prices, share in relaxation.ascents(affordable, budget, steps, part):
-        proofs.append(prices)
-        if plans and budget.exhausted:
-            break
-        built = [builder.build(prices, (1.0,) if search or share.exhausted else (1.0, 0.8))]
-        if search:
-            start = builder.best(prices.weight, plans + built)
-            built.append(builder.improve(prices, start, share))
-        plans += built
-        candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
-        note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
-        found = Interim.of_plans(
-            [candidate.plan for candidate in candidates],
-            bounds=lambda: np.array(lower_bounds(proofs, problem, task.objectives)),
-        )
-        budget.report(note, found)
-        task.keep(lambda: Arrays({"plans": [candidate.plan for candidate in candidates]}, {}))
+    affordable = [] if found.plans and budget.exhausted else found.weights
+    for prices, share in relaxation.ascents(affordable, budget, steps, part, found.proofs):
+        found.proofs.append(prices)
+        if not found.plans or not budget.exhausted:
+            built = [builder.build(prices, (1.0,) if search or share.exhausted else (1.0, 0.8))]
+            if search:
+                begin = builder.best(prices.weight, found.plans + built)
+                built.append(builder.improve(prices, begin, share))
+            found.plans += built
+            found.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
+            note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
+            budget.report(note, found.interim())
+        task.keep(found.kept)
+    proofs = found.proofs
     return task.front(
-        candidates,
+        found.candidates,
         method=method,
-        completed=len(proofs) == len(weights),
+        completed=len(proofs) == len(found.weights),
         bounds=lower_bounds(proofs, problem, task.objectives),
         parameters={
             **parameters,
@@ -237,6 +232,62 @@ def by_weights(
             "weighted_bounds": [p.bound if np.isfinite(p.bound) else None for p in proofs],
         },
     )
+
+
+class _Found:
+    """What a run has found for one weight after another, an earlier process of it too.
+
+    Attributes
+    ----------
+    weights : sequence of float
+        All of them; those of the earlier process, if there was one.
+    candidates : list of Candidate
+    plans : list of ndarray, shape (microservices,)
+        Their hosts.
+    proofs : list of Prices
+        Of the weights that are done.
+    """
+
+    def __init__(self, task: Task[EdgeCloud], weights: Sequence[float], relaxation: Relaxation):
+        self._task, self._relaxation, self.weights = task, relaxation, weights
+        self.random = np.random.default_rng(task.seed)
+        self.candidates: list[Candidate] = []
+        self.plans: list[np.ndarray] = []
+        self.proofs: list[Prices] = []
+        left = task.take_up()
+        self.taken_up = left is not None
+        if left is not None:
+            self.weights = left.arrays["weights"].tolist()
+            self.random.bit_generator.state = left.header["random"]
+            self.candidates = [Candidate(*facts) for facts in left.header["candidates"]]
+            self.plans = [task.problem.hosts(candidate.plan) for candidate in self.candidates]
+            rows = zip(self.weights, left.arrays["prices"], left.arrays["bounds"], strict=False)
+            self.proofs = [Prices(weight, price, float(bound)) for weight, price, bound in rows]
+            relaxation.hosts = left.arrays["hosts"]
+
+    def kept(self) -> Arrays:
+        """Return what another process needs; a weight that was cut short is not done."""
+        done = self.proofs[:-1] if self._task.budget.out_of_time else self.proofs
+        shape = len(done), *self._task.problem.arrays.capacity.shape
+        header = {
+            "candidates": [[c.plan, c.status, c.gap] for c in self.candidates],
+            "random": self.random.bit_generator.state,
+        }
+        arrays = {
+            "weights": np.array(self.weights),
+            "prices": np.array([p.price for p in done]).reshape(shape),
+            "bounds": np.array([p.bound for p in done]),
+            "hosts": self._relaxation.hosts,
+        }
+        return Arrays(header, arrays)
+
+    def interim(self) -> Interim:
+        """Return what reports show."""
+        task, plans = self._task, [candidate.plan for candidate in self.candidates]
+        return Interim.of_plans(
+            plans,
+            bounds=lambda: np.array(lower_bounds(self.proofs, task.problem, task.objectives)),
+        )
 
 
 def _candidate(

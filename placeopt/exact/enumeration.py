@@ -208,8 +208,6 @@ class _Search:
             self._fill_window()
             if self.window:
                 self._settle(self.window.popleft())
-                if self.rules.on_answer is not None:
-                    self.rules.on_answer(self.memory, self.solves)
         self.pending = self._has_regions()
 
     def _has_regions(self) -> bool:
@@ -410,7 +408,10 @@ class _Search:
             self._put(question)
         else:
             question.job.result()
-        return self._learn(question)
+        learnt = self._learn(question)
+        if self.rules.on_answer is not None:
+            self.rules.on_answer(self.memory, self.solves)
+        return learnt
 
     def _recall(self, objective: int, limits: np.ndarray) -> tuple[float, np.ndarray | None] | None:
         """Return the proven bound within limits and the point that attains it, if known."""

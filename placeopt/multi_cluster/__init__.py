@@ -39,6 +39,7 @@ SPEC = ProblemSpec(
             "placeopt.multi_cluster.hindsight:hindsight",
             "what one who knew the trace could earn; proven where small",
             seconds=PROVING_SECONDS,
+            kept="the plan of each strategy",
         ),
         Method(
             "karmada-divided",

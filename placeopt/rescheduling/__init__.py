@@ -24,6 +24,7 @@ SPEC = ProblemSpec(
             "block-search",
             "placeopt.rescheduling.heuristics:block_search",
             "blocks of services across the continuum, then descent",
+            kept="descents",
         ),
         Method(
             "cloud-first",

@@ -25,6 +25,7 @@ SPEC = ProblemSpec(
             "placeopt.rolling_update.decomposition:decomposition",
             "packing, then order, with proofs; exact where small",
             seconds=PROVING_SECONDS,
+            kept="descents, orders, points, and all that was proven",
         ),
         Method(
             "descheduler",
@@ -45,6 +46,7 @@ SPEC = ProblemSpec(
             "repack",
             "placeopt.rolling_update.repack:repack",
             "close nodes, repair by shifts and swaps, order the moves",
+            kept="descents and orders",
         ),
         Method(
             "rolling-update",

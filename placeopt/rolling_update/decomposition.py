@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
+from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Objective, Plan, Run, minimal
+from placeopt.core.front import Front, Plan, Run, minimal
 from placeopt.core.task import Task
 from placeopt.core.versions import versions
 from placeopt.exact.answers import Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values
-from placeopt.exact.memory import Found
+from placeopt.exact.memory import Found, Memory
 from placeopt.rolling_update.bounds import bound_vector, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.model_size import static_size
@@ -35,6 +36,9 @@ from placeopt.rolling_update.repack import (
     plans,
     worthwhile,
 )
+
+if TYPE_CHECKING:
+    from placeopt.exact.compiled_model import CompiledModel, Cut
 
 #: Coefficients of the largest packing model that is given to a solver. 50 microservices on 16 nodes
 #: have about 6,000.
@@ -66,15 +70,8 @@ def decomposition(
     objective `disruptions` they are left out while there are others. With `max_hops` 0 all orders
     are direct, which is the paper's problem; the bounds hold for all plans.
     """
-    search = _Decomposition(
-        problem=task.problem,
-        objectives=task.objectives,
-        budget=task.budget,
-        seed=task.seed,
-        solver=solver,
-        max_hops=max_hops,
-        limited=max_moves is not None or min_saving_per_move > 0,
-    )
+    limited = max_moves is not None or min_saving_per_move > 0
+    search = _Decomposition(task, solver=solver, max_hops=max_hops, limited=limited)
     search.run(restarts, task.start, max_coefficients)
     kept = worthwhile(task.problem, search.choice(), max_moves, min_saving_per_move)
     return front_of(
@@ -87,7 +84,7 @@ def decomposition(
             "max_hops": max_hops,
             "max_moves": max_moves,
             "min_saving_per_move": min_saving_per_move,
-            "cuts": search.cuts,
+            "cuts": len(search.excluded),
         },
         libraries=("highspy" if solver == "highs" else "pyscipopt", "pyomo", "numba"),
     )
@@ -95,7 +92,7 @@ def decomposition(
 
 def certify(problem: RollingUpdate, front: Front, budget: Budget) -> Front:
     """Return a front with the lower-bound set of `decomposition`, and a status of each point."""
-    search = _Decomposition(problem, front.objectives, budget)
+    search = _Decomposition(Task(problem, front.objectives, budget, seed=0))
     search.run(None, front, MAX_COEFFICIENTS)
     proof = search.result([])
     whole = [o.step is not None for o in front.objectives]
@@ -115,26 +112,35 @@ def certify(problem: RollingUpdate, front: Front, budget: Budget) -> Front:
     return replace(front, points=tuple(points), bounds=bounds, runs=(*front.runs, run))
 
 
+class _Excluded(NamedTuple):
+    """A deployment that was cut off; `proven`: it is known to have no direct order."""
+
+    claim: list[float]  # the values that it would have with one
+    proven: bool
+    target: np.ndarray  # (M,)
+
+
 @dataclass
 class _Decomposition:
     """Plans and proofs of one run."""
 
-    problem: RollingUpdate
-    objectives: tuple[Objective, ...]
-    budget: Budget
-    seed: int = 0
+    task: Task[RollingUpdate]
     solver: str = "highs"
     max_hops: int | None = None
     limited: bool = False
     plans: list[Plan] = field(default_factory=list)
     settled: bool = False
-    cuts: int = 0
-    #: What deployments claim that were cut off; whether no direct order is proven.
-    excluded: list[tuple[list[float], bool]] = field(default_factory=list)
+    #: Deployments that were cut off.
+    excluded: list[_Excluded] = field(default_factory=list)
     search: Enumeration | None = None
     _reached: dict[bytes, Reach] = field(default_factory=dict)
     #: What direct orders are worth, and their plans.
     _direct: list[tuple[Sequence[float], Plan]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.problem, self.objectives = self.task.problem, self.task.objectives
+        self.budget, self.seed = self.task.budget, self.task.seed
+        self._packing = self.task.part("packing")
 
     def run(self, restarts: int | None, start: Front | None, max_coefficients: int) -> None:
         """Make plans and proofs, as far as size and time allow."""
@@ -152,9 +158,8 @@ class _Decomposition:
         trade = self.limited or [o.name for o in self.objectives] != ["node_cost"]
         enough = None if trade else lower_bound(self.problem) / self.problem.arrays.price_scale
         self.plans = [p.plan for p in start.points] if start is not None else []
-        for plan in plans(
-            self.problem, self.budget, self.seed, restarts, self.max_hops, trade=trade
-        ):
+        asked = self.problem, self.budget, self.seed, restarts, self.max_hops
+        for plan in plans(*asked, trade=trade, units=self.task.units()):
             self.plans.append(plan)
             values = None if trade else self._values(plan)
             if values is not None and (values[0], values[2]) == (enough, 0.0):
@@ -187,17 +192,57 @@ class _Decomposition:
             solver=self.solver,
             seed=self.seed,
         )
+        left = self._take_up(model, compiled)
+        found = [] if left is None else left.header["found"]
         columns, known = self.problem.columns(goals), []
-        for plan in self.plans:
-            if (values := self._values(plan)) is not None and self._is_direct(plan):
+        for k, plan in enumerate([*found, *self.plans]):
+            values = self._values(plan)
+            direct = values is not None and self._is_direct(plan)
+            if values is None or not (direct or k < len(found)):
+                continue
+            x = None
+            if direct:
                 self._direct.append((values, plan))
                 end = self.problem.arrays.final_nodes(self.problem.steps(plan))
                 models.assign_target(model, end)
-                units = in_units([values[c] for c in columns], goals)
-                known.append(Found(units, Solution(plan, compiled.read())))
-        self.search = enumerate_front(oracle, goals, self.budget, known=known)
+                x = compiled.read()
+            units = in_units([values[c] for c in columns], goals)
+            known.append(Found(units, Solution(plan, x)))
+        self.search = enumerate_front(
+            oracle,
+            goals,
+            self.budget,
+            known=known,
+            proofs=None if left is None else left.arrays,
+            on_answer=self._keep,
+        )
+        self.search.solves += 0 if left is None else left.header["solves"]
         self.goals = goals
         self.plans += [point.payload.plan for point in self.search.points]
+
+    def _keep(self, memory: Memory, solves: int) -> None:
+        """Keep what the enumeration has found, proven and cut off, now and then."""
+
+        def content() -> Arrays:
+            header = {
+                "found": [point.payload.plan for point in memory.points],
+                "plans": self.plans,
+                "excluded": [[*one[:2], one.target.tolist()] for one in self.excluded],
+                "solves": solves,
+            }
+            return Arrays(header, memory.proofs)
+
+        self._packing.keep(content)
+
+    def _take_up(self, model: Any, compiled: CompiledModel) -> Arrays | None:
+        """Return what an earlier process left of the enumeration; cut off what it cut off."""
+        left = self._packing.take_up()
+        if left is not None:
+            self.plans = left.header["plans"]
+            for claim, proven, target in left.header["excluded"]:
+                self.excluded.append(_Excluded(claim, proven, np.array(target)))
+                compiled.add((self._cut_of(model, np.array(target)),))
+        return left
 
     def _is_direct(self, plan: Plan) -> bool:
         """Return whether a plan makes every necessary move once, no other, and stops nothing."""
@@ -238,19 +283,24 @@ class _Decomposition:
 
         What a plan may still reach there is recorded in `excluded`.
         """
-        from pyomo.common.collections import ComponentMap
-
-        from placeopt.exact.compiled_model import Cut
         from placeopt.rolling_update import model as models
 
         target = models.target(model)
-        if self._as_good(target) or (self.max_hops != 0 and self.cuts >= MAX_CUTS):
+        if self._as_good(target) or (self.max_hops != 0 and len(self.excluded) >= MAX_CUTS):
             return ()
-        chosen = ComponentMap((model.at[m, n], 1.0) for m, n in model.PLACEMENTS if target[m] == n)
-        self.cuts += 1
-        self.excluded.append((self._claim(target), self._reach(target).direct is False))
+        proven = self._reach(target).direct is False
+        self.excluded.append(_Excluded(self._claim(target), proven, target))
         self.plans.append(plan)
-        return (Cut(chosen, len(chosen) - 1),)
+        return (self._cut_of(model, target),)
+
+    def _cut_of(self, model: Any, target: np.ndarray) -> Cut:
+        """Return the constraint that excludes a deployment."""
+        from pyomo.common.collections import ComponentMap
+
+        from placeopt.exact.compiled_model import Cut
+
+        chosen = ComponentMap((model.at[m, n], 1.0) for m, n in model.PLACEMENTS if target[m] == n)
+        return Cut(chosen, len(chosen) - 1)
 
     def choice(self) -> list[Plan]:
         """Return the plans that the run may offer.
@@ -298,7 +348,7 @@ class _Decomposition:
         enumerated = np.zeros((len(self.search.bounds), len(self.problem.objectives)))
         enumerated[:, self.problem.columns(self.goals)] = in_values(self.search.bounds, self.goals)
         every = enumerated.tolist()
-        for claim, proven in self.excluded:
+        for claim, proven, _ in self.excluded:
             hop, stop = [x + (k == 1) for k, x in enumerate(claim)], [*claim[:2], 1.0, *claim[3:]]
             every += [hop, stop] if proven else [claim]
         lowest = floor[0] if floor else np.zeros(len(columns))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Plan
 from placeopt.core.interim import Interim
 from placeopt.core.task import Candidate, Task
+from placeopt.core.units import Units
 from placeopt.rolling_update.bounds import bound_vector
 from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import Reach, reach
+from placeopt.rolling_update.reach import reach
 
 #: Microservices that all descents of one run together place, and the largest number of descents.
 _WORK, _MAX_DESCENTS = 2500, 25
@@ -62,7 +64,8 @@ def repack(
     """
     limited = max_moves is not None or min_saving_per_move > 0
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
-    found = list(plans(task.problem, task.budget, task.seed, restarts, max_hops, trade=trade))
+    asked = task.problem, task.budget, task.seed, restarts, max_hops
+    found = list(plans(*asked, trade=trade, units=task.units()))
     kept = worthwhile(task.problem, found, max_moves, min_saving_per_move)
     return task.front(
         map(Candidate, kept),
@@ -87,12 +90,15 @@ def plans(
     max_hops: int | None = None,
     *,
     trade: bool = True,
+    units: Units | None = None,
 ) -> Iterator[Plan]:
     """Yield the empty plan, then the plans of several descents, the cheapest of each first.
 
     Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a
-    last resort only. The other parameters are those of `repack`.
+    last resort only. `units` keep the descents and the orders; the other parameters are those of
+    `repack`.
     """
+    units = units or Units(budget)
     made: list[dict[str, Any]] = [{"steps": []}]
     yield made[0]
     if problem.infeasibility():
@@ -102,21 +108,24 @@ def plans(
     for k in range(restarts):
         if k and budget.exhausted:
             return
-        targets = [
-            target
-            for view in _views(problem, trade)
-            for target in _chosen(
-                list(Consolidation(view, seed + 1000 * k).targets(budget)), _ORDERED if trade else 1
-            )
-        ]
-        for target in targets:
-            for found in _orders(problem, target.node, max_hops, seed, trade):
+        descend = partial(_descent, problem, seed + 1000 * k, budget, trade)
+        for j, target in enumerate(units.do(f"descent {k}", descend)):
+            order = partial(_orders, problem, np.array(target), max_hops, seed, trade)
+            for plan in units.do(f"order {k}.{j}", order):
                 budget.spend(1)
-                made.append(problem.plan(found.steps))
+                made.append(plan)
                 yield made[-1]
             budget.report(f"descent {k + 1} of {restarts}", Interim.of_plans(made))
             if budget.exhausted:
                 return
+
+
+def _descent(problem: RollingUpdate, seed: int, budget: Budget, trade: bool) -> list[list[int]]:
+    """Return the nodes of some deployments that one descent of each view meets."""
+    count, chosen = _ORDERED if trade else 1, []
+    for view in _views(problem, trade):
+        chosen += _chosen(list(Consolidation(view, seed).targets(budget)), count)
+    return [target.node.tolist() for target in chosen]
 
 
 def _views(problem: RollingUpdate, trade: bool) -> list[RollingUpdate]:
@@ -138,13 +147,13 @@ def _chosen(targets: Sequence[TargetDeployment], count: int) -> list[TargetDeplo
 
 def _orders(
     problem: RollingUpdate, target: np.ndarray, max_hops: int | None, seed: int, trade: bool
-) -> list[Reach]:
-    """Return how a target is reached: directly or with hops, and to trade, with stops instead."""
+) -> list[dict[str, Any]]:
+    """Return plans that reach a target: directly or with hops, and to trade, with stops instead."""
     tries = max(1, min(8, 1000 // len(target)))
-    found = reach(problem, target, max_hops=max_hops, tries=tries, seed=seed)
-    if found.hops == 0 or not trade:
-        return [found]
-    return [found, reach(problem, target, states=0, max_hops=0, tries=tries, seed=seed)]
+    found = [reach(problem, target, max_hops=max_hops, tries=tries, seed=seed)]
+    if found[0].hops > 0 and trade:
+        found.append(reach(problem, target, states=0, max_hops=0, tries=tries, seed=seed))
+    return [problem.plan(one.steps) for one in found]
 
 
 def worthwhile(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from pydantic import AfterValidator, Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.episodes import BasePolicy, first, follow, greedy, scales, weighted
-from placeopt.core.front import Front
+from placeopt.core.front import Front, Plan
 from placeopt.core.interfaces import DecisionSequence, build_sequence
 from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
@@ -158,17 +159,17 @@ def run(
     policy = BASE_POLICIES[base]
     options = {} if order is None else {"order": order}
     sequence = build_sequence(task.problem, task.objectives, **options)
-    candidates: list[Candidate] = []
+    made: list[Plan] = []
     began, finish_seconds = task.budget.seconds, 0.0
     if weights is None:
         scale, plans = scales(sequence, policy, task.budget)
         rows = _spread(len(task.objectives), parts) / scale
         finish_seconds = (task.budget.seconds - began) / len(plans)
         if task.budget.out_of_time:  # the plans that the scale is made of must do
-            candidates = [Candidate(plan) for plan in plans]
+            made = plans
     else:
         rows = read_weights(weights, len(task.objectives))[None, :]
-    if not candidates:
+    if not made:
         arguments = {
             "beta": beta,
             "gamma": gamma,
@@ -176,36 +177,45 @@ def run(
             "policy": policy,
             "finish_seconds": finish_seconds,
         }
-        candidates = _candidates(sequence, rows, task.budget, arguments)
+        made = _plans(sequence, rows, task, arguments)
     parameters = {
         "beta": beta,
         "gamma": gamma,
         "horizon": horizon if math.isfinite(horizon) else "all",
         "base": base,
     }
-    return task.front(candidates, method="rollout", parameters=parameters)
+    return task.front(map(Candidate, made), method="rollout", parameters=parameters)
 
 
-def _candidates(
-    sequence: DecisionSequence, rows: np.ndarray, budget: Budget, arguments: dict[str, Any]
-) -> list[Candidate]:
+def _plans(
+    sequence: DecisionSequence, rows: np.ndarray, task: Task[Problem], arguments: dict[str, Any]
+) -> list[Plan]:
     """Return two plans for each row of weights that the budget reaches: rollout's and the base's.
 
-    The first row is always played; when the time is over, the base's plan is left out.
+    The first row is always played.
     """
-    candidates: list[Candidate] = []
-    for row in rows:
-        if candidates and budget.exhausted:
+    made: list[Plan] = []
+    budget, units = task.budget, task.units()
+    for k, row in enumerate(rows):
+        if made and budget.exhausted:
             break
-        states = [play(sequence, row, budget, **arguments)]
-        if budget.seconds_left > arguments["finish_seconds"]:
-            states.append(sequence.reset())
-            follow(sequence, states[1], row, arguments["policy"])
-        candidates += [Candidate(sequence.plan(state)) for state in states]
-        budget.spend(len(states))
+        found = units.do(f"row {k}", partial(_of_row, sequence, row, budget, arguments))
+        made += found
+        budget.spend(len(found))
         note = f"weights {', '.join(f'{w:.3g}' for w in row)}"
-        budget.report(note, Interim.of_plans([c.plan for c in candidates]))
-    return candidates
+        budget.report(note, Interim.of_plans(made))
+    return made
+
+
+def _of_row(
+    sequence: DecisionSequence, row: np.ndarray, budget: Budget, arguments: dict[str, Any]
+) -> list[Plan]:
+    """Return the plan of rollout and, unless the time is over, that of the base policy."""
+    states = [play(sequence, row, budget, **arguments)]
+    if budget.seconds_left > arguments["finish_seconds"]:
+        states.append(sequence.reset())
+        follow(sequence, states[1], row, arguments["policy"])
+    return [sequence.plan(state) for state in states]
 
 
 def _spread(objectives: int, parts: int) -> np.ndarray:

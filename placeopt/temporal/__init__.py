@@ -27,11 +27,13 @@ SPEC = ProblemSpec(
             "placeopt.temporal.exact.exact_front:bin_plans",
             "exact front by what can share a machine (to 10 requests)",
             seconds=PROVING_SECONDS,
+            kept="passes, and boxes that were looked through",
         ),
         Method(
             "bound",
             "placeopt.temporal.exact.bounds:bound",
             "proven lower bounds, and plans built at their prices",
+            kept="cuts, one for each exchange rate and limit",
         ),
         Method(
             "greedy",

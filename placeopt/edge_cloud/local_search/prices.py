@@ -182,7 +182,12 @@ class Relaxation:
         return best
 
     def ascents(
-        self, weights: Sequence[float], budget: Budget, steps: tuple[int, int], part: float = 1.0
+        self,
+        weights: Sequence[float],
+        budget: Budget,
+        steps: tuple[int, int],
+        part: float = 1.0,
+        known: Sequence[Prices] = (),
     ) -> Iterator[tuple[Prices, Budget]]:
         """Yield good prices for one weight after another, each from the prices before.
 
@@ -195,9 +200,11 @@ class Relaxation:
         part : float
             Part of a weight's share of the budget that the prices may use; what is left of the
             share is yielded too.
+        known : sequence of Prices
+            Of the first weights, which are left out.
         """
-        start = None
-        for k, weight in enumerate(weights):
+        start = known[-1].price if known else None
+        for k, weight in list(enumerate(weights))[len(known) :]:
             if k and budget.exhausted:
                 return
             share = budget.share(1 / (len(weights) - k))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.interim import Interim
+from placeopt.core.units import Units
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.local_search import beam, descent, eject
 from placeopt.rescheduling.local_search.state import plan_archive, search_state, zones
@@ -39,10 +44,19 @@ class BlockSearch:
         An evaluation is a deployment whose latency is estimated or computed.
     max_moves : int, optional
         Moves of a plan, at most.
+    units : Units, optional
+        Keep the descents.
     """
 
-    def __init__(self, problem: Rescheduling, budget: Budget, max_moves: int | None = None):
+    def __init__(
+        self,
+        problem: Rescheduling,
+        budget: Budget,
+        max_moves: int | None = None,
+        units: Units | None = None,
+    ):
         self.instance, self.budget = problem.arrays, budget
+        self._units = units or Units(budget)
         self.num_replicas = int(self.instance.replicas.sum())
         longest = self.num_replicas + MAX_HOPS
         self.state = search_state(self.instance)
@@ -57,11 +71,12 @@ class BlockSearch:
         descent.load(self.instance, self.state, self.instance.home)
         now = descent.state_latency(self.instance, self.state)
         descent.offer(self.instance, self.state, self.archive, now)
+        self._count()
 
     def improve(self) -> bool:
         """Descend from the running deployment; return whether the descent came to its end."""
         descent.load(self.instance, self.state, self.instance.home)
-        return self._descend(offering=True, back=False)
+        return self._do("descent", partial(self._descend, offering=True, back=False))
 
     def run(self) -> bool:
         """Search from blocks of services; return whether the search came to its end."""
@@ -70,17 +85,44 @@ class BlockSearch:
         if len(instance.order) > _MAX_ENUMERATED:
             if not self.improve():
                 return False
-            starts = beam.deployments(instance, zone_of, _WIDTH)[:_STARTS]
-        else:
-            starts = np.empty((0, *instance.home.shape), dtype=np.int64)
-            vectors = 3 ** len(instance.order)
-            begun, ended = np.zeros((2, vectors), dtype=np.int64)
-            for first in range(0, vectors, _CHUNK):
-                last, arguments = min(first + _CHUNK, vectors), (self.state, self.archive, zone_of)
-                descent.descend_from_blocks(instance, *arguments, first, last, begun, ended)
-                if not self._go_on():
-                    return False
-        return self._polish(starts) and self._try_pairs()
+            found = beam.deployments(instance, zone_of, _WIDTH)[:_STARTS]
+            return self._polish(found) and self._try_pairs()
+        none = np.empty((0, *instance.home.shape), dtype=np.int64)
+        blocks = partial(self._try_blocks, zone_of)
+        return self._do("blocks", blocks) and self._polish(none) and self._try_pairs()
+
+    def _try_blocks(self, zone_of: np.ndarray) -> bool:
+        """Descend from every vector of blocks; return whether there is budget left."""
+        vectors = 3 ** len(self.instance.order)
+        begun, ended = np.zeros((2, vectors), dtype=np.int64)
+        for first in range(0, vectors, _CHUNK):
+            last, arguments = min(first + _CHUNK, vectors), (self.state, self.archive, zone_of)
+            descent.descend_from_blocks(self.instance, *arguments, first, last, begun, ended)
+            if not self._go_on():
+                return False
+        return True
+
+    def _do(self, name: str, work: Callable[[], bool]) -> bool:
+        """Do a unit of the search, or take from it what it left; return what `work` returns."""
+        archive, before = self.archive, self.archive.latency.copy()
+
+        def unit() -> dict[str, Any]:
+            whole = work()
+            better = np.flatnonzero(archive.latency < before).tolist()
+            plans = [[k, float(archive.latency[k]), archive.moves[k, :k].tolist()] for k in better]
+            return {"whole": whole, "plans": plans, "counts": self._counts.tolist()}
+
+        done = self._units.do(name, unit)
+        for k, latency, moves in done["plans"]:
+            archive.latency[k] = latency
+            archive.moves[k, :k] = np.array(moves).reshape(k, 3)
+        descent.load(self.instance, self.state, np.array(done["counts"]))
+        return bool(done["whole"])
+
+    @property
+    def _counts(self) -> np.ndarray:
+        """The deployment of the state, shape (S, N)."""
+        return self.state.deployment.counts
 
     def _descend(self, *, offering: bool, back: bool) -> bool:
         """Descend from the state's deployment; return whether the descent came to its end."""
@@ -100,20 +142,28 @@ class BlockSearch:
         instance, state, archive = self.instance, self.state, self.archive
         least = float(archive.latency.min())
         best = self.end_of(int(archive.latency.argmin()))
-        for counts in starts:
+        descend = partial(self._descend, offering=False, back=False)
+        for k, counts in enumerate(starts):
             descent.load(instance, state, counts)
-            if not (self._go_on() and self._descend(offering=False, back=False)):
+            if not (self._go_on() and self._do(f"start {k}", descend)):
                 return False
             latency = float(descent.state_latency(instance, state))
             if latency < least - descent.ROUNDING_MS:
-                least, best = latency, state.deployment.counts.copy()
+                least, best = latency, self._counts.copy()
         descent.load(instance, state, best)
+        if not self._do("ejections", partial(self._eject, least)):
+            return False
+        return self._do("way back", partial(self._descend, offering=True, back=True))
+
+    def _eject(self, least: float) -> bool:
+        """Try ejections in the state while they help; return whether there is budget left."""
+        instance, state, archive = self.instance, self.state, self.archive
         while (now := eject.improve(instance, state, archive)) < least - descent.MIN_GAIN_MS:
             least = now
             descent.offer(instance, state, archive, now)
             if not self._go_on():
                 return False
-        return self._descend(offering=True, back=True)
+        return True
 
     def end_of(self, num_moves: int) -> np.ndarray:
         """Return the deployment (S, N) that the archived plan of so many moves ends in."""
@@ -131,7 +181,12 @@ class BlockSearch:
         if cells > _MAX_CELLS_PAIRS:
             return True
         seen = np.full_like(latency, np.inf)
-        for _ in range(_MAX_ROUNDS):
+
+        def try_from(k: int, triples: bool, back: bool) -> bool:
+            descent.try_pairs(self.instance, self.state, self.archive, k, triples, back)
+            return self._go_on()
+
+        for turn in range(_MAX_ROUNDS):
             changed = np.flatnonzero(latency < seen - descent.ROUNDING_MS)
             seen = latency.copy()
             for k in changed.tolist():
@@ -141,8 +196,7 @@ class BlockSearch:
                 )
                 triples = cells <= _MAX_CELLS_TRIPLES or (outer and small)
                 back = not outer and not small
-                descent.try_pairs(self.instance, self.state, self.archive, k, triples, back)
-                if not self._go_on():
+                if not self._do(f"pairs {turn}, {k}", partial(try_from, k, triples, back)):
                     return False
             if not len(changed):
                 break
@@ -150,11 +204,14 @@ class BlockSearch:
 
     def _go_on(self) -> bool:
         """Count the tried deployments, report, and return whether there is budget left."""
+        self._count()
+        self.budget.report("blocks", self._interim)
+        return not self.budget.exhausted
+
+    def _count(self) -> None:
         tries = int(self.archive.tries[0])
         self.budget.spend(tries - self._spent)
         self._spent = tries
-        self.budget.report("blocks", self._interim)
-        return not self.budget.exhausted
 
     def plans(self) -> dict[int, tuple[float, np.ndarray]]:
         """Return latency and moves (k, 3) by number of moves; longer plans are always faster."""

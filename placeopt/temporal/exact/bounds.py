@@ -14,6 +14,7 @@ from placeopt.core.front import Front, Run, merge
 from placeopt.core.gap import graded
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
+from placeopt.core.units import Units
 from placeopt.core.versions import versions
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.configuration_lp import ConfigurationLP
@@ -48,7 +49,7 @@ Lines = Annotated[
 
 
 def lower_bounds(
-    numbers: Numbers, budget: Budget, cells: int, lines: int
+    numbers: Numbers, budget: Budget, cells: int, lines: int, units: Units | None = None
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return a lower-bound set in whole numbers, shape (k, 3).
 
@@ -59,10 +60,10 @@ def lower_bounds(
     low = least_values(numbers)
     if all(lease.price == 0 for lease in numbers.leases):
         return low[None, :], np.empty((0, 3)), 0
-    cuts, high, solves = price_cuts(numbers, budget)
+    cuts, high, solves = price_cuts(numbers, budget, units)
     if len(numbers.replicas) <= _MAX_PROGRAM:
         program = ConfigurationLP(numbers)
-        grid = Grid(program, low[[0, 2]], budget)
+        grid = Grid(program, low[[0, 2]], budget, units)
         grid.refine(cells)
         cuts = np.concatenate((cuts, np.array(program.cuts).reshape(-1, 3)))
         high, solves = np.maximum(high, grid.high), solves + program.solves
@@ -114,7 +115,7 @@ def bound(
         A request that nothing can serve.
     """
     data = numbers(task.problem, task.objectives)
-    found, cuts, solves = lower_bounds(data, task.budget, cells, lines)
+    found, cuts, solves = lower_bounds(data, task.budget, cells, lines, task.units())
     completed = not task.budget.out_of_time
     bounds = data.values(found)
     prices = cuts[:, 1:] * (np.array([data.units[0], data.units[2]]) / data.units[1])

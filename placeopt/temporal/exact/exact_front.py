@@ -80,8 +80,9 @@ def bin_plans(
         )
     completion = Completion(patterns)
     given = [] if task.start is None else [point.plan for point in task.start.points]
-    relaxed = relaxed_front(patterns, completion, task.budget, _known(data, given))
-    resolved = resolve(patterns, completion, relaxed, task.budget, effort)
+    units, budget = task.units(), task.budget
+    relaxed = relaxed_front(patterns, completion, budget, _known(data, given), units=units)
+    resolved = resolve(patterns, completion, relaxed, budget, effort, units)
     if not relaxed.complete:
         resolved.bounds = staircase(completion.cuts, *completion.ranges, lines)
     if not resolved.plans:

@@ -7,10 +7,14 @@ fit it. Its patterns come from a knapsack, by column generation.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from placeopt.core.budget import Budget
+from placeopt.core.units import Units
 from placeopt.core.weights import simplex
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Session
@@ -64,7 +68,9 @@ class CoveringProgram:
         self._prices.add(self._size, prices)
 
 
-def price_cuts(numbers: Numbers, budget: Budget) -> tuple[np.ndarray, np.ndarray, int]:
+def price_cuts(
+    numbers: Numbers, budget: Budget, units: Units | None = None
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Return cuts on cost from prices of demands.
 
     Returns
@@ -76,27 +82,51 @@ def price_cuts(numbers: Numbers, budget: Budget) -> tuple[np.ndarray, np.ndarray
     solves : int
         Linear programs solved.
     """
+    units = units or Units(budget)
     prices = DemandPrices(pool_arrays(numbers.problem))
-    programs = [CoveringProgram(prices, size) for size in range(len(prices.sizes))]
-    rates = exchange_rates(prices, [0 in numbers.columns, 2 in numbers.columns])
-    found = []
-    for k, (per_ms, per_interruption) in enumerate(rates):
-        if k and budget.out_of_time:
+    counted = [0 in numbers.columns, 2 in numbers.columns]
+    rates = [(float(a), float(b)) for a, b in exchange_rates(prices, counted)]
+    learnt = units.do("lessons", partial(_learnt, prices, rates[:LESSONS], budget))
+    prices.legal_prices = [np.array(rows) for rows in learnt["legal_prices"]]
+    found = list(learnt["cuts"])
+    for k, rate in enumerate(rates[LESSONS:], LESSONS):
+        if budget.out_of_time:
             break
         budget.report(note=f"bound: prices {k + 1} of {len(rates)}")
-        if k < LESSONS:
-            load = prices.solve(per_ms, per_interruption, LESSON_ROUNDS).load
-            for size, program in enumerate(programs):
-                mine = load[prices.size_of == size]
-                program.learn(mine.sum(axis=0), budget)
-                program.learn(mine[mine.sum(axis=1).argmax()], budget)
-        priced = prices.solve(per_ms, per_interruption, LESSON_ROUNDS if k < LESSONS else ROUNDS)
-        found.append((priced.bound, per_ms, per_interruption))
+        found.append(units.do(f"prices {k}", partial(_cut, prices, rate, ROUNDS)))
     latency, cost, interruption = numbers.units
     cuts = np.array(found) * np.array([1.0, 1 / latency, 1 / interruption]) * cost
     use = np.array(prices.use(prices.solve(0.0, 0.0, ROUNDS)))
     high = np.ceil(use * np.array([latency, interruption])).astype(np.int64)
-    return cuts, high, sum(program.solves for program in programs)
+    return cuts, high, learnt["solves"]
+
+
+def _learnt(
+    prices: DemandPrices, rates: list[tuple[float, float]], budget: Budget
+) -> dict[str, Any]:
+    """Add prices that are learnt at some exchange rates; return cuts, all prices, and solves."""
+    programs = [CoveringProgram(prices, size) for size in range(len(prices.sizes))]
+    cuts: list[list[float]] = []
+    for k, rate in enumerate(rates):
+        if k and budget.out_of_time:
+            break
+        budget.report(note=f"bound: lesson {k + 1} of {len(rates)}")
+        load = prices.solve(*rate, LESSON_ROUNDS).load
+        for size, program in enumerate(programs):
+            mine = load[prices.size_of == size]
+            program.learn(mine.sum(axis=0), budget)
+            program.learn(mine[mine.sum(axis=1).argmax()], budget)
+        cuts.append(_cut(prices, rate, LESSON_ROUNDS))
+    return {
+        "cuts": cuts,
+        "legal_prices": [rows.tolist() for rows in prices.legal_prices],
+        "solves": sum(program.solves for program in programs),
+    }
+
+
+def _cut(prices: DemandPrices, rate: tuple[float, float], rounds: int) -> list[float]:
+    """Return the cut at exchange rates: the bound in USD, and the rates."""
+    return [float(prices.solve(*rate, rounds).bound), *rate]
 
 
 def exchange_rates(prices: DemandPrices, counted: list[bool]) -> np.ndarray:

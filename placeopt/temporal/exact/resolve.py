@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import minimal
+from placeopt.core.units import Units
 from placeopt.temporal.exact.certificate import Schedule, Scheduler
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.labels import Targets
+from placeopt.temporal.exact.numbers import Numbers
 from placeopt.temporal.exact.patterns import Patterns, build_patterns
 from placeopt.temporal.exact.relaxed_front import (
     Relaxed,
@@ -68,15 +72,24 @@ class Resolved:
         if schedule is not None:
             self.plans.setdefault(scheduler.vector(partition, schedule), schedule)
 
+    def to_json(self, numbers: Numbers, first: int = 0) -> list[Any]:
+        """Return the plans from one on as JSON, for `take`."""
+        plans = list(self.plans.items())[first:]
+        return [[list(vector), schedule.to_json(numbers)] for vector, schedule in plans]
 
-def _schedule_relaxed(
-    patterns: Patterns, relaxed: Relaxed, resolved: Resolved, budget: Budget
-) -> np.ndarray:
-    """Add a plan for every relaxed point whose machines can agree on starts; return the others.
+    def take(self, plans: list[Any], numbers: Numbers) -> None:
+        """Keep what `to_json` told."""
+        for vector, schedule in plans:
+            self.plans.setdefault(tuple(vector), Schedule.of_json(schedule, numbers))
+
+
+def _schedule_relaxed(patterns: Patterns, relaxed: Relaxed, budget: Budget) -> dict[str, Any]:
+    """Return a plan for every relaxed point whose machines can agree on starts, and the others.
 
     The partitions of the others are scheduled at their least cost: then there is a plan near every
-    point.
+    point. All is JSON.
     """
+    resolved = Resolved()
     scheduler, exact = Scheduler(patterns), np.zeros(len(relaxed.values), dtype=bool)
     for k, partition in enumerate(relaxed.partitions):
         if budget.out_of_time:
@@ -90,7 +103,10 @@ def _schedule_relaxed(
             break
         partition = relaxed.partitions[k]
         resolved.add(partition, scheduler.least_cost(partition, 2**60)[0], scheduler)
-    return relaxed.values[~exact]
+    return {
+        "plans": resolved.to_json(patterns.numbers),
+        "others": relaxed.values[~exact].tolist(),
+    }
 
 
 def resolve(
@@ -99,6 +115,7 @@ def resolve(
     relaxed: Relaxed,
     budget: Budget,
     effort: float = np.inf,
+    units: Units | None = None,
 ) -> Resolved:
     """Return the true front, as far as the budget allows.
 
@@ -112,40 +129,33 @@ def resolve(
     ----------
     effort : float
         Labels and patterns that the enumerations may look at.
+    units : Units, optional
+        Keep what was enumerated.
     """
+    units = units or Units(budget)
     resolved = Resolved()
-    points = _schedule_relaxed(patterns, relaxed, resolved, budget)
+    first = units.do("relaxed points", partial(_schedule_relaxed, patterns, relaxed, budget))
+    resolved.take(first["plans"], patterns.numbers)
+    points = np.array(first["others"], dtype=np.int64).reshape(-1, 3)
     if len(points) and relaxed.complete:
-        points = _resolve_points(patterns, completion, resolved, points, budget, effort)
+        search = _Enumeration(patterns, completion, resolved, budget, effort, units)
+        points = _resolve_points(search, points)
     resolved.bounds = minimal(np.concatenate((resolved.values, points))).astype(np.int64)
     resolved.certified = len(relaxed.values) - len(resolved.without_plan(relaxed.values))
     return resolved
 
 
-def _resolve_points(
-    patterns: Patterns,
-    completion: Completion,
-    resolved: Resolved,
-    points: np.ndarray,
-    budget: Budget,
-    effort: float,
-) -> np.ndarray:
+def _resolve_points(search: _Enumeration, points: np.ndarray) -> np.ndarray:
     """Look for plans near points that have none; return the points that are still open."""
-    search = _Enumeration(patterns, completion, resolved, budget, effort)
+    resolved = search.resolved
     for reach in _REACH:
         points = resolved.without_plan(points)
-        search.near(points, int(reach * completion.spread[1]))
+        search.near(points, int(reach * search.completion.spread[1]))
     points = resolved.without_plan(points)
     if len(points) == 0 or search.stopped:
         return points
-    search = _Enumeration(
-        build_patterns(patterns.numbers, everything=True),
-        completion,
-        resolved,
-        budget,
-        search.effort,
-    )
-    closed = search.between(points)
+    patterns = search.patterns
+    closed = search.with_all_patterns().between(points)
     upper = upper_bounds(patterns, resolved.values)
     upper = upper[~_below(upper, closed + 1).any(axis=1)]
     return points[_below(points, upper).any(axis=1)]
@@ -161,11 +171,20 @@ class _Enumeration:
         resolved: Resolved,
         budget: Budget,
         effort: float,
+        units: Units,
+        done: int = 0,
     ):
         self.patterns, self.completion, self.resolved = patterns, completion, resolved
         self.budget, self.effort = budget, effort
+        self.units, self.done = units, done
         self.model, self.order = build_model(patterns, completion)
         self.scheduler = Scheduler(patterns)
+
+    def with_all_patterns(self) -> _Enumeration:
+        """Return one that goes on with all patterns."""
+        patterns = build_patterns(self.patterns.numbers, everything=True)
+        rest = self.budget, self.effort, self.units, self.done
+        return _Enumeration(patterns, self.completion, self.resolved, *rest)
 
     @property
     def stopped(self) -> bool:
@@ -209,15 +228,25 @@ class _Enumeration:
             while queue and not self.stopped:
                 group = queue.pop()
                 part = Targets(*(array[group] for array in targets))
-                found = run_pass(self.model, part, self.budget, max_labels, everything=True)
-                self.effort -= found.looks
-                if not found.done and len(group) > 1:
+                self.done += 1
+                unit = self.units.do(f"boxes {self.done}", partial(self._boxes, part, max_labels))
+                self.resolved.take(unit["plans"], self.patterns.numbers)
+                self.effort -= unit["looks"]
+                if not unit["done"] and len(group) > 1:
                     queue += np.array_split(group, 2)[::-1]
-                elif not found.done:
+                elif not unit["done"]:
                     waiting.append(group)
-                elif self._schedule(found.values, found.paths):
+                elif unit["proven"]:
                     closed.append(part.upper)
         return np.concatenate(closed)
+
+    def _boxes(self, part: Targets, max_labels: int) -> dict[str, Any]:
+        """Enumerate some boxes and schedule what they hold; return what comes of it, as JSON."""
+        first = len(self.resolved.plans)
+        found = run_pass(self.model, part, self.budget, max_labels, everything=True)
+        proven = found.done and bool(self._schedule(found.values, found.paths))
+        plans = self.resolved.to_json(self.patterns.numbers, first)
+        return {"done": found.done, "looks": found.looks, "proven": proven, "plans": plans}
 
     def _schedule(self, values: np.ndarray, paths: list[list[int]]) -> bool:
         """Schedule partitions at the least cost where that may beat the known plans.
