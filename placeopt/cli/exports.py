@@ -46,9 +46,9 @@ def export_kubernetes(
         str | None,
         Option(
             "--format",
-            metavar="commands|json|node-groups|karmada",
-            help="commands or json for steps, node-groups for what to buy, karmada for policies; "
-            "by problem by default.",
+            metavar="commands|json|node-groups|node-pools|karmada",
+            help="commands or json for steps, node-groups (JSON) or node-pools (of Karpenter) for "
+            "what to buy, karmada for policies; by problem by default.",
         ),
     ] = None,
     bought: Annotated[
@@ -56,6 +56,13 @@ def export_kubernetes(
         Option(
             metavar="CANDIDATE=NODE",
             help="commands: the node that was bought for a candidate; repeatable.",
+        ),
+    ] = None,
+    node_class: Annotated[
+        str | None,
+        Option(
+            metavar="GROUP/KIND/NAME",
+            help="node-pools: node class; karpenter.k8s.aws/EC2NodeClass/default by default.",
         ),
     ] = None,
     namespace: Annotated[
@@ -77,7 +84,15 @@ def export_kubernetes(
     plan = plan_in(plans, problem, point)
     known = origins.read(beside) if origin is not None or beside.exists() else None
     names = dict(_pair(item) for item in bought or ())
-    text = export(problem, plan, known, form=form, namespace=namespace, bought=names)
+    text = export(
+        problem,
+        plan,
+        known,
+        form=form,
+        namespace=namespace,
+        bought=names,
+        node_class=node_class,
+    )
     if known is not None and problem.problem in ("rolling-update", "rescheduling"):
         _require_schedulable(problem, plan, known)
     deliver(text, output)

@@ -223,9 +223,7 @@ def workloads_on_nodes(state: dict[str, Any]) -> Counter[tuple[str, str]]:
 
 #: Commands that are lost, by their number; a command that is given again counts again. Every
 #: number has been tried alone, too.
-BREAKS = [
-    int(k) for k in os.environ.get("PLACEOPT_BREAKS", "5 17 33 48 64 77").split()
-]
+BREAKS = [int(k) for k in os.environ.get("PLACEOPT_BREAKS", "5 17 33 48 64 77").split()]
 
 #: What a Deployment asks of nodes.
 WISH = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}

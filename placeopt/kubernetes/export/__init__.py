@@ -5,6 +5,7 @@
 ``steps_document``  steps as JSON, format ``placeopt/steps@1``, and back to the plan
 ``shell``           the commands of a step, and a script of all of them that can be run again
 ``buying``          what to buy and to free, and the names of what was bought
+``nodepools``       what to buy and to free as NodePools of Karpenter
 ``karmada``         edge-cloud and multi-cluster plans as PropagationPolicies with static weights
 ==================  ================================================================================
 """
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 #: What a plan of each problem can become; the first is the default.
 FORMATS = {
-    "rolling-update": ("commands", "json", "node-groups"),
+    "rolling-update": ("commands", "json", "node-groups", "node-pools"),
     "rescheduling": ("commands", "json"),
     "edge-cloud": ("karmada",),
     "multi-cluster": ("karmada",),
@@ -38,6 +39,7 @@ def export(
     form: str | None = None,
     namespace: str = "default",
     bought: Mapping[str, str] | None = None,
+    node_class: str | None = None,
 ) -> str:
     """Return a plan as text to apply.
 
@@ -55,6 +57,8 @@ def export(
         For Karmada policies of instances without an origin.
     bought : mapping of str to str, optional
         Candidate nodes -> the nodes that were bought for them, of `commands`.
+    node_class : str, optional
+        GROUP/KIND/NAME of the node class of `node-pools`.
 
     Raises
     ------
@@ -82,6 +86,10 @@ def export(
 
     if form == "node-groups":
         return layout(buying.node_groups(problem, plan, origin))
+    if form == "node-pools":
+        from placeopt.kubernetes.export.nodepools import NODE_CLASS, node_pools
+
+        return node_pools(problem, plan, origin, node_class or NODE_CLASS)
     if form == "json":
         return layout(steps_document.document(problem, plan, origin))
     if origin is None:

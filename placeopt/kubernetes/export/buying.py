@@ -41,6 +41,7 @@ def node_groups(
             "cluster": node.cluster,
             "price": node.price,
             "labels": {k: v for k, v in sorted(labels.items()) if k != _HOSTNAME},
+            "taints": [] if known is None else list(known.taints or ()),
         }
         groups.setdefault(repr(group), {**group, "nodes": []})["nodes"].append(name)
     return {
