@@ -16,9 +16,11 @@ from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.budget import Budget
+    from placeopt.core.interfaces import CompiledEpisodes
     from placeopt.core.problem import Problem
     from placeopt.rl.policy import TrainedPolicy
     from placeopt.rl.seeds import Training
+    from placeopt.rl.settings import TrainingSettings
 
 Target = Annotated[
     str,
@@ -64,6 +66,14 @@ def train(
     target: Target,
     output: Annotated[Path, Option("-o", "--output", help="Policy file to write.")],
     algorithm: Annotated[str, Option(help="ppo or dqn.")] = "ppo",
+    preset: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="An agent as its paper trains it, with its algorithm, settings, episodes and "
+            "weights: ds-ppo, ds-dqn of multi-cluster; reach-ppo, rsdql of rescheduling.",
+        ),
+    ] = None,
     weights: WeightsOption = None,
     conditioned: Annotated[
         bool,
@@ -126,11 +136,15 @@ def train(
     options = _options(semantics, clusters, rate, env)
     problem = _problem(target)
     own = compiled_episodes(problem)
+    changed = pairs(param, "--param") | given(seed=seed, steps=steps)
     wanted = own.settings.get(algorithm) if own is not None else None
-    wanted = (wanted or settings.defaults(algorithm)).with_options(
-        pairs(param, "--param") | given(seed=seed, steps=steps)
-    )
+    if preset is not None:
+        wanted, its = _preset(problem, own, preset)
+        options = its | options
+    wanted = (wanted or settings.defaults(algorithm)).with_options(changed)
     parts = len(make_batch(problem, 1, seed, **options).rewards)
+    if preset is not None and weights is None and not conditioned:
+        weights = wanted.weights
     drawn = drawn_or(weights, conditioned or weights is None, parts)
     training = Training.on(problem, options, replace(wanted, weights=drawn))
     budget = Budget(seconds=time_limit) if time_limit is not None else Budget(evaluations=1)
@@ -163,6 +177,21 @@ def train(
             time_limit=time_limit, keep=checkpoint, resume=resume, on_round=on_round
         )
     keep(output, lambda path: policy_file.write(policy, path))
+
+
+def _preset(
+    target: Problem | type[Problem], episodes: CompiledEpisodes | None, name: str
+) -> tuple[TrainingSettings, dict[str, Any]]:
+    """Return settings and options of the episodes; on an instance those that hold there."""
+    from placeopt.core.errors import require_known
+    from placeopt.core.problem import Problem
+
+    known = {} if episodes is None else episodes.presets
+    require_known(f"preset of {target.spec.kind}", name, known)
+    options = dict(known[name].options)
+    if isinstance(target, Problem) and episodes is not None:
+        options = {key: value for key, value in options.items() if key in episodes.choices}
+    return known[name].settings, options
 
 
 def _train_seeds(

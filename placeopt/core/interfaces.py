@@ -330,6 +330,22 @@ class Batch:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Preset:
+    """A training as a paper describes it.
+
+    Attributes
+    ----------
+    settings : TrainingSettings
+        A `placeopt.rl.settings.TrainingSettings`, with weights.
+    options : dict
+        Of the episodes.
+    """
+
+    settings: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class CompiledEpisodes:
     """The compiled episodes of a problem: what `ProblemSpec.episodes` names.
 
@@ -343,6 +359,8 @@ class CompiledEpisodes:
     settings : dict
         Algorithm -> the `placeopt.rl.settings.TrainingSettings` to train with; those of the
         algorithm by default.
+    presets : dict
+        Name -> `Preset`: trainings of papers, such as ``ds-ppo``.
     choices : tuple of str
         Options that hold on an instance too. A policy that was trained with them plays with them.
     """
@@ -350,6 +368,7 @@ class CompiledEpisodes:
     batch: Callable[..., Batch]
     preferences: Mapping[str, Sequence[float]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    presets: Mapping[str, Preset] = field(default_factory=dict)
     choices: tuple[str, ...] = ()
 
 

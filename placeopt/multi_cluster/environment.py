@@ -6,18 +6,69 @@ from collections.abc import Sequence
 from typing import Any
 
 from placeopt.core.errors import UsageError
-from placeopt.core.interfaces import CompiledEpisodes
+from placeopt.core.interfaces import CompiledEpisodes, Preset
 from placeopt.core.problem import keyword_defaults
 from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
+from placeopt.rl.settings import TrainingSettings
 
 #: Columns with the one-step reward parts of an action, and with its reward if it places nothing.
 SCORE = MultiClusterBatch.score
-#: Options that say which actions and rewards there are, of an instance too.
-CHOICES = ("spreads", "accept", "acceptance")
+#: Options that say which actions, rewards and observations there are, of an instance too.
+CHOICES = ("spreads", "accept", "acceptance", "masked", "observation")
 #: The reward strategies of the paper, by name.
 PREFERENCES = STRATEGIES
+_PAPER_EPISODES = {"semantics": "published", "spreads": 1, "observation": "paper"}
+#: The agents of the HephaestusForge paper: an agent for one strategy, C + 2 actions, ten columns,
+#: no one-step reward in the network. Numbers are those of the published code; both layers have
+#: ReLU here, the second has ELU there. By the paper DQN does not know which actions are legal; it
+#: learns after every 8 steps here, after every 10 there.
+PRESETS: dict[str, Preset] = {
+    "ds-ppo": Preset(
+        settings=TrainingSettings(
+            algorithm="ppo",
+            weights=STRATEGIES["latency"],
+            steps=200_000,
+            num_envs=8,
+            hidden=(64, 64),
+            activation="relu",
+            factor=0.0,
+            learning_rate=2.5e-4,
+            final_learning_rate=1.0,
+            gamma=0.95,
+            batch_size=100,
+            n_steps=100,
+            epochs=4,
+            gae_lambda=0.97,
+            entropy=0.001,
+        ),
+        options=_PAPER_EPISODES,
+    ),
+    "ds-dqn": Preset(
+        settings=TrainingSettings(
+            algorithm="dqn",
+            weights=STRATEGIES["latency"],
+            steps=200_000,
+            num_envs=8,
+            hidden=(64, 64),
+            activation="relu",
+            factor=0.0,
+            learning_rate=2.5e-4,
+            final_learning_rate=1.0,
+            gamma=0.99,
+            batch_size=128,
+            buffer_size=10_000,
+            learning_starts=10_000,
+            train_every=1,
+            gradient_steps=1,
+            target_every=500,
+            explore_share=0.5,
+            max_grad_norm=10.0,
+        ),
+        options=_PAPER_EPISODES | {"masked": False},
+    ),
+}
 
 
 def batch(
@@ -34,10 +85,12 @@ def batch(
     spreads: int = 3,
     accept: str = "free",
     acceptance: bool = False,
+    masked: bool = True,
+    observation: str = "actions",
 ) -> MultiClusterBatch:
     """Return generated episodes, or those of an instance, which are all alike.
 
-    Options are those of `placeopt.multi_cluster.simulator.stream.Stream`; an instance takes
+    Options are those of `placeopt.multi_cluster.batch.MultiClusterBatch`; an instance takes
     `CHOICES` alone, as all others say what is generated. Seeds are those of ``reset``; `seed` is
     not used.
 
@@ -56,6 +109,8 @@ def batch(
         "spreads": spreads,
         "accept": accept,
         "acceptance": acceptance,
+        "masked": masked,
+        "observation": observation,
     }
     if problem is None:
         return MultiClusterBatch(num_envs, **options)
@@ -67,4 +122,4 @@ def batch(
     return MultiClusterBatch.of(problem, num_envs, **{name: options[name] for name in CHOICES})
 
 
-EPISODES = CompiledEpisodes(batch=batch, preferences=PREFERENCES, choices=CHOICES)
+EPISODES = CompiledEpisodes(batch=batch, preferences=PREFERENCES, presets=PRESETS, choices=CHOICES)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from placeopt.core.errors import UsageError, require_known
-from placeopt.core.interfaces import CompiledEpisodes
+from placeopt.core.interfaces import CompiledEpisodes, Preset
 from placeopt.core.problem import Problem
 from placeopt.rescheduling.batch import ReschedulingBatch
 from placeopt.rescheduling.generator import APPLICATIONS
@@ -146,4 +146,9 @@ def _read_pair(given: Any) -> tuple[int, int]:
     return low, high
 
 
-EPISODES = CompiledEpisodes(batch=batch, settings=QUICK)
+#: The agents of the REACH paper; 3 million steps of its figures.
+PRESETS: dict[str, Preset] = {
+    name: Preset(settings=replace(SETTINGS[algorithm], weights=(1.0,), steps=3_000_000))
+    for name, algorithm in (("reach-ppo", "ppo"), ("rsdql", "dqn"))
+}
+EPISODES = CompiledEpisodes(batch=batch, settings=QUICK, presets=PRESETS)

@@ -15,6 +15,7 @@ from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.outcomes import replicas_that_fit, take_by_weight
 from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.rl.evaluation import evaluate, greedy
 
 SEEDS = np.arange(30, dtype=np.uint64)
 CROWDED = {"semantics": "published", "replicas": (32, 32)}
@@ -103,7 +104,7 @@ def test_acceptance_is_the_share_of_replicas_placed():
         actions = np.where(made.masks, rng.random(made.masks.shape), -1).argmax(axis=1)
         row = made.observations[np.arange(len(SEEDS)), actions]
         rewards, _ = made.step(actions)
-        assert rewards[:, 3] == pytest.approx(row[:, 31], abs=1e-6)
+        assert rewards[:, 3] == pytest.approx(row[:, 31] + row[:, 8], abs=1e-6)
         placed += rewards[:, 3]
     assert placed / made.steps == pytest.approx(made.info()["replicas"])
     assert (made.step(actions)[0] == 0).all(), "after the end"
@@ -118,6 +119,9 @@ def test_a_preference_for_acceptance_refuses_less():
         policies.play(one, policies.of("myopic", weights), np.random.default_rng(0))
     kept = [one.info()["acceptance"].mean() for one in made]
     assert kept[1] > kept[0] + 0.1
+    weights = np.append(0.4 * BALANCED, 0.6)
+    facts = evaluate(begun(acceptance=True, **CROWDED), greedy(made[0].score), 30, weights)
+    assert facts["acceptance"].mean() == pytest.approx(kept[1]), "the columns of `score` say it too"
 
 
 def test_choices_hold_on_an_instance():
@@ -178,3 +182,47 @@ def test_karmada_divided_plans_are_what_the_referee_says(semantics):
     facts = crowded.info()
     assert facts["whole"].tolist() == facts["acceptance"].tolist()
     assert facts["acceptance"].mean() > 0.5
+
+
+@pytest.mark.parametrize("semantics", ["fixed", "published"])
+def test_the_paper_sees_ten_columns(semantics):
+    """Table 3, computed one number at a time; spreads and the refusal have no cluster."""
+    made = begun(observation="paper", spreads=1, semantics=semantics, clusters=3)
+    assert made.observations.shape == (len(SEEDS), 5, 10) and made.score == ()
+    rng = np.random.default_rng(2)
+    for t in range(5):
+        traces, state = made.traces, made.state
+        for i in (0, 7):
+            before = traces.arrival[i, t - 1] if t else 0.0
+            request = [
+                traces.replicas[i, t] / 7,
+                traces.demand[i, t, 0] * 1e-9,
+                traces.demand[i, t, 1] * 1e-9,
+                traces.threshold[i, t] / 1000,
+                (traces.arrival[i, t] - before) * made.rate,
+            ]
+            for c in range(5):
+                cluster = [-1.0] * 5
+                if c < 3:
+                    used, size = state.used[i, c] * 1e-9, traces.capacity[i, c] * 1e-9
+                    cluster = [used[0] / 8, size[0] / 8, used[1] / 32, size[1] / 32]
+                    cluster.append(state.latency[i, c] / 1000)
+                assert made.observations[i, c] == pytest.approx([*cluster, *request], abs=1e-5)
+        made.step(np.where(made.masks, rng.random(made.masks.shape), -1).argmax(axis=1))
+    assert (made.fork([3]).observations == made.observations[[3]]).all()
+
+
+def test_without_masks_every_action_is_legal():
+    """What places nothing counts as a refusal; to rule refusals out takes masks."""
+    made, masked = begun(masked=False, **CROWDED), begun(**CROWDED)
+    assert made.masks.all() and not masked.masks.all()
+    where = ~masked.masks
+    actions = np.where(where.any(axis=1), where.argmax(axis=1), made.num_actions - 1)
+    refused = np.full(len(SEEDS), made.num_actions - 1)
+    assert (made.step(actions)[0] == masked.step(refused)[0]).all()
+    for options, said in (
+        ({"masked": False, "accept": "first"}, "accept is first"),
+        ({"observation": "all"}, "unknown observation 'all'"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            begun(**options)

@@ -93,6 +93,8 @@ class Stream(Batch):
     acceptance : bool
         Whether ``acceptance`` is a fourth part of the reward: the share of the request's replicas
         that are placed.
+    masked : bool
+        Whether masks tell which actions are legal. If not, they allow all, and learners find out.
 
     Attributes
     ----------
@@ -120,6 +122,7 @@ class Stream(Batch):
         spreads: NumSpreads = 3,
         accept: Accept = "free",
         acceptance: bool = False,
+        masked: bool = True,
     ):
         given = {
             "clusters": clusters,
@@ -131,6 +134,7 @@ class Stream(Batch):
             "spreads": spreads,
             "accept": accept,
             "acceptance": acceptance,
+            "masked": masked,
         }
         options = checked(Stream.__init__, "multi-cluster episodes", given)
         if num_envs < 1:
@@ -142,6 +146,12 @@ class Stream(Batch):
         self.rate = options["rate"] or RATES[self.semantics]
         self.duration, self.replicas = options["duration"], options["replicas"]
         self.accept, self.acceptance = options["accept"], options["acceptance"]
+        self.masked = options["masked"]
+        if self.accept != "free" and not self.masked:
+            raise UsageError(
+                f"accept is {self.accept} and masked is false; legal: accept=free, as only masks "
+                "can rule refusals out"
+            )
         self.rewards = (*PARTS, ACCEPTANCE) if self.acceptance else PARTS
         self.num_actions = self.clusters + options["spreads"] + 1
         self.published = self.semantics == "published"
@@ -157,8 +167,8 @@ class Stream(Batch):
     def of(cls, problem: MultiCluster, num_envs: int = 1, **choices: Any) -> Self:
         """Return running environments that all play the trace of an instance, whatever their seeds.
 
-        `choices` are `spreads`, `accept` and `acceptance`. `redraw` draws by the trace's own rate,
-        mean duration, deployments and replicas.
+        `choices` are `spreads`, `accept`, `acceptance` and `masked`. `redraw` draws by the trace's
+        own rate, mean duration, deployments and replicas.
         """
         arrays, steps = problem.arrays, len(problem.requests)
         unit, last = arrays.unit[2], float(arrays.arrival[-1])
@@ -194,6 +204,8 @@ class Stream(Batch):
         if self.num_actions < self.clusters + EXTRA:
             self.masks = self.masks[:, self._actions]
             self.parts = self.parts[:, self._actions]
+        if not self.masked:
+            self.masks = np.ones_like(self.masks)
 
     def placed_shares(self) -> np.ndarray:
         """Return the share of the replicas at hand that every action would place, (N, C + 4)."""
