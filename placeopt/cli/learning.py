@@ -143,9 +143,8 @@ def train(
         options = its | options
     wanted = (wanted or settings.defaults(algorithm)).with_options(changed)
     parts = len(make_batch(problem, 1, seed, **options).rewards)
-    if preset is not None and weights is None and not conditioned:
-        weights = wanted.weights
-    drawn = drawn_or(weights, conditioned or weights is None, parts)
+    row = wanted.weights if preset and not conditioned and weights is None else weights
+    drawn = drawn_or(row, conditioned or row is None, parts)
     training = Training.on(problem, options, replace(wanted, weights=drawn))
     budget = Budget(seconds=time_limit) if time_limit is not None else Budget(evaluations=1)
     if seeds is not None:
