@@ -158,6 +158,13 @@ def within(result: Any, requests: str) -> int:
     )
 
 
+def _times_less(result: Any) -> str:
+    """Return the rejections of a heuristic and of ours in the same requests."""
+    theirs = result["heuristics"]["lowered"]["karmada-greedy"]["rejected"][0]
+    own = result["ours"]["lowered"]["balanced"][0]["rejected"]
+    return f"{theirs:.3f} against {own:.3f} %"
+
+
 def page(result: Any) -> Iterator[str]:
     """Yield the page."""
     yield "# HephaestusForge: Table 8, heuristics and ours on the same episodes"
@@ -178,8 +185,9 @@ def _ours(result: Any) -> Iterator[str]:
     yield (
         "Against the paper's better agent: reward of every seed above it by more than its 95 % "
         "interval (bold), rejections of every seed not above those in the result files. "
-        f"{'; '.join(said)}. With `printed` 37 of 200,000 requests (.0185 %) find no place by any "
-        "action, so that no policy can reject fewer."
+        f"{'; '.join(said)}. `accept=first` refuses only what no action "
+        "places: 6 of 200,000 requests with `lowered`, 35 to 37 with `printed`, so that no policy "
+        "can keep to the paper's rejections there."
     )
     for requests in REQUESTS:
         rows = []
@@ -217,7 +225,10 @@ def _heuristics(result: Any) -> Iterator[str]:
     near = ", ".join(f"{within(result, r)} with {r} requests" for r in REQUESTS)
     yield (
         "Rejected in % / cost / latency in ms / cpu in % / Gini, with 95 % intervals. Numbers "
-        f"within the sum of both intervals, of 20: {near}."
+        f"within the sum of both intervals, of 20: {near}. The paper's heuristics reject what they "
+        "reject with `printed`; the six requests that its best agents reject are those that find "
+        "no place with `lowered`. So its 90 times less, .18 against .002 %, compares two sets of "
+        f"requests: with `lowered` alone it is {_times_less(result)}."
     )
     yield ""
     rows = []

@@ -305,8 +305,8 @@ def _cases(result: Any) -> Iterator[str]:
     yield (
         f"REACH's cut against Default over the nine cases of Fig. 8: {default:.1f} % (paper "
         f"21.56); against RSDQL {rsdql:.1f} % (9.83). None beats it in {best_in(result)} of 9 (7). "
-        f"Moves at 4, 12, 20 pods: {', '.join(made)}. Shares of requests below 250 ms, Figs. 9 and "
-        "10 as series and Fig. 11 need a simulator of requests: open."
+        f"Moves at 4, 12, 20 pods: {', '.join(made)}. Shares of requests below 250 ms, "
+        "Figs. 9 to 11 are in reach_requests.md."
     )
     yield ""
     rows = [
