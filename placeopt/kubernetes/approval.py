@@ -7,7 +7,7 @@ workloads, not pods. What an importer made up is not counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,9 @@ import numpy as np
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.kubernetes.notes import escape
 from placeopt.kubernetes.origin import key
-from placeopt.report.markup import Bar, Mark, bullets, number, paragraphs, table
+from placeopt.report.markup import Bar, Cell, Mark, bullets, details, number, paragraphs, table
 from placeopt.rolling_update.fleet_change import by_machine, fleet_change
+from placeopt.rolling_update.instance import NO_UNIT
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front
@@ -32,9 +33,7 @@ _TOPICS = {
     "left-out": "Left out",
     "not-expressed": "Not in the model",
 }
-_MAX_LISTED = 12
-#: What instances say whose prices have no unit.
-_NO_UNIT = "price"
+_MAX_LISTED, _MAX_STEPS = 12, 200
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Approval:
         self.before, self.after = problem.initial_cost, self.verdict.values[0]
         self.change = fleet_change(problem, plan)
         known = None if origin is None else origin.price_unit
-        self.unit = known or ("" if self.change.unit == _NO_UNIT else self.change.unit)
+        self.unit = known or ("" if self.change.unit == NO_UNIT else self.change.unit)
 
     @cached_property
     def owners(self) -> list[tuple[str, str]]:
@@ -194,6 +193,19 @@ class Approval:
         told = self.problem.describe(self.problem.plan(self.steps))
         return told.get("survives the loss of any one node", "")
 
+    def journeys(self) -> Iterator[tuple[str, str, str, str | None, str | None]]:
+        """Yield what each step does: workload, action, its tone, from node, to node."""
+        where = self.home.copy()
+        for m, node in self.steps:
+            kind, label = self.owners[m]
+            source, target = (None if n < 0 else self.node_name(n) for n in (int(where[m]), node))
+            action = "stop" if target is None else "start" if source is None else "move"
+            if source == target:
+                action = "restart"
+            interrupts = target is None or (kind == "StatefulSet" and source is not None)
+            yield label, action, "bad" if interrupts else "plain", source, target
+            where[m] = node
+
     @property
     def notes(self) -> Sequence[OriginNote]:
         """What the import assumed, pinned, left out and could not say."""
@@ -220,7 +232,8 @@ class Approval:
         more = [f"{self.restarted} made anew in place"] if self.restarted else []
         more += [f"{self.started} started that wait now"] if self.started else []
         found.append(("pods that move", f"{len(self.moved)}", ", ".join(more) or "no other"))
-        down = "none" if not self.downtime else f"{len(self.downtime)} workloads"
+        count = len(self.downtime)
+        down = f"{count} workload{'' if count == 1 else 's'}" if count else "none"
         hint = "every copy runs before the old one ends"
         found.append(("downtime", down, _listed(self.downtime) or hint))
         return found
@@ -328,13 +341,14 @@ def approval_html(approval: Approval) -> str:
             " + ".join(map(str, w.nodes_before[:8])),
             " + ".join(map(str, w.nodes[:8])),
             " + ".join(map(str, w.zones[:8])),
-            Mark("all on one node", "warn") if len(w.nodes) == 1 else "",
+            Mark("one node", "warn") if len(w.nodes) == 1 else "",
         )
         for w in approval.workloads
     ]
     if places:
         columns = ("workload", "replicas", "per node now", "per node after", "per zone after", "")
         html += table("Replicas per node and zone", columns, places, more="workloads")
+    html += details(f"Steps, in order ({len(approval.steps):,})", _steps_table(approval))
     loads = [(name, Bar(before), Bar(after)) for name, before, after in approval.headroom]
     html += table("In use, of the nodes in use", ("resource", "now", "after"), loads)
     if rests := _rests_on(approval):
@@ -342,6 +356,16 @@ def approval_html(approval: Approval) -> str:
         for heading, sentences in rests:
             html += paragraphs([f"{heading}:"]) + bullets(sentences)
     return html
+
+
+def _steps_table(approval: Approval) -> str:
+    """Return the steps by workloads; those who make them find the pods in the script."""
+    rows: list[tuple[Cell, ...]] = [
+        (str(k + 1), what, Mark(action, tone), source, target)
+        for k, (what, action, tone, source, target) in enumerate(approval.journeys())
+    ]
+    columns = ("step", "workload", "what", "from", "to")
+    return table("Steps by workload", columns, rows, most=_MAX_STEPS, more="steps")
 
 
 def markdown(approval: Approval, title: str) -> str:

@@ -26,6 +26,8 @@ _MAX_PARTS = 400
 #: The colour of the ring around the chosen point.
 CHOSEN = "#6A3D9A"
 _WEBGL = {"scatter3d", "parcoords", "scattergl"}
+#: What telephones cannot show: labels overlap, corners are cut.
+_WIDE = {"scatter3d", "parcoords"}
 
 
 def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> str:
@@ -47,11 +49,13 @@ def charts(front: Front, problem: Problem | None, chosen: int, *, cdn: bool) -> 
     told = _captions(front, [kind for kind, _ in cells])
     parts = [plotly_script(cdn)]
     for k, ((place, figure), caption) in enumerate(zip(cells, told, strict=True)):
-        webgl = ' data-webgl=""' if any(trace.type in _WEBGL for trace in figure.data) else ""
+        kinds = {trace.type for trace in figure.data}
+        wide = kinds & _WIDE
+        flags = (' data-webgl=""' if kinds & _WEBGL else "") + (' data-wide=""' if wide else "")
         drawn = fragment(figure, f"front-{k}", displayModeBar="hover")
         text = clean(caption)
         inside = f'<div role="img" aria-label="{text}">{drawn}</div><figcaption>{text}</figcaption>'
-        parts.append(f'<figure class="chart {place}"{webgl}>{inside}</figure>')
+        parts.append(f'<figure class="chart {place}"{flags}>{inside}</figure>')
     return '<div class="charts">' + "\n".join(parts) + "</div>"
 
 
@@ -109,7 +113,9 @@ def plan_drawing(problem: Problem, plan: Mapping[str, Any], title: str) -> str:
     module = problem.spec.load("drawing")
     text = f"Drawing of the plan. {title} The tables below say the same in numbers."
     inside = _interactive(module, problem, plan) or _image(module, problem, plan, text)
-    drawn = f'<div class="drawing" role="img" aria-label="{clean(text)}">{inside}</div>'
+    drawn = (
+        f'<div class="drawing" tabindex="0" role="img" aria-label="{clean(text)}">{inside}</div>'
+    )
     return f"<figure>{drawn}</figure>"
 
 

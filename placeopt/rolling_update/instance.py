@@ -33,6 +33,9 @@ from placeopt.rolling_update.rule_referee import RuleReferee
 from placeopt.rolling_update.survival_referee import SurvivalReferee
 from placeopt.rolling_update.timeline import timeline
 
+#: The unit of prices where an instance says none.
+NO_UNIT = "price"
+
 
 class RollingUpdate(Problem):
     """An instance of the rolling-update problem.
@@ -68,7 +71,7 @@ class RollingUpdate(Problem):
     """Which microservices are kept apart, together, or spread. Absent: none."""
     survival: UpdateSurvival | None = None
     """What the loss of any one node is to leave. Absent or null: nothing is asked."""
-    price_unit: Name = "price"
+    price_unit: Name = NO_UNIT
     """Unit of the prices. Of one that ends in /h, such as USD/h, reports add up months."""
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
 from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH, by_machine, fleet_change
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.instance import NO_UNIT, RollingUpdate
 from placeopt.rolling_update.timeline import STEP_COLUMNS, timeline
 
 #: What the problem asks, in a sentence.
@@ -30,15 +30,18 @@ def instance(problem: RollingUpdate) -> list[tuple[str, str]]:
     """Return facts about the instance."""
     a = problem.arrays
     clusters = f"{len(a.clusters):,} cluster" + ("" if len(a.clusters) == 1 else "s")
-    used = len(np.unique(a.home))
+    used = len(np.unique(a.home[a.home != a.waiting]))
+    unit = "" if problem.price_unit == NO_UNIT else problem.price_unit
+    waiting = int((a.home == a.waiting).sum())
     return [
         ("nodes", f"{len(problem.nodes):,} in {clusters}; {used:,} in use"),
-        ("price of the nodes in use", f"{problem.initial_cost:g}"),
+        ("price of the nodes in use", f"{problem.initial_cost:g} {unit}".rstrip()),
         ("applications", f"{len(problem.applications):,}"),
         (
             "microservices",
             f"{len(a.home):,}; {int((~a.movable).sum()):,} may not be touched, "
-            f"{int(a.pinned.sum()):,} pinned to their node",
+            f"{int(a.pinned.sum()):,} pinned to their node"
+            + (f", {waiting:,} waiting for a node" if waiting else ""),
         ),
         ("nodes to drain", f"{int(a.drain.sum()):,}"),
         ("semantics", problem.semantics),
@@ -131,7 +134,7 @@ def _nodes(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
         ]
         for k in order
     ]
-    same = len(a.price) - len(order)
+    same = len(problem.nodes) - len(order)
     note = [f"{same:,} more nodes stay as they are."] if same else []
     return table(
         "Nodes that change, before and after", columns, rows, more="nodes that change"

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import browser, needs_chromium
+from made_clusters import made_cluster, prices
 
 from placeopt import api
 from placeopt.cli import main
 from placeopt.core.front import Front
 from placeopt.kubernetes import origin as origins
-from placeopt.kubernetes.approval import approve, markdown
+from placeopt.kubernetes.approval import approval_html, approve, markdown
+from placeopt.kubernetes.gathered import ImportOptions
+from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.units import MovingRules
+from placeopt.report import html
+from placeopt.rolling_update import summary
 
 NODES = [
     {"name": n, "cluster": z, "cpu_millicores": 4000, "memory_mib": 8192, "price": 0.5}
@@ -98,7 +106,7 @@ def test_the_page_begins_with_money_and_says_what_it_rests_on(shop: Path) -> Non
     assert run(shop, "--point", "0", "-o", str(shop / "r.html")) == 0
     page = (shop / "r.html").read_text(encoding="utf-8")
     first = page[page.index('<section id="short"') : page.index('<section id="asked"')]
-    assert "365 USD a month" in first and "all on one node" in first
+    assert "365 USD a month" in first and ">one node<" in first
     assert "pods with &lt;b&gt; local: 9 (shop/x)" in first and "not for approvers" not in page
     assert "<b> local" not in page and 'class="chart' not in page  # one point: nothing to trade
     assert "there is nothing to trade" in page and "max-width: 520px" in page
@@ -127,3 +135,87 @@ def test_names_of_the_cluster_are_no_markup(shop: Path) -> None:
     problem, front = api.load(shop / "shop.json"), Front.read(shop / "front.json")
     text = markdown(approve(front, problem, 0), "<script>|x|\n# y")
     assert "<script>" not in text and "\\|x\\|" in text and "\n# y" not in text
+
+
+@pytest.fixture(scope="module")
+def prod(tmp_path_factory: pytest.TempPathFactory) -> tuple[Imported, Front]:
+    """Import a cluster of twelve nodes with all kinds of rules, and solve it."""
+    folder = tmp_path_factory.mktemp("prod")
+    (folder / "cluster.json").write_text(json.dumps({"kind": "List", "items": made_cluster(3, 12)}))
+    (folder / "prices.csv").write_text(prices())
+    options = ImportOptions(name="prod", rules=MovingRules())
+    files = [folder / "cluster.json"]
+    made = import_files(files, "rolling-update", options, prices=[folder / "prices.csv"])
+    return made, api.solve(made.problem, "repack", seed=1)
+
+
+@needs_chromium
+def test_the_report_can_be_read_on_a_telephone(
+    prod: tuple[Imported, Front], tmp_path: Path
+) -> None:
+    """At 420 pixels nothing sticks out but inside what scrolls, and the figures are on top."""
+    made, front = prod
+    page = html(front, problem=made.problem, index=0, origin=made.origin)
+    (tmp_path / "r.html").write_text(page, encoding="utf-8")
+    outside = "e => !e.closest('.scroll') && !e.closest('.drawing') && e.checkVisibility()"
+    boxes = f"[...document.querySelectorAll('body *')].filter({outside})"
+    with browser(tmp_path) as opened:
+        opened.open(tmp_path / "r.html", 420)
+        opened.wait("!!document.querySelector('#plan-drawing .main-svg')")
+        assert opened.run("document.documentElement.scrollWidth") <= 420
+        ends = f"{boxes}.map(e => e.getBoundingClientRect().right)"
+        assert opened.run(f"Math.max(...{ends})") <= 420
+        tiles = "[...document.querySelectorAll('.tile dt')].map(e => e.textContent)"
+        assert opened.run(f"JSON.stringify({tiles})") == json.dumps(
+            ["cost of nodes in use", "nodes freed", "pods that move", "downtime"],
+            separators=(",", ":"),
+        )
+        first = "document.querySelector('.tile:last-child').getBoundingClientRect().bottom"
+        assert opened.run(first) <= 600  # above the fold
+        wide = "[...document.querySelectorAll('figure[data-wide]')]"
+        assert opened.run(f"{wide}.length") == 2
+        assert not opened.run(f"{wide}.some(e => e.checkVisibility())")
+        assert opened.errors == [] and opened.requests == []
+
+
+def test_what_is_counted_is_what_the_cluster_has(prod: tuple[Imported, Front]) -> None:
+    """Nodes and pods of a cluster with all kinds of rules: nothing made up is among them."""
+    made, front = prod
+    names = {o["metadata"]["name"] for o in made_cluster(3, 12) if o["kind"] == "Node"}
+    asked = dict(summary.instance(made.problem))
+    assert {n.name for n in made.problem.nodes} <= names
+    count, used = (int(asked["nodes"].split()[k]) for k in (0, 4))
+    assert count == len(made.problem.nodes) and used <= count
+    approval = approve(front, made.problem, 0, made.origin)
+    assert approval.nodes[:2] == (count, used)
+
+
+def test_steps_are_told_by_workloads(shop: Path) -> None:
+    """In order, with what interrupts; no name of a pod."""
+    problem, front = api.load(shop / "shop.json"), Front.read(shop / "front.json")
+    known = origins.read(shop / "shop.origin.json")
+    moves: list[tuple[str, Any]] = [("cart-7d-b", "n1"), ("db-0", "n1"), ("web-5c-a", None)]
+    moves += [("web-5c-a", "n1"), ("cart-7d-a", "n1")]
+    steps = [{"application": "shop", "microservice": m, "to": n} for m, n in moves]
+    front.points[0].plan["steps"] = steps
+    made = approve(front, problem, 0, known)
+    assert list(made.journeys()) == [
+        ("shop/cart", "move", "plain", "n2", "n1"),
+        ("shop/db", "move", "bad", "n3", "n1"),
+        ("shop/web", "stop", "bad", "n2", None),
+        ("shop/web", "start", "plain", None, "n1"),
+        ("shop/cart", "restart", "plain", "n1", "n1"),
+    ]
+    page = approval_html(made)
+    assert "Steps, in order (5)" in page and "cart-7d" not in page
+
+
+def test_a_gap_in_words(shop: Path) -> None:
+    """In money, or that nothing is cheaper, or that it is not known."""
+    problem, front = api.load(shop / "shop.json"), Front.read(shop / "front.json")
+    for bounds, said in (
+        (((1.0, 0.0, 0.0),), "No plan is cheaper: that is proven."),
+        (((0.75, 0.0, 0.0),), "at most 0.25 above what is possible"),
+        ((), "How much cheaper a plan could be is not known."),
+    ):
+        assert said in approve(replace(front, bounds=bounds), problem, 0).gap()
