@@ -13,6 +13,7 @@ What `kubectl` and `helm template` print becomes instances; plans become command
 ``new_requests``, ``gathered``  tables and options that no cluster knows
 ``to_...``                      a cluster as an instance of a problem
 ``importing``, ``notes``        a whole import; the report of what was assumed
+``faults``                      what is wrong with the files, all of it in one message
 ``origin``                      what the names of an imported instance are in the cluster
 ``export``                      plans as steps, commands, policies
 ==============================  ====================================================================

@@ -11,6 +11,7 @@ from typing import Any
 
 from placeopt.core.errors import UsageError
 from placeopt.kubernetes.edges import Edge, Key, WorkloadGraph
+from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ClusterObjects, nothing
 from placeopt.kubernetes.notes import Notes
@@ -129,12 +130,12 @@ def node_prices(g: Gathered) -> dict[str, float]:
     if g.book is None and all(n.price is None for n in nodes):
         g.notes.add("assumption", "no prices are given: every node costs 1")
         return {n.name: 1.0 for n in nodes}
-    found = {}
+    found, faults = {}, Faults()
     for node in nodes:
         price = (g.book or PriceBook()).price(node, g.options.region, g.notes)
-        if price is None:
-            price = _missing_price(g, node)
-        found[node.name] = price
+        with faults.gather():
+            found[node.name] = _missing_price(g, node) if price is None else price
+    faults.check()
     return found
 
 

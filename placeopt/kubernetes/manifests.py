@@ -16,6 +16,7 @@ from typing import Any
 
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes import objects
+from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
     KubernetesNode,
@@ -134,16 +135,18 @@ def load(
     Raises
     ------
     DocumentError
-        Names the file, the line and what is wrong.
+        Names the files, the lines and what is wrong.
     """
-    cluster, seen = ClusterObjects(), dict[tuple[str, ...], View]()
+    cluster, seen, faults = ClusterObjects(), dict[tuple[str, ...], View](), Faults()
     for path in paths:
         kinds: Counter[str] = Counter()
         documents = read(path)
         for view in (v for document in documents for v in _flat(document)):
-            kinds[_take(cluster, view, seen, notes, namespaces)] += 1
+            with faults.gather():
+                kinds[_take(cluster, view, seen, notes, namespaces)] += 1
         cluster.documents += documents
         notes.read("<stdin>" if str(path) == STDIN else str(path), kinds)
+    faults.check()
     return cluster
 
 

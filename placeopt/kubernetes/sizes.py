@@ -101,13 +101,20 @@ def _effective(spec: PodSpec, r: int, policy: MissingRequests, notes: Notes, lab
             started += _request(init, r, policy, notes, label)
             maximum = max(maximum, started)
         else:
-            maximum = max(maximum, started + _init_request(init, r, notes, label))
+            maximum = max(maximum, started + _init_request(init, r, policy, notes, label))
     return max(running + started, maximum) + overhead
 
 
-def _init_request(init: ContainerSpec, r: int, notes: Notes, label: str) -> int:
-    """Return the request of an init container; 0 without one: it ends before the pod serves."""
+def _init_request(
+    init: ContainerSpec, r: int, policy: MissingRequests, notes: Notes, label: str
+) -> int:
+    """Return the request of an init container: its own, else that of a LimitRange, else 0.
+
+    Without one it ends before the pod serves.
+    """
     asked = init.requests[r]
+    if asked is None:
+        asked = next((amounts[r] for kind, amounts in policy.steps if kind == "LimitRange"), None)
     if asked is None:
         notes.add(
             "assumption",

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.edges import Key
+from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
@@ -136,9 +138,12 @@ def units(
     Raises
     ------
     DocumentError
-        A request is missing and the policy does not fill it in.
+        Requests are missing and the policy does not fill them in.
     """
-    found = (_running if cluster.pods else _wanted)(cluster, rules, notes)
+    faults = Faults()
+    found = (_running if cluster.pods else _wanted)(cluster, rules, notes, faults)
+    faults.check()
+    _unheard_pins(found, rules)
     if not pin:
         return [u for u in found if not rules.namespaces or u.namespace in rules.namespaces]
     for unit in found:
@@ -156,7 +161,24 @@ def units(
     return found
 
 
-def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[Unit]:
+def _unheard_pins(found: Sequence[Unit], rules: MovingRules) -> None:
+    """Raise if ``--pin`` names what is not there.
+
+    Raises
+    ------
+    UsageError
+    """
+    known = {(u.kind.lower(), u.workload): f"{u.kind}/{u.workload}" for u in found if rules.pins}
+    known |= {("pod", u.name): f"Pod/{u.name}" for u in found if rules.pins}
+    for kind, name in rules.pins:
+        if (kind.lower(), name) not in known:
+            near = did_you_mean(f"{kind}/{name}", list(dict.fromkeys(known.values()))[:50])
+            raise UsageError(f"--pin {kind}/{name}: no such workload or pod; {near}")
+
+
+def _running(
+    cluster: ClusterObjects, rules: MovingRules, notes: Notes, faults: Faults
+) -> list[Unit]:
     found = []
     for pod in cluster.pods:
         meta, label = pod.meta, pod.meta.label
@@ -168,23 +190,24 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
             notes.add("left-out", "pods that no node runs (pending)", label)
         else:
             kind, name = cluster.owner(pod)
-            found.append(
-                Unit(
-                    namespace=meta.namespace,
-                    kind=kind,
-                    workload=name,
-                    name=meta.name,
-                    pod=meta.name,
-                    node=pod.spec.node or None,
-                    labels=meta.labels,
-                    annotations=meta.annotations,
-                    spec=pod.spec,
-                    size=effective(pod.spec, rules.policy, notes, label),
-                    bound=_bound(kind, meta),
-                    ready=pod.ready,
-                    uid=meta.uid,
+            with faults.gather():
+                found.append(
+                    Unit(
+                        namespace=meta.namespace,
+                        kind=kind,
+                        workload=name,
+                        name=meta.name,
+                        pod=meta.name,
+                        node=pod.spec.node or None,
+                        labels=meta.labels,
+                        annotations=meta.annotations,
+                        spec=pod.spec,
+                        size=effective(pod.spec, rules.policy, notes, label),
+                        bound=_bound(kind, meta),
+                        ready=pod.ready,
+                        uid=meta.uid,
+                    )
                 )
-            )
             if not pod.spec.node:
                 notes.add(
                     "assumption", "pods that wait for a node (pending) are to be placed", label
@@ -193,7 +216,7 @@ def _running(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[
     new = {k: w for k, w in cluster.workloads.items() if k not in running and w.replicas}
     if rules.adopts:
         text = "workloads without a pod are to be placed beside what runs"
-        wanted = _replicas(cluster, new, rules, notes)
+        wanted = _replicas(cluster, new, rules, notes, faults)
         for unit in wanted:
             notes.add("assumption", text, f"{unit.namespace}/{unit.workload}")
         return found + wanted
@@ -210,8 +233,10 @@ def _bound(kind: str, meta: ObjectMeta) -> str:
     return ""
 
 
-def _wanted(cluster: ClusterObjects, rules: MovingRules, notes: Notes) -> list[Unit]:
-    return _replicas(cluster, cluster.workloads, rules, notes)
+def _wanted(
+    cluster: ClusterObjects, rules: MovingRules, notes: Notes, faults: Faults
+) -> list[Unit]:
+    return _replicas(cluster, cluster.workloads, rules, notes, faults)
 
 
 def _replicas(
@@ -219,6 +244,7 @@ def _replicas(
     workloads: Mapping[tuple[str, str, str], Workload],
     rules: MovingRules,
     notes: Notes,
+    faults: Faults,
 ) -> list[Unit]:
     """Return the replicas that workloads ask for."""
     found: list[Unit] = []
@@ -233,7 +259,9 @@ def _replicas(
             notes.add("left-out", "workloads of no replicas", label)
             continue
         policy = rules.policy.after(_defaults(cluster.limit_ranges.get(space, ())))
-        size = effective(workload.spec, policy, notes, label)
+        size = PodSize(0, 0)
+        with faults.gather():
+            size = effective(workload.spec, policy, notes, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
         if len(found) + count > MAX_REPLICAS:
             raise workload.meta.view.fault(
@@ -259,10 +287,13 @@ def _replicas(
 
 
 def _defaults(limits: Iterable[View]) -> Amounts:
-    """Return the requests that LimitRanges give to containers without any."""
+    """Return the requests that LimitRanges give to containers without any.
+
+    Where they say none it is their limit, the largest one, or the smallest request.
+    """
     cpu = memory = None
     for limit in limits:
-        for default in (limit["defaultRequest"], limit["default"]):
+        for default in (limit["defaultRequest"], limit["default"], limit["max"], limit["min"]):
             one, other = amounts(default)
             cpu, memory = one if cpu is None else cpu, other if memory is None else memory
     return cpu, memory
@@ -417,8 +448,18 @@ def _share(value: object, count: int) -> int:
 
 
 def _preferences(found: Sequence[Unit], notes: Notes) -> None:
-    """Name the pods whose preferences about nodes no model knows."""
+    """Name the pods that say what no model knows: preferences, priorities, schedulers, claims."""
     for unit in found:
+        view = unit.spec.view
+        if not unit.bound and unit.node is None and view["resourceClaims"]:
+            text = "resource claims of pods that wait: which nodes have the devices is not known"
+            notes.add("not-expressed", text, unit.label)
+        if not unit.bound and not unit.stays:
+            if view["priority"].value or view["priorityClassName"]:
+                notes.add("not-expressed", "priorities: no pod is evicted for another", unit.label)
+            if view["schedulerName"].text("default-scheduler") != "default-scheduler":
+                text = "pods of other schedulers: what these ask beside kube-scheduler's filters"
+                notes.add("not-expressed", text, unit.label)
         affinity = unit.spec.affinity["nodeAffinity"]
         if not unit.bound and affinity["preferredDuringSchedulingIgnoredDuringExecution"].value:
             notes.add("not-expressed", "preferred node affinity", unit.label)
