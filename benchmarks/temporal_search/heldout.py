@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 
 import placeopt  # noqa: E402
+from placeopt.core.front import Front  # noqa: E402
 from placeopt.temporal.instance import Temporal  # noqa: E402
 
 #: Seeds of the generator that nothing was tuned on.
@@ -29,24 +30,29 @@ RIVALS = ("nsga2", "nsga3", "mspso", "moead")
 AIM = 0.01
 
 
+def swept(run_dir: Path | None, **plan: Any) -> tuple[list[dict[str, Any]], list[Front]]:
+    """Return the rows and the fronts of methods on all instances."""
+    drawn = [{"problem": "temporal", "seed": seed} for seed in INSTANCES]
+    found = placeopt.sweep({"instances": drawn, **plan}, run_dir=run_dir)
+    assert found.complete, [row["error"] for row in found.rows]
+    return found.rows, [front for front in found.fronts if front is not None]
+
+
 def main() -> None:
     """Run and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--evaluations", type=int, default=50_000)
-    evaluations = parser.parse_args().evaluations
+    parser.add_argument("--run-dir", type=Path, help="Keep runs; the same command takes them up.")
+    given = parser.parse_args()
+    evaluations = given.evaluations
     text = ["# Held-out instances", "", facts("numpy", "numba", "pymoo", "moocore"), ""]
+    placeopt.solve(Temporal.generate(1), evaluations=1000)  # compile
+    told, defaults = swept(given.run_dir, methods=["auto"], seeds=[1], evaluations=[evaluations])
+    every = [{"name": m} | ({"points": None} if m[:4] == "nsga" else {}) for m in RIVALS]
+    _, others = swept(given.run_dir, methods=every, seeds=[2], evaluations=[10 * evaluations])
     rows, losses = [], []
-    for instance in INSTANCES:
-        problem = Temporal.generate(instance)
-        began = time.process_time()
-        default = placeopt.solve(problem, "auto", evaluations=evaluations, seed=1)
-        seconds = time.process_time() - began
-        fronts = {}
-        for method in RIVALS:
-            parameters = {"points": None} if method.startswith("nsga") else {}
-            fronts[method] = placeopt.solve(
-                problem, method, evaluations=10 * evaluations, seed=2, **parameters
-            )
+    for k, (instance, default) in enumerate(zip(INSTANCES, defaults, strict=True)):
+        fronts = dict(zip(RIVALS, others[k * len(RIVALS) :], strict=False))
         reference = 1.1 * np.max([f.nadir for f in (default, *fronts.values())], axis=0)
         volumes = {
             method: front.hypervolume(reference, plain=True) for method, front in fronts.items()
@@ -58,7 +64,7 @@ def main() -> None:
             (
                 instance,
                 f"{mine:.4f}",
-                f"{seconds:.1f}",
+                f"{told[k]['cpu_seconds']:.1f}",
                 *(f"{volumes[m]:.4f}" for m in RIVALS),
                 best,
                 f"{losses[-1]:.2%}",

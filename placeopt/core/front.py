@@ -167,7 +167,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Run:
-    """The facts of one run."""
+    """The facts of one run; `cpu_seconds` are those of the process that ran it, of all threads."""
 
     method: str
     seed: int | None
@@ -178,6 +178,7 @@ class Run:
     parameters: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     trace: Trace | None = None
+    cpu_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -667,10 +668,10 @@ class Front:
         document: dict[str, Any] = {
             "format": "placeopt/front@1",
             "instance": asdict(self.instance),
-            "objectives": [_without(o, "sense", "min") for o in self.objectives],
+            "objectives": [_without(o, sense="min") for o in self.objectives],
             "points": [vars(p) for p in self.points],
             "bounds": [list(b) for b in self.bounds],
-            "runs": [_without(r, "trace", None) for r in self.runs],
+            "runs": [_without(r, trace=None, cpu_seconds=None) for r in self.runs],
         }
         if self.rejected is not None:
             document["rejected"] = vars(self.rejected) | {
@@ -782,7 +783,12 @@ def merge(fronts: Iterable[Front]) -> Front:
     for front in fronts:
         bounds = join_bounds(bounds, _signed(front.bounds, first._signs))
     bounds = bounds * first._signs
-    runs = {json.dumps(asdict(run), sort_keys=True): run for front in fronts for run in front.runs}
+    # CPU seconds stand last: they differ from run to run, and would mix the order of runs.
+    runs = {
+        json.dumps([asdict(replace(run, cpu_seconds=None)), run.cpu_seconds], sort_keys=True): run
+        for front in fronts
+        for run in front.runs
+    }
     rejected = [f.rejected for f in fronts if f.rejected is not None]
     return Front(
         first.instance,
@@ -806,11 +812,12 @@ def _signed(vectors: Sequence[Sequence[float]], signs: np.ndarray) -> np.ndarray
     return np.array(vectors, dtype=float).reshape(-1, len(signs)) * signs
 
 
-def _without(record: Any, name: str, usual: Any) -> dict[str, Any]:
-    """Return a record as it stands in a file; a member with its usual value is left out."""
+def _without(record: Any, **usual: Any) -> dict[str, Any]:
+    """Return a record as it stands in a file; members with their usual values are left out."""
     document = asdict(record)
-    if document[name] == usual:
-        del document[name]
+    for name, value in usual.items():
+        if document[name] == value:
+            del document[name]
     return document
 
 

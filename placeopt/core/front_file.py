@@ -93,6 +93,10 @@ class _Run(_Strict):
     """What the run had found when, in at most about 100 samples; the last is the front. Absent or
     null: it was not kept.
     """
+    cpu_seconds: float | None = None
+    """CPU seconds of the process that ran it, all its threads; of workers in other processes none.
+    Absent or null: not measured.
+    """
 
 
 class _Violation(_Strict):

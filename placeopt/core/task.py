@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -188,7 +189,8 @@ class Task(Generic[P]):
 
     @contextmanager
     def recorded(self, method: str) -> Iterator[Callable[[Front], Front]]:
-        """Record the run in the block; yield the function that gives its front the trace."""
+        """Record the run in the block; yield what gives its front the trace and CPU seconds."""
+        began = time.process_time()
         signs = np.array([o.sign for o in self.objectives])
         watch = self.budget.watch
         look = None if watch is None else partial(self._show, watch, method)
@@ -198,7 +200,11 @@ class Task(Generic[P]):
 
         def with_trace(front: Front) -> Front:
             seconds, evaluations = self.budget.seconds, self.budget.evaluations
-            return traced(front, recorder.trace(front, seconds, evaluations, self.reference))
+            front = traced(front, recorder.trace(front, seconds, evaluations, self.reference))
+            if not front.runs or front.runs[0].cpu_seconds is not None:
+                return front
+            first = replace(front.runs[0], cpu_seconds=time.process_time() - began)
+            return replace(front, runs=(first, *front.runs[1:]))
 
         try:
             yield with_trace

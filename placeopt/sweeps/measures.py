@@ -62,6 +62,7 @@ def _row(cell: Cell, front: Front | None, error: str, best: np.ndarray | None) -
         "feasible": bool(front is not None and front.points),
         "gap": math.nan if gap is None else gap,
         "seconds": run.seconds if run else math.nan,
+        "cpu_seconds": math.nan if run is None or run.cpu_seconds is None else run.cpu_seconds,
         "evaluations": run.evaluations if run else 0,
         "completed": bool(run and run.completed),
         "error": error,

@@ -65,6 +65,7 @@ def test_results_are_written(tmp_path: Path) -> None:
     rows = list(csv.DictReader((tmp_path / "results.csv").open()))
     assert len(rows) == 36 and {r["method"] for r in rows} == {"greedy", "moead", "policy"}
     assert all(r["error"].startswith("UsageError") for r in rows if r["method"] == "policy")
+    assert all(0 <= float(r["cpu_seconds"]) < 60 for r in rows if not r["error"])
     best = [float(r["hypervolume"]) for r in rows if r["method"] == "moead"]
     assert max(best) <= 1 + 1e-9 and min(best) > 0
     page = (tmp_path / "index.html").read_text()
