@@ -54,7 +54,7 @@ class Answer:
 
 
 class Oracle(Protocol):
-    """Minimises one objective subject to limits on the others.
+    """Minimises one objective, or a weighted sum of all, subject to limits.
 
     Attributes
     ----------
@@ -81,6 +81,19 @@ class Oracle(Protocol):
             The payload of a point within the limits, or None.
         careful : bool
             An earlier answer contradicts what is known: ask another way.
+        """
+
+    def minimise_sum(
+        self, weights: Sequence[float], limits: Sequence[float], *, seconds: float, start: Any
+    ) -> Answer:
+        """Minimise the weighted sum of all objectives; the bound of the answer is on the sum.
+
+        Parameters
+        ----------
+        weights : sequence of float
+            One for each objective, positive.
+        limits, seconds, start
+            As of `minimise`, with a limit on every objective.
         """
 
 
@@ -139,13 +152,17 @@ class Enumeration:
 
 @dataclass(eq=False)
 class Question:
-    """One objective to minimise within limits, by the clock's share `parts`."""
+    """One objective to minimise within limits, by the clock's share `parts`.
+
+    Where it has `weights` it is about the weighted sum of all objectives.
+    """
 
     objective: int
     limits: np.ndarray
     parts: float
     start: Found | None
     is_region: bool = True
+    weights: np.ndarray | None = None
     job: Future[None] | None = None  # of the worker that asks
     answer: Answer | None = None  # None: not asked, the time was up
     failed: bool = False

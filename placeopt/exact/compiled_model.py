@@ -142,15 +142,24 @@ class CompiledModel:
 
     def within(self, objective: int, limits: Sequence[float]) -> Program:
         """Return the program that minimises one objective within limits on all, in units."""
+        cost, offset = self.costs[objective], self.offsets[objective]
+        return replace(self.program, c=cost, offset=offset, row_upper=self._limited(limits))
+
+    def within_sum(self, weights: Sequence[float], limits: Sequence[float]) -> Program:
+        """Return the program that minimises a weighted sum of the objectives within limits."""
+        cost = np.asarray(weights) @ np.array(self.costs)
+        offset = float(np.dot(weights, self.offsets))
+        return replace(self.program, c=cost, offset=offset, row_upper=self._limited(limits))
+
+    def _limited(self, limits: Sequence[float]) -> np.ndarray:
+        """Return the upper bounds of all rows, those of the objectives at their limits."""
         upper = self.program.row_upper.copy()
         each = zip(limits, self.offsets, self.objectives, strict=True)
         for k, (limit, offset, what) in enumerate(each):
             # Half a unit more is the same to whole numbers, and no rounding cuts a point off.
             slack = 0.5 if what.step is not None else 1e-7 * max(1.0, abs(limit))
             upper[self._first + k] = limit - offset + slack if limit < math.inf else math.inf
-        return replace(
-            self.program, c=self.costs[objective], offset=self.offsets[objective], row_upper=upper
-        )
+        return upper
 
     def tightened(self, x: np.ndarray) -> Program:
         """Return the linear program that lowers the objectives of a solution, whole numbers fixed.

@@ -11,8 +11,9 @@ lie inside those of an earlier one costs no solve where the earlier answer settl
 also give the proven bounds at any moment, however early the search ends.
 
 Regions begin at the worst limits, so that their answers lie close together at first. A search that
-may be stopped therefore asks for limits on coarse grids first, and on finer ones now and then; the
-answers serve the regions later.
+may be stopped therefore asks for weighted sums first, and in turn with the regions about the boxes
+that hold most of what is unknown. Such a box is empty, which refutes it, or has a point amid what
+is missing.
 
 Several questions are on their way at once. Their answers count in the order of the questions, and
 each makes room for the next question: which one that is does not depend on the number of workers,
@@ -27,7 +28,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -42,18 +43,20 @@ from placeopt.core.interim import Interim
 from placeopt.exact.answers import Answer, Enumeration, Oracle, Question
 from placeopt.exact.fronts import in_values
 from placeopt.exact.memory import TOLERANCE, Found, Memory
-from placeopt.exact.regions import Box, Regions, finer_grids, first_grids
+from placeopt.exact.regions import Box, Regions
+from placeopt.exact.unknown import Unknown, first_weights
 
 #: Limits of each constrained real-valued objective where nothing else is said.
 DEFAULT_GRID = 20
 #: Questions that are on their way, whatever the number of workers; more would waste solves.
 WINDOW = 12
-#: With so few questions on their way, those on the first grids do not wait for their turn.
+#: With so few questions on their way, those about boxes do not wait for their turn.
 _BUSY = 4
-#: Questions about regions to one about a grid: of the finer grids, and of the first ones.
-_REGIONS_PER_GRID = (12, 3)
-#: A grid is fine enough when so few of so many of its last answers are new points.
-_FEW_NEW_POINTS, _LAST_ANSWERS = 4, 16
+#: Questions about regions to one about a box: while more than this share is unknown, and later.
+_MUCH_UNKNOWN, _REGIONS_PER_BOX, _REGIONS_PER_LATE_BOX = 0.1, 1, 10
+#: Seconds, and share of the limit, after which a search asks for more than regions: one that ends
+#: before needs no good points on the way.
+_QUICK_SECONDS, _QUICK_SHARE = 1.0, 0.02
 #: Shortest time slice of one question, seconds.
 _MIN_SLICE = 1.0
 
@@ -76,8 +79,8 @@ class Rules:
     jobs : int
         Questions that are answered at the same time, in threads.
     coarse : bool, optional
-        Spread the first questions evenly, which costs some more; by default where the budget has a
-        time limit.
+        Ask for points that spread evenly too, which costs some more questions; by default where
+        the budget has a time limit and the search takes more than a moment.
     max_points : int, optional
         Stop at so many non-dominated points.
     on_found : callable, optional
@@ -150,9 +153,10 @@ class _Search:
         self.unanswered = 0
         self.solves = self.failures = self.main = 0
         self.ideal = self.nadir = np.full(self.size, math.nan)
-        self.grids: list[Iterator[np.ndarray]] = []  # limits to ask for, coarse grids first
-        self.grid_answers: list[bool] = []  # whether the answers on grids were new points
-        self.regions_since_grid = _REGIONS_PER_GRID[1]
+        self.spread_at = math.inf  # seconds from when on weighted sums and boxes are asked for
+        self.weights: list[np.ndarray] = []  # of sums that are still to be asked for
+        self.unknown: Unknown | None = None  # None where no boxes are asked about
+        self.regions_since_box = 0
         present = rules.present or partial(in_values, objectives=objectives)
         self._interim = Interim(
             values=lambda: present(self.memory.values.all),
@@ -201,9 +205,8 @@ class _Search:
         self.regions = Regions(box)
         if feasible:
             self.regions.add(np.full(self.size, math.inf), -math.inf, math.inf)
-        timed, coarse = self.budget.seconds_limit is not None, self.rules.coarse
-        if (timed if coarse is None else coarse) and self.grid is None and self.size > 1:
-            self.grids = [first_grids(box), finer_grids(box)]
+        if self.grid is None and self.size > 1:
+            self.spread_at = self._time_to_spread()
         while self._has_regions() and not self._must_stop():
             self._fill_window()
             if self.window:
@@ -213,6 +216,18 @@ class _Search:
     def _has_regions(self) -> bool:
         asked = any(question.is_region for question in self.window)
         return bool(asked or len(self.regions) or self.later)
+
+    def _time_to_spread(self) -> float:
+        limit, coarse = self.budget.seconds_limit, self.rules.coarse
+        if coarse is not None:
+            return 0.0 if coarse else math.inf
+        return math.inf if limit is None else min(_QUICK_SECONDS, _QUICK_SHARE * limit)
+
+    def _begin_to_spread(self) -> None:
+        """Ask for weighted sums and for boxes from now on."""
+        self.spread_at = math.inf
+        self.weights = first_weights(self.size)
+        self.unknown = Unknown(self.regions.box, self.memory)
 
     def _choose_limits(self) -> None:
         """Choose the main objective, and a grid where limits could not end otherwise."""
@@ -296,32 +311,42 @@ class _Search:
                 self.window.extend([] if again is None else [self._submit(again)])
 
     def _next_question(self) -> Question | None:
-        """Return the next question: about a region, or on a grid in its turn."""
-        if self.grids and self.regions_since_grid >= _REGIONS_PER_GRID[len(self.grids) - 1]:
-            question = self._grid_question()
+        """Return the next question: weighted sums first, then boxes in turn with regions."""
+        if self.budget.seconds >= self.spread_at:
+            self._begin_to_spread()
+        if self.weights:
+            return self._sum_question(self.weights.pop(0), np.full(self.size, math.inf))
+        if self.regions_since_box >= self._regions_per_box:
+            question = self._box_question()
             if question is not None:
-                self.regions_since_grid = 0
+                self.regions_since_box = 0
                 return question
         while len(self.regions):
             question = self._region_question(self.regions.pop(), float(self.grid or 8))
             if question is not None:
-                self.regions_since_grid += 1
+                self.regions_since_box += 1
                 return question
-        idle = len(self.grids) == 2 and len(self.window) < _BUSY
-        return self._grid_question() if idle else None
+        idle = self._regions_per_box == _REGIONS_PER_BOX and len(self.window) < _BUSY
+        return self._box_question() if idle else None
 
-    def _grid_question(self) -> Question | None:
-        """Return the next question on a grid that memory does not answer."""
-        while self.grids and (len(self.grids) == 2 or self._finds_new_points_on_grids()):
-            for limits in self.grids[0]:
-                if self._recall(self.main, limits) is None:
-                    return self._question(self.main, limits, 8.0)
-            self.grids.pop(0)
-        return None
+    @property
+    def _regions_per_box(self) -> int:
+        much = self.unknown is not None and self.unknown.share > _MUCH_UNKNOWN
+        return _REGIONS_PER_BOX if much else _REGIONS_PER_LATE_BOX
 
-    def _finds_new_points_on_grids(self) -> bool:
-        last = self.grid_answers[-_LAST_ANSWERS:]
-        return len(last) < _LAST_ANSWERS or sum(last) > _FEW_NEW_POINTS
+    def _box_question(self) -> Question | None:
+        """Return the question about the box that holds most of what is unknown."""
+        if self.unknown is None:
+            return None
+        asked = [question.limits for question in self.window if question.weights is not None]
+        limits = self.unknown.largest_box(asked)
+        return None if limits is None else self._sum_question(np.ones(self.size), limits)
+
+    def _sum_question(self, weights: np.ndarray, limits: np.ndarray) -> Question:
+        question = self._question(self.main, limits, 8.0)
+        spread = self.regions.box.spread
+        question.weights = weights * (spread.max() / spread)
+        return question
 
     def _region_question(self, limits: np.ndarray, parts: float) -> Question | None:
         """Return the question about a region; None where memory can settle it, and does."""
@@ -334,11 +359,12 @@ class _Search:
 
     def _settle(self, question: Question) -> None:
         """Learn an answer; replace the region that it is for by smaller ones."""
-        limits, before = question.limits, len(self.memory.points)
+        if question.weights is not None:
+            self._settle_sum(question)
+            return
+        limits = question.limits
         lower, point = self._answer(question)
-        if not question.is_region:
-            self.grid_answers.append(len(self.memory.points) > before)
-        elif question.answer is None:
+        if question.answer is None:
             self.later.append(limits)
         elif lower < math.inf:
             if point is None or point[self.main] > self._reach(lower, self.main):
@@ -348,6 +374,25 @@ class _Search:
                     self.unanswered += 1  # it was not the time that lacked
             if point is not None:
                 self._split(limits, point, lower)
+
+    def _settle_sum(self, question: Question) -> None:
+        """Learn from a weighted sum: a point, or that there is none within its limits."""
+        self._wait(question)
+        if question.answer is not None:
+            self._learn_sum(question)
+            self._tell()
+
+    def _learn_sum(self, question: Question) -> None:
+        answer, _ = self._remember(question)
+        limits, main = question.limits, self.main
+        if self.memory.best(main, limits) is not None or self.unknown is None:
+            return
+        if answer.bound < math.inf:
+            self.unknown.give_up(limits)
+            return
+        others = limits.copy()
+        others[main] = math.inf
+        self.memory.refute(main, others, limits[main] + (1 if self.whole[main] else 0))
 
     def _split(self, limits: np.ndarray, point: np.ndarray, lower: float) -> None:
         """Add the regions that hold whatever a region has and `point` does not dominate."""
@@ -404,14 +449,20 @@ class _Search:
 
     def _answer(self, question: Question) -> tuple[float, np.ndarray | None]:
         """Return the bound that an answer proves and a vector to go on from; waits for it."""
+        self._wait(question)
+        learnt = self._learn(question)
+        self._tell()
+        return learnt
+
+    def _tell(self) -> None:
+        if self.rules.on_answer is not None:
+            self.rules.on_answer(self.memory, self.solves)
+
+    def _wait(self, question: Question) -> None:
         if question.job is None:
             self._put(question)
         else:
             question.job.result()
-        learnt = self._learn(question)
-        if self.rules.on_answer is not None:
-            self.rules.on_answer(self.memory, self.solves)
-        return learnt
 
     def _recall(self, objective: int, limits: np.ndarray) -> tuple[float, np.ndarray | None] | None:
         """Return the proven bound within limits and the point that attains it, if known."""
@@ -433,13 +484,15 @@ class _Search:
         payload = None if question.start is None else question.start.payload
         began = time.perf_counter()
         try:
-            question.answer = self.oracle.minimise(
-                question.objective,
-                question.limits.tolist(),
-                seconds=seconds,
-                start=payload,
-                careful=careful,
-            )
+            limits = question.limits.tolist()
+            if question.weights is None:
+                question.answer = self.oracle.minimise(
+                    question.objective, limits, seconds=seconds, start=payload, careful=careful
+                )
+            else:
+                question.answer = self.oracle.minimise_sum(
+                    question.weights.tolist(), limits, seconds=seconds, start=payload
+                )
         except SolverError:
             question.answer, question.failed = Answer("unknown"), True
         question.slow = time.perf_counter() - began >= 0.5 * seconds  # never without a limit

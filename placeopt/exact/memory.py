@@ -131,6 +131,11 @@ class Memory:
         self.lower_bounds.forget()
 
     @property
+    def refuted_limits(self) -> np.ndarray:
+        """Limits within which no feasible vector lies, shape (k, objectives)."""
+        return self._inclusive.all
+
+    @property
     def proofs(self) -> dict[str, np.ndarray]:
         """What was refuted, as arrays: for `take_up`, in another process."""
         return {"corners": self._refuted.all, "limits": self._inclusive.all}

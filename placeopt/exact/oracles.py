@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Values that are so near to a whole number of units are that number.
 _WHOLE_TOLERANCE = 1e-3
+#: Relative gap at which a weighted sum counts as least: it only has to give a good point.
+_SUM_GAP = 1e-4
 
 
 class SolverOracle(ABC):
@@ -77,13 +79,40 @@ class SolverOracle(ABC):
         careful: bool,
     ) -> Answer:
         """Minimise one objective within limits on the others, in units."""
+        whole = self.compiled.objectives[objective].step is not None
+        answer = self._ask(
+            lambda: self.compiled.within(objective, limits),
+            seconds,
+            start,
+            relative_gap=0.0 if whole else TOLERANCE / 2,
+            absolute_gap=0.9 if whole else 0.0,
+            careful=careful,
+        )
+        if answer.status == "unbounded":
+            raise UsageError(self._unbounded(objective))
+        return answer
+
+    def minimise_sum(
+        self, weights: Sequence[float], limits: Sequence[float], *, seconds: float, start: Any
+    ) -> Answer:
+        """Minimise a weighted sum of the objectives within limits, in units."""
+        return self._ask(
+            lambda: self.compiled.within_sum(weights, limits),
+            seconds,
+            start,
+            relative_gap=_SUM_GAP,
+            absolute_gap=0.0,
+        )
+
+    def _ask(
+        self, program: Callable[[], Program], seconds: float, start: Any, **settings: Any
+    ) -> Answer:
+        """Solve a program, made anew for every try: rows may be added in between."""
         deadline = time.perf_counter() + seconds
         first = self.start(start)
         while True:
             left = deadline - time.perf_counter()
-            outcome = self._solve(objective, limits, left, first, careful)
-            if outcome.status == "unbounded":
-                raise UsageError(self._unbounded(objective))
+            outcome = self._solve(program(), {"seconds": left, "start": first, **settings})
             if outcome.x is None:
                 return Answer(outcome.status, outcome.bound)
             answer = self.read(outcome)
@@ -93,25 +122,8 @@ class SolverOracle(ABC):
             if self.budget.out_of_time or time.perf_counter() >= deadline:
                 return Answer("unknown", outcome.bound)
 
-    def _solve(
-        self,
-        objective: int,
-        limits: Sequence[float],
-        seconds: float,
-        start: np.ndarray | None,
-        careful: bool,
-    ) -> Outcome:
-        whole = self.compiled.objectives[objective].step is not None
-        program = self.compiled.within(objective, limits)
-        settings: dict[str, Any] = {
-            "seconds": seconds,
-            "start": start,
-            "relative_gap": 0.0 if whole else TOLERANCE / 2,
-            "absolute_gap": 0.9 if whole else 0.0,
-            "seed": self.seed,
-            "careful": careful,
-            "options": self.options,
-        }
+    def _solve(self, program: Program, settings: dict[str, Any]) -> Outcome:
+        settings |= {"seed": self.seed, "options": self.options}
         if self.cluster is None:
             return solve(program, self.solver, budget=self.budget, **settings)
         call = Call(_solve_elsewhere, (program, self.solver, settings))

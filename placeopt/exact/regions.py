@@ -8,9 +8,6 @@ multi-objective optimization", EJOR 245, 2015).
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,42 +85,3 @@ class Regions:
         height = (np.fmin(self._best, box.nadir[main] + 1) - self._lower) / box.spread[main]
         height = np.clip(np.nan_to_num(height, nan=1.0, posinf=1.0), 1e-6, 1.0)
         return shares[:, box.others].prod(axis=1) * height
-
-
-#: Limits for each objective on the first grids; every later grid is twice as fine.
-FIRST_GRIDS = (2, 4)
-#: Finest grid, in cells altogether.
-_MAX_CELLS = 4096
-
-
-def first_grids(box: Box) -> Iterator[np.ndarray]:
-    """Yield limits that are spread evenly over the box, coarse to fine."""
-    for parts in FIRST_GRIDS:
-        yield from _grid(box, parts)
-
-
-def finer_grids(box: Box) -> Iterator[np.ndarray]:
-    """Yield the limits of ever finer grids, those of one grid in random order."""
-    rng, parts = np.random.default_rng(0), 2 * FIRST_GRIDS[-1]
-    while parts ** len(box.others) <= _MAX_CELLS:
-        cells = list(_grid(box, parts))
-        for k in rng.permutation(len(cells)):
-            yield cells[k]
-        parts *= 2
-
-
-def _grid(box: Box, parts: int) -> Iterator[np.ndarray]:
-    levels = [_levels(box, k, parts) for k in box.others]
-    for chosen in itertools.product(*levels):
-        limits = np.full(len(box.whole), math.inf)
-        limits[box.others] = chosen
-        yield limits
-
-
-def _levels(box: Box, k: int, parts: int) -> Sequence[float]:
-    """Return `parts` limits of one objective: none at the top, the others below it."""
-    low, high = box.ideal[k], box.nadir[k]
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        return [math.inf]
-    inner = [low + (high - low) * part / parts for part in range(parts - 1, 0, -1)]
-    return [math.inf, *dict.fromkeys(map(math.floor, inner) if box.whole[k] else inner)]

@@ -19,7 +19,9 @@ from placeopt.core.front import Objective, minimal
 from placeopt.exact.answers import Answer, Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import in_units, in_values
-from placeopt.exact.memory import Found
+from placeopt.exact.memory import Found, Memory
+from placeopt.exact.regions import Box
+from placeopt.exact.unknown import Unknown
 
 WHOLE = [Objective(name, "", 1.0) for name in "abcd"]
 REAL = [Objective(name, "", None) for name in "abcd"]
@@ -33,11 +35,21 @@ class Listed:
         self.floors = [0.0] * self.vectors.shape[1]
         self.asked, self.stop, self.spoil = 0, stop, spoil
 
-    def minimise(self, objective, limits, *, seconds, start, careful):
+    def inside(self, limits):
         self.asked += 1
         if self.stop is not None and self.asked >= self.stop[0]:
             self.stop[1].cancel()
-        inside = self.vectors[(self.vectors <= np.array(limits) + 1e-9).all(axis=1)]
+        return self.vectors[(self.vectors <= np.array(limits) + 1e-9).all(axis=1)]
+
+    def minimise_sum(self, weights, limits, *, seconds, start):
+        inside = self.inside(limits)
+        if not len(inside):
+            return Answer("infeasible", math.inf)
+        sums = inside @ np.array(weights)
+        return Answer("optimal", sums.min(), tuple(inside[sums.argmin()].tolist()))
+
+    def minimise(self, objective, limits, *, seconds, start, careful):
+        inside = self.inside(limits)
         if not len(inside):
             answer = Answer("infeasible", math.inf)
         else:
@@ -281,6 +293,45 @@ def test_spread_questions_give_more_hypervolume_when_the_search_is_stopped():
         assert found.status == "cancelled"
         volumes.append(hypervolume(values(found), reference))
     assert volumes[1] >= 1.2 * volumes[0]
+
+
+def test_spread_questions_begin_only_where_a_search_takes_more_than_a_moment():
+    budget, quick = Budget(seconds=1000), search(Listed(sphere(30)), WHOLE)
+    assert search(Listed(sphere(30)), WHOLE, budget=budget).solves == quick.solves
+    slow = Budget(seconds=1000)
+    slow.resume(0, 2.0)
+    assert search(Listed(sphere(30)), WHOLE, budget=slow).solves > quick.solves
+
+
+def test_a_weighted_sum_that_contradicts_a_known_point_proves_nothing():
+    vectors = sphere(60)
+
+    class Wrong(Listed):
+        def minimise_sum(self, weights, limits, *, seconds, start):
+            if np.isinf(limits).all():
+                return Answer("infeasible", math.inf)
+            return super().minimise_sum(weights, limits, seconds=seconds, start=start)
+
+    found = search(Wrong(vectors), WHOLE, coarse=True)
+    assert found.status == "complete"
+    assert values(found).tolist() == minimal(vectors).tolist()
+
+
+def test_boxes_hold_much_of_what_is_unknown():
+    memory = Memory(np.ones(2, dtype=bool), [0.0, 0.0])
+    box = Box(np.zeros(2), np.full(2, 99.0), memory.whole, 0)
+    memory.meet(Found((50.0, 0.0)))  # decides the right half
+    unknown = Unknown(box, memory)
+    limits = unknown.largest_box([])
+    assert limits[0] < 50
+    assert np.prod(limits + 1) >= 0.8 * 5000
+    assert abs(unknown.share - 0.5) < 0.05
+    below = unknown.largest_box([np.array([49.0, 59.0])])
+    assert below[1] >= 60
+    memory.refute(0, np.array([math.inf, 89.0]), 50.0)
+    assert unknown.largest_box([])[1] >= 90
+    unknown.give_up(np.array([49.0, 99.0]))
+    assert unknown.largest_box([]) is None
 
 
 def test_statuses():
