@@ -129,6 +129,7 @@ class Consolidation:
         self.wished = any(rule.soft for rule in problem.rules)
         self.wish_count = _counts_of_stuck(a, a.packed_wishes)
         self.need = a.new.sum(axis=0)
+        self.set_need = self._need_of_sets()
 
     def targets(self, budget: Budget) -> Iterator[TargetDeployment]:
         """Yield ever cheaper deployments, each within all capacities, rules and latency limits.
@@ -394,12 +395,24 @@ class Consolidation:
     def _has_room(self, state: kernels.PackingState, n: int) -> bool:
         """Return whether the open nodes together have room for their load and that of node n.
 
+        Of each set of allowed nodes those that are open have room for what may end there only.
         Without it no repair can succeed, and a repair in vain goes through all its rounds.
         """
         capacity, load = self.instance.capacity, state.load
-        return bool(
-            (load[state.open].sum(axis=0) + load[n] <= capacity[state.open].sum(axis=0)).all()
-        )
+        if (load[state.open].sum(axis=0) + load[n] > capacity[state.open].sum(axis=0)).any():
+            return False
+        free = np.maximum(0, capacity - self.instance.base) * state.open[:, None]
+        return bool((self.set_need <= self.instance.allowed @ free).all())
+
+    def _need_of_sets(self) -> np.ndarray:
+        """Return what can end on the nodes of each set of allowed ones only, (node sets, R)."""
+        instance = self.instance
+        need = np.zeros((len(instance.allowed), instance.size.shape[1]), dtype=np.int64)
+        for s, legal in enumerate(instance.allowed):
+            inside = np.append(~(instance.allowed & ~legal).any(axis=1), False)
+            may_rest = instance.rests & ~legal[instance.home]
+            need[s] = instance.size[inside[instance.node_set] & ~may_rest].sum(axis=0)
+        return need
 
     def _restore(self, state: kernels.PackingState, node: np.ndarray, is_open: np.ndarray) -> None:
         for old, new in zip(state, self._start(node, is_open), strict=True):
