@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import pty
 import shutil
 import stat
 import subprocess
@@ -197,20 +198,25 @@ class Machine:
     def state(self, value: dict[str, Any]) -> None:
         self.state_file.write_text(json.dumps(value), encoding="utf-8")
 
-    def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def start(self, *arguments: str, stdin: int, **more: str) -> subprocess.Popen[str]:
         paths = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         environment = os.environ | {"PATH": paths, "FAKE_CLUSTER": str(self.state_file)}
         environment |= {"CONTEXT": "shop-context", "WAIT": "60s", "PATIENCE": "0s", "POLL": "0.1"}
         environment |= more
-        return subprocess.run(
+        return subprocess.Popen(
             ["bash", "steps.sh", *arguments],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             cwd=self.folder,
             env=environment,
-            capture_output=True,
             text=True,
-            timeout=600,
         )
+
+    def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments, stdin=subprocess.DEVNULL, **more)
+        out, err = process.communicate(timeout=600)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 def workloads_on_nodes(state: dict[str, Any]) -> Counter[tuple[str, str]]:
@@ -396,6 +402,7 @@ def test_the_check_names_all_that_has_changed(tmp_path: Path) -> None:
     problem = shop()
     known = shop_origin(problem).model_dump()
     known["nodes"] = {"n1": {"uid": "was", "labels": {}, "taints": []}}
+    known["nodes"]["n3"] = {"labels": {"disk": "ssd"}, "taints": []}
     known["items"]["shop/api-9f-a"]["uid"] = "was"
     machine = Machine(tmp_path, export(problem, PLAN, Origin.model_validate(known)))
     state = cluster()
@@ -413,6 +420,39 @@ def test_the_check_names_all_that_has_changed(tmp_path: Path) -> None:
     ):
         assert text in said
     assert machine.run().returncode == 1 and machine.state["made"] == []
+    state = cluster()
+    state["nodes"]["n1"]["cordoned"] = True
+    state["replicasets"]["cart-7d"]["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
+    machine.state = state
+    known["nodes"]["n1"]["uid"] = None
+    script = export(problem, PLAN, Origin.model_validate(known))
+    (tmp_path / "steps.sh").write_text(script + "\n", encoding="utf-8")
+    said = machine.run("check").stderr
+    for text in (
+        "node n1 is cordoned",
+        "node n3 has other labels or taints",
+        "the template of ReplicaSet cart-7d asks for other nodes than its pods",
+    ):
+        assert text in said
+
+
+@NEEDS_TOOLS
+def test_on_a_terminal_the_context_is_confirmed(tmp_path: Path) -> None:
+    """By typing its name; the head of the script says what it leaves to others."""
+    script = export(shop(), PLAN, shop_origin(shop()))
+    assert "# Not done here: draining DaemonSets off nodes that end empty, removing" in script
+    machine = Machine(tmp_path, script)
+    for typed, code, said in (
+        ("no", 1, "not confirmed; nothing was done"),
+        ("shop-context", 0, "checked: the cluster is what was read"),
+    ):
+        ours, theirs = pty.openpty()
+        process = machine.start("check", stdin=theirs, CONTEXT="")
+        os.write(ours, f"{typed}\n".encode())
+        out, err = process.communicate(timeout=120)
+        os.close(ours)
+        os.close(theirs)
+        assert process.returncode == code and said in out + err
 
 
 def one_move() -> dict[str, Any]:
@@ -518,6 +558,22 @@ def test_undo_scales_back_what_was_stopped(tmp_path: Path) -> None:
     assert "plan again" in machine.run().stderr
     marks = {k for p in machine.state["pods"].values() for k in p["metadata"]["annotations"]}
     assert not marks - {"placeopt-bound"}
+
+
+@NEEDS_TOOLS
+def test_a_start_is_not_made_twice(tmp_path: Path) -> None:
+    """Killed after all of it, before its number was kept: the Deployment is not scaled again."""
+    problem, state = roomy()
+    steps = [{"application": "shop", "microservice": "web-5c-a", "to": n} for n in (None, "n3")]
+    machine = Machine(tmp_path, export(problem, {"steps": steps}, shop_origin(problem)))
+    machine.state = state
+    assert machine.run(DONE="made").returncode == 0
+    made = (tmp_path / "made").read_text(encoding="utf-8")
+    (tmp_path / "made").write_text(made.replace("\n2\n", "\n"), encoding="utf-8")
+    again = machine.run(DONE="made")
+    assert again.returncode == 0 and "step 1 of 2: already made" in again.stdout, again.stderr
+    assert machine.state["deployments"]["web"]["spec"]["replicas"] == 1
+    assert workloads_on_nodes(machine.state)["web", "n3"] == 1
 
 
 @NEEDS_TOOLS

@@ -6,13 +6,14 @@ for kubectl.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from api_stub import ApiStub, Object
+from api_stub import ApiStub, Object, rights
 from stub_shop import (
     EXPECTED,
     PLAN,
@@ -66,6 +67,12 @@ def test_a_script_that_was_killed_ends_as_the_plan_says(stub: ApiStub, tmp_path:
         assert container["resources"]["requests"]["cpu"] == "300m"
     database = state(stub, "statefulsets", "db")
     assert "affinity" not in database["spec"]["template"]["spec"]
+    page = Path(__file__).resolve().parents[2] / "docs" / "export.md"
+    listed = re.findall(r"resources: \[(.*?)\], verbs: \[(.*?)\]", page.read_text("utf-8"))
+    may = {(v, r) for rs, vs in listed for r in rs.split(", ") for v in vs.split(", ")}
+    used = rights(stub.store.requests)
+    assert used <= may, "the page lists what a script may do"
+    assert {right[0] for right in may - used} <= {"get", "list", "watch"}
 
 
 def test_from_the_dump_to_a_stop_and_back(

@@ -483,7 +483,7 @@ class Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         asked = {k: v[0] for k, v in parse_qs(url.query).items()}
         if url.path == "/openapi/v2":  # what kubectl before 1.24 looks at fields with: none known
-            self.send(200, b"", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+            self.send(200, b"", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
             return
         try:
             if asked.get("watch") in ("1", "true"):
@@ -567,6 +567,7 @@ class Handler(BaseHTTPRequestHandler):
         """Send what happens from a version on, until the client goes or some seconds are over."""
         match = _PATH.fullmatch(path)
         assert match is not None
+        self.store.requests.append(f"WATCH {path}")
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Connection", "close")
@@ -624,6 +625,20 @@ class _Server(ThreadingHTTPServer):
         """Pass over clients that were killed in the middle of a request."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+def rights(requests: list[str]) -> set[tuple[str, str]]:
+    """Return what requests ask for as RBAC names it: (verb, resource)."""
+    found = set()
+    for request in requests:
+        method, path = request.split()
+        match = _PATH.fullmatch(urlsplit(path).path)
+        assert match is not None
+        sub = f"/{match['sub']}" if match["sub"] else ""
+        read = "get" if match["name"] else "list"
+        verb = {"GET": read, "POST": "create", "PUT": "update"}.get(method, method.lower())
+        found.add((verb, match["plural"] + sub))
+    return found
 
 
 class ApiStub:

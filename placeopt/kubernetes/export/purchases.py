@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from placeopt.rolling_update.instance import UpdateNode
 
 _MAX_NAMED = 12
+#: Labels that Karpenter gives: the pool is another one than that of the plan where it was exported.
 _POOL, _LEASE = "karpenter.sh/nodepool", "karpenter.sh/capacity-type"
 _HOSTNAME = "kubernetes.io/hostname"
 #: jq: nodes of the cluster -> for each node to buy a line "bought NAME NODE", or what is missing;
@@ -87,7 +88,7 @@ def arrivals(nodes: Sequence[UpdateNode], origin: Origin) -> dict[str, Any]:
 def _wanted(node: UpdateNode, origin: Origin) -> dict[str, Any]:
     known = origin.nodes.get(node.name)
     labels: Mapping[str, str] = {} if known is None else known.labels
-    unsaid = {_HOSTNAME} if _POOL in labels else {_HOSTNAME, _LEASE}
+    unsaid = {_HOSTNAME, _POOL} if _POOL in labels else {_HOSTNAME, _LEASE}
     shown = {k: v for k, v in sorted(labels.items()) if k not in unsaid}
     pairs = ", ".join(f"{k}={v}" for k, v in shown.items())
     taints = [] if known is None or known.taints is None else list(known.taints)

@@ -95,12 +95,17 @@ stop() { # namespace deployment old-pod old-node
 
 # More replicas, and the copy is the one that stays: the others are worth more than what the ReplicaSet makes meanwhile.
 start() { # namespace deployment new-pod node requests
-  local ns=$1 name=$2 new=$3 node=$4 requests=$5 rs hash want now
+  local ns=$1 name=$2 new=$3 node=$4 requests=$5 rs hash want now adopted
 @newest@
   if ! there "$ns" "$new"; then
 @create@
   fi
-@start@
+  ready "$ns" "$new"
+  adopted=$(kubectl -n "$ns" get pod "$new" -o jsonpath='{.metadata.labels.pod-template-hash}')
+  if [[ -z "$adopted" ]]; then # else an earlier run was interrupted after this
+@grow@
+  fi
+@settle@
 }
 
 # A pod of a StatefulSet cannot run twice: it ends, and is made anew on the node.

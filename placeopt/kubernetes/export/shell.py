@@ -159,20 +159,20 @@ def _scale(pod: str, sign: str, key: str) -> tuple[str, ...]:
 
 _MOVE = (_OWNER, *_HASH, _CREATE, _READY, _GUARD, _MARK, _ADOPT, _GONE)
 _STOP = (_MARK, *_scale("{old}", "-", "placeopt-stop"), "gone {ns} {old}")
-_START = (
-    _FIND_NEWEST,
-    *_HASH,
-    _CREATE,
-    _READY,
+_KEEP = "placeopt-kept=1"
+_GROW = (
     'kubectl -n {ns} annotate --overwrite pods -l "pod-template-hash=$hash" '
-    f"{_COST}=1 placeopt-kept=1 || true",  # there may be none
-    f"kubectl -n {{ns}} annotate --overwrite pod {{new}} {_COST}=1 placeopt-kept=1",
+    f"{_COST}=1 {_KEEP} || true",  # there may be none
+    f"kubectl -n {{ns}} annotate --overwrite pod {{new}} {_COST}=1 {_KEEP}",
     *_scale("{new}", "+", "placeopt-start"),
     _ADOPT,
+)
+_SETTLE = (
     'settled {ns} "$rs" "$hash"',
     'kubectl -n {ns} annotate pods -l "pod-template-hash=$hash" '
     f"{_COST}- placeopt-kept- placeopt-start-",
 )
+_START = (_FIND_NEWEST, *_HASH, _CREATE, _READY, *_GROW, *_SETTLE)
 _RECREATE = (
     "whole {ns} {name}",
     "kubectl -n {ns} get statefulset {name} -o json "
@@ -339,8 +339,9 @@ def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
         "adopt": _indented((_GUARD, _MARK, _ADOPT), 4),
         "gone": _indented((_GONE,)),
         "stop": _indented(_STOP),
-        "newest": _indented(_START[:3]),
-        "start": _indented(_START[4:]),
+        "newest": _indented((_FIND_NEWEST, *_HASH)),
+        "grow": _indented(_GROW, 4),
+        "settle": _indented(_SETTLE),
         "recreate": _indented(_RECREATE),
         "known": _json(known(made, origin)),
         "spaces": " ".join(sorted({shlex.quote(s.at.namespace) for s in made if s.at})) or "''",
