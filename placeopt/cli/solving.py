@@ -89,7 +89,7 @@ RunDirOption = Annotated[
     ),
 ]
 PointsOption = Annotated[
-    str, Option(metavar="N|all", help="Points to keep: the extremes and a spread subset.")
+    str, Option(metavar="N|all", help="Points to keep: the extremes and those of most hypervolume.")
 ]
 OutputOption = Annotated[
     Path | None, Option("-o", "--output", help="Front file to write; stdout by default.")

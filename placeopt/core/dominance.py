@@ -98,11 +98,14 @@ def thinned(values: np.ndarray, size: int) -> np.ndarray:
     """Return at most `size` row numbers of rows that do not dominate each other, ascending.
 
     For two and three columns the rows whose loss costs least hypervolume are left out, a
-    twentieth at a time, but never the least of a column. For more columns the farthest are kept.
+    twentieth at a time, but never the least of a column where these have room. For more columns the
+    farthest are kept.
     """
     if len(values) <= size or values.shape[1] not in (2, 3):
         return np.array(farthest(values, size), dtype=int)
-    kept, extremes = np.arange(len(values)), values.argmin(axis=0)
+    kept, extremes = np.arange(len(values)), np.unique(values.argmin(axis=0))
+    if len(extremes) > size:
+        extremes = extremes[:0]
     while len(kept) > size:
         gain = contributions(values[kept])
         gain[np.isin(kept, extremes)] = np.inf

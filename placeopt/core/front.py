@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from placeopt.core import indicators, picking
-from placeopt.core.dominance import farthest, hypervolume, join_bounds, minimal, nondominated, worst
+from placeopt.core.dominance import (
+    farthest,
+    hypervolume,
+    join_bounds,
+    minimal,
+    nondominated,
+    thinned,
+    worst,
+)
 from placeopt.core.errors import DocumentError, UsageError, require_known
 from placeopt.core.files import AnyPath
 from placeopt.core.sketch import scatter
@@ -624,13 +632,14 @@ class Front:
         return names.index(name)
 
     def subset(self, size: int) -> Front:
-        """Return at most `size` points: the extremes, then the point farthest from those chosen.
+        """Return at most `size` points: the extremes, and those that keep most hypervolume.
 
-        Bounds and worst values stay, so that the gap counts what is left out.
+        With more than three objectives these are the points farthest from each other. Bounds and
+        worst values stay, so that the gap counts what is left out.
         """
         if len(self.points) <= size:
             return self
-        kept = farthest(self.values * self._signs, size)
+        kept = thinned(self.values * self._signs, size)
         return self._part(tuple(self.points[k] for k in kept))
 
     def to_pandas(self, *, plans: bool = False, problem: Any = None) -> Any:

@@ -320,10 +320,12 @@ def test_subset_keeps_the_extremes_and_spreads(vectors: list, size: int) -> None
     assert part.runs == whole.runs and part.bounds == whole.bounds
 
 
-def test_subset_takes_the_farthest_next() -> None:
-    """In scaled values: between two extremes, the one in the middle."""
+def test_subset_keeps_the_hypervolume() -> None:
+    """Between two extremes the one in the middle; of a bent front the bend, not what is far."""
     line = front((0, 8), (1, 7), (4, 4), (5, 3), (8, 0))
     assert [p.values for p in line.subset(3).points] == [(0, 8), (4, 4), (8, 0)]
+    bent = front((0, 100), (1, 10), (50, 9), (100, 0))
+    assert (1, 10) in [p.values for p in bent.subset(3).points]
 
 
 def test_to_pandas() -> None:
