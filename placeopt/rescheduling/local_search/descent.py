@@ -102,19 +102,17 @@ def update_potentials(instance, state):
 
 
 @kernel
-def _leaves(instance, state, service, source, back):
+def _leaves(counts, home, service, source, back):
     """Return whether a replica may leave a node; with `back` only one that came there."""
-    count = state.deployment.counts[service, source]
-    return count > (instance.home[service, source] if back else 0)
+    return counts[service, source] > (home[service, source] if back else 0)
 
 
 @kernel
-def _enters(instance, state, service, source, target, back):
+def _enters(counts, home, free, demand, service, source, target, back):
     """Return whether a node is another and has room; with `back` only where one has left."""
-    counts = state.deployment.counts
-    if source == target or (back and counts[service, target] >= instance.home[service, target]):
+    if source == target or (back and counts[service, target] >= home[service, target]):
         return False
-    return fits(instance.demand, state.deployment.free, service, target)
+    return fits(demand, free, service, target)
 
 
 @kernel
@@ -126,8 +124,10 @@ def best_move(instance, state, archive, now, limit, back):
     Counts the tried moves in ``archive.tries``; `now` is the latency, `state_latency` comes before.
     """
     update_potentials(instance, state)
-    potential, weight = state.potential, state.scratch.service_weight
-    services, counts, home = instance.replicas.size, state.deployment.counts, instance.home
+    deployment, scratch = state.deployment, state.scratch
+    potential, weight = state.potential, scratch.service_weight
+    services, nodes = instance.replicas.size, instance.user.size
+    counts, home, free, demand = deployment.counts, instance.home, deployment.free, instance.demand
     least, best = limit, (-1, -1, -1)
     # The first sweep goes by potentials, the second by latencies. It begins with the service of the
     # first sweep's best: then few others are tried.
@@ -136,30 +136,24 @@ def best_move(instance, state, archive, now, limit, back):
         least, best = limit, (-1, -1, -1)
         for k in range(services):
             service = (begin + k) % services
-            for source in range(instance.user.size if weight[service] > 0.0 or back else 0):
-                if counts[service, source] <= (home[service, source] if back else 0):
+            for source in range(nodes if weight[service] > 0.0 or back else 0):
+                if not _leaves(counts, home, service, source, back):
                     continue
-                for target in range(instance.user.size):
+                for target in range(nodes):
                     change = potential[service, target] - potential[service, source]
                     if change >= least - ROUNDING_MS:
                         continue
-                    if not _enters(instance, state, service, source, target, back):
+                    if not _enters(counts, home, free, demand, service, source, target, back):
                         continue
                     archive.tries[0] += 1
                     if sweep == 1:
-                        change = _change_after(instance, state, now, service, source, target)
+                        after = latency_after(instance, deployment, scratch, service, source, target)
+                        change = after - now
                     if change < least - ROUNDING_MS:
                         least, best = change, (service, source, target)
         if best[0] < 0:
             break
     return least, best[0], best[1], best[2]
-
-
-@kernel
-def _change_after(instance, state, now, service, source, target):
-    """Return the change of the latency `now` if a replica moved."""
-    deployment, scratch = state.deployment, state.scratch
-    return latency_after(instance, deployment, scratch, service, source, target) - now
 
 
 @kernel
@@ -275,14 +269,15 @@ def try_pairs(instance, state, archive, num_moves, triples, back):
     """
     load_plan(instance, state, archive.moves[num_moves, :num_moves])
     _try_pairs_from(instance, state, archive, 0, back)
-    nodes = instance.user.size
-    for cell in range(instance.home.size if triples else 0):
+    nodes, counts, home = instance.user.size, state.deployment.counts, instance.home
+    free, demand = state.deployment.free, instance.demand
+    for cell in range(home.size if triples else 0):
         service, source = cell // nodes, cell % nodes
         for target in range(nodes):
             # counts are those of the plan again after every turn
-            if state.deployment.counts[service, source] == 0:
+            if counts[service, source] == 0:
                 break
-            if _enters(instance, state, service, source, target, False):
+            if _enters(counts, home, free, demand, service, source, target, False):
                 relocate(instance, state.deployment, service, source, target)
                 refresh(instance, state.deployment, service)
                 _try_pairs_from(instance, state, archive, cell, back)
@@ -297,12 +292,15 @@ def _try_pairs_from(instance, state, archive, first, back):
     Moves are of replicas in the cells (service times N + node) from `first` on.
     """
     deployment, nodes = state.deployment, instance.user.size
-    for cell in range(first, instance.home.size):
+    counts, home, demand = deployment.counts, instance.home, instance.demand
+    for cell in range(first, home.size):
         service, source = cell // nodes, cell % nodes
-        if not _leaves(instance, state, service, source, back):
+        if not _leaves(counts, home, service, source, back):
             continue
         for target in range(nodes):
-            if not _enters(instance, state, service, source, target, back):
+            if not _enters(
+                counts, home, deployment.free, demand, service, source, target, back
+            ):
                 continue
             now = move(instance, state, service, source, target)
             change, other, here, there = best_move(instance, state, archive, now, np.inf, False)
