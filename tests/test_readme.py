@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pages import ROOT, blocks, run_blocks
+import pytest
+from pages import ROOT, blocks, plain_commands, run_blocks
 
 from placeopt.registry import PACKAGES, methods
 
 
 def test_every_block_of_the_readme_runs(tmp_path: Path) -> None:
     """One after another in one folder, so that a block may use what an earlier one wrote."""
-    run_blocks(blocks((ROOT / "README.md").read_text(encoding="utf-8")), tmp_path)
+    found = blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    run_blocks(found, tmp_path, apart=True)
 
 
 def test_blocks_are_found_as_they_are_meant() -> None:
@@ -25,6 +27,17 @@ def test_blocks_are_found_as_they_are_meant() -> None:
         ("python", "a = 1\nprint(a)\n"),
         ("sh", "placeopt --version\n"),
     ]
+
+
+def test_commands_run_here_where_they_need_no_shell(tmp_path: Path) -> None:
+    """And one that fails is found."""
+    assert plain_commands("placeopt pick a.json \\\n  --knee  # why\n\n") == [
+        ["pick", "a.json", "--knee"]
+    ]
+    assert plain_commands("placeopt methods\nls\n") is None
+    assert plain_commands("placeopt methods > out.txt\n") is None
+    with pytest.raises(AssertionError, match="nothing.json"):
+        run_blocks([("sh", "placeopt check nothing.json\n")], tmp_path)
 
 
 def test_the_table_of_methods_is_that_of_the_registry() -> None:

@@ -7,15 +7,21 @@ left out. `kubectl` and `helm` are stand-ins that print a small cluster and a sm
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from placeopt import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(
@@ -23,6 +29,8 @@ FENCE = re.compile(
     r"^```(?P<language>[^\n]*)\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+#: What only a shell understands.
+SHELL = frozenset("|&;<>$`*")
 #: pod -> its node; two of one Deployment, on nodes that are half empty.
 PODS = {"web-6f9-a": "node-1", "web-6f9-b": "node-2"}
 
@@ -58,13 +66,37 @@ def environment(folder: Path | None = None) -> dict[str, str]:
     return os.environ | {"PATH": os.pathsep.join(paths), "PYTHONPATH": str(ROOT)}
 
 
-def run_blocks(found: list[tuple[str, str]], folder: Path) -> None:
-    """Run blocks one after another in `folder`, so that one may use what an earlier one wrote."""
+def plain_commands(code: str) -> list[list[str]] | None:
+    """Return the arguments of each line; None where some line is more than a command of ours."""
+    lines = code.replace("\\\n", " ").splitlines()
+    commands = [words for line in lines if (words := shlex.split(line, comments=True))]
+    if any(words[0] != "placeopt" or SHELL & set("".join(words)) for words in commands):
+        return None
+    return [words[1:] for words in commands]
+
+
+def run_here(commands: list[list[str]], folder: Path) -> None:
+    """Run commands in this process, which is warm: a process of their own takes a second each."""
+    for arguments in commands:
+        with contextlib.chdir(folder), pytest.raises(SystemExit) as end:
+            cli.main(arguments)
+        assert not end.value.code, arguments
+
+
+def run_blocks(found: list[tuple[str, str]], folder: Path, *, apart: bool = False) -> None:
+    """Run blocks one after another in `folder`, so that one may use what an earlier one wrote.
+
+    With `apart` every command has a process of its own, as at a reader's.
+    """
     for name in ("instances", "examples", "models"):
         shutil.copytree(ROOT / name, folder / name)
     (folder / "out").mkdir()
     stand_ins(folder / "bin")
     for language, code in found:
+        commands = plain_commands(code) if language == "sh" and not apart else None
+        if commands is not None:
+            run_here(commands, folder)
+            continue
         done = subprocess.run(
             command_of(language, code),
             capture_output=True,
