@@ -36,7 +36,7 @@ def test_commands_run_here_where_they_need_no_shell(tmp_path: Path) -> None:
     ]
     assert plain_commands("placeopt methods\nls\n") is None
     assert plain_commands("placeopt methods > out.txt\n") is None
-    with pytest.raises(AssertionError, match="nothing.json"):
+    with pytest.raises(AssertionError, match="nothing"):
         run_blocks([("sh", "placeopt check nothing.json\n")], tmp_path)
 
 
