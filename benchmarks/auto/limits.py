@@ -3,19 +3,23 @@
 All seconds are CPU seconds of the process, and its clock counts them too: what else runs on the
 machine makes no difference. A run that is very late is made once more, as the first may compile.
 
-python benchmarks/auto/limits.py [--limits .5 1 5] [--certify .5 1]   # writes benchmarks/limits.md
+python benchmarks/auto/limits.py [--limits .5 1 5] [--certify .5 1] [--small 20]
+
+writes benchmarks/limits.md. With ``--cells FILE`` measured cells are kept there, and taken from
+there: the page can be measured in several sittings.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -28,7 +32,7 @@ from placeopt import registry  # noqa: E402
 
 #: The command line with CPU seconds for a clock.
 PROGRAM = (
-    "import time; time.perf_counter = time.process_time\nfrom placeopt.cli import main; main()"
+    "import time; time.perf_counter = time.process_time\nfrom placeopt.__main__ import main; main()"
 )
 #: What may be added to a limit: a share of it, and seconds for Python to start and end.
 SHARE, SECONDS = 0.1, 0.7
@@ -104,7 +108,7 @@ def page(rows: list[list[str]], said: str, arguments: list[str]) -> str:
             "",
             f"`python benchmarks/auto/limits.py {' '.join(arguments)}` wrote this page.",
             "",
-            "Every method of each problem answers the large instance of benchmarks/auto.md "
+            "Every method of each problem answers an instance of benchmarks/auto.md "
             f"(generator seed {FIRST_SEED}) by `placeopt solve --method M --time-limit L`: a "
             "process of its own, from its start to the front that is written. All seconds are CPU "
             "seconds, those of the limit too.",
@@ -131,27 +135,44 @@ def page(rows: list[list[str]], said: str, arguments: list[str]) -> str:
     )
 
 
+def cells_of(
+    kind: str, sizes: dict[str, Any], limit: float, certify: bool, kept: Path | None
+) -> list[Cell]:
+    """Measure every method of a problem; take what is kept of it, and keep it."""
+    key = f"{kind} {json.dumps(sizes)} {limit:g} {certify}"
+    known = json.loads(kept.read_text()) if kept is not None and kept.exists() else {}
+    if key not in known:
+        with tempfile.TemporaryDirectory() as folder:
+            instance = str(Path(folder, f"{kind}.json"))
+            registry.problem_class(kind).generate(FIRST_SEED, **sizes).write(instance)
+            known[key] = [cell(instance, m, limit, certify) for m in methods_of(kind)]
+        if kept is not None:
+            kept.write_text(json.dumps(known))
+    return [Cell(*one) for one in known[key]]
+
+
 def main() -> None:
-    """Measure, and write the page after every limit."""
+    """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limits", type=float, nargs="+", default=[0.5, 1, 5])
+    parser.add_argument("--limits", type=float, nargs="*", default=[0.5, 1, 5])
     parser.add_argument("--certify", type=float, nargs="*", default=[0.5, 1])
+    parser.add_argument("--small", type=float, nargs="*", default=[], help="on small instances")
     parser.add_argument("--kinds", nargs="+", default=[kind for kind, *_ in SIZES[1::2]])
+    parser.add_argument("--cells", type=Path, metavar="FILE")
     given = parser.parse_args()
     said, rows = facts("numpy", "numba", "pymoo", "highspy", "moocore"), []
-    with tempfile.TemporaryDirectory() as folder:
-        for limit in given.limits:
-            for kind, size, sizes in SIZES[1::2]:
-                if kind not in given.kinds:
-                    continue
-                instance = str(Path(folder, f"{kind}.json"))
-                registry.problem_class(kind).generate(FIRST_SEED, **sizes).write(instance)
-                for certify in [False, True][: 1 + (limit in given.certify)]:
-                    cells = [cell(instance, m, limit, certify) for m in methods_of(kind)]
-                    rows.append(row_of(kind, size, limit, certify, cells))
-                    print(*rows[-1], sep=" | ", flush=True)
-            text = page(rows, said, sys.argv[1:])
-            stamps.write(HERE.parent / "limits.md", text, __file__, vars(given))
+    asked = [(limit, one) for limit in given.limits for one in SIZES[1::2]]
+    asked += [(limit, one) for limit in given.small for one in SIZES[::2]]
+    for limit, (kind, size, sizes) in asked:
+        if kind not in given.kinds:
+            continue
+        for certify in [False, True][: 1 + (limit in given.certify)]:
+            cells = cells_of(kind, sizes, limit, certify, given.cells)
+            rows.append(row_of(kind, size, limit, certify, cells))
+            print(*rows[-1], sep=" | ", flush=True)
+    settings = {name: value for name, value in vars(given).items() if name != "cells"}
+    shown = [f"--{name} {' '.join(map(str, value))}" for name, value in settings.items() if value]
+    stamps.write(HERE.parent / "limits.md", page(rows, said, shown), __file__, settings)
 
 
 if __name__ == "__main__":

@@ -140,8 +140,11 @@ class VectorSearch:
         return Arrays({}, {"vectors": X.astype(np.result_type(*kinds))})
 
     def _seconds_to_judge(self) -> float:
-        """Return the seconds to decode and judge one plan; 0 without a time limit."""
-        if self.budget.seconds_limit is None:
+        """Return the seconds to decode and judge one plan; 0 without a time limit.
+
+        Where the time is over before the search begins there is little to judge, and 0 as well.
+        """
+        if self.budget.seconds_limit is None or self.budget.out_of_time:
             return 0.0
         genes = self.encoder.sample(self.rng, 1)[0]
         taken = []

@@ -21,7 +21,7 @@ from placeopt.core.task import Task
 from placeopt.exact.answers import Answer, Enumeration
 from placeopt.exact.engines import LIBRARIES
 from placeopt.exact.enumeration import enumerate_front
-from placeopt.exact.fronts import front_of, in_units, with_fallback
+from placeopt.exact.fronts import front_of, in_units, too_short_to_load, with_fallback
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.memory import Found, Memory
 from placeopt.exact.oracles import SolverOracle
@@ -219,17 +219,17 @@ def run(
     **options
         Arguments of the model's ``build``, such as `copies` of the temporal model.
     """
-    face: ModuleType = task.problem.spec.load("model")
     names = names_of(task.objectives)
     if main is not None:
         require_known("objective", main, names)
+    if not options and (reason := too_short_to_load(task.budget)):
+        return _without_model(task, {"solver": solver, "note": reason})
+    face: ModuleType = task.problem.spec.load("model")
     options = checked(face.build, METHOD, options)
     parameters = {**options, **({} if grid is None else {"grid": grid})}
     hooks: Hooks = face.HOOKS
     if reason := _reason_not_to_build(hooks, task, options):
-        note = {**parameters, "solver": solver, "note": reason}
-        none = task.front((), method=METHOD, completed=False, parameters=note)
-        return with_fallback(none, task)
+        return _without_model(task, {**parameters, "solver": solver, "note": reason})
     if hooks.covers is not None:
         hooks = replace(hooks, lossless=hooks.covers(task.problem, **options))
     model = face.build(task.problem, **options)
@@ -237,6 +237,12 @@ def run(
         task, model, hooks, solver=solver, grid=grid, main=main, parameters=parameters
     )
     return with_fallback(front, task)
+
+
+def _without_model(task: Task[Problem], facts: dict[str, Any]) -> Front:
+    """Return quick plans, and why there is no model."""
+    none = task.front((), method=METHOD, completed=False, parameters=facts)
+    return with_fallback(none, task)
 
 
 def _reason_not_to_build(hooks: Hooks, task: Task[Problem], options: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,9 @@ from placeopt.core.task import Candidate, Task
 from placeopt.exact.answers import Enumeration
 from placeopt.exact.memory import Found
 
+#: Seconds within which no model is built where Pyomo is not imported yet: the import alone takes
+#: one, and a quick answer must follow.
+LOADING_SECONDS = 1.5
 #: Evaluations of the quick method that stands in where a search finds nothing.
 _QUICK_EVALUATIONS = 200
 
@@ -95,6 +99,16 @@ def _proof(
     """Return status and gap of a point."""
     gap = search.gap(point.values, [o.step is not None for o in objectives])
     return ("optimal", None) if gap is None and proven(point.payload) else ("bounded", gap or 0.0)
+
+
+def too_short_to_load(budget: Budget) -> str:
+    """Say that the time left is too short to import the modelling library, if so."""
+    if "pyomo.environ" in sys.modules or budget.seconds_left >= LOADING_SECONDS:
+        return ""
+    return (
+        f"the time limit left {budget.seconds_left:.2g} s, too short to load the solver's library: "
+        f"{LOADING_SECONDS:g} s are needed; these are quick plans"
+    )
 
 
 def with_fallback(front: Front, task: Task[Problem]) -> Front:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from placeopt.core.front import Objective
 from placeopt.rolling_update.arrays import UpdateArrays
@@ -96,6 +95,8 @@ def _fewest_of_kinds(
     kinds, kind, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
     if len(kinds) < 2:
         return None, kind
+    from scipy.optimize import Bounds, LinearConstraint, milp  # takes a third of a second
+
     size = len(a.resources)
     price, capacity, inside = kinds[:, 0], kinds[:, 1 : size + 1], kinds[:, size + 1 :]
     room = [capacity.T * inside[:, s] for s in range(len(views))]

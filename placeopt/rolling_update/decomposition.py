@@ -22,7 +22,7 @@ from placeopt.core.versions import versions
 from placeopt.exact.answers import Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
-from placeopt.exact.fronts import front_of, in_units, in_values
+from placeopt.exact.fronts import front_of, in_units, in_values, too_short_to_load
 from placeopt.exact.memory import Found, Memory
 from placeopt.rolling_update.bounds import bound_vector, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
@@ -147,6 +147,7 @@ class _Decomposition:
         self._make_quick_plans(restarts, start)
         if (
             not self.budget.out_of_time
+            and not too_short_to_load(self.budget)
             and static_size(self.problem) <= max_coefficients
             and not self.settled
             and not self.problem.infeasibility()

@@ -209,7 +209,9 @@ def _best(encoder: TemporalEncoder, X: np.ndarray) -> Iterator[Candidate]:
 def greedy(task: Task[Temporal]) -> Front:
     """Return the front of the greedy plans; `seed` and `start` of the task change nothing."""
     encoder = TemporalEncoder(task.problem, task.objectives)
-    X = seeds(encoder, np.random.default_rng(task.seed))
-    X = X[: max(1, task.budget.allow(len(X)))]
-    task.budget.spend(len(X))
+    budget = task.budget
+    seconds = None if budget.seconds_limit is None else budget.seconds_left / 2  # rest: judging
+    X = seeds(encoder, np.random.default_rng(task.seed), seconds)
+    X = X[: max(1, budget.allow(len(X)))]
+    budget.spend(len(X))
     return task.front(_best(encoder, X), method="greedy")
