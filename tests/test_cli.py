@@ -765,3 +765,16 @@ def test_errors_can_be_traced(tmp_path: Path) -> None:
         env=os.environ | {"PLACEOPT_DEBUG": "1"},
     )
     assert done.returncode != 0 and "Traceback" in done.stderr
+
+
+def test_a_process_that_ends_at_once_loses_nothing(tmp_path: Path) -> None:
+    """Neither its output, nor its exit code, nor what runs at exit."""
+    script = "import atexit; atexit.register(print, 'at exit'); from placeopt.__main__ import main"
+    for arguments, code, said in (("--version", 0, "placeopt "), ("solve nowhere", 2, "")):
+        command = f"import sys; sys.argv[1:] = {arguments.split()!r}; {script}; main()"
+        out = tmp_path / "out.txt"
+        with out.open("w") as stream:
+            done = subprocess.run([sys.executable, "-c", command], stdout=stream, cwd=ROOT)
+        assert done.returncode == code
+        text = out.read_text()
+        assert text.startswith(said) and "at exit" in text

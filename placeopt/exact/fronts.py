@@ -125,7 +125,8 @@ def with_fallback(front: Front, task: Task[Problem]) -> Front:
     if start is not None and start.points and names_of(start.objectives) == names:
         others.append(start)
     elif quick is not None:
-        small = replace(task, budget=Budget(evaluations=_QUICK_EVALUATIONS), start=None)
+        left = None if task.budget.seconds_limit is None else max(1e-3, task.budget.seconds_left)
+        small = replace(task, budget=Budget(_QUICK_EVALUATIONS, left), start=None)
         with contextlib.suppress(PlaceoptError):  # no plan can satisfy the instance
             others.append(quick.load()(small))
     return replace(merge([front, *others]), runs=front.runs)

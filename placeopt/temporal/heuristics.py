@@ -32,6 +32,8 @@ MAX_TIMED_SIZE = 2_000_000
 TIMED_FINENESS = 0.2
 #: Plans at given prices that choose starts too.
 MAX_TIMED_PLANS = 60
+#: Greedy plans that are judged even when the time is over.
+MIN_JUDGED = 20
 #: Bins of a pool that are tried for a replica, the newest first.
 MAX_TRIED = 16
 
@@ -209,9 +211,17 @@ def _best(encoder: TemporalEncoder, X: np.ndarray) -> Iterator[Candidate]:
 def greedy(task: Task[Temporal]) -> Front:
     """Return the front of the greedy plans; `seed` and `start` of the task change nothing."""
     encoder = TemporalEncoder(task.problem, task.objectives)
-    budget = task.budget
-    seconds = None if budget.seconds_limit is None else budget.seconds_left / 2  # rest: judging
-    X = seeds(encoder, np.random.default_rng(task.seed), seconds)
-    X = X[: max(1, budget.allow(len(X)))]
-    budget.spend(len(X))
-    return task.front(_best(encoder, X), method="greedy")
+    X = seeds(encoder, np.random.default_rng(task.seed))
+    X = X[: max(1, task.budget.allow(len(X)))]
+    task.budget.spend(len(X))
+    return task.front(until_time(_best(encoder, X), task.budget, MIN_JUDGED), method="greedy")
+
+
+def until_time(
+    candidates: Iterator[Candidate], budget: Budget, least: int = 3
+) -> Iterator[Candidate]:
+    """Yield candidates until the time is over, so many in any case: the extremes come first."""
+    for count, candidate in enumerate(candidates):
+        if count >= least and budget.out_of_time:
+            return
+        yield candidate

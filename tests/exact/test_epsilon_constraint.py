@@ -5,6 +5,7 @@ never read as answers.
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -325,6 +326,16 @@ def test_partial_front_within_the_time(seconds):
         assert problem.evaluate(point.plan).feasible
         exact = any(np.allclose(point.values, np.array(t, dtype=float), rtol=1e-12) for t in truth)
         assert exact or point.status != "optimal"
+
+
+def test_a_limit_too_short_to_load_the_solver(monkeypatch):
+    """Quick plans, and the reason, where the modelling library is not imported yet."""
+    problem = tiny(0)
+    monkeypatch.delitem(sys.modules, "pyomo.environ")
+    front = run(Task(problem, problem.objectives, Budget(seconds=1.0), 0))
+    assert len(front) > 0 and not front.runs[0].completed
+    assert "too short to load" in front.runs[0].parameters["note"]
+    assert "pyomo.environ" not in sys.modules
 
 
 def test_cancelled_front():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Run, merge
 from placeopt.core.gap import graded
 from placeopt.core.problem import Problem
-from placeopt.core.task import Candidate, Task
+from placeopt.core.task import Task
 from placeopt.core.units import Units
 from placeopt.core.versions import versions
 from placeopt.temporal.exact.completion import Completion
@@ -25,7 +24,7 @@ from placeopt.temporal.exact.price_cuts import price_cuts
 from placeopt.temporal.exact.relaxed_front import relaxed_front, states_fit
 from placeopt.temporal.exact.sets import count_sets
 from placeopt.temporal.exact.staircase import staircase
-from placeopt.temporal.heuristics import plans_at
+from placeopt.temporal.heuristics import plans_at, until_time
 from placeopt.temporal.instance import Temporal
 
 #: Sets of replicas up to which a certificate tries the relaxed front before the linear program.
@@ -121,7 +120,7 @@ def bound(
     prices = cuts[:, 1:] * (np.array([data.units[0], data.units[2]]) / data.units[1])
     plans = plans_at(data.problem, task.objectives, prices if completed else prices[:2])
     front = task.front(
-        _until(plans, task.budget),
+        until_time(plans, task.budget),
         method="bound",
         bounds=bounds.tolist(),
         solver_calls=solves,
@@ -130,14 +129,6 @@ def bound(
         libraries=["highspy"],
     )
     return graded(front, "cost_usd")
-
-
-def _until(candidates: Iterator[Candidate], budget: Budget) -> Iterator[Candidate]:
-    """Yield candidates until the time is over, three in any case: the extremes."""
-    for count, candidate in enumerate(candidates):
-        if count >= 3 and budget.out_of_time:
-            return
-        yield candidate
 
 
 def certify(problem: Problem, front: Front, budget: Budget) -> Front:
