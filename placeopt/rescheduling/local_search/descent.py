@@ -147,7 +147,9 @@ def best_move(instance, state, archive, now, limit, back):
                         continue
                     archive.tries[0] += 1
                     if sweep == 1:
-                        after = latency_after(instance, deployment, scratch, service, source, target)
+                        after = latency_after(
+                            instance, deployment, scratch, service, source, target
+                        )
                         change = after - now
                     if change < least - ROUNDING_MS:
                         least, best = change, (service, source, target)
@@ -298,9 +300,7 @@ def _try_pairs_from(instance, state, archive, first, back):
         if not _leaves(counts, home, service, source, back):
             continue
         for target in range(nodes):
-            if not _enters(
-                counts, home, deployment.free, demand, service, source, target, back
-            ):
+            if not _enters(counts, home, deployment.free, demand, service, source, target, back):
                 continue
             now = move(instance, state, service, source, target)
             change, other, here, there = best_move(instance, state, archive, now, np.inf, False)
