@@ -32,6 +32,7 @@ docs: $(STAMP)
 
 # Every table, figure and numbered claim of the five papers: docs/papers.html. QUICK=1 takes under 10 minutes and writes
 # out/papers/papers.html; ONLY=name,name measures these alone, MINUTES=5 ends long ones early. What an earlier run left is taken up.
+# What trains needs `make rl`; without it the committed results stay.
 papers: $(STAMP)
 	$(BIN)/python benchmarks/papers/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))
 

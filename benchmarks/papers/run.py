@@ -7,13 +7,15 @@
     python benchmarks/papers/run.py --page     # the page alone, from the results that there are
 
 Full results go to ``results/*.json`` and ``results/*.md`` here, the page to ``docs/papers.html``
-and ``results.md``. ``entry.py`` says what an entry is, ``measure.py`` how a measure is written.
+and ``results.md``. Measures that train need PyTorch (``make rl``). ``entry.py`` says what an entry
+is, ``measure.py`` how a measure is written.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import logging
 import math
 import subprocess
@@ -30,6 +32,8 @@ from papers.entry import Paper  # noqa: E402
 
 #: One file each in ``entries/``, in the order of the page.
 PAPERS = ("hephaestusforge", "cnsm", "edge_cloud", "reach", "rolling_update")
+#: Measures that train, for which PyTorch is needed: `make rl`. Without it committed results stay.
+TRAINING = ("hephaestus_training", "reach_training")
 
 
 def papers() -> list[Paper]:
@@ -64,11 +68,16 @@ def main() -> None:
     chosen = [name for name in asked.only.split(",") if name] or measure.names()
     if unknown := sorted(set(chosen) - set(measure.names())):
         parser.error(f"no measure {', '.join(unknown)}; there are {', '.join(measure.names())}")
+    if importlib.util.find_spec("torch") is None and not asked.page:
+        left = [name for name in chosen if name in TRAINING]
+        chosen = [name for name in chosen if name not in TRAINING]
+        if left:
+            print(f"left as they are: {', '.join(left)}; to train, `make rl`", file=sys.stderr)
     if len(chosen) > 1 and not asked.page:  # each in a process of its own
         told = ["--minutes", str(asked.minutes), *(["--quick"] if asked.quick else [])]
         for name in chosen:
             subprocess.run([sys.executable, __file__, "--only", name, *told], check=False)
-    elif not asked.page:
+    elif chosen and not asked.page:
         began = time.process_time()
         measure.run(chosen[0], quick=asked.quick, minutes=asked.minutes)
         print(f"{chosen[0]}: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)

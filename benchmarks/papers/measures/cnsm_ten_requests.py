@@ -11,13 +11,13 @@ import placeopt
 from placeopt.temporal.instance import Temporal
 
 FULL = {"seconds": 100.0, "exact_seconds": 30.0}
-QUICK = {"seconds": 10.0, "exact_seconds": 10.0}
+QUICK = {"seconds": 30.0, "exact_seconds": 10.0}
 GOAL = "cost_usd"
 
 
 def measure(cells: Any, seconds: float, exact_seconds: float) -> dict[str, Any]:
     problem = instance()
-    paper = cells(f"model {seconds}", lambda: run(problem, "epsilon-constraint", seconds))
+    paper = cells(f"model {seconds}", lambda: run(problem, "epsilon-constraint", seconds, copies=1))
     ours = cells(f"bin-plans {exact_seconds}", lambda: run(problem, "bin-plans", exact_seconds))
     return {
         "limit": seconds,
@@ -35,10 +35,10 @@ def instance() -> Temporal:
     return Temporal.from_document(document)
 
 
-def run(problem: Temporal, method: str, seconds: float) -> dict[str, Any]:
+def run(problem: Temporal, method: str, seconds: float, **options: Any) -> dict[str, Any]:
     """Return the least cost, the bound, and seconds."""
     began, cpu = time.perf_counter(), time.process_time()
-    front = placeopt.solve(problem, method, objectives=[GOAL], seconds=seconds)
+    front = placeopt.solve(problem, method, objectives=[GOAL], seconds=seconds, **options)
     bound = max((b[0] for b in front.bounds), default=None)
     found = [p.values[0] for p in front.points]
     return {
@@ -55,7 +55,9 @@ def page(result: dict[str, Any]) -> list[str]:
         "# CNSM 2024: ten requests, exactly",
         "",
         f"Ten requests of 1 or 2 replicas, {result['replicas']} in all, 100 slots, 18 offers; cost "
-        f"alone. The paper's model has {result['limit']:g} s.",
+        f"alone. The paper's model has {result['limit']:g} s by the clock, and one machine of each "
+        "offer: with as many as plans could use it has 8 million coefficients, too many to build "
+        "in that time. `heuristic`: the solver found nothing better than the start that it got.",
         "",
     ]
     rows = [
