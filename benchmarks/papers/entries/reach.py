@@ -7,10 +7,7 @@ from papers.measures import reach_fit, reach_requests, reach_training
 
 _PAGE, _MEASURE = "papers/results/reach_fit.md", "reach_fit"
 _FIT = "Profile `reach`: eight open numbers fitted on the failure means alone"
-_CURVES = {
-    "measure": "reach_training",
-    "page": "papers/results/reach_training.md",
-}
+_TRAINING = "reach_training"
 _TABLE_V = "Presets `reach-ppo` and `rsdql` (Table V), the beginnings of the paper's curves."
 _REQUESTS = {"measure": "reach_requests", "page": "papers/results/reach_requests.md"}
 _ONE_BY_ONE = (
@@ -93,7 +90,7 @@ ENTRIES = (
         "curves; REACH above RSDQL",
         f"{_TABLE_V} Returns are still rising.",
         ours=lambda r: _returns(r, "applications"),
-        **_CURVES,
+        measure=_TRAINING,
     ),
     Entry(
         "Fig. 7",
@@ -105,7 +102,7 @@ ENTRIES = (
             + ", ".join(f"{row['decision_ms']:.2f}" for row in r["scales"].values())
             + " ms a decision"
         ),
-        **_CURVES,
+        measure=_TRAINING,
     ),
     Entry(
         "Fig. 8",
@@ -298,8 +295,7 @@ ENTRIES = (
             ", ".join(f"{v:.0f}" for v in list(reach_training.minutes(r).values())[:6]) + " min"
         ),
         holds=lambda r: max(list(reach_training.minutes(r).values())[:6]) <= 10,
-        page=_CURVES["page"],
-        measure=_CURVES["measure"],
+        measure=_TRAINING,
     ),
     Entry(
         "claim, abstract",
