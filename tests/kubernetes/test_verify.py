@@ -155,3 +155,45 @@ def test_the_command_names_step_and_reason(
     said = capsys.readouterr().out
     assert "/copy would not be scheduled on n1: node(s)" in said
     assert "node(s) had untolerated taint {k: v}" in said
+
+
+def test_export_asks_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It refuses a plan whose copy would wait for ever; where the files are gone it says so."""
+    pod = {"metadata": {"namespace": "a", "labels": {"pod-template-hash": "5"}}, "kind": "Pod"}
+    pod["metadata"] |= {"name": "web-5-x", "ownerReferences": [OWNER]}
+    asked = {"requests": {"cpu": "1", "memory": "64Mi"}}
+    pod["spec"] = {"nodeName": "n1", "containers": [{"name": "c", "resources": asked}]}
+    ready = [{"type": "Ready", "status": "True"}]
+    pod["status"] = {"phase": "Running", "conditions": ready}
+    room = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}, "conditions": ready}
+    nodes = [{"kind": "Node", "metadata": {"name": n}, "status": room} for n in ("n1", "n2")]
+    path = written(tmp_path / "cluster.json", [pod, *nodes])
+    names = [str(tmp_path / n) for n in ("web.json", "plan.json", "steps.sh")]
+    options = ["--to", "rolling-update", "--missing-prices", "default=1", "-o", names[0]]
+    assert ended("import", "kubernetes", str(path), *options) == 0
+    instance = json.loads((tmp_path / "web.json").read_text())
+    [application] = instance["applications"]
+    [service] = application["microservices"]
+    step = {"application": application["name"], "microservice": service["name"], "to": "n2"}
+    (tmp_path / "plan.json").write_text(json.dumps({"steps": [step]}))
+    export = ["export", "kubernetes", names[1], "--instance", names[0], "-o", names[2]]
+    assert ended(*export) == 0
+    assert "not asked" not in capsys.readouterr().err
+    nodes[1]["spec"] = {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}
+    written(path, [pod, *nodes])
+    assert ended(*export) == 2
+    said = capsys.readouterr().err
+    assert "kube-scheduler would refuse a copy: step 1: a/web-po" in said and "{k: v}" in said
+    path.unlink()
+    assert ended(*export) == 0
+    assert "not asked: the filters of kube-scheduler" in capsys.readouterr().err
+
+
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5", "controller": True}
+
+
+def ended(*arguments: str) -> int:
+    """Return the exit code of a command."""
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return int(end.value.code or 0)
