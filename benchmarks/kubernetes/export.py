@@ -33,10 +33,14 @@ import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
 from make_cluster import TYPES, cluster  # noqa: E402
 
+#: Limit of the search.
+SECONDS = 60
+
 
 def timed(function: Any, *arguments: Any, **more: Any) -> tuple[Any, float]:
-    begin = time.perf_counter()
-    return function(*arguments, **more), time.perf_counter() - begin
+    """Return what a function returns, and the CPU seconds that it took."""
+    begin = time.process_time()
+    return function(*arguments, **more), time.process_time() - begin
 
 
 def main() -> None:
@@ -71,7 +75,7 @@ def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:
     )
     problem, origin = made.problem, made.origin
     front, solving = timed(
-        placeopt.solve, problem, "repack", budget=placeopt.Budget(seconds=120), seed=1
+        placeopt.solve, problem, "repack", budget=placeopt.Budget(seconds=SECONDS), seed=1
     )
     replayed, exporting, judging, most = 0, 0.0, 0.0, 0
     for point in front.points:
@@ -85,13 +89,15 @@ def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:
     text, scripting = timed(export, problem, front.points[0].plan, origin, form="commands")
     write_text(folder / "steps.sh", text + "\n")
     legal = subprocess.run(["bash", "-n", folder / "steps.sh"]).returncode == 0
-    _, reporting = timed(report.write, front, folder / "report.html", problem=problem, index=0)
+    _, reporting = timed(
+        report.write, front, folder / "report.html", problem=problem, index=0, origin=origin
+    )
     megabytes = (folder / "report.html").stat().st_size / 1e6
     return [
-        ("import", f"{importing:.1f} s"),
+        ("import", f"{importing:.1f} CPU s"),
         (
-            "`repack`, with a limit of 120 s",
-            f"{solving:.0f} s, {len(front)} points, node cost {front.nadir[0]:.2f} "
+            f"`repack`, with a limit of {SECONDS} s by the clock",
+            f"{solving:.0f} CPU s, {len(front)} points, node cost {front.nadir[0]:.2f} "
             f"to {front.ideal[0]:.2f}",
         ),
         (
@@ -99,14 +105,14 @@ def measure(folder: Path, nodes: int, pods: int) -> list[tuple[str, str]]:
             f"{replayed} of {len(front)}",
         ),
         ("longest plan", f"{most:,} steps"),
-        ("export as JSON with commands, the slowest point", f"{exporting:.2f} s"),
-        ("replay by the referee, the slowest point", f"{judging:.3f} s"),
+        ("export as JSON with commands, the slowest point", f"{exporting:.2f} CPU s"),
+        ("replay by the referee, the slowest point", f"{judging:.3f} CPU s"),
         (
             "export as a script, the cheapest point",
-            f"{scripting:.2f} s, {len(text) / 1e6:.1f} MB, "
+            f"{scripting:.2f} CPU s, {len(text) / 1e6:.1f} MB, "
             f"{'legal bash' if legal else 'NOT LEGAL'}",
         ),
-        ("report of the cheapest point", f"{reporting:.1f} s, {megabytes:.1f} MB"),
+        ("report of the cheapest point", f"{reporting:.1f} CPU s, {megabytes:.1f} MB"),
     ]
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -243,15 +244,15 @@ def lines(step: PlanStep) -> list[str]:
 def finish_lines(made: Iterable[PlanStep], origin: Origin) -> list[str]:
     """Return what is left when all steps are made: templates that say what now runs."""
     found: list[str] = []
+    pods = Counter((i.namespace, i.kind, i.name) for i in origin.items.values())
     for owner, last in _workloads(made).items():
         namespace, kind, name = owner
-        mine = [i for i in origin.items.values() if (i.namespace, i.kind, i.name) == owner]
         ns, workload = shlex.quote(namespace), shlex.quote(name)
         if kind == "StatefulSet":
             requests = shlex.quote(_json(last[-1].at.requests if last[-1].at else {}))
             found.append(f"free {ns} {workload} {requests}")
         else:
-            found += _settle(ns, workload, last, len(mine))
+            found += _settle(ns, workload, last, pods[owner])
     return found
 
 
