@@ -36,6 +36,8 @@ from placeopt.kubernetes.verify import verify_files  # noqa: E402
 from placeopt.registry import read  # noqa: E402
 
 LIMIT_SECONDS, LIMIT_MIB = 10, 3 * 1024
+#: What a plan may take, from start to the file of the front.
+PLAN_SECONDS = 60
 #: Price to which a descent is timed.
 AIM_USD = 390
 #: placeopt, telling its largest resident set at the end.
@@ -92,6 +94,7 @@ def timed(
         text=True,
         check=True,
         env=os.environ | {"PYTHONPATH": str(tree)},
+        cwd=tree,  # code given by -c imports from there before all else
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -235,6 +238,7 @@ def page(folder: Path, arguments: argparse.Namespace, about: str) -> list[str]:
     slowest = [max(float(str(row[k])) for row in rows[:2]) for k in (3, 4)]
     wall, cpu = ("met" if seconds <= LIMIT_SECONDS else "missed" for seconds in slowest)
     peak = "met" if all(float(str(row[4])) <= LIMIT_MIB for row in answers) else "missed"
+    ended = "met" if all(float(str(row[2])) <= PLAN_SECONDS for row in answers) else "missed"
     lines = [
         "# A large cluster, imported and repacked",
         "",
@@ -251,13 +255,15 @@ def page(folder: Path, arguments: argparse.Namespace, about: str) -> list[str]:
         f"The aim, JSON in at most {LIMIT_SECONDS} s: {wall} by the clock, {cpu} in CPU seconds "
         "(the load of the machine is above).",
         "",
-        f"## A plan, replayed step by step ({arguments.seconds:g} s each)",
+        f"## A plan, replayed step by step (searches of {arguments.seconds:g} s)",
         "",
         rules_of(folder),
         "",
         *table(HEAD, answers),
         "",
-        f"The aim, at most {LIMIT_MIB / 1024:g} GiB: {peak}. The bound is proven without a solver "
+        f"The aim, the whole command in at most {PLAN_SECONDS} s by the clock: {ended}; at most "
+        f"{LIMIT_MIB / 1024:g} GiB: {peak}. A search of so many seconds by the clock finds as much "
+        "as the processor gives it: compare the CPU seconds. The bound is proven without a solver "
         "and passes over all rules but those that keep replicas apart by node.",
         asked(folder),
         "",
@@ -270,7 +276,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=15_000)
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seconds", type=float, default=50.0, help="limit of a search")
     parser.add_argument("--before", type=Path, help="a tree of placeopt without rules")
     parser.add_argument("-o", "--output", type=Path, default=HERE / "results.md")
     arguments = parser.parse_args()
