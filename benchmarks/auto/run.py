@@ -74,25 +74,28 @@ def methods_of(kind: str) -> list[str]:
     return ["auto", *(name for name in own if name not in LEFT_OUT)]
 
 
-def measure(problem: placeopt.Problem, limit: float) -> Cell:
-    """Let every method answer for `limit` seconds."""
-    fronts: dict[str, Front] = {}
-    seconds = {}
-    for method in methods_of(problem.problem):
-        began = time.perf_counter()
-        try:
-            front = placeopt.solve(problem, method, seconds=limit, seed=1)
-        except UnsupportedError:  # refused by name: too large for this method
-            continue
-        seconds[method] = time.perf_counter() - began
-        if front.points:
-            fronts[method] = front
+def measure(kind: str, sizes: dict[str, Any], limit: float, seeds: int) -> list[Cell]:
+    """Let every method answer for `limit` seconds on instances of one size."""
+    methods = methods_of(kind)
+    drawn = [{"problem": kind, "seed": FIRST_SEED + k, **sizes} for k in range(seeds)]
+    swept = placeopt.sweep(
+        {"instances": drawn, "methods": methods, "seeds": [1], "seconds": [limit]}
+    )
+    every = list(zip(swept.rows, swept.fronts, strict=True))
+    count = len(methods)
+    return [_cell(every[k * count : (k + 1) * count]) for k in range(seeds)]
+
+
+def _cell(answers: list[tuple[dict[str, Any], Front | None]]) -> Cell:
+    """Return what the methods reached on one instance; some refuse instances that are too large."""
+    fronts = {row["method"]: front for row, front in answers if front is not None and front.points}
     union = merge(fronts.values())
     reference = np.max([front.reference() for front in fronts.values()], axis=0)
     whole = union.hypervolume(reference, plain=True)
     shares = {
         m: float(front.hypervolume(reference, plain=True) / whole) for m, front in fronts.items()
     }
+    seconds = {row["method"]: row["seconds"] for row, front in answers if front is not None}
     return Cell(shares, seconds)
 
 
@@ -105,10 +108,7 @@ def rows_of(limits: list[float], seeds: int) -> list[tuple[str, ...]]:
             with suppress(UnsupportedError):
                 placeopt.solve(problem_class.generate(1, **sizes), method, seconds=0.3)
         for limit in limits:
-            cells = [
-                measure(problem_class.generate(FIRST_SEED + k, **sizes), limit)
-                for k in range(seeds)
-            ]
+            cells = measure(kind, sizes, limit, seeds)
             share = min(cell.shares.get("auto", 0.0) for cell in cells)
             behind = max(cell.shares[cell.best] - cell.shares.get("auto", 0.0) for cell in cells)
             best = ", ".join(sorted({f"`{cell.best}`" for cell in cells}))
