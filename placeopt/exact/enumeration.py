@@ -53,7 +53,7 @@ WINDOW = 12
 #: With so few questions on their way, those about boxes do not wait for their turn.
 _BUSY = 4
 #: Questions about regions to one about a box: while more than this share is unknown, and later.
-_MUCH_UNKNOWN, _REGIONS_PER_BOX, _REGIONS_PER_LATE_BOX = 0.1, 1, 10
+_MUCH_UNKNOWN, _REGIONS_PER_BOX, _REGIONS_PER_LATE_BOX = 0.2, 1, 16
 #: Seconds, and share of the limit, after which a search asks for more than regions: one that ends
 #: before needs no good points on the way.
 _QUICK_SECONDS, _QUICK_SHARE = 1.0, 0.02
