@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shop import items_of, shop_of
 
 import placeopt
 from placeopt import cli
@@ -43,30 +44,7 @@ PODS = {
 
 
 def shop() -> RollingUpdate:
-    services = [
-        {
-            "name": pod,
-            "node": node,
-            "cpu_millicores": now,
-            "memory_mib": 64,
-            "new_cpu_millicores": then,
-            "new_memory_mib": 64,
-        }
-        for pod, (_, node, now, then) in PODS.items()
-    ]
-    nodes = [
-        {"name": n, "cluster": "c", "cpu_millicores": 1000, "memory_mib": 4096, "price": 1.0}
-        for n in ("n1", "n2", "n3")
-    ]
-    document = {
-        "problem": "rolling-update",
-        "name": "shop",
-        "nodes": nodes,
-        "applications": [{"name": "shop", "microservices": services}],
-    }
-    problem = from_document(document)
-    assert isinstance(problem, RollingUpdate)
-    return problem
+    return shop_of(PODS)
 
 
 def origin_of(problem: Any, items: dict[str, Any]) -> Origin:
@@ -80,19 +58,7 @@ def origin_of(problem: Any, items: dict[str, Any]) -> Origin:
 
 
 def shop_origin(problem: RollingUpdate, **changes: Any) -> Origin:
-    items = {
-        f"shop/{pod}": {
-            "namespace": "shop",
-            "kind": "StatefulSet" if workload == "db" else "Deployment",
-            "name": workload,
-            "pod": pod,
-            "node": node,
-            "containers": [{"name": "server", "cpu_millicores": now, "memory_bytes": 64 << 20}],
-        }
-        | changes
-        for pod, (workload, node, now, _) in PODS.items()
-    }
-    return origin_of(problem, items)
+    return origin_of(problem, items_of(PODS, **changes))
 
 
 #: Frees n2: a stop and a start, a hop, a restart in place, a pod of a StatefulSet.

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from api_stub import ApiStub, Object, Store, is_ready
+from shop import items_of, shop_of
 
 from placeopt.kubernetes.origin import Origin
-from placeopt.registry import from_document
 from placeopt.rolling_update.instance import RollingUpdate
 
 CONTEXT = "stub-context"
@@ -42,49 +42,16 @@ EXPECTED = Counter([("cart", "n3"), ("cart", "n1"), ("db", "n1"), ("web", "n3")]
 
 def problem() -> RollingUpdate:
     """Return the shop as an instance."""
-    services = [
-        {
-            "name": pod,
-            "node": node,
-            "cpu_millicores": now,
-            "memory_mib": 64,
-            "new_cpu_millicores": then,
-            "new_memory_mib": 64,
-        }
-        for pod, (_, node, now, then) in PODS.items()
-    ]
-    nodes = [
-        {"name": n, "cluster": "c", "cpu_millicores": 1000, "memory_mib": 4096, "price": 1.0}
-        for n in ("n1", "n2", "n3")
-    ]
-    found = from_document(
-        {
-            "problem": "rolling-update",
-            "name": "shop",
-            "nodes": nodes,
-            "applications": [{"name": "shop", "microservices": services}],
-        }
-    )
-    assert isinstance(found, RollingUpdate)
-    return found
+    return shop_of(PODS)
 
 
 def origin(instance: RollingUpdate) -> Origin:
     """Return what the names of the instance are in the stub."""
-    items = {
-        f"shop/{pod}": {
-            "namespace": "shop",
-            "kind": "StatefulSet" if workload == "db" else "Deployment",
-            "name": workload,
-            "pod": pod,
-            "node": node,
-            "containers": [{"name": "server", "cpu_millicores": now, "memory_bytes": 64 << 20}],
-        }
-        for pod, (workload, node, now, _) in PODS.items()
-    }
     name = instance.instance_name
     about = {"problem": name.problem, "name": name.name, "sha256": name.sha256}
-    return Origin.model_validate({"instance": about, "items": items, "cluster": "uid-of-the-stub"})
+    return Origin.model_validate(
+        {"instance": about, "items": items_of(PODS), "cluster": "uid-of-the-stub"}
+    )
 
 
 def node(name: str, cpu: str = "1") -> Object:
