@@ -30,7 +30,7 @@ from jmetal.util.solution import get_non_dominated_solutions
 from jmetal.util.termination_criterion import StoppingByEvaluations
 
 from placeopt.core.front import Front
-from placeopt.core.task import Candidate, judged
+from placeopt.core.task import Candidate, Task
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
 
@@ -275,12 +275,5 @@ def run(
     budget.spend(peer.calls)
     chosen = tuple(problem.objectives[c] for c in objectives)
     candidates = [Candidate(peer.plan(list(s.variables))) for s in solutions]
-    return judged(
-        problem,
-        chosen,
-        candidates,
-        method=f"peer {name}",
-        seed=seed,
-        budget=budget,
-        libraries=("jmetalpy",),
-    ), seconds
+    task = Task(problem, chosen, budget, seed)
+    return task.front(candidates, method=f"peer {name}", libraries=("jmetalpy",)), seconds

@@ -54,8 +54,8 @@ NOTES = [
     "limited to types that fit and starts to [0, T - d]. It is written from the paper's "
     "description (`peer.py`). Its evaluate is plain Python, and about 2.5 times faster than "
     "the published one: the published class (github.com/DSG- "
-    "UniFE/cnsm_2024_moo_scheduling_ra, commit a5c736d, run outside this repository on the "
-    "same machine, 200 random vectors) took 824-837 us a vector where the peer's took 314 us.",
+    "UniFE/cnsm_2024_moo_scheduling_ra, commit a5c736d, run outside this repository on an "
+    "AMD EPYC, 200 random vectors) took 824-837 us a vector where the peer's took 314 us.",
     "* The published code as it is returns no feasible point: its violations have the sign "
     "that jMetal does not count. Of three-objective fronts of it, checked outside this "
     "repository, 0 of 131 points of NSGA-II and 0 of 142 of NSGA-III are feasible; on average "

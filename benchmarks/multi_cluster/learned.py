@@ -2,8 +2,8 @@
 
     python benchmarks/multi_cluster/learned.py train NAME SEED
         one policy; the first seed goes into placeopt, others beside this file
-    python benchmarks/multi_cluster/learned.py table [PART...]
-        learned.md, or parts of it, from the policies that are there
+    python benchmarks/multi_cluster/learned.py
+        learned.md, from the policies that are there; a stopped run goes on where it was
 
 NAME is published, fixed-rate5, fixed-rate20 or published-dqn. Training is `placeopt train` with the
 settings below.
@@ -30,6 +30,8 @@ from placeopt.rl.settings import defaults
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 import machine  # noqa: E402
+import parts  # noqa: E402
+import stamps  # noqa: E402
 
 #: Where departures are real a decision matters for longer; at few arrivals there is less to gain,
 #: and it takes longer.
@@ -164,9 +166,9 @@ def baseline(
         batch.reset(np.arange(batch.num_envs, dtype=np.uint64) + np.uint64(FIRST + first))
         earned.append(known.play(batch, known.of(name, ()), rng))
         accepted.append(batch.info()["acceptance"])
-    parts, acceptance = np.concatenate(earned), np.concatenate(accepted)
+    rewards, acceptance = np.concatenate(earned), np.concatenate(accepted)
     return {
-        key: summary({"reward": parts @ np.array(weights), "acceptance": acceptance})
+        key: summary({"reward": rewards @ np.array(weights), "acceptance": acceptance})
         for key, weights in multi_cluster.PREFERENCES.items()
     }
 
@@ -183,6 +185,11 @@ def there(name: str) -> dict[int, TrainedPolicy]:
 def number(value: float, digits: int = 2) -> str:
     """Return a number for a table."""
     return "-" if value != value else f"{value:.{digits}f}"
+
+
+def bold(value: float, ahead: bool) -> str:
+    """Return a number for a table, bold where every seed is ahead of all others."""
+    return f"**{number(value)}**" if ahead else number(value)
 
 
 def mean(facts: list[Facts], key: str) -> float:
@@ -207,7 +214,8 @@ def against_the_paper() -> Iterator[str]:
             wins += min(each) > best
             every += sum(r > best for r in each)
             ours = (
-                f"**{number(mean(facts, 'reward'))}** ({', '.join(number(r, 1) for r in each)})",
+                f"{bold(mean(facts, 'reward'), min(each) > best)} "
+                f"({', '.join(number(r, 1) for r in each)})",
                 number(100 * (1 - mean(facts, "acceptance")), 3),
                 *(
                     number(mean(facts, key), digits)
@@ -271,7 +279,8 @@ def fixed() -> Iterator[str]:
             ]
             seeds = ", ".join(map(number, each))
             percent = 100 * mean(ours, "acceptance")
-            mine = f"**{number(float(np.mean(each)))}** ({seeds}) / {percent:.2f}"
+            mean_reward = bold(float(np.mean(each)), min(each) > best)
+            mine = f"{mean_reward} ({seeds}) / {percent:.2f}"
             rows.append((strategy, mine, *cells, f"{ours[0]['reward'][1]:.2f}"))
         yield f"### Fixed semantics, {rate:g} arrivals per unit of time"
         yield ""
@@ -416,23 +425,14 @@ def times() -> Iterator[str]:
 PARTS = {part.__name__: part for part in (against_the_paper, fixed, zero_shot, ratios, times)}
 
 
-def write(name: str) -> None:
-    """Write one part of learned.md anew; the others stay."""
+def write() -> None:
+    """Measure all parts that an earlier run did not, and write learned.md."""
     page = HERE / "learned.md"
-    text = page.read_text(encoding="utf-8") if page.exists() else ""
-    known_parts = {
-        key: body.strip()
-        for key, _, body in (chunk.partition(" -->") for chunk in text.split("<!-- part ")[1:])
-    }
-    facts = machine.facts("placeopt", "numpy", "numba")
-    known_parts[name] = "\n".join([*PARTS[name](), "", f"Measured {facts}"]).strip()
     head = [
         "# Multi-cluster: learned policies",
         "",
-        (
-            f"Written by learned.py, part by part. {EPISODES} test episodes of 100 requests "
-            "for each number unless it says otherwise; the action"
-        ),
+        f"{EPISODES} test episodes of 100 requests for each number unless it says otherwise; the "
+        "action",
         "that the policy likes most is taken, computed in NumPy.",
         "",
         "Figures 5 and 6, an agent for each strategy while it learns (figures.py):",
@@ -440,23 +440,16 @@ def write(name: str) -> None:
         "![reward, rejections, cost and latency during training](fig5_6.png)",
         "",
     ]
-    body = [
-        line
-        for key in PARTS
-        if key in known_parts
-        for line in (f"<!-- part {key} -->", "", known_parts[key], "")
-    ]
-    page.write_text("\n".join(head + body).rstrip() + "\n", encoding="utf-8")
-    print(name, flush=True)
+    text = parts.measured(page, PARTS, __file__, {}, "placeopt", "numpy", "numba")
+    stamps.write(page, "\n".join([*head, text]), __file__, {})
 
 
 def main() -> None:
-    """Train or write tables."""
+    """Train a policy or write the page."""
     if sys.argv[1:2] == ["train"]:
         train(sys.argv[2], int(sys.argv[3]))
-        return
-    for name in sys.argv[2:] or PARTS:
-        write(name)
+    else:
+        write()
 
 
 if __name__ == "__main__":

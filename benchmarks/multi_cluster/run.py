@@ -1,12 +1,11 @@
 """The multi-cluster environment and what needs no training: speed, the paper's tables, look-ahead,
 hindsight, searches on a trace.
 
-    python benchmarks/multi_cluster/run.py [SHARE] [PART ...]
+    python benchmarks/multi_cluster/run.py [SHARE]
 
-Writes ``results.md`` beside this file, or only the parts that are named (the functions of `PARTS`);
-about half an hour. SHARE below 1
-plays that share of the episodes. What learned policies come to is in ``learned.md``, by
-``learned.py``.
+Writes ``results.md`` beside this file; about half an hour, and a stopped run goes on where it was.
+SHARE below 1 plays that share of the episodes. What learned policies come to is in ``learned.md``,
+by ``learned.py``.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,9 @@ from placeopt.registry import method
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from machine import facts, table
+import parts
+import stamps
+from machine import table
 from reference import Plain
 
 #: Table 8: rejected in per cent, cost, latency in ms, cpu usage in per cent, Gini coefficient; mean
@@ -171,7 +173,7 @@ def speed(share: float) -> Iterator[str]:
     )
     yield (
         "look ahead. CPU time, best of three. The published class, run outside this "
-        "repository on the same machine on 2026-11-21: 1,332"
+        "repository on an AMD EPYC on 2026-11-21: 1,332"
     )
     yield "steps per second, masks included."
     yield (
@@ -487,34 +489,14 @@ TITLE = """# Multi-cluster: the environment, and what needs no training
 PARTS = (speed, table_8, strategies, fixed, figures, spreads, regret, searches)
 
 
-def main(share: float, names: list[str]) -> None:
-    """Write the parts of results.md that are named, all by default.
-
-    Each says when it was measured.
-    """
-    path = Path(__file__).with_name("results.md")
-    written = {}
-    if path.exists():
-        for section in path.read_text(encoding="utf-8").split("<!-- part ")[1:]:
-            name, _, text = section.partition(" -->")
-            written[name] = text.strip()
-    for part in PARTS:
-        if not names or part.__name__ in names:
-            began = time.perf_counter()
-            measured = facts("placeopt", "numba", "numpy")
-            written[part.__name__] = "\n".join([*part(share)]).strip() + f"\n\nMeasured {measured}"
-            sections = (
-                f"<!-- part {p.__name__} -->\n\n{written[p.__name__]}\n"
-                for p in PARTS
-                if p.__name__ in written
-            )
-            path.write_text(TITLE + "\n".join(sections), encoding="utf-8")
-            print(part.__name__, f"{time.perf_counter() - began:.0f} s", flush=True)
+def main(share: float) -> None:
+    """Measure all parts that an earlier run did not, and write results.md."""
+    page = Path(__file__).with_name("results.md")
+    work = {part.__name__: partial(part, share) for part in PARTS}
+    settings = {"share": share}
+    text = parts.measured(page, work, __file__, settings, "placeopt", "numba", "numpy")
+    stamps.write(page, TITLE + text, __file__, settings)
 
 
 if __name__ == "__main__":
-    shares = [float(word) for word in sys.argv[1:] if word.replace(".", "").isdigit()]
-    main(
-        shares[0] if shares else 1.0,
-        [word for word in sys.argv[1:] if not word.replace(".", "").isdigit()],
-    )
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 1.0)

@@ -27,6 +27,7 @@ from placeopt.rl.policy import TrainedPolicy
 from placeopt.rl.training import train
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import stamps
 from machine import facts, table
 
 HERE = Path(__file__).parent
@@ -344,7 +345,7 @@ def main() -> None:
 
 def write(lines: list[str]) -> None:
     """Write what there is."""
-    (HERE / "learned.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    stamps.write(HERE / "learned.md", "\n".join(lines), __file__, {})
 
 
 if __name__ == "__main__":

@@ -23,15 +23,6 @@ class Placement(NamedTuple):
 
 
 @kernel
-def has_room(instance, room, service, node):
-    """Return whether a node has cpu and memory left for a microservice."""
-    return (
-        instance.demand[service, 0] <= room[node, 0]
-        and instance.demand[service, 1] <= room[node, 1]
-    )
-
-
-@kernel
 def fits(instance, placement, service, node):
     """Return whether a microservice may go to a node beside the microservices that are placed.
 
@@ -39,8 +30,7 @@ def fits(instance, placement, service, node):
     """
     source = instance.source[instance.application_of[service]]
     if (
-        instance.demand[service, 0]
-        > placement.room[node, 0]  # `has_room`, but a call here costs much
+        instance.demand[service, 0] > placement.room[node, 0]
         or instance.demand[service, 1] > placement.room[node, 1]
         or instance.delay[source, node] == np.inf
     ):

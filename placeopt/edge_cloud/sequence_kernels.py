@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
-from placeopt.edge_cloud.kernels import cost, fits, has_room, put, take
+from placeopt.edge_cloud.kernels import cost, fits, put, take
 
 BIG = 1e300
 #: Nodes that the search for the rest of an application tries before it gives up.
@@ -205,8 +205,12 @@ def _bound_rest(instance, order, state, weights, position, end, least):
         source, floor, latency = instance.source[application], 0.0, 0.0
         for service in range(instance.first[application], instance.first[application + 1]):
             floor += weights[0] * instance.least_cost[service]
-            for node in instance.near[source]:
-                if has_room(instance, state.room, service, node):
+            for k in range(len(instance.operating)):
+                node = instance.near[source, k]
+                if (  # not a call: to hand on `instance` here made rollout 2 to 6 times slower
+                    instance.demand[service, 0] <= state.room[node, 0]
+                    and instance.demand[service, 1] <= state.room[node, 1]
+                ):
                     latency = max(latency, instance.delay[source, node])
                     break
         bound = (floor + weights[1] * latency) * _ROUNDED_DOWN

@@ -193,8 +193,8 @@ def place_best(instance, weight, price, room, search, application, best, limit):
     `best` if there is none below, and what is proven of it; writes the nodes of a better placement
     into `search.found`.
 
-    The innermost loop does what `has_room` and `cost` do: calls that hand on the instance, a record
-    of many arrays, make it seven times slower.
+    The innermost loop does what `cost` does, and asks for room: calls that hand on the instance, a
+    record of many arrays, make it seven times slower.
     """
     base, source = instance.first[application], instance.source[application]
     services = range(instance.first[application + 1] - base)
