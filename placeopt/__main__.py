@@ -6,6 +6,7 @@ import atexit
 import os
 import signal
 import sys
+import time
 
 #: With these loaded there may be workers and connections, which the interpreter ends with care.
 _WITH_CARE = ("joblib", "distributed", "multiprocessing.managers")
@@ -20,11 +21,12 @@ def _interrupted(_number: int, _frame: object) -> None:
 
 def main() -> None:
     """Run the command line; commands that keep what was found by then handle Ctrl-C themselves."""
+    began = time.perf_counter() - time.process_time()  # the interpreter's start counts too
     signal.signal(signal.SIGINT, _interrupted)
     from placeopt.cli import main as run
 
     try:
-        run()
+        run(began=began)
     except SystemExit as end:
         if not isinstance(end.code, str) and not any(name in sys.modules for name in _WITH_CARE):
             _leave(end.code or 0)

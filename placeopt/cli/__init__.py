@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Any
@@ -80,14 +81,23 @@ def _command() -> Any:
     return typer.main.get_command(app)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, began: float | None = None) -> None:
     """Run the command line; always ends with SystemExit.
 
     ``PLACEOPT_DEBUG=1`` shows where an error was raised.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the process by default.
+    began : float, optional
+        When the process began, by ``time.perf_counter``: a time limit counts from then.
     """
+    began = time.perf_counter() if began is None else began
+    asked = None if arguments is None else list(arguments)
     try:
         with compiling.announced():
-            _command()(None if arguments is None else list(arguments), prog_name="placeopt")
+            _command()(asked, prog_name="placeopt", obj=began)
     except PlaceoptError as error:
         if os.environ.get("PLACEOPT_DEBUG"):
             raise

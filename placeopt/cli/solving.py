@@ -124,6 +124,7 @@ CertifyOption = Annotated[
 
 
 def solve(
+    context: typer.Context,
     instance: InstanceArgument = None,
     method: MethodOption = "auto",
     objectives: ObjectivesOption = None,
@@ -148,7 +149,6 @@ def solve(
 
     Ctrl-C stops the run and writes what was found; a second Ctrl-C aborts.
     """
-    began = time.perf_counter()
     from placeopt import api, registry
     from placeopt.core.front import Front
     from placeopt.core.task import require_fitting
@@ -179,7 +179,7 @@ def solve(
         say(f"note: {method} is one task; --jobs and --scheduler serve methods made of several")
     budget = registry.budget_for(method, problem, evaluations, time_limit)
     if time_limit is not None:  # the limit covers imports and reading too
-        budget.resume(0, time.perf_counter() - began)
+        budget.resume(0, time.perf_counter() - context.obj)
     with cancelled_by_signals(budget):
         with _progress(chosen) as budget.on_progress:
             front = api.solve(

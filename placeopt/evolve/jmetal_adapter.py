@@ -12,19 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from placeopt.core.deferred import deferred
+from placeopt.core.interfaces import Encoder
+
+#: Modules that jMetalPy imports for functions that its algorithms do not call here.
+UNUSED = ("scipy.spatial", "scipy.spatial.distance", "scipy.special", "dask", "distributed")
+
 _root = logging.getLogger()
 _level, _handlers = _root.level, list(_root.handlers)
 
-from jmetal.core.problem import FloatProblem, IntegerProblem  # noqa: E402
-from jmetal.core.solution import FloatSolution, IntegerSolution  # noqa: E402
-from jmetal.util.evaluator import Evaluator  # noqa: E402
+with deferred(*UNUSED):
+    from jmetal.core.problem import FloatProblem, IntegerProblem
+    from jmetal.core.solution import FloatSolution, IntegerSolution
+    from jmetal.util.evaluator import Evaluator
 
 # jMetalPy configures the root logger when it is imported; a library must not.
 _root.setLevel(_level)
 for _handler in [h for h in _root.handlers if h not in _handlers]:
     _root.removeHandler(_handler)
-
-from placeopt.core.interfaces import Encoder  # noqa: E402
 
 # It logs every step of a run.
 logging.getLogger("jmetal.core.algorithm").setLevel(logging.WARNING)

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from placeopt.core.deferred import deferred
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
@@ -43,8 +44,8 @@ def nsga2(
     seeded: Seeded = False,
 ) -> Front:
     """Run jMetalPy's NSGA-II with the paper's operators."""
-    _import_quietly()
-    from jmetal.algorithm.multiobjective.nsgaii import NSGAII
+    with _quietly():
+        from jmetal.algorithm.multiobjective.nsgaii import NSGAII
 
     def build(common: dict[str, Any], integers: Any) -> Any:
         return NSGAII(
@@ -66,11 +67,11 @@ def nsga3(
     seeded: Seeded = False,
 ) -> Front:
     """Run jMetalPy's NSGA-III with the paper's operators."""
-    _import_quietly()
-    from jmetal.algorithm.multiobjective.nsgaiii import (
-        NSGAIII,
-        UniformReferenceDirectionFactory,
-    )
+    with _quietly():
+        from jmetal.algorithm.multiobjective.nsgaiii import (
+            NSGAIII,
+            UniformReferenceDirectionFactory,
+        )
 
     goals = len(task.objectives)
 
@@ -92,10 +93,10 @@ def smpso(
     seeded: Seeded = False,
 ) -> Front:
     """Run jMetalPy's SMPSO; its particles move among real numbers, which are rounded."""
-    _import_quietly()
-    from jmetal.algorithm.multiobjective.smpso import SMPSO
-    from jmetal.operator.mutation import PolynomialMutation
-    from jmetal.util.archive import CrowdingDistanceArchive
+    with _quietly():
+        from jmetal.algorithm.multiobjective.smpso import SMPSO
+        from jmetal.operator.mutation import PolynomialMutation
+        from jmetal.util.archive import CrowdingDistanceArchive
 
     from placeopt.evolve.jmetal_adapter import EncodedFloatProblem
 
@@ -115,9 +116,12 @@ def smpso(
     return _run("jmetal-smpso", build, task, Variant(encoding, seeded=seeded), settings)
 
 
-def _import_quietly() -> None:
-    """Import jMetalPy through the adapter, which keeps it from configuring the root logger."""
-    importlib.import_module("placeopt.evolve.jmetal_adapter")
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Import from jMetalPy after the adapter, which keeps it from configuring the root logger."""
+    adapter = importlib.import_module("placeopt.evolve.jmetal_adapter")
+    with deferred(*adapter.UNUSED):
+        yield
 
 
 class _StopError(Exception):
@@ -150,12 +154,13 @@ def _run(
 
 def _common(search: VectorSearch, size: int) -> dict[str, Any]:
     """Return what all algorithms of jMetalPy are told."""
-    from jmetal.operator.crossover import IntegerSBXCrossover
-    from jmetal.operator.mutation import IntegerPolynomialMutation
-    from jmetal.util.comparator import DominanceWithConstraintsComparator
-    from jmetal.util.evaluator import Evaluator
-    from jmetal.util.generator import Generator
-    from jmetal.util.termination_criterion import TerminationCriterion
+    with _quietly():
+        from jmetal.operator.crossover import IntegerSBXCrossover
+        from jmetal.operator.mutation import IntegerPolynomialMutation
+        from jmetal.util.comparator import DominanceWithConstraintsComparator
+        from jmetal.util.evaluator import Evaluator
+        from jmetal.util.generator import Generator
+        from jmetal.util.termination_criterion import TerminationCriterion
 
     class Watched(IntegerSBXCrossover):
         """Asks the clock before each pair: a generation of a large instance takes long."""
@@ -218,7 +223,8 @@ def _seeded_globals(seed: int) -> Iterator[None]:
     That is Python's generator and, in its NSGA-III, numpy's global one, in whose place it gets one
     of its own.
     """
-    from jmetal.algorithm.multiobjective import nsgaiii
+    with _quietly():
+        from jmetal.algorithm.multiobjective import nsgaiii
 
     before, library = random.getstate(), nsgaiii.np
     random.seed(seed)

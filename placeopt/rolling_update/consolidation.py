@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from placeopt.core.budget import Budget
+from placeopt.core.kernels import union_find
 from placeopt.rolling_update import packing as kernels
 from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
@@ -49,8 +48,7 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
     own, peers = (np.array([end[k] for end in ends], dtype=np.int64) for k in range(2))
     peer = np.where(number[peers] >= 0, number[peers], -1 - a.cluster[a.home[peers]])
     inside = peer >= 0
-    links = coo_array((inside[inside], (own[inside], peer[inside])), shape=(count, count))
-    group = connected_components(links, directed=False)[1].astype(np.int64)
+    group = _components(own[inside], peer[inside], count)
     clusters = len(a.clusters)
     home_first, home_members = _grouped(a.home[mine], len(a.price))
     group_first, group_members = _grouped(group, count)
@@ -80,6 +78,20 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
         group_members=group_members,
     )
     return instance, mine
+
+
+def _components(one: np.ndarray, other: np.ndarray, count: int) -> np.ndarray:
+    """Return the component of each of ``range(count)`` where ``one[k]`` and ``other[k]`` are linked.
+
+    Components are numbered in the order of their first members.
+    """
+    parent = np.arange(count)
+    for ends in zip(one, other, strict=True):
+        union_find.join(parent, *ends)
+    roots = np.array([union_find.root(parent, k) for k in range(count)], dtype=np.int64)
+    _, first, component = np.unique(roots, return_index=True, return_inverse=True)
+    order: np.ndarray = np.argsort(np.argsort(first))[component].astype(np.int64)
+    return order
 
 
 def _counts_of_stuck(a: UpdateArrays, packed: np.ndarray) -> np.ndarray:

@@ -22,10 +22,14 @@ import numpy as np
 from numba.core import config, event, types
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 
 from placeopt.core.compiling import Clock
+from placeopt.core.deferred import deferred
 
 _TUPLES: Any = types.BaseTuple
+#: Modules that numba imports to see that they are there; a kernel that calls them imports them.
+_ONLY_CHECKED = ("scipy.linalg", "scipy.linalg.cython_blas")
 #: No kernel is called from C: wrappers for that would be compiled for nothing.
 _OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
@@ -102,7 +106,15 @@ def _stamp(compiled: Any) -> bool:
         except (AttributeError, ImportError):  # it names a class that was renamed since
             return {}
 
+    def load_overload(signature: Any, context: Any) -> Any:
+        # Not what numba does first, `context.refresh()`: it imports all that numba can compile, for
+        # a third of a second. Compiling asks for it by itself.
+        rtsys.initialize(context)
+        with deferred(*_ONLY_CHECKED), stored._guard_against_spurious_io_errors():
+            return stored._load_overload(signature, context)
+
     module = sys.modules[compiled.py_func.__module__]
+    stored.load_overload = load_overload
     stored._cache_file._source_stamp = _digest(str(module.__file__), module.__name__)
     stored._cache_file._load_index = load_index
     stored._index_key = index_key
