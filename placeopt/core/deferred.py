@@ -24,7 +24,9 @@ from typing import Any
 class _StandIn(ModuleType):
     """A module whose members are functions that import the module."""
 
-    __path__: list[str] = []  # packages too
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.__path__ = []  # it may be a package
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):

@@ -226,14 +226,17 @@ class UpdateArrays:
             end[m] = n
         return end
 
-    def may_host(self, m: int) -> np.ndarray:
+    def may_host(self, m: int | np.ndarray) -> np.ndarray:
         """Return on which nodes a new copy of microservice m has room by itself, bool (N,).
 
-        Nodes to drain and those that it is not allowed on are none of them.
+        Nodes to drain and those that it is not allowed on are none of them. Of several
+        microservices, int array (k,), all rows, bool (k, N).
         """
-        fits: np.ndarray = (self.new[m] <= self.capacity).all(axis=1) & ~self.drain
-        if self.rules.node_set[m] >= 0:
-            fits &= self.rules.allowed[self.rules.node_set[m]]
+        size, own = self.new[m], self.rules.node_set[m]
+        every = np.ones((1, len(self.drain)), dtype=bool)
+        fits: np.ndarray = ~self.drain & np.concatenate((self.rules.allowed, every))[own]
+        for r in range(size.shape[-1]):
+            fits &= size[..., r, None] <= self.capacity[:, r]
         return fits
 
     def have_room(self) -> np.ndarray:

@@ -158,35 +158,49 @@ def _ordered(
     one. If nothing fits, the largest microservice is stopped. It is started when it fits, or when
     all else is done.
     """
-    todo = [m for m in np.flatnonzero(a.starts_of(target)).tolist() if m not in forgotten]
-    stopped = set[int]()
+    starts = a.starts_of(target)
+    starts[list(forgotten)] = False
+    todo = np.flatnonzero(starts)
+    goal, home, new, old = target[todo], a.home[todo], a.new[todo], a.old[todo]
+    bound_for = [np.flatnonzero(goal == n) for n in range(len(a.price))]
     free = a.capacity - a.initial_load
-    share = (a.old / a.capacity.max(axis=0).clip(1)).max(axis=1)
+    share = (old / a.capacity.max(axis=0).clip(1)).max(axis=1)
+    left, running = np.ones(len(todo), dtype=bool), np.ones(len(todo), dtype=bool)
+    score = np.empty(len(todo))  # share of the room on the goal, inf where there is none
+
+    def look_at(members: np.ndarray) -> None:
+        room = free[goal[members]]
+        shares = (new[members] / np.maximum(room, 1)).max(axis=1)
+        fits = left[members] & (room >= new[members]).all(axis=1)
+        score[members] = np.where(fits, shares, np.inf)
+
+    look_at(np.arange(len(todo)))
     steps: list[tuple[int, int]] = []
-    while todo:
-        waiting = np.array(todo)
-        room = free[target[waiting]]
-        fits = (room >= a.new[waiting]).all(axis=1)
-        if fits.any():
-            score = (
-                (a.new[waiting] / np.maximum(room, 1)).max(axis=1)
-                if rng is None
-                else rng.random(len(waiting))
-            )
-            m = int(waiting[np.where(fits, score, np.inf).argmin()])
-            free[target[m]] -= a.new[m]
-            todo.remove(m)
-            steps.append((m, int(target[m])))
+    while left.any():
+        fitting = np.flatnonzero(score < np.inf)
+        if len(fitting):
+            k = int(score.argmin() if rng is None else _drawn(rng, left, fitting))
+            free[goal[k]] -= new[k]
+            left[k] = False
+            look_at(bound_for[goal[k]])
+            steps.append((int(todo[k]), int(goal[k])))
+        elif running.any():
+            k = int(np.where(running, share, -1).argmax())
+            steps.append((int(todo[k]), -1))
         else:
-            running = [m for m in todo if m not in stopped]
-            if not running:
-                return steps + [(m, int(target[m])) for m in todo]
-            m = max(running, key=lambda m: (share[m], -m))
-            steps.append((m, -1))
-        if m not in stopped:
-            free[a.home[m]] += a.old[m]
-        stopped.add(m)
+            return steps + [(int(todo[k]), int(goal[k])) for k in np.flatnonzero(left)]
+        if running[k]:
+            running[k] = False
+            free[home[k]] += old[k]
+            look_at(bound_for[home[k]])
     return steps
+
+
+def _drawn(rng: np.random.Generator, left: np.ndarray, fitting: np.ndarray) -> int:
+    """Return a random one of `fitting`, by number; a number is drawn for each that is left."""
+    drawn = np.full(len(left), np.inf)
+    drawn[left] = rng.random(int(left.sum()))
+    return int(fitting[drawn[fitting].argmin()])
 
 
 def rolling_update_plan(problem: RollingUpdate) -> dict[str, Any]:

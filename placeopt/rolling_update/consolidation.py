@@ -81,7 +81,7 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
 
 
 def _components(one: np.ndarray, other: np.ndarray, count: int) -> np.ndarray:
-    """Return the component of each of ``range(count)`` where ``one[k]`` and ``other[k]`` are linked.
+    """Return the component of each of ``range(count)``, ``one[k]`` linked to ``other[k]``.
 
     Components are numbered in the order of their first members.
     """

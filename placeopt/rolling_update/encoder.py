@@ -62,26 +62,33 @@ class RollingUpdateEncoder(Encoder):
 
     def _tables(self) -> variation.GeneTables:
         a, ranks = self.problem.arrays, self._by_rank
-        legal, home = [], []
-        for m in self._genes.tolist():
-            fits = a.may_host(m)[ranks]
-            rests = not a.mandatory[m] and not a.drain[a.home[m]]
-            fits |= rests & (ranks == a.home[m]) & (a.new[m] <= a.capacity[a.home[m]]).all()
-            if a.pinned[m]:
-                fits &= ranks == a.home[m]
-            mine = np.flatnonzero(fits) if fits.any() else self._rank_of[[a.home[m]]]
-            legal.append(mine)
-            home.append(_place(mine, self._rank_of[a.home[m]]))
+        fits = self._legal()
+        first = np.concatenate(([0], np.cumsum(fits.sum(axis=1)))).astype(np.int64)
+        legal = np.flatnonzero(fits) % max(1, len(ranks))
         names = [a.names[m][0] for m in self._genes]
         return variation.GeneTables(
-            legal_first=np.cumsum([0, *map(len, legal)], dtype=np.int64),
-            legal=np.concatenate([*legal, np.empty(0, dtype=np.int64)]),
+            legal_first=first,
+            legal=legal,
             size=a.new[self._genes],
             application=np.unique(names, return_inverse=True)[1].astype(np.int64),
-            home=np.array(home, dtype=np.int64),
+            home=_places(first, legal, self._rank_of[a.home[self._genes]]),
             base=a.fixed_load[ranks],
             capacity=a.capacity[ranks],
         )
+
+    def _legal(self) -> np.ndarray:
+        """Return which nodes, by rank, a gene may name, bool (genes, N): its home if no other."""
+        a, genes = self.problem.arrays, self._genes
+        fits = a.may_host(genes)[:, self._by_rank]
+        rows, home = np.arange(len(genes)), a.home[genes]
+        at_home = self._rank_of[home]
+        may_rest = ~a.mandatory[genes] & ~a.drain[home]
+        may_rest &= (a.new[genes] <= a.capacity[home]).all(axis=1)
+        stays = fits[rows, at_home] | may_rest
+        fits[a.pinned[genes]] = False
+        fits[rows, at_home] = stays
+        fits[rows, at_home] |= ~fits.any(axis=1)
+        return fits
 
     def targets(self, X: np.ndarray) -> np.ndarray:
         """Return the node of every microservice, shape (n, M)."""
@@ -162,11 +169,12 @@ class RollingUpdateEncoder(Encoder):
 
     def encode_target(self, target: np.ndarray) -> np.ndarray:
         """Return the vector of a deployment, int array (M,) of nodes; see `encode`."""
-        t, genes = self.tables, np.zeros(self.num_genes, dtype=np.int64)
-        for k, m in enumerate(self._genes):
-            mine = t.legal[t.legal_first[k] : t.legal_first[k + 1]]
-            if target[m] >= 0:
-                genes[k] = max(0, _place(mine, self._rank_of[target[m]]))
+        genes = np.zeros(self.num_genes, dtype=np.int64)
+        if len(self._genes):
+            nodes = target[self._genes]
+            ranks = np.where(nodes >= 0, self._rank_of[nodes], -1)
+            places = _places(self.tables.legal_first, self.tables.legal, ranks)
+            genes[:] = np.maximum(0, places)
         return genes
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -191,7 +199,22 @@ class RollingUpdateEncoder(Encoder):
         return self.vary(rng, X, X)
 
 
-def _place(ranks: np.ndarray, rank: int) -> int:
-    """Return the place of a rank among ascending ones, -1 where it is not there."""
-    at = int(np.searchsorted(ranks, rank))
-    return at if at < len(ranks) and ranks[at] == rank else -1
+def _places(first: np.ndarray, legal: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Return the place of each gene's rank among its legal ones, -1 where it is not there.
+
+    Parameters
+    ----------
+    first : int array (genes + 1,)
+        Where each gene's ranks begin in `legal`; no gene has none.
+    legal : int array
+        Ascending for each gene.
+    ranks : int array (genes,)
+    """
+    low, high = first[:-1].copy(), first[1:].copy() - 1
+    while (low < high).any():  # a binary search for all genes at once
+        middle = (low + high) // 2
+        below = legal[middle] < ranks
+        low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
+        low = np.minimum(low, high)
+    places: np.ndarray = np.where(legal[low] == ranks, low - first[:-1], -1)
+    return places

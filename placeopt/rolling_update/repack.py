@@ -197,7 +197,9 @@ def seeds(
 ) -> np.ndarray:
     """Return the vectors of the deployments met on three descents, shape (k, num_genes)."""
     found, budget = [], Budget(seconds=seconds)
-    for _ in range(3):
+    for descent in range(3):
+        if descent and budget.out_of_time:
+            break
         seed = int(rng.integers(2**31))
         found += [
             encoder.encode_target(target.node)
