@@ -28,6 +28,7 @@ from placeopt.cli import (
     solving,
     sweeps,
 )
+from placeopt.cli.screen import checked_output
 from placeopt.core.errors import PlaceoptError
 
 app = typer.Typer(
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str] | None = None, began: float | None = None) -> 
     began = time.perf_counter() if began is None else began
     asked = None if arguments is None else list(arguments)
     try:
-        with compiling.announced():
+        with compiling.announced(), checked_output():
             _command()(asked, prog_name="placeopt", obj=began)
     except PlaceoptError as error:
         if os.environ.get("PLACEOPT_DEBUG"):

@@ -13,7 +13,10 @@ from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
+    from placeopt.kubernetes.edges import Key
+    from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.importing import Imported
+    from placeopt.kubernetes.sizes import MissingRequests, PodSize
 
 _MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Of one problem"
 
@@ -133,7 +136,8 @@ SurviveOption = Annotated[
     typer.Option(
         metavar="replicas|room",
         help="rolling-update: when any one node is lost, each workload of several replicas keeps "
-        "what it needs (a further goal), or the others have room for all; repeatable.",
+        "what it needs (a further goal), or each of its pods finds a place on the others in use; "
+        "repeatable.",
         rich_help_panel=_MOVE,
     ),
 ]
@@ -265,9 +269,9 @@ def import_kubernetes(
     The report lists all that was assumed, pinned or left out.
     """
     from placeopt.kubernetes import origin as origins
+    from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.gathered import ImportOptions
     from placeopt.kubernetes.importing import import_files
-    from placeopt.kubernetes.new_requests import execution_times, new_sizes
     from placeopt.kubernetes.prices import overlay as read_overlay
     from placeopt.kubernetes.sizes import MissingRequests
     from placeopt.kubernetes.units import MovingRules
@@ -280,12 +284,8 @@ def import_kubernetes(
     )
     if not 0 < slot_hours <= 1e6:
         raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
-    for per in spread or ():
-        if per not in ("node", "zone"):
-            raise UsageError(f"--spread {per!r}; legal: node, zone")
-    for what in survive or ():
-        if what not in ("replicas", "room"):
-            raise UsageError(f"--survive {what!r}; legal: replicas, room")
+    _require_words("--spread", spread, "node", "zone")
+    _require_words("--survive", survive, "replicas", "room")
     policy = MissingRequests.parse(missing_requests or ["error"])
     rules = MovingRules(
         policy,
@@ -294,7 +294,8 @@ def import_kubernetes(
         _choice("--empty-dir", empty_dir, "pin", "move"),
         [_workload(text) for text in pin or ()],
     )
-    time, times = execution_times(execution)
+    faults = Faults()  # told with what the import finds
+    time, times, sizes = _tables(execution, new_requests, policy, faults)
     options = ImportOptions(
         name=name or (output.stem if output else "cluster"),
         rules=rules,
@@ -308,7 +309,7 @@ def import_kubernetes(
         leave_out=_choice("--unplaceable", unplaceable, "error", "leave-out"),
         drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
         max_latency_ms=max_latency_ms,
-        new_sizes={} if new_requests is None else new_sizes(new_requests, policy),
+        new_sizes=sizes,
         source=source,
         gateway=gateway,
         origin=origin,
@@ -330,8 +331,25 @@ def import_kubernetes(
         prices=prices or (),
         latency=latency,
         overlays=[read_overlay(text) for text in overlay or []],
+        faults=faults,
     )
     _write(done, output, report)
+
+
+def _tables(
+    execution: str, new_requests: Path | None, policy: MissingRequests, faults: Faults
+) -> tuple[float, dict[tuple[str, str], float], dict[Key, PodSize]]:
+    """Return ms of every service, those of some, and the new sizes of workloads."""
+    from placeopt.kubernetes.new_requests import execution_times, new_sizes
+
+    time: float = 0.0
+    times: dict[tuple[str, str], float] = {}
+    sizes: dict[Key, PodSize] = {}
+    with faults.gather():
+        time, times = execution_times(execution)
+    with faults.gather():
+        sizes = {} if new_requests is None else new_sizes(new_requests, policy)
+    return time, times, sizes
 
 
 def _write(done: Imported, output: Path | None, report: Path | None) -> None:
@@ -357,6 +375,12 @@ def _workload(text: str) -> tuple[str, str]:
     if not kind or not name:
         raise UsageError(f"--pin {text!r}; legal: KIND/NAME such as Deployment/cart or Pod/cart-1")
     return kind, name
+
+
+def _require_words(option: str, given: list[str] | None, *legal: str) -> None:
+    for word in given or ():
+        if word not in legal:
+            raise UsageError(f"{option} {word!r}; legal: {', '.join(legal)}")
 
 
 def _choice(option: str, given: str, no: str, yes: str) -> bool:

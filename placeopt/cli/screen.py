@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,6 +70,36 @@ def emit(text: str) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is not tried again at exit
         raise OutputError(f"<stdout>: cannot write: {error.strerror}") from None
+
+
+@contextmanager
+def checked_output() -> Iterator[None]:
+    """Run a command; where stdout takes none of what it prints, say so instead of a traceback.
+
+    Tables and help are printed by libraries, which buffer: a full disk is found out at the end.
+
+    Raises
+    ------
+    OutputError
+        Stdout cannot be written. A reader that left is no error: the exit code is 1.
+    """
+    end: BaseException | None = None
+    try:
+        yield
+    except (OSError, SystemExit) as error:
+        end = error
+    try:
+        if type(end) is OSError and end.filename is None:  # no file was opened, no peer has left
+            raise end
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is not tried again at exit
+        if isinstance(error, BrokenPipeError):
+            sys.exit(1)
+        raise OutputError(f"<stdout>: cannot write: {error.strerror}") from None
+    if end is not None:
+        raise end
 
 
 def emit_json(document: Any) -> None:

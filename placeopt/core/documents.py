@@ -6,6 +6,8 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator
+from json import encoder
+from json.encoder import encode_basestring
 from typing import Any
 
 from placeopt.core.errors import DocumentError, did_you_mean
@@ -182,7 +184,23 @@ def write_json(path: AnyPath, document: Any) -> None:
     write_text(path, layout(document) + "\n")
 
 
-def layout(value: Any, indent: str = "", key: str = "") -> str:
+#: Lines of records of plain values, and of all else, are at most so long; a member takes 3 of it.
+_RECORD_WIDTH, _WIDTH, _MIN_MEMBER = 300, 120, 3
+_Nest = (dict, list, tuple)
+_coder = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+#: An encoder that is made once, None where Python is not CPython: `json.dumps` makes one per value.
+_maker: Any = vars(encoder)["c_make_encoder"]
+_compiled = _maker and _maker(
+    None, _coder.default, encode_basestring, None, ": ", ", ", False, False, False
+)
+
+
+def _on_a_line(value: Any) -> str:
+    """Return JSON text without a break."""
+    return "".join(_compiled(value, 0)) if _compiled else _coder.encode(value)
+
+
+def layout(value: Any) -> str:
     """Return JSON text for people.
 
     A record of plain values is one line, and so is what fits 120 characters; the rest is broken.
@@ -192,21 +210,29 @@ def layout(value: Any, indent: str = "", key: str = "") -> str:
     >>> print(layout({"name": "tiny", "offers": [{"size": "small"}]}))
     {"name": "tiny", "offers": [{"size": "small"}]}
     """
-    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    if not isinstance(value, (dict, list, tuple)) or not value:
-        return line
-    inner = value.values() if isinstance(value, dict) else value
-    width = 120 if any(isinstance(v, (dict, list, tuple)) for v in inner) else 300
-    if len(indent) + len(key) + len(line) <= width:
-        return line
+    return _laid_out(value, "", 0)
+
+
+def _laid_out(value: Any, indent: str, taken: int) -> str:
+    """Return the text of a value behind an indent and `taken` more characters of its line."""
+    if not isinstance(value, _Nest) or not value:
+        return encode_basestring(value) if type(value) is str else _on_a_line(value)
+    inner: Iterable[Any] = value.values() if isinstance(value, dict) else value
+    width = _RECORD_WIDTH
+    for member in inner:
+        if isinstance(member, _Nest):
+            width = _WIDTH
+            break
+    if len(value) * _MIN_MEMBER <= width:  # else it is broken anyway
+        line = _on_a_line(value)
+        if len(indent) + taken + len(line) <= width:
+            return line
     deeper = indent + " "
     if isinstance(value, dict):
-        heads = [json.dumps(str(k), ensure_ascii=False) + ": " for k in value]
-        parts = [
-            head + layout(v, deeper, head) for head, v in zip(heads, value.values(), strict=True)
-        ]
+        heads = [encode_basestring(str(key)) + ": " for key in value]
+        parts = [h + _laid_out(v, deeper, len(h)) for h, v in zip(heads, inner, strict=True)]
     else:
-        parts = [layout(v, deeper) for v in value]
+        parts = [_laid_out(v, deeper, 0) for v in inner]
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     return f"{opening}\n{deeper}" + f",\n{deeper}".join(parts) + f"\n{indent}{closing}"
 

@@ -232,6 +232,8 @@ def run(
         return _without_model(task, {**parameters, "solver": solver, "note": reason})
     if hooks.covers is not None:
         hooks = replace(hooks, lossless=hooks.covers(task.problem, **options))
+    if hooks.cuts_of is not None:
+        hooks = replace(hooks, cuts=hooks.cuts_of(task.problem))
     model = face.build(task.problem, **options)
     front = solve_model(
         task, model, hooks, solver=solver, grid=grid, main=main, parameters=parameters

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from placeopt.exact.compiled_model import Cut
 
 
+#: Rows that exclude a solution of a model (model, problem, plan); none for one that may stay.
+Cuts = Callable[[Any, Any, Plan], "Sequence[Cut]"]
+
+
 @dataclass(frozen=True)
 class Hooks:
     """Help from a model's module, which has it as ``HOOKS``.
@@ -27,6 +31,8 @@ class Hooks:
         ``validate(problem, plan)``: whether a solution of the model may be called proven.
     cuts : callable, optional
         ``cuts(model, problem, plan)``: rows that exclude a solution which is no plan.
+    cuts_of : callable, optional
+        ``cuts_of(problem)``: the `cuts` of a problem that needs them, else None.
     size : callable, optional
         ``size(problem, **options)``: about how many coefficients the model has.
     covers : callable, optional
@@ -40,7 +46,8 @@ class Hooks:
     extract: Callable[[Any], Plan]
     assign: Callable[[Any, Plan], bool] | None = None
     validate: Callable[[Problem, Plan], bool] | None = None
-    cuts: Callable[[Any, Any, Plan], Sequence[Cut]] | None = None
+    cuts: Cuts | None = None
+    cuts_of: Callable[[Any], Cuts | None] | None = None
     size: Callable[..., int] | None = None
     covers: Callable[..., bool] | None = None
     lossless: bool = True

@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from placeopt.core.errors import DocumentError
 
 #: Faults that are gathered before an import ends, and those that the message names.
 _GATHERED, _NAMED = 100, 20
+
+
+class FaultsError(DocumentError):
+    """Faults that are told at once: each with its place, what is wrong, and what to do.
+
+    Parameters
+    ----------
+    found : sequence of DocumentError
+        At least one.
+    """
+
+    def __init__(self, found: Sequence[DocumentError]):
+        self.found = tuple(found)
+        first, named = found[0], found[1:_NAMED]
+        one = len({error.remedy for error in found}) == 1  # said once, at the end
+        told = [
+            _short(error, first.file) + ("" if one or not error.remedy else f"; {error.remedy}")
+            for error in named
+        ]
+        if len(found) > _NAMED:
+            least = "at least " if len(found) >= _GATHERED else ""
+            told.append(f"{least}{len(found) - _NAMED} more")
+        where = {"file": first.file, "path": first.path}
+        if one:
+            super().__init__(
+                f"{first.problem}; and {'; '.join(told)}", **where, remedy=first.remedy
+            )
+        else:
+            others = "; and ".join(told)
+            super().__init__(
+                first.problem, **where, remedy="; and ".join(filter(None, (first.remedy, others)))
+            )
+
+    def in_file(self, file: str) -> DocumentError:
+        """Return the same error, naming `file`."""
+        return DocumentError(self.problem, file=file, path=self.path, remedy=self.remedy)
 
 
 class Faults:
@@ -29,8 +65,10 @@ class Faults:
         try:
             yield
         except DocumentError as error:
-            self.found.append(error)
-            if len(self.found) == _GATHERED:
+            known = {str(fault) for fault in self.found}  # a value may be asked for at two stages
+            parts = error.found if isinstance(error, FaultsError) else (error,)
+            self.found += [part for part in parts if str(part) not in known]
+            if len(self.found) >= _GATHERED:
                 self.check()
 
     def check(self) -> None:
@@ -39,19 +77,10 @@ class Faults:
         Raises
         ------
         DocumentError
-            The first one, with the others behind it.
+            The only one, or all.
         """
-        if not self.found:
-            return
-        first, others = self.found[0], self.found[1:]
-        if not others:
-            raise first
-        told = [_short(error, first.file) for error in others[: _NAMED - 1]]
-        if len(others) >= _NAMED:
-            count = len(others) - _NAMED + 1
-            told.append(f"{'at least ' if len(self.found) == _GATHERED else ''}{count} more")
-        problem = f"{first.problem}; and {'; '.join(told)}"
-        raise DocumentError(problem, file=first.file, path=first.path, remedy=first.remedy)
+        if self.found:
+            raise self.found[0] if len(self.found) == 1 else FaultsError(self.found)
 
 
 def _short(error: DocumentError, file: str | None) -> str:

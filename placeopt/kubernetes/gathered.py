@@ -51,7 +51,7 @@ class ImportOptions:
     max_share : float
         Largest share of a workload's replicas on one node, in rolling updates.
     survive : tuple of str
-        What rolling updates keep when a node is lost: ``replicas`` or ``room``.
+        What rolling updates keep when a node is lost: ``replicas``, or ``room`` for each pod.
     max_latency_ms : float, optional
         Limit of every call for which no AppGroup has one.
     new_sizes : dict of Key to Size
@@ -107,6 +107,7 @@ class Gathered:
     latencies: Latencies
     options: ImportOptions
     notes: Notes
+    faults: Faults = field(default_factory=Faults)
 
 
 @dataclass
@@ -121,21 +122,17 @@ class ImportedInstance:
 def node_prices(g: Gathered) -> dict[str, float]:
     """Return the price of every node: 1 each where no price at all is given.
 
-    Raises
-    ------
-    DocumentError
-        Some nodes have a price, this one has none, and the policy is ``error``.
+    Where some nodes have a price, one has none, and the policy is ``error``, that is a fault.
     """
     nodes = g.site.nodes.values()
     if g.book is None and all(n.price is None for n in nodes):
         g.notes.add("assumption", "no prices are given: every node costs 1")
         return {n.name: 1.0 for n in nodes}
-    found, faults = {}, Faults()
+    found = dict.fromkeys((node.name for node in nodes), 0.0)
     for node in nodes:
         price = (g.book or PriceBook()).price(node, g.options.region, g.notes)
-        with faults.gather():
+        with g.faults.gather():
             found[node.name] = _missing_price(g, node) if price is None else price
-    faults.check()
     return found
 
 

@@ -6,22 +6,23 @@ import contextlib
 import gc
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
-from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_you_mean
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import edges, manifests
 from placeopt.kubernetes.candidates import read_candidates
+from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.gathered import Gathered, ImportedInstance, ImportOptions, require_nodes
-from placeopt.kubernetes.latency import latencies
+from placeopt.kubernetes.latency import Latencies, latencies
 from placeopt.kubernetes.notes import TOPICS, Notes
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote
 from placeopt.kubernetes.price_files import read_prices
-from placeopt.kubernetes.prices import PriceOverlay
+from placeopt.kubernetes.prices import PriceBook, PriceOverlay
 from placeopt.kubernetes.reading import STDIN
 from placeopt.kubernetes.sites import Site, read_nodes, site
 from placeopt.kubernetes.units import Unit, name_dropped_rules, units
@@ -42,6 +43,7 @@ _ANEW = {"edge-cloud", "temporal"}
 _SUBJECTS_KEPT = 20
 
 FilePath = str | os.PathLike[str]
+T = TypeVar("T")
 
 
 @dataclass
@@ -64,6 +66,7 @@ def import_files(
     prices: Sequence[FilePath] = (),
     overlays: Sequence[PriceOverlay] = (),
     latency: FilePath | None = None,
+    faults: Faults | None = None,
 ) -> Imported:
     """Return the instance that files describe.
 
@@ -80,11 +83,14 @@ def import_files(
         Machines that a rolling update may buy: CSV, or NodePools of Karpenter.
     prices : sequence of path
     overlays : sequence of Overlay
+    faults : Faults, optional
+        What is known to be wrong by now; it is told with what is found here.
 
     Raises
     ------
     DocumentError
-        A file cannot be read, or lacks something; names the file and the line.
+        A file cannot be read, or lacks something; names the file and the line. What is wrong at
+        several stages of an import is told at once.
     UsageError
         An option is not legal.
     InfeasibleInstanceError
@@ -92,14 +98,18 @@ def import_files(
     """
     if target not in TARGETS:
         raise UsageError(f"--to {target!r}; {did_you_mean(target, TARGETS)}")
+    gathered = faults or Faults()
+    tables = _Tables(nodes, candidates, prices, overlays, latency)
     # Millions of values are made and none is garbage: looking for garbage doubles the time.
     with _no_collection():
         try:
-            return _imported(
-                _gather(files, target, options, nodes, candidates, prices, overlays, latency),
-                files,
-                target,
-            )
+            return _imported(_gather(files, target, options, tables, gathered), files, target)
+        except PlaceoptError as error:
+            if isinstance(error, DocumentError):
+                with gathered.gather():
+                    raise
+            gathered.check()  # what is missing may be what could not be read
+            raise
         except RecursionError:
             raise DocumentError(
                 "nested too deeply",
@@ -123,10 +133,13 @@ def _no_collection() -> Iterator[None]:
 def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imported:
     notes = gathered.notes
     if target in _NEEDS_NODES:
+        if not gathered.site.nodes:
+            gathered.faults.check()
         require_nodes(gathered, files)
     instance: ImportedInstance = importlib.import_module(
         f"placeopt.kubernetes.{TARGETS[target]}"
     ).build(gathered)
+    gathered.faults.check()
     try:
         problem = from_document(instance.document)
     except DocumentError as error:
@@ -171,40 +184,40 @@ def _kept(notes: Notes) -> tuple[OriginNote, ...]:
     )
 
 
+class _Tables(NamedTuple):
+    """The files of an import besides those of the cluster."""
+
+    nodes: FilePath | None
+    candidates: FilePath | None
+    prices: Sequence[FilePath]
+    overlays: Sequence[PriceOverlay]
+    latency: FilePath | None
+
+
 def _gather(
     files: Sequence[FilePath],
     target: str,
     options: ImportOptions,
-    nodes: FilePath | None,
-    candidates: FilePath | None,
-    prices: Sequence[FilePath],
-    overlays: Sequence[PriceOverlay],
-    latency: FilePath | None,
+    tables: _Tables,
+    faults: Faults,
 ) -> Gathered:
+    """Read all that is given; what is wrong is left out, and gathered in `faults`."""
     notes = Notes()
     if target != "rolling-update":
         _refuse_wishes(options, target)
     options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
-    cluster = manifests.load(files, notes, options.rules.namespaces)
-    book = read_prices(prices, notes, overlays) if prices else None
-    if nodes is not None:
-        _add_nodes(cluster, nodes, read_nodes(nodes))
-    if candidates is not None:
-        if target != "rolling-update":
-            raise UsageError(f"--candidates is of rolling updates; --to is {target}")
-        bought = read_candidates(candidates, book, options.region, notes)
-        _add_nodes(cluster, candidates, bought)
+    cluster = manifests.load(files, notes, options.rules.namespaces, faults)
+    book = _tried(faults, None, lambda: _priced(tables, notes))
+    _tried(faults, None, lambda: _add_tables(cluster, tables, target, book, options, notes))
     if not cluster.pods and not cluster.workloads:
+        faults.check()
         raise manifests.nothing(
             cluster, files, "workloads or pods", "give manifests, or kubectl get pods -A -o json"
         )
-    found = units(
-        cluster,
-        options.rules,
-        notes,
-        pin=target not in _ANEW or (target == "edge-cloud" and bool(cluster.pods)),
-    )
+    pin = target not in _ANEW or (target == "edge-cloud" and bool(cluster.pods))
+    found = units(cluster, options.rules, notes, pin=pin, faults=faults)
     if all(u.bound for u in found):
+        faults.check()
         raise manifests.nothing(
             cluster,
             files,
@@ -212,10 +225,12 @@ def _gather(
             "see the namespaces and the state of the pods",
         )
     if target != "rolling-update":
-        name_dropped_rules(found, notes, target)
+        _tried(faults, None, lambda: name_dropped_rules(found, notes, target))
     workloads = {u.key: (u.labels, u.spec) for u in found if not u.bound}
-    graph = edges.graph(cluster, workloads, notes)
-    delays = latencies(latency, cluster.topologies, notes)
+    none = edges.WorkloadGraph()
+    graph = _tried(faults, none, lambda: edges.graph(cluster, workloads, notes))
+    unknown = Latencies()
+    delays = _tried(faults, unknown, lambda: latencies(tables.latency, cluster.topologies, notes))
     for view in cluster.policies:
         notes.add(
             "ignored",
@@ -224,12 +239,50 @@ def _gather(
         )
     here = Site({}, {})
     if target in _NEEDS_NODES:
-        here = site(
-            cluster, found, notes, drain=options.drain, drain_cordoned=options.drain_cordoned
+        drain, cordoned = options.drain, options.drain_cordoned
+        here = _tried(
+            faults,
+            here,
+            lambda: site(cluster, found, notes, drain=drain, drain_cordoned=cordoned),
         )
+        if not here.units:
+            faults.check()
         if here.nodes and not here.units:
             raise _nothing_to_place(cluster, found, files)
-    return Gathered(cluster, found, graph, here, book, delays, options, notes)
+    return Gathered(cluster, found, graph, here, book, delays, options, notes, faults)
+
+
+def _tried(faults: Faults, default: T, read: Callable[[], T]) -> T:
+    """Return what `read` returns, the default where a fault is gathered."""
+    with faults.gather():
+        return read()
+    return default
+
+
+def _priced(tables: _Tables, notes: Notes) -> PriceBook | None:
+    return read_prices(tables.prices, notes, tables.overlays) if tables.prices else None
+
+
+def _add_tables(
+    cluster: manifests.ClusterObjects,
+    tables: _Tables,
+    target: str,
+    book: PriceBook | None,
+    options: ImportOptions,
+    notes: Notes,
+) -> None:
+    """Add the nodes of tables to those of the cluster."""
+    faults = Faults()
+    if (nodes := tables.nodes) is not None:
+        with faults.gather():
+            _add_nodes(cluster, nodes, read_nodes(nodes))
+    if (candidates := tables.candidates) is not None:
+        if target != "rolling-update":
+            raise UsageError(f"--candidates is of rolling updates; --to is {target}")
+        with faults.gather():
+            bought = read_candidates(candidates, book, options.region, notes)
+            _add_nodes(cluster, candidates, bought)
+    faults.check()
 
 
 def _refuse_wishes(options: ImportOptions, target: str) -> None:

@@ -119,7 +119,10 @@ def _named_after(pod: ObjectMeta, kind: str, name: str) -> tuple[str, str]:
 
 
 def load(
-    paths: Iterable[str | os.PathLike[str]], notes: Notes, namespaces: Sequence[str] = ()
+    paths: Iterable[str | os.PathLike[str]],
+    notes: Notes,
+    namespaces: Sequence[str] = (),
+    faults: Faults | None = None,
 ) -> ClusterObjects:
     """Read files into one cluster.
 
@@ -131,29 +134,61 @@ def load(
         Told what is read and what is not.
     namespaces : sequence of str
         Only their pods and workloads; all where it is empty.
+    faults : Faults, optional
+        Gathers what is wrong, instead of raising it: an object that cannot be read is left out.
 
     Raises
     ------
     DocumentError
         Names the files, the lines and what is wrong.
     """
-    cluster, seen, faults = ClusterObjects(), dict[tuple[str, ...], View](), Faults()
+    cluster, seen = ClusterObjects(), dict[tuple[str, ...], View]()
+    gathered = faults or Faults()
     for path in paths:
         kinds: Counter[str] = Counter()
-        documents = read(path)
-        for view in (v for document in documents for v in _flat(document)):
-            with faults.gather():
+        documents: list[View] = []
+        with gathered.gather():
+            documents = read(path)
+        for view in (v for document in documents for v in _flat(document, gathered)):
+            with gathered.gather():
                 kinds[_take(cluster, view, seen, notes, namespaces)] += 1
         cluster.documents += documents
         notes.read("<stdin>" if str(path) == STDIN else str(path), kinds)
-    faults.check()
+    if faults is None:
+        gathered.check()
     return cluster
 
 
-def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
-    """Yield the objects of a document, the members of lists one by one.
+def _flat(view: View, faults: Faults, depth: int = 0, kind: str = "") -> Iterable[View]:
+    """Yield the objects of a document, the members of lists one by one; gather what is none.
 
     Members of a PodList need not say that they are pods.
+    """
+    own = None
+    with faults.gather():
+        own = _kind_of(view, depth, kind)
+    if own is None:
+        return
+    if _is_list(view, own):
+        for item in view["items"].items():
+            yield from _flat(item, faults, depth + 1, own.removesuffix("List"))
+    else:
+        if view["kind"].value is None:
+            view.value["kind"] = own
+        yield view
+
+
+def _is_list(view: View, kind: str) -> bool:
+    return kind.endswith("List") and isinstance(view.value.get("items"), list)
+
+
+def _kind_of(view: View, depth: int, kind: str) -> str:
+    """Return the kind of an object, `kind` where it does not say.
+
+    Raises
+    ------
+    DocumentError
+        It is no object, or lists stand too deep in lists.
     """
     if not isinstance(view.value, dict):
         raise view.fault(
@@ -165,17 +200,9 @@ def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
         if "external_services" in str(list(view.value.values())[:1])[:5000]:
             remedy = "this looks like a workmodel: placeopt import mubench"
         raise view.fault("not an object of Kubernetes: no kind", remedy)
-    if own.endswith("List") and isinstance(view.value.get("items"), list):
-        if depth >= _MAX_NESTED_LISTS:
-            raise view.fault(
-                "lists within lists within lists", f"legal: {_MAX_NESTED_LISTS} levels"
-            )
-        for item in view["items"].items():
-            yield from _flat(item, depth + 1, own.removesuffix("List"))
-    else:
-        if view["kind"].value is None:
-            view.value["kind"] = own
-        yield view
+    if _is_list(view, own) and depth >= _MAX_NESTED_LISTS:
+        raise view.fault("lists within lists within lists", f"legal: {_MAX_NESTED_LISTS} levels")
+    return own
 
 
 def _take(

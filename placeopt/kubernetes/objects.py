@@ -190,6 +190,8 @@ def quantity(view: View, convert: Callable[..., int], *, capacity: bool = False)
 
 def amounts(view: View, *, capacity: bool = False) -> Amounts:
     """Return (milli-CPU, bytes) of a list of resources."""
+    if view.value is None:
+        return None, None
     cpu = quantity(view["cpu"], millicores, capacity=capacity)
     return cpu, quantity(view["memory"], whole_bytes, capacity=capacity)
 
@@ -229,7 +231,8 @@ def meta(view: View, *, namespaced: bool = True) -> ObjectMeta:
 def container(view: View) -> ContainerSpec:
     """Read a container."""
     resources = view["resources"]
-    requests = resources["requests"]
+    requests, limits = resources["requests"], resources["limits"]
+    allowed = amounts(limits)
     environment = []
     for entry in view["env"].items():
         value = entry["value"].value
@@ -243,12 +246,12 @@ def container(view: View) -> ContainerSpec:
     return ContainerSpec(
         view=view,
         name=view["name"].text("?"),
-        requests=_defaulted(amounts(requests), amounts(resources["limits"])),
-        limits=amounts(resources["limits"]),
+        requests=_defaulted(amounts(requests), allowed),
+        limits=allowed,
         sidecar=view["restartPolicy"].value == "Always",
         environment=environment,
         host_ports=ports,
-        further=_further(resources["limits"]) | _further(requests),
+        further=_further(limits) | _further(requests),
     )
 
 

@@ -86,6 +86,17 @@ def _too_large(digits: int) -> DocumentError:
 
 
 def _whole(value: Any, per_unit: int, capacity: bool) -> int:
+    if type(value) is str:  # a cluster says the same few quantities thousands of times
+        return _whole_text(value, per_unit, capacity)
+    return _rounded(value, per_unit, capacity)
+
+
+@lru_cache(maxsize=4096)
+def _whole_text(text: str, per_unit: int, capacity: bool) -> int:
+    return _rounded(text, per_unit, capacity)
+
+
+def _rounded(value: Any, per_unit: int, capacity: bool) -> int:
     amount = parse(value)
     if amount < 0:
         raise DocumentError(

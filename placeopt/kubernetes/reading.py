@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from json.decoder import JSONDecoder
 from typing import Any
 
@@ -67,15 +67,20 @@ class View:
         self.parent, self.key = parent, key
 
     def __getitem__(self, key: str) -> View:
-        found = self._checked(dict, "a mapping", f"give a mapping with {key!r}") or {}
+        found = self.value  # asked a million times of a large cluster: no call where none is needed
+        if type(found) is not dict:
+            found = self._checked(dict, "a mapping", f"give a mapping with {key!r}") or {}
         return View(found.get(key), self.source, self.document, self, key)
 
     def __bool__(self) -> bool:
         return self.value is not None
 
-    def items(self) -> Iterator[View]:
-        """Yield the members of a list; none where nothing is there."""
-        for k, item in enumerate(self._checked(list, "a list", "give a list") or ()):
+    def items(self) -> Iterable[View]:
+        """Return the members of a list, one after another; none where nothing is there."""
+        return () if self.value is None else self._members()
+
+    def _members(self) -> Iterator[View]:
+        for k, item in enumerate(self._checked(list, "a list", "give a list")):
             yield View(item, self.source, self.document, self, k)
 
     def mapping(self) -> dict[str, Any]:
@@ -84,6 +89,8 @@ class View:
 
     def text(self, default: str = "") -> str:
         """Return a text."""
+        if type(self.value) is str:
+            return self.value
         remedy = "give a text, in quotes if it looks like a number"
         found = self._checked(str, "a text", remedy)
         return default if found is None else str(found)

@@ -22,6 +22,7 @@ def update_document(
     Replicas without a node wait for one.
     """
     rules = pod_rules(g)
+    g.faults.check()  # what is wrong at all stages is known by now
     counted = _counted(g)
     applications, items = _applications(g, rules, counted)
     nodes = [_node(g, n, prices[n.name], rules, counted) for n in g.site.nodes.values()]

@@ -76,10 +76,12 @@ class _Reader:
             if unit.spec.affinity or unit.spec.view["topologySpreadConstraints"]:
                 holders.setdefault(_signature(unit), []).append(unit)
         for mine in holders.values():
-            self._rules_of(mine)
-        self._note_silent()
+            with self.g.faults.gather():
+                self._rules_of(mine)
+        with self.g.faults.gather():
+            self._note_silent()
         self._wishes()
-        if "replicas" in self.g.options.survive:
+        if "replicas" in self.g.options.survive and not self.g.faults.found:
             self._needs()
         self.found.rules = list(
             {json.dumps(r, sort_keys=True): r for r in self.found.rules}.values()
@@ -140,7 +142,7 @@ class _Reader:
         units, nodes = self.g.site.units, self.g.site.nodes
         everywhere = frozenset(nodes)
         for k, (unit, where) in enumerate(
-            zip(units, allowed(units, self.g.cluster, nodes), strict=True)
+            zip(units, allowed(units, self.g.cluster, nodes, self.g.faults), strict=True)
         ):
             if where >= everywhere:
                 continue

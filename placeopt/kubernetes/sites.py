@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, holds
@@ -286,27 +287,36 @@ def _term_holds(term: View, node: KubernetesNode, anywhere: bool = False) -> boo
 
 
 def allowed(
-    found: Sequence[Unit], cluster: ClusterObjects, nodes: dict[str, KubernetesNode]
+    found: Sequence[Unit],
+    cluster: ClusterObjects,
+    nodes: dict[str, KubernetesNode],
+    faults: Faults | None = None,
 ) -> list[frozenset[str]]:
     """Return for every replica the nodes that it may run on.
 
-    Its own rules, its operating system and the places of its volumes decide.
+    Its own rules, its operating system and the places of its volumes decide. `faults` gather what
+    is wrong in them, instead of raising it; such a replica may run anywhere.
     """
+    gathered = faults or Faults()
     known: dict[tuple[str, ...], frozenset[str]] = {}
+    reached: dict[str, frozenset[str]] = {}  # volumes are many, their zones few
     several = len({_system(node) for node in nodes.values()}) > 1
     result = []
     for unit in found:
         claims = [claim for _, kind, claim in unit.spec.volumes if kind == "persistentVolumeClaim"]
-        system = _system_of(unit, nodes) if several else ""
-        rules = (rules_of(unit), system, unit.namespace if claims else "", *claims)
-        if rules not in known:
-            known[rules] = frozenset(
-                name
-                for name in eligible(unit, nodes)
-                if (not system or _system(nodes[name]) == system)
-                and all(reaches(cluster, unit.namespace, c, nodes[name]) for c in claims)
-            )
-        result.append(known[rules])
+        legal = frozenset(nodes)
+        with gathered.gather():
+            system = _system_of(unit, nodes) if several else ""
+            rules = (rules_of(unit), system, unit.namespace if claims else "", *claims)
+            if rules not in known:
+                fits = (n for n in eligible(unit, nodes) if system in ("", _system(nodes[n])))
+                known[rules] = frozenset(fits).intersection(
+                    *(_reached(cluster, unit.namespace, c, nodes, reached) for c in claims)
+                )
+            legal = known[rules]
+        result.append(legal)
+    if faults is None:
+        gathered.check()
     return result
 
 
@@ -322,9 +332,33 @@ def _system_of(unit: Unit, nodes: dict[str, KubernetesNode]) -> str:
 
 def reaches(cluster: ClusterObjects, namespace: str, claim: str, node: KubernetesNode) -> bool:
     """Return whether a node can reach the volume of a claim; all can if it is not on file."""
+    return _is_near(_terms_of(cluster, namespace, claim), node)
+
+
+def _terms_of(cluster: ClusterObjects, namespace: str, claim: str) -> View | None:
+    """Return the terms about nodes of the volume of a claim, None if it is not on file."""
     volume = cluster.volumes.get(cluster.bindings.get((namespace, claim), ""))
-    terms = [] if volume is None else list(volume["required"]["nodeSelectorTerms"].items())
-    return not terms or any(_term_holds(term, node) for term in terms)
+    return None if volume is None else volume["required"]["nodeSelectorTerms"]
+
+
+def _is_near(terms: View | None, node: KubernetesNode) -> bool:
+    listed = [] if terms is None else list(terms.items())
+    return not listed or any(_term_holds(term, node) for term in listed)
+
+
+def _reached(
+    cluster: ClusterObjects,
+    namespace: str,
+    claim: str,
+    nodes: dict[str, KubernetesNode],
+    known: dict[str, frozenset[str]],
+) -> frozenset[str]:
+    """Return the nodes that reach the volume of a claim; volumes of the same terms are alike."""
+    terms = _terms_of(cluster, namespace, claim)
+    key = "" if terms is None else json.dumps(terms.value, sort_keys=True)
+    if key not in known:
+        known[key] = frozenset(name for name, node in nodes.items() if _is_near(terms, node))
+    return known[key]
 
 
 # -- nodes from CSV --------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ What pods say about nodes and about each other is kept by node sets and rules
 from __future__ import annotations
 
 from placeopt.kubernetes.gathered import Gathered, ImportedInstance, node_origins, node_prices
-from placeopt.kubernetes.placement import leave_out_unplaceable, place
 from placeopt.kubernetes.quantities import MIB
 from placeopt.kubernetes.rolling_document import update_document
 
@@ -22,14 +21,25 @@ def build(g: Gathered) -> ImportedInstance:
     InfeasibleInstanceError
         Replicas that do not run yet have no room.
     """
+    prices = node_prices(g)
+    if any(unit.node is None for unit in g.site.units):
+        _place_waiting(g)
+    document, items = update_document(g, prices)
+    _note_rounding(g)
+    return ImportedInstance(document, items, node_origins(g))
+
+
+def _place_waiting(g: Gathered) -> None:
+    """Place the replicas of manifests; of those that wait beside a cluster, see that some node may.
+
+    Compiled rules say where: half a second of loading that a cluster without them is spared.
+    """
+    from placeopt.kubernetes.placement import leave_out_unplaceable, place
+
     if g.cluster.pods:
         leave_out_unplaceable(g)
     else:
         place(g)
-    prices = node_prices(g)
-    document, items = update_document(g, prices)
-    _note_rounding(g)
-    return ImportedInstance(document, items, node_origins(g))
 
 
 def _note_rounding(g: Gathered) -> None:

@@ -19,6 +19,7 @@ from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
     Amounts,
     ObjectMeta,
+    PodDisruptionBudget,
     PodSpec,
     Workload,
     amounts,
@@ -128,37 +129,59 @@ class MovingRules:
 
 
 def units(
-    cluster: ClusterObjects, rules: MovingRules, notes: Notes, *, pin: bool = True
+    cluster: ClusterObjects,
+    rules: MovingRules,
+    notes: Notes,
+    *,
+    pin: bool = True,
+    faults: Faults | None = None,
 ) -> list[Unit]:
     """Return the replicas of a cluster, those of DaemonSets and static pods among them.
 
     Where the files have pods, these are what runs; else the replicas that the manifests ask for.
-    `pin` False leaves out why some must stay.
+    `pin` False leaves out why some must stay. `faults` gather what is wrong, instead of raising it.
 
     Raises
     ------
     DocumentError
         Requests are missing and the policy does not fill them in.
     """
-    faults = Faults()
-    found = (_running if cluster.pods else _wanted)(cluster, rules, notes, faults)
-    faults.check()
-    _unheard_pins(found, rules)
-    if not pin:
-        return [u for u in found if not rules.namespaces or u.namespace in rules.namespaces]
+    gathered = faults or Faults()
+    found = (_running if cluster.pods else _wanted)(cluster, rules, notes, gathered)
+    if not gathered.found:
+        _unheard_pins(found, rules)
+    if pin:
+        _pin(cluster, found, rules, notes, gathered)
+    elif rules.namespaces:
+        found = [u for u in found if u.namespace in rules.namespaces]
+    if faults is None:
+        gathered.check()
+    return found
+
+
+def _pin(
+    cluster: ClusterObjects,
+    found: Sequence[Unit],
+    rules: MovingRules,
+    notes: Notes,
+    faults: Faults,
+) -> None:
+    """Say which replicas stay, and why."""
     for unit in found:
         if not unit.bound and (unit.node is not None or not cluster.pods):
-            unit.stays = _why(unit, cluster, rules)
+            with faults.gather():
+                unit.stays = _why(unit, cluster, rules)
     if rules.adopts:
         _unready(found)
-    _budgets(cluster, found, notes, holds=not rules.adopts)
+    _budgets(cluster, found, notes, faults, holds=not rules.adopts)
     if not rules.adopts:
-        _apart(found)
-    _preferences(found, notes)
+        with faults.gather():
+            _apart(found)
     for unit in found:
+        with faults.gather():
+            _name_preferences(unit, notes)
         if unit.stays:
             notes.add("pinned", unit.stays, unit.label)
-    return found
 
 
 def _unheard_pins(found: Sequence[Unit], rules: MovingRules) -> None:
@@ -190,24 +213,26 @@ def _running(
             notes.add("left-out", "pods that no node runs (pending)", label)
         else:
             kind, name = cluster.owner(pod)
+            size = PodSize(0, 0)  # where the fault is gathered: later stages are looked at, too
             with faults.gather():
-                found.append(
-                    Unit(
-                        namespace=meta.namespace,
-                        kind=kind,
-                        workload=name,
-                        name=meta.name,
-                        pod=meta.name,
-                        node=pod.spec.node or None,
-                        labels=meta.labels,
-                        annotations=meta.annotations,
-                        spec=pod.spec,
-                        size=effective(pod.spec, rules.policy, notes, label),
-                        bound=_bound(kind, meta),
-                        ready=pod.ready,
-                        uid=meta.uid,
-                    )
+                size = effective(pod.spec, rules.policy, notes, label)
+            found.append(
+                Unit(
+                    namespace=meta.namespace,
+                    kind=kind,
+                    workload=name,
+                    name=meta.name,
+                    pod=meta.name,
+                    node=pod.spec.node or None,
+                    labels=meta.labels,
+                    annotations=meta.annotations,
+                    spec=pod.spec,
+                    size=size,
+                    bound=_bound(kind, meta),
+                    ready=pod.ready,
+                    uid=meta.uid,
                 )
+            )
             if not pod.spec.node:
                 notes.add(
                     "assumption", "pods that wait for a node (pending) are to be placed", label
@@ -258,9 +283,9 @@ def _replicas(
         if workload.replicas == 0:
             notes.add("left-out", "workloads of no replicas", label)
             continue
-        policy = rules.policy.after(_defaults(cluster.limit_ranges.get(space, ())))
         size = PodSize(0, 0)
         with faults.gather():
+            policy = rules.policy.after(_defaults(cluster.limit_ranges.get(space, ())))
             size = effective(workload.spec, policy, notes, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
         if len(found) + count > MAX_REPLICAS:
@@ -386,16 +411,20 @@ def _unready(found: Sequence[Unit]) -> None:
                     unit.stays = unit.stays or "pods of workloads with a pod that is not ready"
 
 
-def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes, *, holds: bool) -> None:
+def _budgets(
+    cluster: ClusterObjects, found: Sequence[Unit], notes: Notes, faults: Faults, *, holds: bool
+) -> None:
     """Pin the pods of budgets that allow no disruption, if these are what `holds` them.
 
     The other budgets hold in every plan without disruptions. So do all where nothing is evicted.
     """
     spaces = grouped(found, lambda unit: unit.namespace)
     for budget in cluster.budgets:
-        mine = [
-            u for u in spaces.get(budget.meta.namespace, ()) if selects(budget.selector, u.labels)
-        ]
+        mine = None
+        with faults.gather():
+            mine = _selected(spaces, budget)
+        if mine is None:
+            continue
         if not mine:
             notes.add("ignored", "PodDisruptionBudgets that select no pod", budget.meta.label)
         elif holds and _allowed(budget.min_available, budget.max_unavailable, len(mine)) <= 0:
@@ -409,13 +438,17 @@ def _budgets(cluster: ClusterObjects, found: Sequence[Unit], notes: Notes, *, ho
             notes.add("kept", text, budget.meta.label)
 
 
+def _selected(spaces: Mapping[str, Sequence[Unit]], budget: PodDisruptionBudget) -> list[Unit]:
+    """Return the replicas that a budget is about, of those of each namespace."""
+    mine = spaces.get(budget.meta.namespace, ())
+    return [unit for unit in mine if selects(budget.selector, unit.labels)]
+
+
 def budgets_of(cluster: ClusterObjects, units: Sequence[Unit]) -> dict[tuple[str, str, str], int]:
     """Return the replicas that PodDisruptionBudgets keep, of workloads that have one alone."""
     spaces, found = grouped(units, lambda unit: unit.namespace), dict[tuple[str, str, str], int]()
     for budget in cluster.budgets:
-        mine = [
-            u for u in spaces.get(budget.meta.namespace, ()) if selects(budget.selector, u.labels)
-        ]
+        mine = _selected(spaces, budget)
         if len({u.owner for u in mine}) == 1:
             kept = len(mine) - _allowed(budget.min_available, budget.max_unavailable, len(mine))
             found[mine[0].owner] = max(kept, found.get(mine[0].owner, 0))
@@ -447,22 +480,21 @@ def _share(value: object, count: int) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def _preferences(found: Sequence[Unit], notes: Notes) -> None:
-    """Name the pods that say what no model knows: preferences, priorities, schedulers, claims."""
-    for unit in found:
-        view = unit.spec.view
-        if not unit.bound and unit.node is None and view["resourceClaims"]:
-            text = "resource claims of pods that wait: which nodes have the devices is not known"
+def _name_preferences(unit: Unit, notes: Notes) -> None:
+    """Name what a pod says that no model knows: preferences, priorities, schedulers, claims."""
+    view = unit.spec.view
+    if not unit.bound and unit.node is None and view["resourceClaims"]:
+        text = "resource claims of pods that wait: which nodes have the devices is not known"
+        notes.add("not-expressed", text, unit.label)
+    if not unit.bound and not unit.stays:
+        if view["priority"].value or view["priorityClassName"]:
+            notes.add("not-expressed", "priorities: no pod is evicted for another", unit.label)
+        if view["schedulerName"].text("default-scheduler") != "default-scheduler":
+            text = "pods of other schedulers: what these ask beside kube-scheduler's filters"
             notes.add("not-expressed", text, unit.label)
-        if not unit.bound and not unit.stays:
-            if view["priority"].value or view["priorityClassName"]:
-                notes.add("not-expressed", "priorities: no pod is evicted for another", unit.label)
-            if view["schedulerName"].text("default-scheduler") != "default-scheduler":
-                text = "pods of other schedulers: what these ask beside kube-scheduler's filters"
-                notes.add("not-expressed", text, unit.label)
-        affinity = unit.spec.affinity["nodeAffinity"]
-        if not unit.bound and affinity["preferredDuringSchedulingIgnoredDuringExecution"].value:
-            notes.add("not-expressed", "preferred node affinity", unit.label)
+    affinity = unit.spec.affinity["nodeAffinity"]
+    if not unit.bound and affinity["preferredDuringSchedulingIgnoredDuringExecution"].value:
+        notes.add("not-expressed", "preferred node affinity", unit.label)
 
 
 def name_dropped_rules(found: Sequence[Unit], notes: Notes, problem: str) -> None:

@@ -16,7 +16,7 @@ from placeopt.rolling_update.document import (
     UpdateRule,
     UpdateSurvival,
 )
-from placeopt.rolling_update.rules import RuleTables, domains_of, tables
+from placeopt.rolling_update.rule_tables import RuleTables, domains_of, tables
 from placeopt.rolling_update.survival import Survival
 
 #: The resources that every instance has; others come behind them by name.

@@ -15,6 +15,7 @@ from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.bounds import cheapest_fleet, lower_bound
 from placeopt.rolling_update.consolidators import karpenter_deployment
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.losses import num_homeless
 
 #: First and last temperature of the repair, as shares of a node's capacity. Set by hand.
 _HOTTEST, _COLDEST = 0.03, 0.001
@@ -146,7 +147,7 @@ class Consolidation:
     def targets(self, budget: Budget) -> Iterator[TargetDeployment]:
         """Yield ever cheaper deployments, each within all capacities, rules and latency limits.
 
-        They have room without any one node, where that is asked for.
+        What any one node hosts has a place on the others, where that is asked for.
         """
         for target in self._targets(budget):
             if (not self.ruled or self._is_legal(target.node)) and self._has_spare(target.node):
@@ -158,12 +159,17 @@ class Consolidation:
         return bool(rules.num_broken(a.packed_rules, node[None], rests[None])[0] == 0)
 
     def _has_spare(self, node: np.ndarray) -> bool:
-        """Return whether the nodes in use, (M,), have the room without one that is asked for."""
+        """Return whether what each node of a deployment, (M,), hosts has a place on the others.
+
+        Only where that is asked for; that there is room together is asked first.
+        """
         a = self.problem.arrays
         if not a.survival.room:
             return True
         used = np.bincount(node, minlength=len(a.price)) > 0
-        return bool(a.survival.lacking(used[None], self.need)[0] == 0)
+        if a.survival.lacking(used[None], self.need)[0] > 0:
+            return False
+        return bool(num_homeless(a, node[None])[0] == 0)
 
     def _nodes(self, state: kernels.PackingState) -> np.ndarray:
         """Return the node of every microservice in a state, shape (M,)."""

@@ -282,11 +282,14 @@ class _Decomposition:
     def _cut(self, model: Any, problem: Any, plan: Plan) -> Sequence[Any]:
         """Return a constraint that excludes a deployment without a direct order.
 
-        What a plan may still reach there is recorded in `excluded`.
+        What a plan may still reach there is recorded in `excluded`. So is a deployment excluded
+        that the loss of a node leaves with copies without a place: no plan may end there.
         """
         from placeopt.rolling_update import model as models
 
         target = models.target(model)
+        if not self.problem.has_places(target.tolist()):  # however it is reached
+            return (self._cut_of(model, target),)
         if self._as_good(target) or (self.max_hops != 0 and len(self.excluded) >= MAX_CUTS):
             return ()
         proven = self._reach(target).direct is False

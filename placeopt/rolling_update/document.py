@@ -167,15 +167,16 @@ class UpdateSurvival(Record):
 
     `needs` make an objective, ``lost_at_worst``. Of a group of R copies that needs k, R - k may be
     missing. A node counts the copies that it hosts beyond these, of all groups together; the
-    objective is the largest count. `room` is a constraint: whichever node is lost, the others in
-    use together have as much of every resource as all that runs asks for. Nodes without a price are
-    taken as in use.
+    objective is the largest count. `room` is a constraint: whichever node is lost, each of its
+    microservices finds a place on the others in use, by room and rules. They are tried as a
+    scheduler might do it: the largest first, each where most is left of the scarcest resource.
+    Nodes without a price are taken as in use.
     """
 
     needs: dict[Name, WholeAmount] = Field(default_factory=dict)
     """Copies of a group that have to be left. Absent: none of any, and no objective."""
     room: Annotated[bool, Field(strict=True)] = False
-    """Whether the nodes in use must have room for all that runs, without any one of them."""
+    """Whether what any one node hosts must find places on the others in use."""
 
     def check(self, sizes: Mapping[str, int]) -> None:
         """Raise unless groups exist and have as many copies as they need.

@@ -15,6 +15,7 @@ from placeopt.core.front import Objective
 from placeopt.core.interfaces import Encoder
 from placeopt.rolling_update import order, variation
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.losses import num_homeless
 from placeopt.rolling_update.reach import moves_of, reach
 from placeopt.rolling_update.rules import counted, num_broken
 
@@ -110,7 +111,7 @@ class RollingUpdateEncoder(Encoder):
         F : ndarray, shape (n, objectives)
         G : ndarray, shape (n, 2)
             Overload and drained nodes at the end, room that the loss of a node leaves too little
-            of; latencies over their limits at the end, rules
+            of, and what it leaves without a place; latencies over their limits at the end, rules
             that are broken, and moves that no order makes without breaking some.
         """
         a = self.problem.arrays
@@ -138,7 +139,9 @@ class RollingUpdateEncoder(Encoder):
         if a.survival.asked:
             every[:, 3] = a.survival.lost(target)
         if a.survival.room:
-            excess += a.survival.lacking(used, a.new.sum(axis=0))
+            lacking = a.survival.lacking(used, a.new.sum(axis=0))
+            excess += lacking
+            excess[lacking == 0] += num_homeless(a, target[lacking == 0])
         return every[:, self._columns], np.stack((excess, broken), axis=1)
 
     def _latency_excess(self, target: np.ndarray) -> np.ndarray:

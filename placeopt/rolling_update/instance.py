@@ -27,7 +27,6 @@ from placeopt.rolling_update.document import (
     UpdateSurvival,
     check_node_sets,
 )
-from placeopt.rolling_update.losses import survival_in_words
 from placeopt.rolling_update.referee import UpdateReferee
 from placeopt.rolling_update.rule_referee import RuleReferee
 from placeopt.rolling_update.survival_referee import SurvivalReferee
@@ -105,7 +104,7 @@ class RollingUpdate(Problem):
 
     @cached_property
     def _referee(self) -> UpdateReferee:
-        return UpdateReferee(self.arrays, self._rules(soft=False), self._survival)
+        return UpdateReferee(self.arrays, self._survival.rules, self._survival)
 
     @cached_property
     def _wishes(self) -> RuleReferee:
@@ -128,7 +127,18 @@ class RollingUpdate(Problem):
 
     @cached_property
     def _survival(self) -> SurvivalReferee:
-        return SurvivalReferee(self.arrays, self._groups, self.survival or UpdateSurvival())
+        asked = self.survival or UpdateSurvival()
+        return SurvivalReferee(self.arrays, self._groups, asked, self._rules(soft=False))
+
+    def has_places(self, where: Sequence[int]) -> bool:
+        """Return whether what any one node hosts finds a place on the others, if that is asked for.
+
+        Parameters
+        ----------
+        where : sequence of int, length M
+            The node of every microservice.
+        """
+        return not self._survival.crowded(where)
 
     @cached_property
     def surviving(self) -> RollingUpdate | None:
@@ -288,8 +298,7 @@ class RollingUpdate(Problem):
             )
             found["soft rules broken, replica by replica"] = f"{before} -> {after}"
         if self.survival is not None:
-            short = self._survival.short(final.tolist())
-            found["survives the loss of any one node"] = survival_in_words(a, final, short)
+            found["survives the loss of any one node"] = self._survival.in_words(final.tolist())
         return found
 
     def table(self, plan: Mapping[str, Any]) -> list[dict[str, Any]]:

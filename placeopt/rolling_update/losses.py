@@ -1,70 +1,107 @@
-"""What happens when a node is lost, in words: which groups are short, which copies find no room."""
+"""The loss of any one node, copy by copy, compiled for searches.
+
+`placeopt.rolling_update.survival_referee` says what is asked; this is tested against it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from placeopt.rolling_update import rules
+from placeopt.core.kernels.compile import kernel
 from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.rules import counted, may_start, tally
 
 
-def homeless(a: UpdateArrays, final: np.ndarray, n: int) -> list[int]:
-    """Return the microservices of a lost node that find no place on the others in use.
+def num_homeless(a: UpdateArrays, targets: np.ndarray) -> np.ndarray:
+    """Return how many microservices find no place when their node is lost, shape (K,).
 
-    They start one by one, the largest first, where most is left of the scarcer resource and rules
-    let them, as a scheduler might do it: a packing may exist where this finds none.
-
-    Parameters
-    ----------
-    a : UpdateArrays
-    final : int array (M,)
-        The node of every microservice, at its new size.
-    n : int
-        The lost node.
-    """
-    lost = np.flatnonzero(final == n)
-    others = np.unique(final[final >= 0])
-    others = others[(others != n) & ~a.drain[others]]
-    free, where = a.capacity.copy(), np.where(final == n, -1, final)
-    np.subtract.at(free, where[where >= 0], a.new[where >= 0])
-    count, scale = rules.counted(a.packed_rules, where), np.maximum(1, a.capacity[others])
-    size = (a.new[lost] / np.maximum(1, a.capacity.max(axis=0))).max(axis=1)
-    left = []
-    for m in lost[np.argsort(-size, kind="stable")].tolist():
-        after = free[others] - a.new[m]
-        fits = ((after >= 0) | (a.new[m] == 0)).all(axis=1)
-        best = others[fits][np.argsort(-(after[fits] / scale[fits]).min(axis=1), kind="stable")]
-        to = next((k for k in best.tolist() if rules.may_start(a.packed_rules, count, m, k)), None)
-        if to is None:
-            left.append(m)
-        else:
-            free[to] -= a.new[m]
-            rules.tally(a.packed_rules, count, m, to, 1)
-    return left
-
-
-def survival_in_words(
-    a: UpdateArrays, final: np.ndarray, short: Mapping[int, Sequence[tuple[str, int, int]]]
-) -> str:
-    """Return whether a deployment survives the loss of any one node, and if not, of which.
+    Every node is lost by itself.
 
     Parameters
     ----------
     a : UpdateArrays
-    final : int array (M,)
-    short : mapping
-        Node -> groups that its loss leaves too few copies: (name, left, needed).
+    targets : int array (K, M)
+        The node of every microservice in K deployments.
     """
-    told = []
-    for n in np.unique(final[(final >= 0) & (final != a.waiting)]).tolist():
-        why = [f"{group} keeps {left} of {need}" for group, left, need in short.get(n, ())]
-        if without := homeless(a, final, n):
-            more = f" and {len(without) - 1} more" if len(without) > 1 else ""
-            verb = "find" if len(without) > 1 else "finds"
-            why.append(f"{'/'.join(a.names[without[0]])}{more} {verb} no room")
-        if why:
-            shown = "; ".join(why[:3]) + (f"; and {len(why) - 3} more" if len(why) > 3 else "")
-            told.append(f"without {a.node_names[n]}: {shown}")
-    return "no: " + ", ".join(told) if told else "yes"
+    order, standing = a.survival.largest_first(a.new), np.zeros(len(a.price), dtype=np.bool_)
+    standing[: len(a.survival.standing)] = a.survival.standing
+    found = np.zeros(len(targets), dtype=np.int64)
+    for k, final in enumerate(targets):
+        used = standing.copy()
+        used[final] = True
+        hosts, lost = np.flatnonzero(used & ~a.drain), len(a.survival.standing)
+        found[k] = _num_homeless(a.packed_rules, final, order, a.new, a.capacity, hosts, lost)
+    return found
+
+
+@kernel
+def _num_homeless(rules, final, order, new, capacity, hosts, nodes):
+    """Return how many of M microservices on N nodes are homeless when a node is lost.
+
+    Of each of the first `nodes` nodes.
+
+    Parameters
+    ----------
+    rules : int array
+        Packed tables.
+    final, order : int array (M,)
+        The node of each; all of them, the largest first.
+    new, capacity : int array (M, R), (N, R)
+    hosts : int array
+        The nodes that copies may start on.
+    """
+    free, count = capacity.copy(), counted(rules, final)
+    for m in range(len(final)):
+        free[final[m]] -= new[m]
+    first, member = _by_node(final, order, len(capacity))
+    to, homeless = np.full(len(final), -1), 0
+    for n in range(nodes):
+        lost = member[first[n] : first[n + 1]]
+        for m in lost:
+            tally(rules, count, m, n, -1)
+        for m in lost:
+            to[m] = _place(rules, count, m, n, new, free, capacity, hosts)
+            if to[m] < 0:
+                homeless += 1
+            else:
+                free[to[m]] -= new[m]
+                tally(rules, count, m, to[m], 1)
+        for m in lost:
+            if to[m] >= 0:
+                free[to[m]] += new[m]
+                tally(rules, count, m, to[m], -1)
+            tally(rules, count, m, n, 1)
+    return homeless
+
+
+@kernel
+def _by_node(final, order, nodes):
+    """Return where each node begins among its microservices, and these as `order` has them."""
+    first = np.zeros(nodes + 1, np.int64)
+    for n in final:
+        first[n + 1] += 1
+    first = np.cumsum(first)
+    member, at = np.empty(len(final), np.int64), first.copy()
+    for m in order:
+        member[at[final[m]]] = m
+        at[final[m]] += 1
+    return first, member
+
+
+@kernel
+def _place(rules, count, m, lost, new, free, capacity, hosts):
+    """Return the host where most is left of the scarcest resource beside m, -1 for none."""
+    best, most = -1, -1.0
+    for n in hosts:
+        if n == lost:
+            continue
+        left = np.inf
+        for r in range(new.shape[1]):
+            after = free[n, r] - new[m, r]
+            if after < 0 and new[m, r] > 0:
+                left = -1.0
+                break
+            left = min(left, max(0.0, after / max(1, capacity[n, r])))
+        if left > most and may_start(rules, count, m, n):
+            best, most = n, left
+    return best

@@ -8,15 +8,17 @@ component is which equation, and what is wrong with the equations as printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
+from pyomo.common.collections import ComponentMap
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.front import Plan
+from placeopt.exact.compiled_model import Cut
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.rolling_update import rule_model
@@ -372,4 +374,26 @@ def _load_after(model: pyo.ConcreteModel, n: int, r: int, t: int) -> Any:
 
 
 #: What helps the exact search in this model.
-HOOKS = Hooks(extract, assign=assign, size=size, covers=lossless, omitted=OMITTED)
+def _cuts_of(problem: RollingUpdate) -> Any:
+    """Return what excludes deployments whose copies have room together, but not one by one."""
+    return _cut if problem.arrays.survival.room else None
+
+
+def _cut(model: pyo.ConcreteModel, problem: RollingUpdate, plan: Plan) -> Sequence[Cut]:
+    end = target(model)
+    if problem.has_places(end.tolist()):
+        return ()
+    chosen = [(m, n) for m, n in model.PLACEMENTS if end[m] == n]
+    terms = [model.move[m, n, t] for m, n in chosen for t in model.SLOTS]
+    terms += [model.rest[m] for m, n in chosen if n == problem.arrays.home[m]]
+    return (Cut(ComponentMap((x, 1.0) for x in terms if not x.fixed), len(chosen) - 1),)
+
+
+HOOKS = Hooks(
+    extract,
+    assign=assign,
+    cuts_of=_cuts_of,
+    size=size,
+    covers=lossless,
+    omitted=OMITTED,
+)

@@ -109,7 +109,7 @@ class UpdateReferee:
         for n, amounts in enumerate(load):  # equation (3)
             self._check_load(n, amounts, amounts, "at the end", broken)
         self._check_end(where, started, broken)
-        for text, excess in self.survival.crowded(where, [sum(x) for x in zip(*load, strict=True)]):
+        for text, excess in self.survival.crowded(where):
             broken.append(Violation("survival", excess, text))
         starts = sum(n >= 0 for _, n in steps)
         cost = sum(self.price[n] for n in set(where) if n >= 0) / self.arrays.price_scale

@@ -12,11 +12,11 @@ import numpy as np
 import pyomo.environ as pyo
 
 from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.rules import APART, TOGETHER
+from placeopt.rolling_update.rule_tables import APART, TOGETHER
 
 
 class _Check(NamedTuple):
-    """A rule as microservice m sees it; see `placeopt.rolling_update.rules.RuleTables`."""
+    """A rule as microservice m sees it; see `placeopt.rolling_update.rule_tables.RuleTables`."""
 
     m: int
     kind: int

@@ -49,6 +49,7 @@ class RuleReferee:
             if rule.kind == "apart" and rule.toward not in (None, rule.group):
                 self.kept_away.setdefault(str(rule.toward), []).append(rule)
         self.levels = sorted({rule.per for rule in rules})
+        self.places = {per: [_place(node, per) for node in nodes] for per in self.levels}
         self.views = sorted({rule.among for rule in rules if rule.kind == "spread" and rule.among})
         self.domains = {id(rule): self._domains(rule) for rule in rules if rule.kind == "spread"}
         home = arrays.home.tolist()
@@ -64,8 +65,7 @@ class RuleReferee:
         """Return the domain of node n, None where it has none."""
         if n < 0 or n == self.arrays.waiting:
             return None
-        node = self.nodes[n]
-        return {"node": node.name, "cluster": node.cluster}.get(per, node.domains.get(per))
+        return self.places[per][n]
 
     def _domains(self, rule: UpdateRule) -> set[str]:
         """Return the domains over which a rule spreads."""
@@ -184,3 +184,8 @@ class RuleReferee:
 
     def _node(self, n: int) -> str:
         return repr(self.arrays.node_names[n])
+
+
+def _place(node: UpdateNode, per: str) -> str | None:
+    """Return the domain of a node, None where it has none."""
+    return {"node": node.name, "cluster": node.cluster}.get(per, node.domains.get(per))

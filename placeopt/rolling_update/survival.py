@@ -35,7 +35,7 @@ class Survival:
     member, group : int array (E,)
         The microservices of the groups, and the group of each.
     room : bool
-        Whether the nodes in use must have room without any one of them.
+        Whether what any one node hosts must find a place on the others in use.
     """
 
     def __init__(
@@ -102,8 +102,15 @@ class Survival:
             after += there >= self.spare[g]
         return np.maximum(after, now.max()) - (0.0 if first else now.max())
 
+    def largest_first(self, size: np.ndarray) -> np.ndarray:
+        """Return microservices of some sizes, (M, R), the largest share of a node first, (M,)."""
+        share = (size / np.maximum(1, self.capacity.max(axis=0))).max(axis=1)
+        return np.argsort(-share, kind="stable")
+
     def lacking(self, used: np.ndarray, need: np.ndarray) -> np.ndarray:
         """Return by what share of what is needed the room of others falls short, shape (K,).
+
+        Room together is necessary, and quickly asked; `losses.num_homeless` asks copy by copy.
 
         Parameters
         ----------

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -247,6 +248,31 @@ def test_a_full_stdout_loses_nothing(tmp_path: Path) -> None:
         )
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     kept_front(done.stderr)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["methods"], ["--version"], ["schema", "--help"]])
+def test_a_full_stdout_is_one_line(arguments: list[str]) -> None:
+    """Tables, versions and help, which libraries print: one message and exit code 1."""
+    with open("/dev/full", "w") as full:
+        done = placeopt_with(full, arguments)
+    assert done.returncode == 1
+    assert done.stderr == "error: <stdout>: cannot write: No space left on device\n"
+
+
+def test_a_reader_that_left_is_no_error() -> None:
+    """Nothing is said of a broken pipe."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as pipe:
+        done = placeopt_with(pipe, ["methods"])
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def placeopt_with(stdout: IO[str], arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    command = [sys.executable, "-m", "placeopt", *arguments]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
 
 
 def test_a_folder_that_is_gone_loses_nothing(

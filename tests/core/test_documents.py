@@ -96,6 +96,37 @@ def test_layout_is_the_same_document(value: Any) -> None:
     assert json.loads(layout(value)) == value
 
 
+def plain_layout(value: Any, indent: str = "", key: str = "") -> str:
+    """Lay out a document by its definition: every value is written anew at every depth."""
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if not isinstance(value, (dict, list, tuple)) or not value:
+        return line
+    inner = list(value.values() if isinstance(value, dict) else value)
+    width = 120 if any(isinstance(v, (dict, list, tuple)) for v in inner) else 300
+    if len(indent) + len(key) + len(line) <= width:
+        return line
+    heads = [json.dumps(k, ensure_ascii=False) + ": " for k in value]
+    heads = heads if isinstance(value, dict) else [""] * len(inner)
+    parts = [h + plain_layout(v, indent + " ", h) for h, v in zip(heads, inner, strict=True)]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n{indent} " + f",\n{indent} ".join(parts) + f"\n{indent}{closing}"
+
+
+@SETTINGS
+@given(JSON, st.integers(1, 60), st.integers(1, 400))
+def test_layout_is_what_its_definition_says(value: Any, times: int, length: int) -> None:
+    """The same bytes: of documents of any width, of records near 300 and 120 characters."""
+    wide = {"many": [value] * times, "k" * (length // 3): "x" * length, "deep": [[{"a": value}]]}
+    for document in (value, wide, [wide, {"plain": "ü" * length, "n": times, "e": []}]):
+        assert layout(document) == plain_layout(document)
+
+
+@pytest.mark.parametrize("value", [float("nan"), {"a": [float("inf")]}, [object()], {"a": {1, 2}}])
+def test_layout_refuses_what_json_cannot_hold(value: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        layout(value)
+
+
 def test_layout_keeps_a_record_on_a_line() -> None:
     """A record of plain values is one line, even a long one; what does not fit is broken."""
     record = {f"field_{k}": k for k in range(12)}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from placeopt import api
+from placeopt import api, cli
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
@@ -202,6 +202,66 @@ def test_all_missing_requests_are_named_at_once(tmp_path: Path) -> None:
     assert all(f"shop/w{k}-1 has no cpu request" in message for k in range(20))
     assert "; 10 more; say" in message and "\n" not in message
     assert message.endswith("--missing-requests default=100m,128Mi, or limits")
+
+
+def test_a_defect_at_every_stage_is_named_at_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Reading, quantities, requests, rules, budgets, nodes, prices, latencies, new requests."""
+    spread = {"maxSkew": "two", "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    odd = {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["x"]}]}
+    budget = {"selector": odd, "minAvailable": 1}
+    items = [
+        node("n1", **{"node.kubernetes.io/instance-type": "m5.huge"}),
+        node("n2"),
+        pod("fine-1", "n1"),
+        pod("many-1", "n1", resources={"requests": {"cpu": "lots", "memory": "1Mi"}}),
+        pod("bare-1", "n1", resources={}),
+        pod("even-1", "n1", topologySpreadConstraints=[spread]),
+        pod("sweet-1", "n1", tolerations={"key": "x"}),
+        pod("gone-1", "n3"),
+        {"kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "shop"}}
+        | {"spec": budget},
+        {"kind": "Node", "metadata": {"name": "n3"}, "status": {}},
+        "no object",
+    ]
+    files = {
+        "cluster.json": json.dumps({"kind": "List", "items": items}),
+        "torn.json": '{"kind": "List", "items": [',
+        "nodes.csv": "name,cpu,memory\nn9,4,much\n",
+        "prices.json": json.dumps({"format": "placeopt/prices@1", "nodes": {"n2": 1.0}}),
+        "latency.csv": ",a,b\na,0,-3\nb,1,0\n",
+        "new.csv": "workload,cpu,memory\nfine,1,-1Gi\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    flags = {"nodes": "nodes.csv", "prices": "prices.json", "latency": "latency.csv"}
+    flags |= {"new-requests": "new.csv"}
+    arguments = [str(tmp_path / name) for name in ("cluster.json", "torn.json")]
+    for flag, name in flags.items():
+        arguments += [f"--{flag}", str(tmp_path / name)]
+    with pytest.raises(SystemExit) as end:
+        cli.main(["import", "kubernetes", *arguments, "--to", "rolling-update"])
+    message = capfd.readouterr().err
+    assert end.value.code == 2 and message.count("\n") == 1
+    wanted = {
+        "new.csv: line 2: '-1Gi' is negative": "an amount of at least 0",
+        "items[3].spec.containers[0].resources.requests.cpu: 'lots' is no quantity": "128Mi",
+        "items[10]: not an object of Kubernetes": "kind and metadata",
+        "items[9].status: a node without allocatable cpu": "kubectl get nodes",
+        "torn.json: line 1: not JSON": "one complete JSON document",
+        "nodes.csv: line 2: 'much' is no quantity": "128Mi",
+        "items[4].spec.containers[0].resources.requests: container 'c'": "--missing-requests",
+        "items[8].spec.selector.matchExpressions[0]: the operator 'Near'": "NotIn",
+        "items[5].spec.topologySpreadConstraints[0].maxSkew: 'two'": "a whole number",
+        "items[6].spec.tolerations: a mapping where a list": "give a list",
+        "latency.csv: line 2: ": "a number, 0 to",
+        "items[0]: no price for node 'n1': machine type 'm5.huge'": "--missing-prices",
+    }
+    for what, legal in wanted.items():
+        assert message.count(what) == 1, (what, message)
+        assert legal in message.partition(what)[2].partition("; and ")[0], (what, message)
+    assert message.count("; and ") == len(wanted) - 1, message
 
 
 def test_all_nodes_without_a_price_are_named_at_once(tmp_path: Path) -> None:

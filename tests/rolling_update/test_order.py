@@ -10,7 +10,7 @@ import pytest
 from placeopt.rolling_update import order as kernels
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import Reach, reach
-from placeopt.rolling_update.rules import tables
+from placeopt.rolling_update.rule_tables import tables
 
 MANY = 2**40
 #: The tables of no rules for 12 microservices on 5 nodes.

@@ -5,6 +5,7 @@ The oracle reads the document, takes each node away in turn and looks at what is
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import permutations, product
 from typing import Any
 
@@ -20,6 +21,7 @@ from placeopt.exact import epsilon_constraint
 from placeopt.rolling_update.decomposition import decomposition
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.losses import num_homeless
 from placeopt.rolling_update.repack import repack
 from placeopt.rolling_update.sequence import RollingUpdateSequence
 
@@ -90,16 +92,44 @@ class Oracle:
         return float(worst)
 
     def has_room(self, where: list[str]) -> bool:
-        """Whether the nodes in use without any one of them have room for all."""
-        if not self.survival["room"]:
-            return True
+        """Whether what any one node hosts finds a place on the others in use, one by one."""
+        return not self.survival["room"] or not any(self.homeless(where, n) for n in self.nodes)
+
+    def homeless(self, where: list[str], lost: str) -> list[int]:
+        """Return what finds no place: the largest first, each where most is left, in fractions."""
         standing = {k for k, n in self.nodes.items() if n["price"] == 0 and not n["drain"]}
-        used, total = set(where) | standing, sum(self.size(m) for m in range(len(where)))
-        return all(
-            sum(self.nodes[other]["cpu_millicores"] for other in used - {node}) >= total
-            and sum(self.nodes[other]["memory_mib"] for other in used - {node}) >= len(where)
-            for node in used
-        )
+        hosts = [
+            n
+            for n in self.nodes
+            if n in standing | set(where) and n != lost and not self.nodes[n]["drain"]
+        ]
+        free = {n: list(self.room(n)) for n in self.nodes}
+        for m, n in enumerate(where):
+            if n != lost:
+                free[n] = [x - y for x, y in zip(free[n], self.sizes(m), strict=True)]
+        largest = [max(self.room(n)[r] for n in self.nodes) for r in range(2)]
+
+        def share(m: int) -> Fraction:
+            return max(Fraction(x, y) for x, y in zip(self.sizes(m), largest, strict=True))
+
+        left = []
+        for m in sorted((m for m, n in enumerate(where) if n == lost), key=lambda m: -share(m)):
+            after = {n: [x - y for x, y in zip(free[n], self.sizes(m), strict=True)] for n in hosts}
+            fits = [n for n in hosts if min(after[n]) >= 0]
+            if not fits:
+                left.append(m)
+                continue
+            best = max(
+                fits, key=lambda n: min(map(Fraction, after[n], self.room(n)))
+            )  # of equals the first
+            free[best] = after[best]
+        return left
+
+    def room(self, n: str) -> tuple[int, int]:
+        return self.nodes[n]["cpu_millicores"], self.nodes[n]["memory_mib"]
+
+    def sizes(self, m: int) -> tuple[int, int]:
+        return self.size(m), 1
 
     def must(self, m: int) -> bool:
         return self.size(m) != self.size(m, new=False)
@@ -172,6 +202,56 @@ def test_the_referee_agrees_with_the_oracle() -> None:
             assert crowded != oracle.has_room(ends), (seed, verdict.violations)
         problem.describe(plan), problem.warnings()
     assert len(seen) > 3
+
+
+def test_the_compiled_check_agrees_with_the_referee() -> None:
+    """Of random deployments with rules, overloaded ones among them: how many find no place."""
+    some = 0
+    for seed in range(60):
+        rng, document = np.random.default_rng(seed), drawn(seed, count=6)
+        rules = [{"kind": "spread", "group": "web", "per": "node", "max_skew": seed % 3 + 1}]
+        rules += [{"kind": "apart", "group": "db", "max_copies": seed % 2 + 1}]
+        rules += [{"kind": "apart", "group": "db", "toward": "web"}] * (seed % 4 == 0)
+        survival = {"room": True}
+        problem = RollingUpdate.from_document(document | {"rules": rules, "survival": survival})
+        a = problem.arrays
+        targets = rng.integers(len(problem.nodes), size=(8, len(a.home)))
+        for target, count in zip(targets, num_homeless(a, targets).tolist(), strict=True):
+            homeless = problem._survival.homeless(target.tolist())
+            assert count == sum(map(len, homeless.values())), (seed, target)
+            some += 0 < count < len(target)
+    assert some > 100
+
+
+def test_room_together_is_not_a_place_for_each() -> None:
+    """Three nodes of 6 cores, 4 of each in use: 12 remain for 12, but no 4 fit beside another 4."""
+    nodes = [
+        {"name": f"n{k}", "cluster": "c", "cpu_millicores": 6, "memory_mib": 9, "price": 1.0}
+        for k in range(4)
+    ]
+    services = [
+        {"name": f"m{k}", "node": f"n{k}", "cpu_millicores": 4, "memory_mib": 1} for k in range(3)
+    ]
+    document = {
+        "problem": "rolling-update",
+        "name": "places",
+        "nodes": nodes,
+        "applications": [{"name": "a", "microservices": services}],
+        "survival": {"room": True},
+    }
+    problem = RollingUpdate.from_document(document)
+    verdict = problem.evaluate({"steps": []})
+    assert [v.message for v in verdict.violations] == [
+        f"without node 'n{k}' a/m{k} finds no room" for k in range(3)
+    ]
+    told = problem.describe({"steps": []})["survives the loss of any one node"]
+    assert told.startswith("no: without n0: a/m0 finds no room")
+    for method in ("repack", "decomposition", "epsilon-constraint"):
+        front = api.solve(problem, method, seed=1)
+        assert not front.points, method
+        assert front.reasons, method
+    nodes[3]["price"] = 0.0  # it stands by, empty
+    assert RollingUpdate.from_document(document).evaluate({"steps": []}).feasible
 
 
 @pytest.mark.parametrize("seed", range(40))
