@@ -18,6 +18,7 @@ import importlib
 import importlib.util
 import logging
 import math
+import os
 import subprocess
 import sys
 import time
@@ -25,6 +26,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+#: Times are of one core: a second thread of NumPy's BLAS spins, 8 ms a decision instead of .3.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import stamps  # noqa: E402
 from papers import measure, page  # noqa: E402

@@ -14,6 +14,10 @@ _WHY = (
     "genes are limited to types that fit. The rule of the reference point is that of the published "
     "code: 1.1 times the worst of the fronts compared."
 )
+_ORDER = (
+    f"{_WHY} So the paper's order is that of infeasible plans, of one run on one instance; here "
+    "all three end far below what moead reaches."
+)
 _AS = "{} as published"
 _THREE = ("NSGA-II", "NSGA-III", "MSPSO")
 
@@ -53,6 +57,19 @@ def _seconds(result: Any) -> str:
     shown = [f"{name} {row['seconds']:.1f}" for name, row in rows.items() if "jMetalPy" in name]
     shown += [f"{name} {_row(result, 'Fig. 5', name)['seconds']:.1f}" for name in _THREE]
     return ", ".join(shown) + f"; moead {rows['moead']['seconds']:.1f} CPU s, judged"
+
+
+def _order(figure: str) -> Callable[[Any], str]:
+    """Return a function: the paper's three by hypervolume; by jMetalPy itself where it ran."""
+
+    def shown(result: Any) -> str:
+        rows = result["sets"][figure]["rows"]
+        by_itself = {n: rows[n]["HV rule"] for n in rows if n.endswith("by jMetalPy")}
+        best = sorted(by_itself, key=lambda n: -by_itself[n])
+        orders = [" > ".join(_ranked(result, figure)), " > ".join(best)]
+        return "; ".join(order for order in orders if order)
+
+    return shown
 
 
 def _ends(result: Any) -> str:
@@ -188,7 +205,7 @@ ENTRIES = (
         "claim, sec. V-C: different fronts",
         "With latency and cost NSGA finds low latency, MSPSO low cost.",
         "in words",
-        _WHY,
+        f"{_ORDER} NSGA finds the low latency, as printed; but NSGA-II's median cost is lower too.",
         measure="cnsm_table_v",
         ours=_ends,
         holds=_different,
@@ -200,7 +217,7 @@ ENTRIES = (
         "HV 64264, 62477, 38293",
         "",
         measure="cnsm_table_v",
-        ours=lambda r: " > ".join(_ranked(r, "Fig. 4a")),
+        ours=_order("Fig. 4a"),
         holds=lambda r: _ranked(r, "Fig. 4a")[0] == "NSGA-II",
         page=_RESULTS,
     ),
@@ -208,9 +225,9 @@ ENTRIES = (
         "claim, sec. V-C: MSPSO best in cost and interruption",
         "With cost and interruption MSPSO strongly dominates both NSGA.",
         "HV 21.47 over 15.34",
-        _WHY,
+        _ORDER,
         measure="cnsm_table_v",
-        ours=lambda r: " > ".join(_ranked(r, "Fig. 4b")),
+        ours=_order("Fig. 4b"),
         holds=lambda r: _ranked(r, "Fig. 4b")[0] == "MSPSO",
         page=_RESULTS,
     ),
@@ -227,9 +244,9 @@ ENTRIES = (
         "claim, sec. V-D: NSGA-III best, MSPSO second",
         "With three goals NSGA-III is best in hypervolume, MSPSO second.",
         "HV 4048, 3930, 3694",
-        _WHY,
+        f"{_ORDER} By jMetalPy itself NSGA-III is ahead of NSGA-II, as printed; MSPSO is third.",
         measure="cnsm_table_v",
-        ours=lambda r: " > ".join(_ranked(r, "Fig. 5")),
+        ours=_order("Fig. 5"),
         holds=lambda r: _ranked(r, "Fig. 5")[:2] == ["NSGA-III", "MSPSO"],
         page=_RESULTS,
     ),

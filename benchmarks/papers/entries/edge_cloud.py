@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from papers.entry import Entry, Paper
+from papers.measures import edge_cloud_figures as figures
 
 _BY = "paper's rows"
 _TABLE, _AXIS, _FIGURES = (
@@ -23,6 +24,18 @@ _REGIME = (
 _NEAR = (
     "Delays and costs of the layers are ours, as the paper's Tables 2 and 3 are missing. Met: "
     "within a tenth of the printed number; of the 5 %, within 3 points."
+)
+_DEMAND = (
+    f"{_NEAR} The demand is not printed either, and none gives all four numbers of Figs 3 and 5: "
+    "with more of it these two come nearer, and the network's share at the edge leaves 5 %. The "
+    "page has an axis."
+)
+_AHEAD = "Five applications ahead, where the paper looks at all; one instance."
+_ALL = (
+    "All applications ahead, as in the paper, but 100 on the basic topology, near edge contended. "
+    "With the paper's 1,000 on the extended one the rollout here looks five ahead; at little "
+    "demand greedy finds the best known plan there, so that nothing is left to gain. Demand and w "
+    "of the figure are not printed."
 )
 
 
@@ -168,7 +181,7 @@ ENTRIES = (
         "claim, Fig. 3: latency",
         "Latency falls by about 80 % from w = 1 to w = 0.",
         "about 80 %",
-        _NEAR,
+        _DEMAND,
         measure="edge_cloud_figures",
         ours=_both("latency falls"),
         holds=lambda r: abs(r["paper"]["latency falls"] - 0.8) <= 0.08,
@@ -178,7 +191,7 @@ ENTRIES = (
         "claim, Fig. 3: cost",
         "Cost rises by almost 160 %.",
         "almost 160 %",
-        _NEAR,
+        _DEMAND,
         measure="edge_cloud_figures",
         ours=_both("cost rises"),
         holds=lambda r: abs(r["paper"]["cost rises"] - 1.6) <= 0.16,
@@ -242,15 +255,13 @@ ENTRIES = (
         "claim, Fig. 6",
         "A larger beta gives better plans and takes longer.",
         "in words",
-        "Five applications ahead, where the paper looks at all; one instance.",
+        _ALL,
         measure="edge_cloud_figures",
         ours=lambda r: (
-            f"{r['paper']['beta effect']:+.2%}; contended {r['contended']['beta effect']:+.2%}"
+            f"least beta {figures.worth(r, 'Fig. 6'):+.1%}, largest {figures.longer(r):.1f} times "
+            f"as long; 1,000 applications, contended: {r['contended']['beta effect']:+.2%}"
         ),
-        holds=lambda r: (
-            r["paper"]["beta effect"] > 0
-            and r["paper"]["Fig. 6"][0][3] < r["paper"]["Fig. 6"][-1][3]
-        ),
+        holds=lambda r: figures.worth(r, "Fig. 6") > 0 and figures.longer(r) > 1,
         page=_FIGURES,
     ),
     Entry(
@@ -266,12 +277,13 @@ ENTRIES = (
         "claim, Fig. 7",
         "Between gamma 0 and 1 lie almost 15 % of the objective.",
         "almost 15 %",
-        "Five applications ahead, where the paper looks at all; one instance.",
+        _ALL,
         measure="edge_cloud_figures",
         ours=lambda r: (
-            f"{r['paper']['gamma effect']:.2%}; contended {r['contended']['gamma effect']:.2%}"
+            f"{figures.worth(r, 'Fig. 7'):.1%}; 1,000 applications, contended: "
+            f"{r['contended']['gamma effect']:.2%}"
         ),
-        holds=lambda r: abs(r["paper"]["gamma effect"] - 0.15) <= 0.03,
+        holds=lambda r: abs(figures.worth(r, "Fig. 7") - 0.15) <= 0.03,
         page=_FIGURES,
     ),
 )

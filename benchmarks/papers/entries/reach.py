@@ -7,6 +7,11 @@ from papers.measures import reach_fit, reach_requests, reach_training
 
 _PAGE, _MEASURE = "papers/results/reach_fit.md", "reach_fit"
 _FIT = "Profile `reach`: eight open numbers fitted on the failure means alone"
+_CUT = (
+    f"{_FIT}; the policy was trained on other times. Even block search, which finds at least as "
+    "good a placement in every case, stays below the printed cut: with 4 pods hardly anything is "
+    "to be gained from these times."
+)
 _TRAINING = "reach_training"
 _TABLE_V = "Presets `reach-ppo` and `rsdql` (Table V), the beginnings of the paper's curves."
 _REQUESTS = {"measure": "reach_requests", "page": "papers/results/reach_requests.md"}
@@ -32,6 +37,13 @@ def _cut(result: Any, application: str) -> float:
     """Return by what share REACH is ahead of the best other in the failure."""
     found = result["cases"][application]["failure"]
     return 1 - found["REACH"] / min(found[name] for name in _FIVE[1:])
+
+
+def _cuts(result: Any, other: str) -> str:
+    """Return REACH's cut against another over Fig. 8, and what block search would cut."""
+    cases = [row for case in result["cases"].values() for key, row in case.items() if "pods" in key]
+    most = sum(1 - row["block search"] / row[other] for row in cases) / len(cases)
+    return f"{100 * reach_fit.cut(result, other):.2f} %; block search {100 * most:.2f} %"
 
 
 def _returns(result: Any, part: str) -> str:
@@ -117,9 +129,9 @@ ENTRIES = (
         "claim, sec. VII-C: cut against Default",
         "REACH's latency is 21.56 % below Default's, mean over Fig. 8.",
         "21.56 %",
-        f"{_FIT}; the policy was trained on other times.",
+        _CUT,
         measure=_MEASURE,
-        ours=lambda r: f"{100 * reach_fit.cut(r, 'Default'):.2f} %",
+        ours=lambda r: _cuts(r, "Default"),
         holds=lambda r: reach_fit.cut(r, "Default") >= 0.2156,
         page=_PAGE,
     ),
@@ -127,9 +139,9 @@ ENTRIES = (
         "claim, sec. VII-C: cut against RSDQL",
         "REACH's latency is 9.83 % below RSDQL's, mean over Fig. 8.",
         "9.83 %",
-        f"{_FIT}; the policy was trained on other times.",
+        _CUT,
         measure=_MEASURE,
-        ours=lambda r: f"{100 * reach_fit.cut(r, 'RSDQL'):.2f} %",
+        ours=lambda r: _cuts(r, "RSDQL"),
         holds=lambda r: reach_fit.cut(r, "RSDQL") >= 0.0983,
         page=_PAGE,
     ),
@@ -290,7 +302,8 @@ ENTRIES = (
         "claim, sec. VII-A: training time",
         "Training takes less than 10 min (64 cores and a GPU).",
         "below 10 min",
-        "CPU minutes of one core for 3 million steps, at the pace of the first ones.",
+        "CPU minutes of one core for 3 million steps, at the pace of the first ones; the paper's "
+        "10 are those of 64 cores and a GPU.",
         ours=lambda r: (
             ", ".join(f"{v:.0f}" for v in list(reach_training.minutes(r).values())[:6]) + " min"
         ),
@@ -302,7 +315,8 @@ ENTRIES = (
         "Mean latency falls by 7.9, 10 and 8 % in the three applications.",
         "7.9, 10, 8 %",
         f"{_FIT} of Chain; the failure, REACH against the best other: chain, sequential, parallel. "
-        "Met: each at least as printed.",
+        "Met: each at least as printed. In parallel block search finds far better placements than "
+        "the policy, which was trained on other times.",
         measure=_MEASURE,
         ours=lambda r: ", ".join(f"{100 * _cut(r, name):.1f}" for name in r["cases"]) + " %",
         holds=lambda r: all(

@@ -26,6 +26,17 @@ def _above(result: Any, scheme: str) -> float:
     return max(cost / best - 1 for cost, best in pairs)
 
 
+def _near_bound(result: Any) -> str:
+    """Return the cost of both readings of Algorithm 1 at 500 microservices, and the bound."""
+    found = zambianco.ranking(result, "fig4")
+    bound = found["limits"][1]
+    shown = (
+        f"{name} {found[name][0]:.2f} ({found[name][0] / bound - 1:.1%} above)"
+        for name in ("two-phase, text", "two-phase, literal argmin")
+    )
+    return f"{', '.join(shown)}, bound {bound:.2f}"
+
+
 ENTRIES = (
     Entry("Fig. 1", "Clusters of several clouds.", "a drawing", "A drawing.", nothing=True),
     Entry(
@@ -126,12 +137,10 @@ ENTRIES = (
         "claim, sec. V-B: large",
         "At 500 microservices the heuristic's cost is close to the lower bound.",
         "in words",
-        "Held to 2 % here, as no number is printed; 50 instances.",
+        "Held to 2 % here, as no number is printed, with Algorithm 1 as the text has it; the choice of "
+        "cluster that its line 10 prints, by argmin, would meet it. 50 instances.",
         measure=_MEASURE,
-        ours=lambda r: (
-            f"{zambianco.ranking(r, 'fig4')['two-phase, text'][0]:.2f}, bound "
-            f"{zambianco.ranking(r, 'fig4')['limits'][1]:.2f}"
-        ),
+        ours=_near_bound,
         holds=lambda r: (
             zambianco.ranking(r, "fig4")["two-phase, text"][0]
             <= 1.02 * zambianco.ranking(r, "fig4")["limits"][1]
