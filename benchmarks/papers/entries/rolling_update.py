@@ -137,8 +137,8 @@ ENTRIES = (
         "claim, sec. V-B: large",
         "At 500 microservices the heuristic's cost is close to the lower bound.",
         "in words",
-        "Held to 2 % here, as no number is printed, with Algorithm 1 as the text has it; the choice of "
-        "cluster that its line 10 prints, by argmin, would meet it. 50 instances.",
+        "Held to 2 % here, as no number is printed, with Algorithm 1 as the text has it; the "
+        "choice of cluster that its line 10 prints, by argmin, would meet it. 50 instances.",
         measure=_MEASURE,
         ours=_near_bound,
         holds=lambda r: (
