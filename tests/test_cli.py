@@ -13,9 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from placeopt import cli
+from placeopt.cli import solving
 from placeopt.core.documents import read_json, write_json
 from placeopt.core.front import Front, InstanceName, Objective, Point
 from placeopt.registry import from_document, methods, specs
@@ -192,6 +194,20 @@ def test_points_limits_what_is_written(here: Here, tmp_path: Path) -> None:
     total = len(json.loads(whole)["points"])
     assert len(json.loads(out)["points"]) == 4 < total
     assert f"{total} points (4 written): {total} heuristic" in err
+
+
+def test_a_certified_front_keeps_points_that_its_gap_needs() -> None:
+    """More of them where the usual number misses much more than the whole front."""
+    goals = tuple(Objective(name, "") for name in "abc")
+    drawn = np.random.default_rng(1).dirichlet(np.ones(3), 1200).tolist()
+    points = tuple(Point(tuple(values), {}) for values in drawn)
+    whole = Front(InstanceName("toy", "toy", ""), goals, points, bounds=((0.0, 0.0, 0.0),))
+    usual = whole.subset(solving.POINTS)
+    kept = solving.worth_its_bounds(whole, usual)
+    assert len(usual) < len(kept) <= len(whole)
+    losses = [front.gap() - whole.gap() for front in (usual, kept)]
+    assert losses[1] <= solving.CERTIFIED_LOSS < losses[0] or len(kept) == len(whole)
+    assert solving.worth_its_bounds(whole, kept) is kept
 
 
 def test_the_same_seed_gives_the_same_points(here: Here) -> None:

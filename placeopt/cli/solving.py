@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 #: Points that a front file keeps unless told otherwise.
 POINTS = 500
+#: Points that it keeps at most, and by how much they may miss more of what is attainable than the
+#: whole front, where bounds say how much that misses. Of aws-50, 500 points miss .45 % more, 2,000
+#: points .1 %.
+CERTIFIED_POINTS, CERTIFIED_LOSS = 2000, 0.002
 
 
 def register(app: typer.Typer) -> None:
@@ -89,7 +93,12 @@ RunDirOption = Annotated[
     ),
 ]
 PointsOption = Annotated[
-    str, Option(metavar="N|all", help="Points to keep: the extremes and those of most hypervolume.")
+    str | None,
+    Option(
+        metavar="N|all",
+        help="Points to keep: the extremes and those of most hypervolume; 500 by default, with "
+        "--certify up to 2,000, so that they miss little more than the whole front.",
+    ),
 ]
 OutputOption = Annotated[
     Path | None, Option("-o", "--output", help="Front file to write; stdout by default.")
@@ -134,7 +143,7 @@ def solve(
     jobs: JobsOption = 1,
     scheduler: SchedulerOption = None,
     run_dir: RunDirOption = None,
-    points: PointsOption = str(POINTS),
+    points: PointsOption = None,
     output: OutputOption = None,
     plot: PlotOption = None,
     param: ParamOption = None,
@@ -160,7 +169,7 @@ def solve(
             "give an instance: a file, a name that `placeopt instances` lists, "
             "or draw one: placeopt generate temporal -o mine.json"
         )
-    keep = _points_to_keep(points)
+    keep = _points_to_keep(points or str(POINTS))
     parameters = _method_parameters(param) | given(
         max_moves=max_moves, min_saving_per_move=min_saving_per_move, policy=policy
     )
@@ -197,6 +206,8 @@ def solve(
                 **parameters,
             )
         kept = front if keep is None else front.subset(keep)
+        if points is None and front.bounds:
+            kept = worth_its_bounds(front, kept)
         deliver_front(kept, output)
     _summarise(
         front,
@@ -216,6 +227,17 @@ def _points_to_keep(text: str) -> int | None:
     if not text.isdecimal() or int(text) < 1:
         raise UsageError(f"--points is {text!r}; give a whole number of at least 1, or all")
     return int(text)
+
+
+def worth_its_bounds(front: Front, kept: Front) -> Front:
+    """Return more points than `kept` where these miss much more than the front."""
+    known = front.gap()
+    while len(kept) < min(len(front), CERTIFIED_POINTS):
+        gap = kept.gap()
+        if gap is None or known is None or gap - known <= CERTIFIED_LOSS:
+            break
+        kept = front.subset(2 * len(kept))
+    return kept
 
 
 def _corner(text: str | None) -> list[float] | None:

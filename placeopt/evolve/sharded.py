@@ -195,20 +195,24 @@ def _known(division: interfaces.Division, task: Task[Problem]) -> list[np.ndarra
 def _ranges(division: interfaces.Division, task: Task[Problem]) -> np.ndarray:
     """Return the ranges of the goals of the whole, about, shape (objectives,), above 0.
 
-    They are those of the best vectors for each goal alone, over some of the parts.
+    They are those of the best vectors for each goal alone, over some of the parts: over one where
+    there is no time.
     """
     names = names_of(task.objectives)
     alone = np.full((len(names), len(names)), LEAST_WEIGHT) + np.eye(len(names))
     best, worst = np.zeros(len(names)), np.zeros(len(names))
-    count = len(division.parts)
+    count, looked = len(division.parts), 0
     for k in np.unique(np.linspace(0, count - 1, SAMPLED_PARTS).astype(int)):
+        if looked and task.budget.out_of_time:
+            break
+        looked += 1
         part = division.parts[k]
         encoder = interfaces.build_encoder(part, part.select(names))
         X = interfaces.vectors_at(encoder, alone)
         F = encoder.evaluate(X if len(X) else encoder.sample(np.random.default_rng(0), 100))[0]
         best += division.factors[k] * F.min(axis=0)
         worst += division.factors[k] * F.max(axis=0)
-    width = (worst - best) * count / min(count, SAMPLED_PARTS)
+    width = (worst - best) * count / looked
     return np.where(width > 0, width, 1.0)
 
 

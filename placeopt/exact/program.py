@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,8 @@ class Program:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
+        import scipy.sparse as sp  # takes a tenth of a second
+
         matrix = sp.csc_matrix(self.A, dtype=float)
         matrix.sum_duplicates()
         rows, columns = matrix.shape

@@ -13,15 +13,17 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError, require_known
 from placeopt.exact.engines import ENGINES, Engine, HighsEngine, Reply, Settings, linger
 from placeopt.exact.program import Program
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 #: How often the calling thread looks at the clock, the budget and pending signals.
 _POLL_SECONDS = 0.05
@@ -253,6 +255,7 @@ class Session:
 
     Examples
     --------
+    >>> import scipy.sparse as sp
     >>> session = Session(Program([1.0], sp.csc_matrix([[1.0]]), 2.0, np.inf, 0.0, np.inf, False))
     >>> session.solve().objective
     2.0
@@ -279,6 +282,8 @@ class Session:
 
         `A` is of shape (rows, new columns).
         """
+        import scipy.sparse as sp
+
         free, zero = np.full(A.shape[0], math.inf), np.zeros(A.shape[1])
         more = Program(c, A, -free, free, zero, zero + math.inf, zero)
         old = self.program

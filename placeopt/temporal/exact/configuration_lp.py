@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from placeopt.core.budget import Budget
 from placeopt.exact.program import Program
@@ -127,6 +126,8 @@ class ConfigurationLP:
 
         Two more variables exceed the limits on latency and interruption at a high price.
         """
+        import scipy.sparse as sp
+
         numbers, n = self.numbers, len(self.numbers.replicas)
         rows = self._limit_rows.stop
         lower, upper = np.full(rows, -np.inf), np.zeros(rows)
@@ -154,6 +155,8 @@ class ConfigurationLP:
 
     def _add(self, patterns: list[tuple[int, np.ndarray]]) -> int:
         """Add patterns that are new; return how many."""
+        import scipy.sparse as sp
+
         new = [(k, counts) for k, counts in patterns if (k, counts.tobytes()) not in self._seen]
         if not new:
             return 0

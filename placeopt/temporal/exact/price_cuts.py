@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from placeopt.core.budget import Budget
 from placeopt.core.units import Units
@@ -36,6 +35,8 @@ class CoveringProgram:
     """Cover a load by patterns of one size of machine, at least cost; its duals are prices."""
 
     def __init__(self, prices: DemandPrices, size: int):
+        import scipy.sparse as sp
+
         self._prices, self._size = prices, size
         knapsack = prices.sizes[size]
         self._used = np.flatnonzero((knapsack.limits > 0) & prices.demands.any(axis=1))
@@ -47,6 +48,8 @@ class CoveringProgram:
 
     def learn(self, load: np.ndarray, budget: Budget) -> None:
         """Add the best prices for a load of replica-slots, shape (D,)."""
+        import scipy.sparse as sp
+
         load = load[self._used]
         if not load.any():
             return
@@ -105,7 +108,8 @@ def _learnt(
     prices: DemandPrices, rates: list[tuple[float, float]], budget: Budget
 ) -> dict[str, Any]:
     """Add prices that are learnt at some exchange rates; return cuts, all prices, and solves."""
-    programs = [CoveringProgram(prices, size) for size in range(len(prices.sizes))]
+    sizes = range(0 if budget.out_of_time else len(prices.sizes))
+    programs = [CoveringProgram(prices, size) for size in sizes]
     cuts: list[list[float]] = []
     for k, rate in enumerate(rates):
         if k and budget.out_of_time:
