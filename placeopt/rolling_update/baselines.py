@@ -163,18 +163,21 @@ def _ordered(
     todo = np.flatnonzero(starts)
     goal, home, new, old = target[todo], a.home[todo], a.new[todo], a.old[todo]
     bound_for = [np.flatnonzero(goal == n) for n in range(len(a.price))]
+    sizes = [new[members] for members in bound_for]
     free = a.capacity - a.initial_load
     share = (old / a.capacity.max(axis=0).clip(1)).max(axis=1)
     left, running = np.ones(len(todo), dtype=bool), np.ones(len(todo), dtype=bool)
     score = np.empty(len(todo))  # share of the room on the goal, inf where there is none
 
-    def look_at(members: np.ndarray) -> None:
-        room = free[goal[members]]
-        shares = (new[members] / np.maximum(room, 1)).max(axis=1)
-        fits = left[members] & (room >= new[members]).all(axis=1)
-        score[members] = np.where(fits, shares, np.inf)
+    def look_at(n: int) -> None:
+        members, room = bound_for[n], free[n]
+        if len(members):
+            shares = (sizes[n] / np.maximum(room, 1)).max(axis=1)
+            fits = left[members] & (sizes[n] <= room).all(axis=1)
+            score[members] = np.where(fits, shares, np.inf)
 
-    look_at(np.arange(len(todo)))
+    for n in range(len(a.price)):
+        look_at(n)
     steps: list[tuple[int, int]] = []
     while left.any():
         fitting = np.flatnonzero(score < np.inf)
@@ -182,7 +185,7 @@ def _ordered(
             k = int(score.argmin() if rng is None else _drawn(rng, left, fitting))
             free[goal[k]] -= new[k]
             left[k] = False
-            look_at(bound_for[goal[k]])
+            look_at(goal[k])
             steps.append((int(todo[k]), int(goal[k])))
         elif running.any():
             k = int(np.where(running, share, -1).argmax())
@@ -192,7 +195,7 @@ def _ordered(
         if running[k]:
             running[k] = False
             free[home[k]] += old[k]
-            look_at(bound_for[home[k]])
+            look_at(home[k])
     return steps
 
 
