@@ -13,19 +13,19 @@ import gc
 import hashlib
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core import config, event, types
+from numba.core import config, event, sigutils, types
 from numba.core.dispatcher import Dispatcher
-from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
 from placeopt.core.compiling import Clock
 from placeopt.core.deferred import deferred
+from placeopt.core.kernels.callee import Callee, NumbaDispatcher
 
 _TUPLES: Any = types.BaseTuple
 #: Modules that numba imports to see that they are there; a kernel that calls them imports them.
@@ -49,16 +49,38 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-class _Kernel(CPUDispatcher):
+class _Kernel(NumbaDispatcher):  # type: ignore[misc]
     """A kernel that is compiled once for all the constants that other kernels hand to it."""
 
     #: Whether later runs find the binary.
     kept = False
 
+    @cached_property
+    def _callee(self) -> Callee:
+        return Callee(self.py_func, _OPTIONS, kept=self.kept)
+
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Say how another kernel calls this one: by the types of constants, not by their values."""
-        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
-        return super().get_call_template(tuple(map(types.unliteral, args)), plain)
+        _, kinds = self._compiler.fold_argument_types(
+            tuple(map(types.unliteral, args)),
+            {name: types.unliteral(kind) for name, kind in kws.items()},
+        )
+        if self._is_there(kinds):
+            return super().get_call_template(kinds, {})
+        return self._callee.get_call_template(kinds, {})
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return what stands for this kernel in a kernel that calls it."""
+        kinds, _ = sigutils.normalize_signature(sig)
+        if tuple(kinds) in self.overloads:
+            return super().get_overload(sig)
+        return self._callee.get_overload(sig)
+
+    def _is_there(self, kinds: tuple[Any, ...]) -> bool:
+        """Return whether Python has called this kernel, now or in an earlier run."""
+        if kinds in self.overloads:
+            return True
+        return self._cache.load_overload(kinds, self.targetctx) is not None
 
 
 class _Listener(event.Listener):
@@ -71,7 +93,7 @@ class _Listener(event.Listener):
     def on_start(self, event: Any) -> None:
         """A function is being compiled."""
         kernel = event.data["dispatcher"]
-        if isinstance(kernel, _Kernel):
+        if isinstance(kernel, _Kernel | Callee):
             function = kernel.py_func
             first = self._clock.begin(function.__module__, function.__name__, kernel.kept)
             if first and (collected := gc.isenabled()):
@@ -81,7 +103,7 @@ class _Listener(event.Listener):
     def on_end(self, event: Any) -> None:
         """It is compiled, or it failed."""
         kernel = event.data["dispatcher"]
-        if isinstance(kernel, _Kernel):
+        if isinstance(kernel, _Kernel | Callee):
             last = self._clock.end(kernel.py_func.__module__, kernel.kept)
             if last and self._collected:
                 gc.enable()
