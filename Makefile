@@ -10,13 +10,17 @@ TORCH ?= torch==2.13.0
 KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_update/test_packing.py \
 	tests/multi_cluster/test_simulator.py tests/edge_cloud/test_kernels.py
 
-.PHONY: demo test lint bounds rl docs papers wheel first-hour clean
+.PHONY: demo test suite lint bounds rl docs papers wheel first-hour clean
 
 demo: $(STAMP)
 	mkdir -p out
 	$(BIN)/placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o out/aws-50-front.json --plot out/aws-50-front.html
 
-test: lint
+# Style and types are checked beside the tests: mypy has one core busy for most of a minute.
+test: $(STAMP)
+	$(MAKE) -j2 lint suite
+
+suite: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Kernels with every index checked, compiled from an empty cache.
