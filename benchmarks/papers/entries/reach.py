@@ -108,7 +108,9 @@ ENTRIES = (
         "Fig. 7",
         "20 to 36 pods, 6 to 18 nodes: rewards, training time, time of a decision.",
         "rewards above 20, training below 20 min, decisions within 1 ms",
-        f"{_TABLE_V} Decisions with the environment's step, in NumPy.",
+        f"{_TABLE_V} Decisions with the environment's step, in NumPy; those of the larger two with "
+        "two threads of BLAS on a busy machine, where they wait for each other: with one, as "
+        "`make papers` now runs, .3 ms at 28 pods.",
         ours=lambda r: (
             f"{_returns(r, 'scales')}; "
             + ", ".join(f"{row['decision_ms']:.2f}" for row in r["scales"].values())
