@@ -157,6 +157,15 @@ NewRequestsOption = Annotated[
         rich_help_panel=_MOVE,
     ),
 ]
+ReplicasOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="[NAMESPACE/]NAME=N",
+        help="rolling-update: replicas that a running Deployment shall have, such as shop/cart=5: "
+        "plans add or remove them beside the moves; repeatable.",
+        rich_help_panel=_MOVE,
+    ),
+]
 MissingPricesOption = Annotated[
     str,
     Option(help="Nodes without a price: error or default=0.10.", rich_help_panel=_PRICES),
@@ -243,6 +252,7 @@ def import_kubernetes(
     max_share: MaxShareOption = 1.0,
     survive: SurviveOption = None,
     new_requests: NewRequestsOption = None,
+    replicas: ReplicasOption = None,
     prices: PriceFiles = None,
     overlay: Overlays = None,
     missing_prices: MissingPricesOption = "error",
@@ -269,6 +279,7 @@ def import_kubernetes(
     The report lists all that was assumed, pinned or left out.
     """
     from placeopt.kubernetes import origin as origins
+    from placeopt.kubernetes import replica_counts
     from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.gathered import ImportOptions
     from placeopt.kubernetes.importing import import_files
@@ -310,6 +321,7 @@ def import_kubernetes(
         drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
         max_latency_ms=max_latency_ms,
         new_sizes=sizes,
+        replicas=replica_counts.parse(replicas or ()),
         source=source,
         gateway=gateway,
         origin=origin,

@@ -71,8 +71,10 @@ class Approval:
         self.steps = problem.steps(plan)
         self.verdict = problem.evaluate(plan)
         a = problem.arrays
-        self.home = np.where(a.home == a.waiting, -1, a.home) if a.waiting >= 0 else a.home
-        self.final = a.final_nodes(self.steps)
+        self.home, self.final = (
+            np.where(where == a.waiting, -1, where) if a.waiting >= 0 else where
+            for where in (a.home, a.final_nodes(self.steps))
+        )
         self.before, self.after = problem.initial_cost, self.verdict.values[0]
         self.change = fleet_change(problem, plan)
         known = None if origin is None else origin.price_unit
@@ -118,24 +120,32 @@ class Approval:
     @cached_property
     def moved(self) -> list[int]:
         """The microservices that run elsewhere at the end."""
-        return [m for m in range(len(self.home)) if 0 <= self.home[m] != self.final[m]]
+        leave = [m for m in range(len(self.home)) if 0 <= self.home[m] != self.final[m]]
+        return [m for m in leave if not self.problem.arrays.removed[m]]
 
     @property
     def restarted(self) -> int:
         """Pods that are made anew on their node."""
-        return len({m for m, _ in self.steps} - set(self.moved)) - self.started
+        return len({m for m, _ in self.steps} - set(self.moved)) - self.started - self.removed
 
     @property
     def started(self) -> int:
         """Pods that wait now and run at the end."""
         return int(((self.home < 0) & (self.final >= 0)).sum())
 
+    @property
+    def removed(self) -> int:
+        """Pods that run now and have no place at the end."""
+        return int((self.problem.arrays.removed & (self.final < 0)).sum())
+
     @cached_property
     def downtime(self) -> list[str]:
         """Workloads with a replica that is down for a while, each with how many of how many."""
         count = Counter(self.owners[m] for m, n in self.steps if n < 0)
         count.update(
-            self.owners[m] for m, n in self.steps if n >= 0 and self.owners[m][0] == "StatefulSet"
+            self.owners[m]
+            for m, n in self.steps
+            if n >= 0 and self.owners[m][0] == "StatefulSet" and not self.problem.arrays.removed[m]
         )
         replicas = Counter(self.owners)
         return [
@@ -198,11 +208,14 @@ class Approval:
         where = self.home.copy()
         for m, node in self.steps:
             kind, label = self.owners[m]
+            removes = bool(self.problem.arrays.removed[m])
+            node = -1 if removes else node
             source, target = (None if n < 0 else self.node_name(n) for n in (int(where[m]), node))
             action = "stop" if target is None else "start" if source is None else "move"
             if source == target:
                 action = "restart"
-            interrupts = target is None or (kind == "StatefulSet" and source is not None)
+            action = "remove" if removes else action
+            interrupts = action == "stop" or (kind == "StatefulSet" and source is not None)
             yield label, action, "bad" if interrupts else "plain", source, target
             where[m] = node
 
@@ -231,6 +244,7 @@ class Approval:
         found.append(("nodes freed", f"{len(self.freed)}", f"{before} → {after} of {total} in use"))
         more = [f"{self.restarted} made anew in place"] if self.restarted else []
         more += [f"{self.started} started that wait now"] if self.started else []
+        more += [f"{self.removed} removed"] if self.removed else []
         found.append(("pods that move", f"{len(self.moved)}", ", ".join(more) or "no other"))
         count = len(self.downtime)
         down = f"{count} workload{'' if count == 1 else 's'}" if count else "none"

@@ -56,6 +56,8 @@ class ImportOptions:
         Limit of every call for which no AppGroup has one.
     new_sizes : dict of Key to Size
         What workloads shall ask for.
+    replicas : dict of Key to int
+        How many replicas running Deployments shall have, in rolling updates.
     source, gateway, origin : str, optional
         A node (edge-cloud), a service (rescheduling), a place (temporal).
     network_cost, data : float
@@ -81,6 +83,7 @@ class ImportOptions:
     survive: tuple[str, ...] = ()
     max_latency_ms: float | None = None
     new_sizes: dict[Key, PodSize] = field(default_factory=dict)
+    replicas: dict[Key, int] = field(default_factory=dict)
     source: str | None = None
     gateway: str | None = None
     origin: str | None = None

@@ -24,6 +24,7 @@ from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceBook, PriceOverlay
 from placeopt.kubernetes.reading import STDIN
+from placeopt.kubernetes.replica_counts import scale
 from placeopt.kubernetes.sites import Site, read_nodes, site
 from placeopt.kubernetes.units import Unit, name_dropped_rules, units
 from placeopt.registry import from_document
@@ -216,6 +217,7 @@ def _gather(
         )
     pin = target not in _ANEW or (target == "edge-cloud" and bool(cluster.pods))
     found = units(cluster, options.rules, notes, pin=pin, faults=faults)
+    found = _tried(faults, found, lambda: scale(found, options.replicas, notes))
     if all(u.bound for u in found):
         faults.check()
         raise manifests.nothing(
@@ -292,6 +294,7 @@ def _refuse_wishes(options: ImportOptions, target: str) -> None:
         "--max-share": options.max_share < 1,
         "--headroom": options.headroom > 0,
         "--survive": options.survive,
+        "--replicas": options.replicas,
     }
     for flag, given in asked.items():
         if given:

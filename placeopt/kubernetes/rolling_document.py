@@ -152,6 +152,8 @@ def _microservice(
         found["allowed"] = rules.allowed[k]
     if k in rules.groups:
         found["groups"] = rules.groups[k]
+    if unit.removed:
+        return found | {"removed": True}
     new = g.options.new_sizes.get(unit.key)
     if new is not None and (new.cpu, mebibytes(new.memory)) != (
         unit.size.cpu,

@@ -110,8 +110,9 @@ class _Reader:
                 {"kind": "spread", "max_skew": 1, "per": zone if per == "zone" else "node"}
                 for per in options.spread
             ]
-            most = max(1, int(options.max_share * len(mine)))
-            if most < len(mine):
+            left = sum(not unit.removed for unit in mine)
+            most = max(1, int(options.max_share * left))
+            if most < left:
                 rules.append({"kind": "apart", "max_copies": most, "per": "node"})
             if rules:
                 who = self._group_of(mine)
@@ -128,15 +129,16 @@ class _Reader:
         notes, budgets = self.g.notes, budgets_of(self.g.cluster, self.g.site.units)
         for owner, mine in grouped(self.g.site.units, lambda unit: unit.owner).items():
             label = f"{mine[0].namespace}/{mine[0].workload}"
-            if len(mine) < 2:
+            left = sum(not unit.removed for unit in mine)
+            if left < 2:
                 text = "workloads of one replica are down while it starts elsewhere (--survive)"
                 notes.add("assumption", text, label)
                 continue
             need = max(1, budgets.get(owner, 1))
-            if need >= len(mine):
+            if need >= left:
                 text = "budgets that need every replica: one may be missing when a node is lost"
                 notes.add("assumption", text, label)
-            self.found.needs[self._group_of(mine)] = min(need, len(mine) - 1)
+            self.found.needs[self._group_of(mine)] = min(need, left - 1)
 
     def _allowed(self) -> None:
         units, nodes = self.g.site.units, self.g.site.nodes

@@ -57,7 +57,8 @@ _SHARED = {"ReadWriteMany", "ReadOnlyMany"}
 class Unit:
     """One replica.
 
-    `node` is None where it does not run yet; `stays` says why it must not move, empty where it may.
+    `node` is None where it does not run yet; `stays` says why it must not move, empty where it may;
+    `removed` whether it has no place afterwards.
     """
 
     namespace: str
@@ -74,6 +75,7 @@ class Unit:
     stays: str = ""
     ready: bool = True
     uid: str | None = None
+    removed: bool = False
 
     @property
     def further(self) -> dict[str, int]:

@@ -192,12 +192,19 @@ class SchedulerState:
             table.pop(key, None)
 
     def waiting(self, space: str, workload: str, pod: str | None) -> RunningPod:
-        """Return a pod that waits for a node, or a pod of the template of a workload."""
+        """Return a pod that waits for a node, or one like the others of a workload.
+
+        That is a pod of its template, or where the files do not have it, of one that runs.
+        """
         if pod is not None and (space, pod) in self.pending:
             return self.pending[space, pod]
         for (namespace, _, name), known in self.cluster.workloads.items():
             if (namespace, name) == (space, workload):
                 return RunningPod(space, name, known.labels, known.spec, "", _amounts(known.spec))
+        for other in self.cluster.pods:
+            if other.meta.namespace == space and self.cluster.owner(other)[1] == workload:
+                like = other.spec
+                return RunningPod(space, pod or "", other.meta.labels, like, "", _amounts(like))
         raise _unknown(f"pod {space}/{pod or workload}")
 
     def copy_of(

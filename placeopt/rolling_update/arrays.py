@@ -16,12 +16,14 @@ from placeopt.rolling_update.document import (
     UpdateRule,
     UpdateSurvival,
 )
+from placeopt.rolling_update.replicas import Amounts, replica_sets, with_turns
 from placeopt.rolling_update.rule_tables import RuleTables, domains_of, tables
 from placeopt.rolling_update.survival import Survival
 
 #: The resources that every instance has; others come behind them by name.
 RESOURCES = ("cpu", "memory")
-#: The node of what runs nowhere yet: it comes last, has room for all that waits, and is drained.
+#: The node of what runs nowhere, yet or any more: it comes last, has room for all that waits, and is
+#: drained.
 WAITING = "(waiting)"
 
 
@@ -42,17 +44,27 @@ class UpdateArrays:
     resources : tuple of str
         The R resources: CPU, memory, and others by name.
     waiting : int
-        The node of what runs nowhere yet, -1 where all run. It counts as one of the N nodes.
+        The node of what runs nowhere yet, and of what is removed; -1 where there is neither. It
+        counts as one of the N nodes.
     home : int array (M,)
         Node where each runs now.
+    stays_on : int array (M,)
+        Node where each ends unless it is moved: its home, or `waiting` for what is removed.
     old, new : int array (M, R)
-        Milli-CPU, MiB and other resources of the running copy and of a new one.
+        Milli-CPU, MiB and other resources of the running copy and of a new one; nothing of what
+        is removed.
+    removed, late : bool array (M,)
+        Ends on the way; and only when others of its name have started.
+    sets : list of ReplicaSet
+        Replicas of one name of which some are added and some removed.
+    fixed : bool array (M,)
+        Of an application that is not reschedulable.
     movable : bool array (M,)
-        Of a reschedulable application.
+        Of a reschedulable application, and not removed.
     pinned : bool array (M,)
         Must keep its node.
     stuck : bool array (M,)
-        Not movable or pinned, so that it ends on its node.
+        Fixed or pinned, so that it ends on its node.
     mandatory : bool array (M,)
         Must be restarted: its size changes, or the semantics are strict.
     capacity : int array (N, R)
@@ -72,7 +84,9 @@ class UpdateArrays:
         For every microservice those that tight flows connect it to, and whether a flow allows its
         own cluster (row) with that of the peer (column).
     initial_load, fixed_load : int array (N, R)
-        Of all running copies; of those that are not movable.
+        Of all running copies; of those that are fixed.
+    ordered : Amounts
+        Sizes, capacities and the first load as orders of moves count them.
     rules : RuleTables
         The rules that must be kept, with the allowed nodes.
     free : bool array (M,)
@@ -94,17 +108,19 @@ class UpdateArrays:
         survival: UpdateSurvival | None = None,
     ):
         everything = [(a, m) for a in applications for m in a.microservices]
-        waits = any(m.node is None for _, m in everything)
+        waits = any(m.node is None or m.removed for _, m in everything)
         self.names = [(a.name, m.name) for a, m in everything]
         self.node_names = [n.name for n in nodes] + [WAITING] * waits
         self.waiting = len(nodes) if waits else -1
         number: dict[str | None, int] = {n.name: k for k, n in enumerate(nodes)}
         number[None] = self.waiting
         self.home = np.array([number[m.node] for _, m in everything], dtype=np.int64)
+        self._set_removed([m for _, m in everything])
         self._set_sizes(nodes, [m for _, m in everything])
-        self.movable = np.array([a.reschedulable for a, _ in everything])
-        self.pinned = np.array([m.pinned for _, m in everything])
-        self.stuck = ~self.movable | self.pinned
+        self.fixed = np.array([not a.reschedulable for a, _ in everything])
+        self.movable = ~self.fixed & ~self.removed
+        self.pinned = np.array([m.pinned for _, m in everything]) & ~self.removed
+        self.stuck = self.fixed | self.pinned
         self.mandatory = self.movable & ((self.new != self.old).any(axis=1) | strict)
         self.drain = np.array([n.drain for n in nodes] + [True] * waits)
         self._set_prices([n.price for n in nodes] + [0.0] * waits)
@@ -114,11 +130,20 @@ class UpdateArrays:
         self.latency = _latency_matrix(cluster_latency_ms, self.clusters)
         self._set_flows(applications)
         self.initial_load = self.load_of(np.ones_like(self.movable), self.old)
-        self.fixed_load = self.load_of(~self.movable, self.old)
+        self.fixed_load = self.load_of(self.fixed, self.old)
+        amounts = Amounts(self.old, self.new, self.capacity, self.initial_load)
+        self.ordered = with_turns(amounts, self.sets, self.waiting)
         self._set_rules(nodes, [m for _, m in everything], rules, node_sets or {})
         standing = (self.price == 0) & ~self.drain
-        groups = [m.groups for _, m in everything]
+        groups = [() if m.removed else m.groups for _, m in everything]
         self.survival = Survival(survival, groups, self.capacity[: len(nodes)], standing)
+
+    def _set_removed(self, microservices: Sequence[UpdateMicroservice]) -> None:
+        self.removed = np.array([m.removed for m in microservices])
+        self.sets = replica_sets(self.names, microservices)
+        self.late = np.zeros_like(self.removed)
+        self.late[[m for one in self.sets for m in one.removed]] = True
+        self.stays_on = np.where(self.removed, self.waiting, self.home)
 
     def _set_sizes(
         self, nodes: Sequence[UpdateNode], microservices: Sequence[UpdateMicroservice]
@@ -130,6 +155,7 @@ class UpdateArrays:
             np.array([(*z, *x) for z, x in zip(sizes, more, strict=True)], dtype=np.int64)
             for sizes in ([m.old_size for m in microservices], [m.new_size for m in microservices])
         )
+        self.new[self.removed] = 0
         rows = [
             (n.cpu_millicores, n.memory_mib, *(n.resources.get(r, 0) for r in self.resources[2:]))
             for n in nodes
@@ -160,6 +186,7 @@ class UpdateArrays:
                 domains=domains,
                 home=self.home,
                 num_nodes=len(number),
+                removed=self.removed,
             )
 
         self.rules, wishes = made(False), made(True)
@@ -180,6 +207,7 @@ class UpdateArrays:
             (index[a.name, f.source], index[a.name, f.target], f.max_latency_ms)
             for a in applications
             for f in a.flows
+            if not (self.removed[index[a.name, f.source]] or self.removed[index[a.name, f.target]])
         ]
         self.tight_flows = [flow for flow in self.flows if (self.latency > flow[2]).any()]
         self.tight_peers: list[list[tuple[int, np.ndarray]]] = [[] for _ in self.names]
@@ -208,6 +236,8 @@ class UpdateArrays:
     def starts_of(self, target: np.ndarray) -> np.ndarray:
         """Return which microservices must start anew to reach a deployment, bool (M,).
 
+        What is removed starts nothing.
+
         Parameters
         ----------
         target : int array (M,)
@@ -216,10 +246,15 @@ class UpdateArrays:
         starts: np.ndarray = self.mandatory | (self.movable & (target != self.home))
         return starts
 
+    def removals(self, *, late: bool) -> list[tuple[int, int]]:
+        """Return the steps that remove what may go at once, or what has to wait for others."""
+        mine = np.flatnonzero(self.removed & (self.late == late))
+        return [(m, self.waiting) for m in mine.tolist()]
+
     def final_nodes(self, steps: Iterable[tuple[int, int]]) -> np.ndarray:
         """Return the node of every microservice after steps (microservice, node), shape (M,).
 
-        A microservice that is left stopped has node -1.
+        A microservice that is left stopped has node -1, one that was removed `waiting`.
         """
         end = self.home.copy()
         for m, n in steps:
@@ -230,13 +265,16 @@ class UpdateArrays:
         """Return on which nodes a new copy of microservice m has room by itself, bool (N,).
 
         Nodes to drain and those that it is not allowed on are none of them. Of several
-        microservices, int array (k,), all rows, bool (k, N).
+        microservices, int array (k,), all rows, bool (k, N). What is removed goes nowhere.
         """
         size, own = self.new[m], self.rules.node_set[m]
         every = np.ones((1, len(self.drain)), dtype=bool)
         fits: np.ndarray = ~self.drain & np.concatenate((self.rules.allowed, every))[own]
         for r in range(size.shape[-1]):
             fits &= size[..., r, None] <= self.capacity[:, r]
+        if self.removed.any():
+            nowhere = np.arange(len(self.drain)) == self.waiting
+            fits = np.where(self.removed[m][..., None], nowhere, fits)
         return fits
 
     def have_room(self) -> np.ndarray:

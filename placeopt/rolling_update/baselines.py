@@ -107,7 +107,7 @@ def _allocate(a: UpdateArrays, reading: Reading, unplaced: Unplaced) -> tuple[np
 
     The nodes hold only what is not rescheduled at first. What fits nowhere keeps its node.
     """
-    nodes, target = _FreeNodes(a, a.fixed_load), a.home.copy()
+    nodes, target = _FreeNodes(a, a.fixed_load), a.stays_on.copy()
     by_application: dict[str, list[int]] = {}
     for m in np.flatnonzero(a.movable).tolist():
         by_application.setdefault(a.names[m][0], []).append(m)
@@ -164,9 +164,9 @@ def _ordered(
     goal, home, new, old = target[todo], a.home[todo], a.new[todo], a.old[todo]
     bound_for = [np.flatnonzero(goal == n) for n in range(len(a.price))]
     sizes = [new[members] for members in bound_for]
-    free = a.capacity - a.initial_load
+    free = a.capacity - a.initial_load + a.load_of(a.removed & ~a.late, a.old)
     share = (old / a.capacity.max(axis=0).clip(1)).max(axis=1)
-    left, running = np.ones(len(todo), dtype=bool), np.ones(len(todo), dtype=bool)
+    left, running = np.ones(len(todo), dtype=bool), home != a.waiting
     score = np.empty(len(todo))  # share of the room on the goal, inf where there is none
 
     def look_at(n: int) -> None:
@@ -178,7 +178,7 @@ def _ordered(
 
     for n in range(len(a.price)):
         look_at(n)
-    steps: list[tuple[int, int]] = []
+    steps = a.removals(late=False)
     while left.any():
         fitting = np.flatnonzero(score < np.inf)
         if len(fitting):
@@ -191,12 +191,13 @@ def _ordered(
             k = int(np.where(running, share, -1).argmax())
             steps.append((int(todo[k]), -1))
         else:
-            return steps + [(int(todo[k]), int(goal[k])) for k in np.flatnonzero(left)]
+            steps += [(int(todo[k]), int(goal[k])) for k in np.flatnonzero(left)]
+            break
         if running[k]:
             running[k] = False
             free[home[k]] += old[k]
             look_at(home[k])
-    return steps
+    return steps + a.removals(late=True)
 
 
 def _drawn(rng: np.random.Generator, left: np.ndarray, fitting: np.ndarray) -> int:
@@ -213,17 +214,25 @@ def rolling_update_plan(problem: RollingUpdate) -> dict[str, Any]:
     fits nowhere waits until something else has moved; one that waits for ever changes nothing.
     """
     a = problem.arrays
-    nodes = _FreeNodes(a, a.initial_load)
-    where = np.where(a.home == a.waiting, -1, a.home)
-    return problem.plan(_scheduled_steps(nodes, where, a.old))
+    early = a.removed & ~a.late
+    nodes = _FreeNodes(a, a.initial_load - a.load_of(early, a.old))
+    where = np.where((a.home == a.waiting) | early, -1, a.home)
+    return problem.plan(_around_removals(a, _scheduled_steps(nodes, where, a.old)))
 
 
 def recreate_plan(problem: RollingUpdate) -> dict[str, Any]:
     """Return the plan that stops all reschedulable microservices, then schedules new copies."""
     a = problem.arrays
-    nodes, where = _FreeNodes(a, a.fixed_load), np.where(a.movable, -1, a.home)
+    nodes = _FreeNodes(a, a.fixed_load + a.load_of(a.late, a.old))
+    where = np.where(a.fixed | a.late, a.home, -1)
     stops = [(m, -1) for m in np.flatnonzero(a.movable & (a.home != a.waiting)).tolist()]
-    return problem.plan(stops + _scheduled_steps(nodes, where, np.zeros_like(a.old)))
+    starts = _scheduled_steps(nodes, where, np.zeros_like(a.old))
+    return problem.plan(_around_removals(a, stops + starts))
+
+
+def _around_removals(a: UpdateArrays, steps: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return steps after what may be removed at once, and before what waits for them."""
+    return [*a.removals(late=False), *steps, *a.removals(late=True)]
 
 
 def _scheduled_steps(

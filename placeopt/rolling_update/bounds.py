@@ -153,7 +153,7 @@ def _with_places(problem: RollingUpdate) -> tuple[np.ndarray, np.ndarray]:
     groups = [m.groups for application in problem.applications for m in application.microservices]
     demand, places = [a.new.sum(axis=0)], [a.capacity]
     for rule in rules:
-        mine = np.array([rule.group in known for known in groups])
+        mine = np.array([rule.group in known for known in groups]) & ~a.removed
         now = np.bincount(a.home[mine], minlength=count)
         demand.append(np.array([mine.sum()]))
         places.append(np.maximum(now, rule.max_copies)[:, None])

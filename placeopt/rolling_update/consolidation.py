@@ -41,7 +41,7 @@ class TargetDeployment(NamedTuple):
 def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, np.ndarray]:
     """Return the packing problem, and the numbers of the microservices that it moves, (Q,)."""
     a = problem.arrays
-    mine = np.flatnonzero(~a.stuck)
+    mine = np.flatnonzero(~a.stuck & ~a.removed)
     count = len(mine)
     number = np.full(len(a.home), -1)
     number[mine] = np.arange(count)
@@ -64,7 +64,7 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
         paid=a.hosting(a.stuck) | (a.price == 0),
         home=a.home[mine],
         old=a.old[mine],
-        now=a.initial_load,
+        now=a.initial_load - a.load_of(a.removed, a.old),
         home_first=home_first,
         home_members=home_members,
         rests=~a.mandatory[mine],
@@ -173,7 +173,7 @@ class Consolidation:
 
     def _nodes(self, state: kernels.PackingState) -> np.ndarray:
         """Return the node of every microservice in a state, shape (M,)."""
-        node = self.problem.arrays.home.copy()
+        node = self.problem.arrays.stays_on.copy()
         node[self.mine] = state.node
         return node
 
@@ -255,10 +255,10 @@ class Consolidation:
         room on top, until one can be packed.
         """
         a, tried = self.problem.arrays, set[bytes]()
-        where = karpenter_deployment(self.problem)
+        where = karpenter_deployment(self.problem)[self.mine]
         if (where >= 0).all() and not a.tight_flows and not a.drain[where].any():
-            used = np.bincount(where, minlength=len(a.price)) > 0
-            state = self._start(where[self.mine], (used | (a.price == 0)) & ~a.drain)
+            used = self.forced | (np.bincount(where, minlength=len(a.price)) > 0)
+            state = self._start(where, (used | (a.price == 0)) & ~a.drain)
             if state.num_overloaded[0] == 0:
                 yield state
         for slack in _SLACKS:

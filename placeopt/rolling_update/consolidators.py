@@ -76,12 +76,12 @@ class _Running:
         return np.bincount(self.where[self.where >= 0], minlength=len(self.free)) > 0
 
     def stop(self, m: int) -> None:
-        """End the running copy of microservice m."""
+        """End the running copy of microservice m: stop it, or remove it."""
         n = int(self.where[m])
         self.free[n] += self.size[m]
         rules.tally(self.arrays.packed_rules, self.counts, m, n, -1)
         self.where[m] = -1
-        self.steps.append((m, -1))
+        self.steps.append((m, self.arrays.waiting if self.arrays.removed[m] else -1))
 
     def start(self, m: int, n: int) -> None:
         """Start a copy of microservice m, which does not run, on node n."""
@@ -98,10 +98,11 @@ class _Running:
 
     def is_legal(self) -> bool:
         """Return whether all rules hold where everything runs now."""
-        packed, known = self.arrays.packed_rules, self.where >= 0
-        if not known.all():
+        a, gone = self.arrays, self.arrays.removed & (self.where < 0)
+        where = np.where(gone, a.waiting, self.where)
+        if (where < 0).any():
             return True
-        return bool(rules.num_broken(packed, self.where[None], ~self.started[None])[0] == 0)
+        return bool(rules.num_broken(a.packed_rules, where[None], ~self.started[None])[0] == 0)
 
     def first_fit(self, m: int, nodes: np.ndarray) -> int:
         """Return the first of some nodes that may take microservice m, -1 for none."""
@@ -131,21 +132,26 @@ class _Running:
 def _begin(problem: RollingUpdate) -> _Running:
     """Return the state after what has to start has started.
 
-    New sizes start in place. What waits goes to nodes in use, then to the cheapest that takes it.
+    What is removed ends first, or as soon as others of its name have started. New sizes start in
+    place. What waits goes to nodes in use, then to the cheapest that takes it.
     """
     a = problem.arrays
     state = _Running(a)
+    for m, _ in a.removals(late=False):
+        state.stop(m)
     for m in np.flatnonzero(a.mandatory & (state.where >= 0)).tolist():
         home = int(state.where[m])
         state.stop(m)
         state.start(m, home)
-    waiting = _largest_first(a, np.flatnonzero(state.where < 0).tolist())
+    waiting = _largest_first(a, np.flatnonzero(a.movable & (state.where < 0)).tolist())
     by_price = np.argsort(a.price, kind="stable")
     for m in state.place(waiting, np.flatnonzero(state.used())):
         used = state.used()
         n = state.first_fit(m, np.concatenate((np.flatnonzero(used), by_price[~used[by_price]])))
         if n >= 0:
             state.start(m, n)
+    for m, _ in a.removals(late=True):
+        state.stop(m)
     return state
 
 

@@ -49,7 +49,9 @@ class UpdateMicroservice(Record):
     """A running container: its node, its size, and its size at the end (the same where absent).
 
     A pinned one may be restarted on its node, never moved. One without a node waits: it runs
-    nowhere yet and has to be started. `resources` are further ones by name, of either copy.
+    nowhere yet and has to be started, as a replica that is added. A removed one ends on the way.
+    Of the replicas of one name as many stay ready as the smaller of their numbers now and at the
+    end. `resources` are further ones by name, of either copy.
     `allowed` names a node set: new copies start on its nodes only. `groups` are what rules are
     about.
     """
@@ -74,6 +76,10 @@ class UpdateMicroservice(Record):
     """Node set on whose nodes new copies may start. Absent or null: all nodes."""
     groups: tuple[Name, ...] = ()
     """Groups that rules are about. Absent: none."""
+    removed: bool = Field(False, strict=True)
+    """Whether it ends on the way and has no place afterwards: a replica that is removed."""
+    replica_of: Name | None = None
+    """Name of what it is one of the replicas of, in its application. Absent or null: of itself."""
 
     @property
     def old_size(self) -> tuple[int, int]:
@@ -261,12 +267,28 @@ class UpdateApplication(Record):
                     path=f"{here}.node",
                     remedy="give its node; or let it be moved: not pinned, reschedulable",
                 )
+            if m.removed:
+                _check_removed(m, self.reschedulable, here)
             if not self.reschedulable and m.new_size != m.old_size:
                 raise DocumentError(
                     "a new size in an application that is not reschedulable",
                     path=here,
                     remedy='leave the new size out, or set "reschedulable": true',
                 )
+
+
+def _check_removed(m: UpdateMicroservice, reschedulable: bool, path: str) -> None:
+    """Raise unless what is to be removed runs, may be touched, and gets no new size."""
+    if m.node is None:
+        what, remedy = "it runs nowhere", "leave it out, or give the node where it runs"
+    elif not reschedulable:
+        what = "its application may not be touched"
+        remedy = 'leave removed out, or set "reschedulable": true'
+    elif m.new_size != m.old_size:
+        what, remedy = "it has a new size", "leave the new size out: no new copy of it starts"
+    else:
+        return
+    raise DocumentError(f"it is to be removed, but {what}", path=f"{path}.removed", remedy=remedy)
 
 
 def _require_known(what: str, name: str | None, known: Collection[str], path: str) -> None:
@@ -291,7 +313,7 @@ def check_node_sets(node_sets: Mapping[str, Collection[str]], nodes: Collection[
 class UpdateStep(Record):
     """One move: a new copy starts on node `to`, then the old copy ends.
 
-    Null stops the running copy.
+    Null stops the running copy; one that is to be removed ends for good.
     """
 
     application: str
@@ -299,7 +321,9 @@ class UpdateStep(Record):
     microservice: str
     """Name of the microservice that the step is about."""
     to: str | None
-    """Node on which a new copy starts before the old one ends; null stops the running copy."""
+    """Node on which a new copy starts before the old one ends; null stops the running copy, or
+    removes it.
+    """
 
 
 class UpdatePlan(Record):

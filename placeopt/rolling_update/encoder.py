@@ -93,7 +93,7 @@ class RollingUpdateEncoder(Encoder):
 
     def targets(self, X: np.ndarray) -> np.ndarray:
         """Return the node of every microservice, shape (n, M)."""
-        found = np.repeat(self.problem.arrays.home[None], len(X), axis=0)
+        found = np.repeat(self.problem.arrays.stays_on[None], len(X), axis=0)
         if len(self._genes):
             ranks = self.tables.legal[self.tables.legal_first[:-1] + X]
             found[:, self._genes] = self._by_rank[ranks]
@@ -130,11 +130,11 @@ class RollingUpdateEncoder(Encoder):
             rests = ~(a.mandatory | (a.movable & (target != a.home)))
             broken += num_broken(a.packed_rules, target, rests)
         if self._ruled or set(self._columns) & {1, 2}:
-            made = order.count_all(target, self._moves, a.mandatory, a.initial_load, self._count)
-            every[:, 1:3] = made[:, :2]
+            made = order.count_all(target, self._moves, a.mandatory, a.ordered.load, self._count)
+            every[:, 1:3] = made[:, :2] - np.array([a.removed.sum(), 0])
             broken += made[:, 2]
         overload = np.maximum(0, load - a.capacity) / np.maximum(1, a.capacity)
-        excess = overload.sum(axis=(1, 2)) + a.drain[target].sum(axis=1)
+        excess = overload.sum(axis=(1, 2)) + (a.drain[target] & ~a.removed).sum(axis=1)
         broken += self._latency_excess(target)
         if a.survival.asked:
             every[:, 3] = a.survival.lost(target)

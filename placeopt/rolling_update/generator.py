@@ -32,6 +32,8 @@ def generate(
     downscaled: float = 0.2,
     occupancy: float = 0.8,
     attachments: int = 1,
+    added: int = 0,
+    removed: int = 0,
     semantics: str = "stay",
 ) -> dict[str, Any]:
     """Draw an instance document.
@@ -59,6 +61,12 @@ def generate(
         Total CPU demand over total capacity at the start.
     attachments : int
         Edges of each new microservice in the Barabasi-Albert graph; 1 gives trees.
+    added : int
+        Replicas that are added on the way: further ones of random microservices that may be
+        rescheduled, of their size and with their flows.
+    removed : int
+        Replicas that are removed on the way: random microservices that may be rescheduled run as
+        two replicas of half their size on their node, of which one has no place at the end.
     semantics : {'stay', 'strict'}
     """
     nodes = max(clusters, round(applications * microservices * 0.32)) if nodes is None else nodes
@@ -72,6 +80,8 @@ def generate(
         ("occupancy", occupancy, 0.01, 0.99),
         ("downscaled", downscaled, 0, 1),
         ("attachments", attachments, 1, 1000),
+        ("added", added, 0, 10**5),
+        ("removed", removed, 0, reschedulable * microservices),
     )
     for label, value, low, high in limits:
         if not low <= value <= high:
@@ -94,7 +104,7 @@ def generate(
     order = rng.permutation(applications)
     shrinking = set(order[: round(downscaled * applications)].tolist())
     free = set(order[: max(reschedulable, len(shrinking))].tolist())
-    return {
+    document: dict[str, Any] = {
         "problem": "rolling-update",
         "name": f"generated-{applications}x{microservices}-{clusters}-clusters-{nodes}-nodes-"
         f"seed{seed}",
@@ -118,6 +128,49 @@ def generate(
             for a in range(applications)
         ],
     }
+    if added or removed:
+        _scale(document, np.random.default_rng([seed, attempt, 1]), added, removed)
+    return document
+
+
+def _scale(document: dict[str, Any], rng: np.random.Generator, added: int, removed: int) -> None:
+    """Add replicas that are to be added and removed; changes `document`."""
+    document["name"] += f"-{added}-added-{removed}-removed"
+    pairs = [
+        (application, service)
+        for application in document["applications"]
+        if application["reschedulable"]
+        for service in application["microservices"]
+    ]
+    if added and not pairs:
+        raise UsageError(f"added is {added}; legal: 0 where nothing may be rescheduled")
+    chosen = rng.permutation(len(pairs))[:removed].tolist()
+    for application, service in (pairs[k] for k in chosen):
+        halves = {key: service[key] // 2 for key in service if key.endswith(("millicores", "mib"))}
+        other = service | halves | {"removed": True}
+        other.pop("new_cpu_millicores", None)
+        service |= {key: service[key] - half for key, half in halves.items()}
+        _replicate(application, service, other)
+    for application, service in (pairs[k] for k in rng.integers(max(1, len(pairs)), size=added)):
+        _replicate(application, service, service | {"node": None})
+
+
+def _replicate(application: dict[str, Any], service: dict[str, Any], other: dict[str, Any]) -> None:
+    """Add another replica of a microservice, with its flows, to an application; changes it."""
+    name = service.setdefault("replica_of", service["name"])
+    count = sum(m.get("replica_of") == name for m in application["microservices"])
+    other |= {"name": f"{name}-{count + 1}", "replica_of": name}
+    flows = [flow for flow in application["flows"] if service["name"] in (flow["from"], flow["to"])]
+    application["microservices"].append(other)
+    application["flows"] += [
+        {
+            key: other["name"] if end == service["name"] else end
+            for key, end in flow.items()
+            if key != "max_latency_ms"
+        }
+        | {"max_latency_ms": flow["max_latency_ms"]}
+        for flow in flows
+    ]
 
 
 def _cluster_of(clusters: int, nodes: int) -> list[int]:

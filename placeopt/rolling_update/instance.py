@@ -86,7 +86,9 @@ class RollingUpdate(Problem):
         for k, rule in enumerate(self.rules):
             rule.check(f"rules[{k}]", groups, self.node_sets)
         if self.survival is not None:
-            self.survival.check(groups)
+            every = [m for a in self.applications for m in a.microservices if not m.removed]
+            left = Counter(g for m in every for g in m.groups)
+            self.survival.check({group: left[group] for group in groups})
         return self
 
     @cached_property
@@ -128,7 +130,9 @@ class RollingUpdate(Problem):
     @cached_property
     def _survival(self) -> SurvivalReferee:
         asked = self.survival or UpdateSurvival()
-        return SurvivalReferee(self.arrays, self._groups, asked, self._rules(soft=False))
+        members = zip(self._groups, self.arrays.removed, strict=True)
+        left = [() if removed else groups for groups, removed in members]
+        return SurvivalReferee(self.arrays, left, asked, self._rules(soft=False))
 
     def has_places(self, where: Sequence[int]) -> bool:
         """Return whether what any one node hosts finds a place on the others, if that is asked for.
@@ -187,21 +191,27 @@ class RollingUpdate(Problem):
         return self._referee.judge(plan)
 
     def plan(self, steps: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """Return the plan of steps (microservice number, node number); a negative node stops."""
-        names, nodes = self.arrays.names, self.arrays.node_names
+        """Return the plan of steps (microservice number, node number); a negative node stops.
+
+        The node of what runs nowhere removes.
+        """
+        names, nodes, nowhere = self.arrays.names, self.arrays.node_names, self.arrays.waiting
         return {
             "steps": [
                 {
                     "application": names[m][0],
                     "microservice": names[m][1],
-                    "to": None if n < 0 else nodes[n],
+                    "to": None if n < 0 or n == nowhere else nodes[n],
                 }
                 for m, n in steps
             ],
         }
 
     def steps(self, plan: Mapping[str, Any]) -> list[tuple[int, int]]:
-        """Return the steps of a plan by number, -1 for a stop: the inverse of `plan`."""
+        """Return the steps of a plan by number: the inverse of `plan`.
+
+        -1 is a stop, and the node of what runs nowhere a removal.
+        """
         return self._referee.steps(plan)
 
     def warnings(self) -> tuple[str, ...]:
@@ -248,7 +258,7 @@ class RollingUpdate(Problem):
 
     def _why_no_room(self) -> list[str]:
         a, reasons = self.arrays, []
-        for m in np.flatnonzero(~a.stuck & ~a.have_room()).tolist():
+        for m in np.flatnonzero(a.movable & ~a.pinned & ~a.have_room()).tolist():
             if not self._may_rest(m):
                 amounts = ", ".join(f"{x} {r}" for r, x in zip(a.resources, a.new[m], strict=True))
                 where = " that it may be on" if a.rules.node_set[m] >= 0 else ""
@@ -274,11 +284,12 @@ class RollingUpdate(Problem):
         """Summarise a plan: cost before and after, nodes that empty, moves, restarts, stops."""
         a, steps = self.arrays, self.steps(plan)
         final = a.final_nodes(steps)
-        starts = Counter(m for m, n in steps if n >= 0)
+        starts = Counter(m for m, n in steps if n >= 0 and not a.removed[m])
         left = set(a.home.tolist()) - set(final.tolist()) - {a.waiting}
         emptied = [a.node_names[n] for n in sorted(left)]
         waited = sum(a.home[m] == a.waiting for m in starts)
         moved = sum(final[m] != a.home[m] for m in starts) - waited
+        final = np.where(a.removed & (final == a.waiting), -1, final)
         broken = len(self._referee.broken_flows(final.tolist()))
         found = {
             "node cost": f"{self.initial_cost:g} -> {self.evaluate(plan).values[0]:g}",
@@ -290,6 +301,8 @@ class RollingUpdate(Problem):
         }
         if waited:
             found["started, after waiting"] = str(waited)
+        if removed := int((a.removed & (final < 0)).sum()):
+            found["removed"] = str(removed)
         if a.tight_flows:
             found["latency limits broken"] = f"{broken} of {len(a.tight_flows)} that can break"
         if any(rule.soft for rule in self.rules):

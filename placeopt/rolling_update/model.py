@@ -54,12 +54,13 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     UsageError
         Fewer slots than microservices that must be restarted.
     """
-    required, movable = int(problem.arrays.mandatory.sum()), int(problem.arrays.movable.sum())
-    slots = movable if slots is None else slots
+    a = problem.arrays
+    required, most = (int((x | a.removed).sum()) for x in (a.mandatory, a.movable))
+    slots = most if slots is None else slots
     if slots < required:
-        raise UsageError(f"slots is {slots}; {required} microservices must be restarted")
+        raise UsageError(f"slots is {slots}; {required} microservices must be restarted or removed")
     model = _begin(problem)
-    model.SLOTS = pyo.RangeSet(1, min(slots, movable))
+    model.SLOTS = pyo.RangeSet(1, min(slots, most))
     model.move = pyo.Var(
         model.PLACEMENTS,
         model.SLOTS,
@@ -68,7 +69,7 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     )
     model.rest = pyo.Var(model.MICROSERVICES, domain=pyo.Binary, doc="u: m is left alone")
     for m in model.MICROSERVICES:
-        if problem.arrays.mandatory[m] or (m, problem.arrays.home[m]) not in model.PLACEMENTS:
+        if a.mandatory[m] or (m, a.home[m]) not in model.PLACEMENTS:
             model.rest[m].fix(0)
     model.at = pyo.Expression(model.PLACEMENTS, rule=_ends_at, doc="X: m ends on n")
     _add_deployment(model)
@@ -77,8 +78,10 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     )
     model.no_gap = pyo.Constraint(model.SLOTS, rule=_no_gap, doc="idle slots come last")
     _add_loads(model)
+    _add_replicas(model)
     rule_model.add_arrivals(model)
-    _declare(model, _total(model.move.values()))
+    starts = _total(x for (m, _, _), x in model.move.items() if not a.removed[m])
+    _declare(model, starts)
     return remember(model, problem, extract)
 
 
@@ -109,14 +112,14 @@ def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:
         for m in model.MICROSERVICES
         if not a.mandatory[m] and (m, a.home[m]) in model.PLACEMENTS
     ]
-    _declare(model, len(model.MICROSERVICES) - _total(stay))
+    _declare(model, int(a.movable.sum()) - _total(stay))
     return model
 
 
 def size(problem: RollingUpdate, *, slots: Slots = None) -> int:
     """Return about how many coefficients the time-indexed model has."""
     a = problem.arrays
-    moving = int(a.movable.sum())
+    moving = int((a.movable | a.removed).sum())
     own = 10 * moving * len(a.price) + rules_size(a)
     return own * (moving if slots is None else slots) + survival_size(a)
 
@@ -140,7 +143,7 @@ def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
 
 def target(model: pyo.ConcreteModel) -> np.ndarray:
     """Return the node of every microservice at the end of a solved model, shape (M,)."""
-    end = model.problem.arrays.home.copy()
+    end = model.problem.arrays.stays_on.copy()
     for (m, n), where in model.at.items():
         if (pyo.value(where, exception=False) or 0) > 0.5:
             end[m] = n
@@ -197,9 +200,9 @@ def _begin(problem: RollingUpdate) -> pyo.ConcreteModel:
     a = problem.arrays
     model = pyo.ConcreteModel(name=problem.name)
     model.problem = problem
-    moving = np.flatnonzero(a.movable).tolist()
+    moving = np.flatnonzero(a.movable | a.removed).tolist()
     model.nodes_of = {m: _nodes_for(problem, m) for m in moving}
-    model.MICROSERVICES = pyo.Set(initialize=moving, doc="m in M^: reschedulable")
+    model.MICROSERVICES = pyo.Set(initialize=moving, doc="m in M^: may move, or is removed")
     model.NODES = pyo.Set(initialize=range(len(a.price)), doc="n in N")
     model.RESOURCES = pyo.Set(
         initialize=range(len(a.resources)), doc="CPU, memory, further resources"
@@ -213,7 +216,7 @@ def _begin(problem: RollingUpdate) -> pyo.ConcreteModel:
     for m, n in model.PLACEMENTS:
         model.arrivals[n].append(m)
     model.CLOSABLE = pyo.Set(
-        initialize=np.flatnonzero(~a.hosting(~a.movable)).tolist(), doc="nodes with F = 0"
+        initialize=np.flatnonzero(~a.hosting(a.fixed)).tolist(), doc="nodes with F = 0"
     )
     model.used = pyo.Var(
         model.CLOSABLE,
@@ -228,6 +231,8 @@ def _nodes_for(problem: RollingUpdate, m: int) -> list[int]:
     if a.pinned[m]:
         return [int(a.home[m])]
     found = a.may_host(m)
+    if a.removed[m]:
+        return np.flatnonzero(found).tolist()
     if not a.mandatory[m] and not a.drain[a.home[m]]:
         found[a.home[m]] |= (a.new[m] <= a.capacity[a.home[m]]).all()
     return np.flatnonzero(found).tolist()
@@ -356,6 +361,23 @@ def _add_loads(model: pyo.ConcreteModel) -> None:
         model.SLOTS,
         rule=peak,
         doc="(5): a copy arrives where it fits",
+    )
+
+
+def _add_replicas(model: pyo.ConcreteModel) -> None:
+    """Add that of each replica set that grows and shrinks enough are ready after every slot."""
+    sets = model.problem.arrays.sets
+
+    def ready(k: Any, s: int, t: int) -> Any:
+        one, until = sets[s], range(1, t + 1)
+        removed, added = (
+            _total(k.move[m, n, u] for m in mine for n in k.nodes_of[m] for u in until)
+            for mine in (one.removed, one.added)
+        )
+        return removed - added <= one.spare
+
+    model.replicas = pyo.Constraint(
+        range(len(sets)), model.SLOTS, rule=ready, doc="as many as the smaller number are ready"
     )
 
 

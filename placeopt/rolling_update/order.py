@@ -45,7 +45,7 @@ class Moves(NamedTuple):
     number: np.ndarray  # (P,) as the rules number them
     free: np.ndarray  # (P,) no rule is about it
     rules: np.ndarray  # packed, as in `placeopt.rolling_update.rules`
-    waiting: int  # the node of what runs nowhere yet, -1 where there is none
+    waiting: int  # the node of what runs nowhere, yet or any more; -1 where there is none
     capacity: np.ndarray  # (N, R)
     usable: np.ndarray  # (N,) may host a hop
     home: np.ndarray  # (P,) node at first
@@ -407,7 +407,7 @@ def _stop(moves, state, part, enables):
     best, best_p = -1.0, np.int64(-1)
     for k in range(len(part)):
         p, n = part[k], state.where[part[k]]
-        if state.todo[p] and n >= 0 and n != moves.waiting:
+        if state.todo[p] and n >= 0 and moves.waiting not in (n, moves.target[p]):
             size = min(1.0, share(moves.capacity, n, state.size[p]))
             if 2.0 * enables[k] + size > best:
                 best, best_p = 2.0 * enables[k] + size, p

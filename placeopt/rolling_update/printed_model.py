@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from placeopt.core.errors import UnsupportedError
 from placeopt.rolling_update.instance import RollingUpdate
 
 
@@ -32,8 +33,15 @@ def build_printed(problem: RollingUpdate, *, one_sum: bool = False) -> pyo.Concr
     -------
     pyomo.environ.ConcreteModel
         ``move[m, n, t]`` is x, ``used[n]`` is y; `node_cost` is the objective (2).
+
+    Raises
+    ------
+    UnsupportedError
+        Something runs nowhere yet, or is to be removed.
     """
     a = problem.arrays
+    if a.waiting >= 0:
+        raise UnsupportedError("the printed program knows no replicas that are added or removed")
     model = pyo.ConcreteModel(name=f"{problem.name}-as-printed")
     moving = np.flatnonzero(a.movable).tolist()
     model.MICROSERVICES = pyo.Set(initialize=moving, doc="m in M^")
@@ -56,7 +64,7 @@ def build_printed(problem: RollingUpdate, *, one_sum: bool = False) -> pyo.Concr
         rule=lambda k, t, g: pyo.quicksum(k.move[m, n, t] for m in groups[g] for n in k.NODES) == 1,
         doc="(7)",
     )
-    for n in np.flatnonzero(a.hosting(~a.movable)).tolist():
+    for n in np.flatnonzero(a.hosting(a.fixed)).tolist():
         model.used[n].fix(1)  # (8)
     _add_locality(model, a)
     cost = pyo.quicksum(int(a.price[n]) * model.used[n] for n in model.NODES) / a.price_scale

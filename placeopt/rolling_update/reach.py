@@ -51,13 +51,13 @@ def moves_of(a: UpdateArrays, who: np.ndarray, target: np.ndarray) -> kernels.Mo
         a.free[who],
         a.packed_rules,
         a.waiting,
-        a.capacity,
+        a.ordered.capacity,
         ~a.drain,
         a.home[who],
-        a.old[who],
-        a.new[who],
+        a.ordered.old[who],
+        a.ordered.new[who],
         target[who],
-        a.pinned[who],
+        a.pinned[who] | a.removed[who],
     )
     return moves
 
@@ -87,7 +87,7 @@ def reach(
     seed : int
     """
     a = problem.arrays
-    todo = np.flatnonzero(a.starts_of(target))
+    todo = np.flatnonzero(a.starts_of(target) | a.removed)
     moves = moves_of(a, todo, target)
     count = counted(a.packed_rules, a.home)
     hops, stops = (_UNLIMITED if x is None else x for x in (max_hops, max_stops))
@@ -95,7 +95,7 @@ def reach(
     for k in range(max(1, tries)):  # the first searches for a direct order
         noise, limit = (0.5, 0) if k else (0.0, states)
         state, answer, complete = kernels.order(
-            moves, a.initial_load, count, limit, hops, stops, noise, seed + k
+            moves, a.ordered.load, count, limit, hops, stops, noise, seed + k
         )
         steps = state.steps[: state.tally[kernels.STEPS]]
         direct = _DIRECT[answer]

@@ -37,11 +37,14 @@ class UpdateReferee:
         )
         self.load, self.latency = a.initial_load.tolist(), a.latency.tolist()
         self.cluster, self.drain = a.cluster.tolist(), a.drain.tolist()
-        self.movable, self.pinned = a.movable.tolist(), a.pinned.tolist()
-        self.mandatory = a.mandatory.tolist()
+        self.fixed, self.pinned = a.fixed.tolist(), a.pinned.tolist()
+        self.mandatory, self.removed = a.mandatory.tolist(), a.removed.tolist()
+        self.sets = {m: one for one in a.sets for m in (*one.added, *one.removed)}
 
     def steps(self, plan: Mapping[str, Any]) -> list[tuple[int, int]]:
-        """Return (microservice, node) of every step by number; the node is -1 for a stop.
+        """Return (microservice, node) of every step by number.
+
+        The node is -1 for a stop, that of what runs nowhere for a removal.
 
         Raises
         ------
@@ -60,7 +63,7 @@ class UpdateReferee:
                 remedy="name one of the instance",
             )
         if step["to"] is None:
-            return m, -1
+            return m, self.arrays.waiting if self.removed[m] else -1
         if step["to"] not in self.nodes:
             raise DocumentError(
                 f"unknown node {step['to']!r}",
@@ -91,8 +94,11 @@ class UpdateReferee:
         load, size, where = [list(x) for x in self.load], list(self.old), list(self.home)
         started = [False] * len(where)
         copies = self.rules.running(where)
-        for position, (m, n) in enumerate(steps):
+        ready = {id(one): one.num_before for one in self.arrays.sets}
+        for position, (m, step) in enumerate(steps):
+            n = -1 if step == self.arrays.waiting else step
             self._check_step(position, m, n, where[m], broken)
+            self._check_ready(position, m, n, started[m], ready, broken)
             if n >= 0:  # the new copy starts while the old one still runs: equation (5)
                 load[n] = [x + y for x, y in zip(load[n], self.new[m], strict=True)]
                 when = f"steps[{position}] starts {self.arrays.label(m)} there"
@@ -111,9 +117,10 @@ class UpdateReferee:
         self._check_end(where, started, broken)
         for text, excess in self.survival.crowded(where):
             broken.append(Violation("survival", excess, text))
-        starts = sum(n >= 0 for _, n in steps)
+        starts = sum(0 <= n != self.arrays.waiting for _, n in steps)
+        stops = sum(n < 0 for _, n in steps)
         cost = sum(self.price[n] for n in set(where) if n >= 0) / self.arrays.price_scale
-        values = (cost, float(starts), float(len(steps) - starts), *self.survival.values(where))
+        values = (cost, float(starts), float(stops), *self.survival.values(where))
         return Evaluation(values, tuple(broken))
 
     def _check_step(self, position: int, m: int, n: int, now: int, broken: list[Violation]) -> None:
@@ -123,14 +130,42 @@ class UpdateReferee:
         def forbid(kind: str, message: str) -> None:
             broken.append(Violation(kind, 1.0, f"{step} {message}"))
 
-        if not self.movable[m]:
+        if self.fixed[m]:
             forbid("not-reschedulable", f"touches {label}, whose application is not reschedulable")
         elif self.pinned[m] and n >= 0 and n != self.home[m]:
             forbid("pinned", f"moves {label}, which is pinned to {self._node(self.home[m])}")
         if n >= 0 and self.drain[n]:
             forbid("drain", f"starts {label} on node {self._node(n)}, which is to be drained")
-        if n < 0 and now < 0:
+        if n < 0 and now in (-1, self.arrays.waiting):
             forbid("not-running", f"stops {label}, which is not running")
+        if n >= 0 and self.removed[m]:
+            forbid("removed", f"starts {label}, which is to be removed")
+
+    def _check_ready(
+        self,
+        position: int,
+        m: int,
+        n: int,
+        started: bool,
+        ready: dict[int, int],
+        broken: list[Violation],
+    ) -> None:
+        """Add to `broken` a removal that leaves too few replicas; `ready` counts them, in place.
+
+        A replica that is stopped on the way counts as ready: its stop is a disruption.
+        """
+        one = self.sets.get(m)
+        if one is None:
+            return
+        if m in one.added:
+            ready[id(one)] += n >= 0 and not started
+            return
+        ready[id(one)] -= n < 0
+        need = min(one.num_before, one.num_after)
+        if n < 0 and ready[id(one)] < need:
+            message = f"removes {self.arrays.label(m)}: {ready[id(one)]} of {one.label} are left"
+            text = f"steps[{position}] {message}; legal: {need}"
+            broken.append(Violation("replicas", 1.0, text))
 
     def _check_load(
         self,
@@ -159,6 +194,11 @@ class UpdateReferee:
         """Add to `broken` what the end breaks: equations (4) and (6), and nodes to drain."""
         for m, n in enumerate(where):
             label = self.arrays.label(m)
+            if self.removed[m]:
+                if n >= 0:
+                    message = f"{label} still runs on node {self._node(n)}, and is to be removed"
+                    broken.append(Violation("removed", 1.0, message))
+                continue
             if n < 0:
                 message = f"{label} is stopped and never started again"
                 broken.append(Violation("stopped", 1.0, message))

@@ -122,6 +122,7 @@ def tables(
     domains: Mapping[str, np.ndarray],
     home: np.ndarray,
     num_nodes: int,
+    removed: np.ndarray | None = None,
 ) -> RuleTables:
     """Return rules as tables.
 
@@ -138,7 +139,10 @@ def tables(
     home : int array (M,)
         The node of every microservice now.
     num_nodes : int
+    removed : bool array (M,), optional
+        Counted while they run; none of them starts, so that no rule binds them. None by default.
     """
+    starts = np.ones(len(home), dtype=bool) if removed is None else ~removed
     members: dict[str, list[int]] = {}
     for m, mine in enumerate(groups):
         for group in mine:
@@ -151,7 +155,7 @@ def tables(
     parts: list[tuple[np.ndarray, int, int, int, np.ndarray, bool]] = []
 
     def add(who: np.ndarray, kind: int, group: str, rule: UpdateRule, bound: int) -> int:
-        c = counters.number(group, rule)
+        c, who = counters.number(group, rule), who[starts[who]]
         parts.append((who, kind, c, bound, np.isin(who, known[group]), rule.mend))
         return c
 

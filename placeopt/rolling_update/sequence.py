@@ -41,15 +41,22 @@ def order_of(problem: RollingUpdate, name: str) -> np.ndarray:
 
     ``emptiest-first`` begins with those that must be restarted, while there is most room. The
     others follow node by node, sorted by load for the price. Each microservice is followed by those
-    that tight flows tie it to.
+    that tight flows tie it to. What is removed comes first, or last where it waits for others.
     """
     require_known("order", name, ORDERS)
+    a = problem.arrays
+    first, last = (np.flatnonzero(a.removed & (a.late == late)) for late in (False, True))
+    return np.concatenate((first, _order_of_moves(problem, name), last))
+
+
+def _order_of_moves(problem: RollingUpdate, name: str) -> np.ndarray:
+    """Return what may be moved in an order of `ORDERS`."""
     a = problem.arrays
     moving = np.flatnonzero(a.movable)
     if name == "given":
         return moving
     share = (a.initial_load / np.maximum(a.capacity, 1)).max(axis=1)
-    keep = (a.hosting(~a.movable) | (a.price == 0)) & ~a.drain
+    keep = (a.hosting(a.fixed) | (a.price == 0)) & ~a.drain
     position = np.argsort(np.lexsort((share / np.maximum(a.price, 1), keep)))
     size = (a.new / np.maximum(a.capacity.max(axis=0), 1)).max(axis=1)
     ranked = moving[
@@ -110,7 +117,7 @@ class RollingUpdateSequence(DecisionSequence):
         self._position[self.order] = np.arange(len(self.order))
         self.num_actions, self.decisions = len(a.price), len(self.order)
         self._groups = groups(problem)
-        self._residents = np.bincount(a.home[a.movable], minlength=len(a.price))
+        self._residents = np.bincount(a.home[~a.fixed], minlength=len(a.price))
         self._scale = np.maximum(a.capacity, 1)
 
     def reset(self, rng: np.random.Generator | None = None) -> UpdateSequenceState:
@@ -122,7 +129,7 @@ class RollingUpdateSequence(DecisionSequence):
             load=a.initial_load.copy(),
             counts=rules.counted(a.packed_rules, a.home),
             settled=a.fixed_load.copy(),
-            hosts=np.bincount(a.home[~a.movable], minlength=self.num_actions),
+            hosts=np.bincount(a.home[a.fixed], minlength=self.num_actions),
             waiting=self._residents.copy(),
         )
 
@@ -139,6 +146,8 @@ class RollingUpdateSequence(DecisionSequence):
         if self.remaining(state) == 0:
             return np.zeros(self.num_actions, dtype=bool)
         a, m = self._arrays, int(self.order[state.now[0]])
+        if a.removed[m]:
+            return a.may_host(m)
         fits_now = (state.load + a.new[m] <= a.capacity).all(axis=1)
         if not a.mandatory[m]:
             fits_now[a.home[m]] = True
@@ -210,15 +219,16 @@ class RollingUpdateSequence(DecisionSequence):
         if state.now[0] == 0:
             found[:, 0] += a.price @ share
         found[:, 0] /= a.price_scale
-        found[:, 1] = 1.0
+        found[:, 1] = not a.removed[m]
         if not a.mandatory[m]:
             found[home, 1] = 0.0
         if a.survival.asked:
             settled = a.home.copy()
             settled[self.order] = state.choice
-            found[: len(self.problem.nodes), 3] = a.survival.added(
-                settled, m, first=state.now[0] == 0
-            )
+            grows = a.survival.added(settled, m, first=state.now[0] == 0)
+            found[: len(self.problem.nodes), 3] = grows
+            if a.removed[m]:  # wherever it goes: it is not counted
+                found[:, 3] = grows[0]
         return found
 
     def step(self, state: UpdateSequenceState, action: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,18 +33,19 @@ def instance(problem: RollingUpdate) -> list[tuple[str, str]]:
     clusters = f"{len(a.clusters):,} cluster" + ("" if len(a.clusters) == 1 else "s")
     used = len(np.unique(a.home[a.home != a.waiting]))
     unit = "" if problem.price_unit == NO_UNIT else problem.price_unit
-    waiting = int((a.home == a.waiting).sum())
+    waiting, removed = int((a.home == a.waiting).sum()), int(a.removed.sum())
     return [
         ("nodes", f"{len(problem.nodes):,} in {clusters}; {used:,} in use"),
         ("price of the nodes in use", f"{problem.initial_cost:g} {unit}".rstrip()),
         ("applications", f"{len(problem.applications):,}"),
         (
             "microservices",
-            f"{len(a.home):,}; {int((~a.movable).sum()):,} may not be touched, "
+            f"{len(a.home):,}; {int(a.fixed.sum()):,} may not be touched, "
             f"{int(a.pinned.sum()):,} pinned to their node"
-            + (f", {waiting:,} waiting for a node" if waiting else ""),
+            + (f", {waiting:,} waiting for a node" if waiting else "")
+            + (f", {removed:,} to be removed" if removed else ""),
         ),
-        ("nodes to drain", f"{int(a.drain.sum()):,}"),
+        ("nodes to drain", f"{sum(n.drain for n in problem.nodes):,}"),
         ("semantics", problem.semantics),
     ]
 
@@ -51,12 +53,14 @@ def instance(problem: RollingUpdate) -> list[tuple[str, str]]:
 def plan(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
     """Return the tables of a plan."""
     steps = problem.table(plan)
-    stops = sum(step["action"] == "stop" for step in steps)
-    hops = sum(step["action"] == "hop" for step in steps)
+    count = Counter(step["action"] for step in steps)
+    stops, hops = count["stop"], count["hop"]
     sentences = [
         f"{len(steps):,} steps: each starts the new copy first, then ends the old one, "
         "so that both run for a while."
     ]
+    if removed := count["remove"]:
+        sentences.append(f"{removed:,} of them end a replica that has no place afterwards.")
     if hops:
         sentences.append(
             f"{hops:,} of them are hops: to a node that the microservice leaves again, "

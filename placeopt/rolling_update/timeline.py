@@ -31,12 +31,13 @@ class TimelineStep:
         From 1.
     application, microservice : str
     action : str
-        ``move``, ``restart`` (in place), ``hop`` (to a node that it leaves again), ``stop`` or
-        ``start`` (after a stop).
+        ``move``, ``restart`` (in place), ``hop`` (to a node that it leaves again), ``stop``,
+        ``start`` (after a stop, or of what runs nowhere yet) or ``remove`` (for good).
     source, target : str or None
         Nodes before and after.
     peak : float
-        Share of the scarcer resource of the target in use while both copies run; 0 for a stop.
+        Share of the scarcer resource of the target in use while both copies run; 0 without a
+        target.
     empties : bool
         Whether this step leaves the source empty for good.
     """
@@ -86,7 +87,11 @@ class Timeline:
 
 
 def timeline(arrays: UpdateArrays, steps: Sequence[tuple[int, int]]) -> Timeline:
-    """Return the course of steps given as (microservice number, node number), -1 for a stop."""
+    """Return the course of steps given as (microservice number, node number).
+
+    The node is -1 for a stop, that of what runs nowhere for a removal.
+    """
+    steps = [(m, -1 if n == arrays.waiting else n) for m, n in steps]
     touched = {n for _, n in steps} | {int(arrays.home[m]) for m, _ in steps}
     nodes = sorted(touched - {-1, arrays.waiting})
     lane = {n: k for k, n in enumerate(nodes)}
@@ -129,7 +134,7 @@ def _steps(
     for k, ((m, n), source) in enumerate(zip(steps, sources, strict=True)):
         share = peak[k + 1, lane[n]] / np.maximum(arrays.capacity[n], 1) if n >= 0 else np.zeros(1)
         if n < 0:
-            action = "stop"
+            action = "remove" if arrays.removed[m] else "stop"
         elif source < 0:
             action = "start"
         elif last[m] != k:

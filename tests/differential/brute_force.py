@@ -174,6 +174,10 @@ def edge_cloud_plans(document: Document) -> Iterator[Document]:
 # -- rolling-update ------------------------------------------------
 
 
+#: Where a replica is that was removed; None is one that is stopped, or that waits to be added.
+_GONE = "(gone)"
+
+
 class _Deployment:
     """Copies by number, each with its node (None: stopped) and whether it was restarted."""
 
@@ -203,6 +207,10 @@ class _Deployment:
         application, service = self.services[k]
         if not application.get("reschedulable", True):
             return None
+        if service.get("removed"):
+            legal = to is None and state[k][0] != _GONE
+            after = (*state[:k], (_GONE, False), *state[k + 1 :])
+            return after if legal and self.are_ready(after, k) else None
         if to is None:
             stopped = None if state[k][0] is None else (None, state[k][1])
             return None if stopped is None else (*state[:k], stopped, *state[k + 1 :])
@@ -210,6 +218,24 @@ class _Deployment:
         if pinned or self.nodes[to].get("drain") or not self.fits(state, to, k):
             return None
         return (*state[:k], (to, True), *state[k + 1 :])
+
+    def are_ready(self, state: tuple, removed: int) -> bool:
+        """Whether as many replicas of a name are left as the smaller of old and new numbers.
+
+        One that is stopped on the way counts: its stop is a disruption.
+        """
+        application, service = self.services[removed]
+        if "replica_of" not in service:
+            return True
+        mine = [
+            (m, at)
+            for (a, m), at in zip(self.services, state, strict=True)
+            if a is application and m.get("replica_of") == service["replica_of"]
+        ]
+        before = sum(m["node"] is not None for m, _ in mine)
+        after = sum(not m.get("removed", False) for m, _ in mine)
+        left = sum(node != _GONE and (m["node"] is not None or new) for m, (node, new) in mine)
+        return left >= min(before, after)
 
     def ends_well(self, state: tuple) -> bool:
         """Whether a plan may end here."""
@@ -219,6 +245,10 @@ class _Deployment:
                 self.size(k, True, what) != service[what]
                 for what in ("cpu_millicores", "memory_mib")
             )
+            if service.get("removed"):
+                if node != _GONE:
+                    return False
+                continue
             movable = application.get("reschedulable", True)
             must = movable and (changed or self.document["semantics"] == "strict")
             if node is None or (must and not new) or (self.nodes[node].get("drain") and not new):
@@ -229,32 +259,35 @@ class _Deployment:
         place = {name: node for name, (node, _) in zip(self.names, state, strict=True)}
         for application in self.document["applications"]:
             for flow in application["flows"]:
-                one, other = (
-                    self.nodes[place[application["name"], flow[end]]]["cluster"]
-                    for end in ("from", "to")
-                )
+                ends = [place[application["name"], flow[end]] for end in ("from", "to")]
+                if _GONE in ends:
+                    continue
+                one, other = (self.nodes[node]["cluster"] for node in ends)
                 ms = latency(self.document["cluster_latency_ms"], one, other)
                 if ms is None or ms > number(flow["max_latency_ms"]):
                     return False
         return True
 
     def cost(self, state: tuple) -> float:
-        return float(sum(number(self.nodes[n]["price"]) for n in {node for node, _ in state}))
+        used = {node for node, _ in state} - {_GONE}
+        return float(sum(number(self.nodes[n]["price"]) for n in used))
 
 
 def rolling_update(document: Document, plan: Document) -> Values | None:
     """Values and feasibility of a list of steps."""
     deployment = _Deployment(document)
-    state, starts = deployment.start, 0
+    state, starts, stops = deployment.start, 0, 0
     for step in plan["steps"]:
         k = deployment.names.index((step["application"], step["microservice"]))
         after = deployment.step(state, k, step["to"])
         if after is None:
             return None
+        removes = deployment.services[k][1].get("removed", False)
         state, starts = after, starts + (step["to"] is not None)
+        stops += step["to"] is None and not removes
     if not deployment.ends_well(state):
         return None
-    return deployment.cost(state), float(starts), float(len(plan["steps"]) - starts)
+    return deployment.cost(state), float(starts), float(stops)
 
 
 def rolling_update_values(document: Document) -> set[Values]:
@@ -269,7 +302,8 @@ def rolling_update_values(document: Document) -> set[Values]:
                 after = deployment.step(state, k, to)
                 if after is None:
                     continue
-                more = (0.0, 1.0) if to is None else (1.0, 0.0)
+                removes = deployment.services[k][1].get("removed", False)
+                more = (float(to is not None), float(to is None and not removes))
                 known = labels.get(after, set())
                 together = set(best(known | {(a + more[0], b + more[1]) for a, b in labels[state]}))
                 if together != known:

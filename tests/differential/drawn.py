@@ -152,6 +152,23 @@ def rolling_update(rng: np.random.Generator, size: int) -> Document:
     }
 
 
+def scaled(rng: np.random.Generator, size: int) -> Document:
+    """A rolling update in which replicas are added and removed on the way, of one name or two."""
+    document = rolling_update(rng, size)
+    first = document["applications"][0]
+    first["flows"] = [f for f in first["flows"] if rng.random() < 0.7]
+    name = {"replica_of": "m"} if rng.random() < 0.7 else {}
+    for k, service in enumerate(first["microservices"]):
+        service |= name
+        if k == 0 or rng.random() < 0.3:
+            service.pop("new_cpu_millicores", None)
+            service["removed"] = True
+    for k in range(int(rng.integers(1, 3))):
+        size_of = {"cpu_millicores": int(rng.integers(1, 4)), "memory_mib": 1}
+        first["microservices"].append({"name": f"new{k}", "node": None, **size_of, **name})
+    return document
+
+
 def multi_cluster(rng: np.random.Generator, size: int) -> Document:
     """Two clusters or three, two requests and `size` more; refusing all is always a plan."""
     names = ["c0", "c1", "c2"][: _pick(rng, 2, 3)]

@@ -78,19 +78,35 @@ move() { # namespace old-pod old-node new-pod node requests
 @gone@
 }
 
-# Fewer replicas, and the marked pod is the one that goes: a disruption.
-stop() { # namespace deployment old-pod old-node
+# Fewer replicas, and the marked pod is the one that goes.
+shrink() { # namespace deployment old-pod old-node
   local ns=$1 name=$2 old=$3 want now
-  if ! grep -qs "^scaled $ns $name " "$DONE"; then # what undo gives back
-    now=$(kubectl -n "$ns" get deployment "$name" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
-    echo "scaled $ns $name $now" >>"$DONE"
-  fi
   if [[ "$(state "$ns" "$old")" != alive ]]; then
     gone "$ns" "$old"
     return 0
   fi
   runs_on "$ns" "$old" "$4"
 @stop@
+}
+
+stop() { # namespace deployment old-pod old-node: a disruption, which undo gives back
+  local now
+  if ! grep -qs "^scaled $1 $2 " "$DONE"; then
+    now=$(kubectl -n "$1" get deployment "$2" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
+    echo "scaled $1 $2 $now" >>"$DONE"
+  fi
+  shrink "$@"
+}
+remove() { # namespace deployment old-pod old-node: for good
+  resized "$1" "$2" -1 "$3"
+  shrink "$@"
+}
+add() { # namespace deployment new-pod node requests: for good
+  start "$@"
+  resized "$1" "$2" 1 "$3"
+}
+resized() { # namespace deployment by pod: what undo scales back to is another number from here
+  if grep -qs "^scaled $1 $2 " "$DONE" && ! grep -qsx "resized $1 $2 $3 $4" "$DONE"; then echo "resized $1 $2 $3 $4" >>"$DONE"; fi
 }
 
 # More replicas, and the copy is the one that stays: the others are worth more than what the ReplicaSet makes meanwhile.
@@ -158,6 +174,7 @@ undo() {
     done
   done
   while read -r space name want; do
+    want=$((want + $(awk -v space="$space" -v name="$name" '$1 == "resized" && $2 == space && $3 == name { sum += $4 } END { print sum + 0 }' "$DONE")))
     now=$(kubectl -n "$space" get deployment "$name" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
     if ((now < want)); then
       kubectl -n "$space" scale deployment "$name" --replicas="$want"
@@ -167,11 +184,12 @@ undo() {
 @undo@
   forget '^cordoned '
   forget '^scaled '
+  forget '^resized '
   if [[ -n "$back" ]]; then # their copies are the scheduler's now: the rest of the plan does not fit
     echo undone >>"$DONE"
     echo "scaled back:$back"
   fi
-  echo "undone: nodes, marks and copies that nothing owns. What was moved stays where it is; to have it elsewhere, plan again"
+  echo "undone: nodes, marks and copies that nothing owns. What was moved stays where it is, what was added or removed too; to have it elsewhere, plan again"
 }
 confirm() {
   local here answer
@@ -208,6 +226,7 @@ if [[ -n "${DRY_RUN:-}" ]]; then exit 0; fi
 if ! { [[ -e "$DONE" ]] && grep -qx finish "$DONE"; }; then
 @finish@
   forget '^scaled '
+  forget '^resized '
   echo finish >>"$DONE"
 fi
 echo "all $TOTAL steps are made"

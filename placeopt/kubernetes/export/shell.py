@@ -8,8 +8,9 @@ gives the label: the ReplicaSet adopts the new pod and ends the marked one. No o
 nothing is rolled out, and if the new pod does not become ready the old one still runs.
 
 A stop lowers the number of replicas with the old pod marked; a start raises it again for a copy
-that is ready. A pod of a StatefulSet
-cannot run twice: it is deleted, and made anew from a template that is bound to the node.
+that is ready. A replica that is removed or added is a stop or a start for good. A pod of a
+StatefulSet cannot run twice: it is deleted, and made anew from a template that is bound to the
+node.
 """
 
 from __future__ import annotations
@@ -214,14 +215,21 @@ def _asset(name: str) -> str:
 
 
 def _kind(step: PlanStep) -> str:
-    if step.interrupts and step.action != "stop":
+    if step.interrupts and step.action != "stop":  # none is added or removed
         return "recreate"
     if step.action == "start" and step.at is not None and step.at.pod is not None:
         return "move"  # a pod that waits for a node is there: the copy takes its place
     return step.action if step.action in _LINES else "move"
 
 
-_LINES = {"move": _MOVE, "stop": _STOP, "start": _START, "recreate": _RECREATE}
+_LINES = {
+    "move": _MOVE,
+    "stop": _STOP,
+    "start": _START,
+    "remove": _STOP,
+    "add": _START,
+    "recreate": _RECREATE,
+}
 
 
 def lines(step: PlanStep) -> list[str]:
@@ -392,10 +400,14 @@ def _call(step: PlanStep, bought: Container[str]) -> str:
     at = step.at
     assert at is not None
     kind, requests, pod = _kind(step), _json(at.requests), at.pod or at.new_pod
+    starts = (at.namespace, at.name, at.new_pod, step.target, requests)
+    ends = (at.namespace, at.name, at.pod, step.source)
     arguments = {
         "move": (at.namespace, at.pod, step.source, at.new_pod, step.target, requests),
-        "stop": (at.namespace, at.name, at.pod, step.source),
-        "start": (at.namespace, at.name, at.new_pod, step.target, requests),
+        "stop": ends,
+        "remove": ends,
+        "start": starts,
+        "add": starts,
         "recreate": (at.namespace, at.name, pod, step.source, step.target, requests),
     }[kind]
     call = " ".join(

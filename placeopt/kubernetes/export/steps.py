@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from placeopt.core.documents import sha256
 from placeopt.core.errors import DocumentError, UnsupportedError
+from placeopt.kubernetes.origin import key
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -61,8 +62,9 @@ class PlanStep:
     number : int
         From 1.
     action : str
-        ``move``, ``restart`` (in place), ``hop`` (to a node that it leaves again), ``stop`` or
-        ``start`` (after a stop).
+        ``move``, ``restart`` (in place), ``hop`` (to a node that it leaves again), ``stop``,
+        ``start`` (after a stop, or of a pod that waits), ``add`` or ``remove`` (a replica more or
+        less, for good).
     names : dict
         As the plan names it: application and microservice, or service.
     source, target : str or None
@@ -151,7 +153,8 @@ def plan_id(problem: Problem, plan: Mapping[str, Any]) -> str:
 
 
 def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> list[PlanStep]:
-    arrays, moves = problem.arrays, problem.steps(plan)
+    arrays = problem.arrays
+    moves = [(m, -1 if n == arrays.waiting else n) for m, n in problem.steps(plan)]
     last = {copy: k for k, (copy, node) in enumerate(moves) if node >= 0}
     where = [-1 if n == arrays.waiting else n for n in arrays.home.tolist()]
     journeys = []
@@ -165,6 +168,10 @@ def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> li
     ):
         application, name = arrays.names[copy]
         action = _action(source, node, last.get(copy) == k)
+        if arrays.removed[copy]:
+            action = "remove"
+        elif pods.is_new(application, name):
+            action = "add"
         before, after = (None if n < 0 else problem.nodes[n].name for n in (source, node))
         found.append(
             PlanStep(
@@ -250,6 +257,8 @@ class _Pods:
     def __init__(self, origin: Origin | None, identity: str, partly: bool):
         self.origin, self.identity, self.partly = origin, identity, partly
         self.now: dict[str, str | None] = {}
+        items = () if origin is None else origin.items.values()
+        self.running = {_owner(item) for item in items if item.pod}
         self.replicas: dict[str, list[tuple[str | None, str | None]]] = {}
 
     def find(self, locate: Callable[..., StepTarget | None], *arguments: Any) -> StepTarget | None:
@@ -267,6 +276,17 @@ class _Pods:
                 raise
             return None
 
+    def is_new(self, application: str, name: str) -> bool:
+        """Return whether a microservice is not in the cluster yet, but others of its workload."""
+        item = None if self.origin is None else self.origin.items.get(key(name, application))
+        known = key(name, application)
+        return (
+            item is not None
+            and item.pod is None
+            and known not in self.now
+            and _owner(item) in self.running
+        )
+
     def copy(
         self,
         origin: Origin,
@@ -281,15 +301,22 @@ class _Pods:
         item = origin.item(name, application)
         if item.kind == _MADE_UP:
             return None
-        known = f"{application}/{name}"
+        known = key(name, application)
         pod = self.now.get(known, item.pod)
-        if known not in self.now and pod is None:
+        if action in ("add", "remove") and item.kind == "StatefulSet":
+            raise UnsupportedError(
+                f"{known!r} is a replica of a StatefulSet, which adds and removes the last ones "
+                "itself; scale it, then import again"
+            )
+        if known not in self.now and pod is None and action != "add":
             raise UnsupportedError(
                 f"{known!r} is not in the cluster yet: apply its manifest, then import again; "
                 "commands move pods that are there"
             )
         _check(origin, item, pod, node)
-        new = None if action == "stop" else self._new_name(item, pod or item.pod, number)
+        new = (
+            None if action in ("stop", "remove") else self._new_name(item, pod or item.pod, number)
+        )
         self.now[known] = new
         requests = _requests(item, size) if size and new else {}
         return StepTarget(item.namespace, item.kind, item.name, pod, new, requests)
@@ -317,6 +344,10 @@ class _Pods:
             return pod
         tail = f"-po{self.identity}-{number}"
         return item.name[: 63 - len(tail)].rstrip("-.") + tail
+
+
+def _owner(item: OriginItem) -> tuple[str, str, str]:
+    return item.namespace, item.kind, item.name
 
 
 def _check(origin: Origin, item: OriginItem, pod: str | None, node: str | None) -> None:

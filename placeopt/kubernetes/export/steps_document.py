@@ -33,9 +33,10 @@ class _StepWorkload(Record):
 class _StepRecord(Record):
     number: int
     """Number of the step, from 1."""
-    action: Literal["move", "restart", "hop", "stop", "start"]
+    action: Literal["move", "restart", "hop", "stop", "start", "add", "remove"]
     """move: a copy elsewhere, then the old one ends. restart: the same on its node. hop: a move
-    that is left again. stop, start: a copy ends or starts alone.
+    that is left again. stop, start: a copy ends or starts alone. add, remove: the same for good:
+    the workload has a replica more or less.
     """
     application: str | None = None
     """Application of the microservice (rolling-update). Absent or null: rescheduling."""

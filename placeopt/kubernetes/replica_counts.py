@@ -1,0 +1,95 @@
+"""How many replicas workloads shall have: which of them are added or removed on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.kubernetes.edges import Key
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.units import MAX_REPLICAS, Unit, grouped
+
+#: The kind of workload whose replicas steps can add and remove one by one.
+_SCALED = "Deployment"
+
+
+def parse(texts: Iterable[str]) -> dict[Key, int]:
+    """Return (namespace, workload) -> replicas of ``--replicas``.
+
+    Raises
+    ------
+    UsageError
+        A text is not ``NAME=NUMBER`` or ``NAMESPACE/NAME=NUMBER``.
+
+    Examples
+    --------
+    >>> parse(["cart=5", "shop/web=0"])
+    {('default', 'cart'): 5, ('shop', 'web'): 0}
+    """
+    found = {}
+    for text in texts:
+        label, _, number = text.partition("=")
+        space, _, name = label.rpartition("/")
+        if not (name and number.isascii() and number.isdigit() and int(number) <= MAX_REPLICAS):
+            raise UsageError(
+                f"--replicas {text!r}; legal: NAME=NUMBER or NAMESPACE/NAME=NUMBER "
+                f"with a number from 0 to {MAX_REPLICAS:,}, such as shop/cart=5"
+            )
+        found[space or "default", name] = int(number)
+    return found
+
+
+def scale(found: list[Unit], wanted: Mapping[Key, int], notes: Notes) -> list[Unit]:
+    """Return replicas with those that are to be added, and mark those that are to be removed.
+
+    Removed are those of the node that hosts most of the workload, one after another.
+
+    Raises
+    ------
+    UsageError
+        A workload is not among the running Deployments, or not all of its pods are ready: its
+        ReplicaSet would end such a one first.
+    """
+    running = {
+        owner[::2]: mine
+        for owner, mine in grouped(found, lambda unit: unit.owner).items()
+        if owner[1] == _SCALED and any(unit.pod for unit in mine)
+    }
+    added = []
+    for key, count in wanted.items():
+        label = "/".join(key)
+        if key not in running:
+            near = did_you_mean(label, ["/".join(k) for k in running][:50])
+            raise UsageError(f"--replicas {label}: no {_SCALED} of that name runs; {near}")
+        mine = running[key]
+        if not all(unit.node and unit.ready for unit in mine):
+            raise UsageError(f"--replicas {label}: not all of its pods are ready; wait for them")
+        added += _more(mine, count - len(mine))
+        _remove(mine, len(mine) - count)
+        notes.add("assumption", "workloads that shall have as many replicas as --replicas", label)
+    return found + added
+
+
+def _more(mine: Sequence[Unit], count: int) -> list[Unit]:
+    """Return new replicas of a workload."""
+    like, names = mine[0], {unit.name for unit in mine}
+    free = (name for k in range(1, count + len(mine) + 1) if (name := _name(like, k)) not in names)
+    return [
+        replace(like, name=next(free), pod=None, node=None, uid=None, stays="", ready=True)
+        for _ in range(max(0, count))
+    ]
+
+
+def _name(like: Unit, k: int) -> str:
+    return f"{like.workload}-added-{k}"
+
+
+def _remove(mine: Sequence[Unit], count: int) -> None:
+    """Mark some replicas of a workload as removed, in place; nothing pins them then."""
+    for _ in range(count):
+        left = [unit for unit in mine if not unit.removed]
+        crowd = Counter(unit.node for unit in left)
+        last = max(left, key=lambda unit: (crowd[unit.node], unit.name))
+        last.removed, last.stays = True, ""
