@@ -22,7 +22,7 @@ from placeopt.rolling_update.survival import Survival
 
 #: The resources that every instance has; others come behind them by name.
 RESOURCES = ("cpu", "memory")
-#: The node of what runs nowhere, yet or any more: it comes last, has room for all that waits, and is
+#: The node of what runs nowhere, yet or any more: it comes last, has room for what waits, and is
 #: drained.
 WAITING = "(waiting)"
 
