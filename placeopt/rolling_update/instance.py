@@ -222,10 +222,9 @@ class RollingUpdate(Problem):
             f"{a.initial_load[n, r]} {a.resources[r]} of {a.capacity[n, r]}"
             for n, r in np.argwhere(a.initial_load > a.capacity)
         ]
-        found += [
-            f"at the start, {text}" for text, _ in self._referee.broken_flows(a.home.tolist())
-        ]
-        if broken := len(self._referee.rules.broken(a.home.tolist())):
+        now = np.where(a.home == a.waiting, -1, a.home).tolist()
+        found += [f"at the start, {text}" for text, _ in self._referee.broken_flows(now)]
+        if broken := len(self._referee.rules.broken(now)):
             found.append(f"at the start, rules are broken {broken:,} times")
         named = set(self.cluster_latency_ms).union(*self.cluster_latency_ms.values())
         if idle := sorted(named - set(a.clusters)):

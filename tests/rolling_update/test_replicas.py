@@ -166,6 +166,7 @@ def test_a_generated_instance_is_repacked() -> None:
     problem = RollingUpdate.generate(2, added=5, removed=8)
     a = problem.arrays
     assert int((a.home == a.waiting).sum()) == 5 and int(a.removed.sum()) == 8
+    assert problem.warnings() == problem.infeasibility() == ()
     plain = RollingUpdate.generate(2).arrays
     assert a.initial_load[:16].sum() == plain.initial_load.sum()
     front = placeopt.solve(problem, "repack", seed=1, evaluations=50)
