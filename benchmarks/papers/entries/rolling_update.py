@@ -147,6 +147,14 @@ ENTRIES = (
         ),
         page=_PAGE,
     ),
+    Entry(
+        "future work: horizontal scaling",
+        "Replicas are added and removed on the way.",
+        "named, not done",
+        "In the instance, the referee, the integer program and all methods: "
+        "models/rolling_update/README.md; `placeopt import kubernetes --replicas`.",
+        nothing=True,
+    ),
 )
 
 PAPER = Paper(
