@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ def imports_of(source: str, known: set[str]) -> set[str]:
     return {name for name in found if name in known}
 
 
+@cache
 def imports() -> dict[str, set[str]]:
     known = set(SOURCES)
     return {
@@ -116,7 +118,7 @@ def test_no_files_import_each_other() -> None:
     ],
 )
 def test_a_wrong_import_is_found(module, line, finds) -> None:
-    graph = imports()
+    graph = dict(imports())
     before = finds(graph)
     source = SOURCES[module].read_text(encoding="utf-8")
     graph[module] = imports_of(f"{source}\n{line}\n", set(SOURCES))
