@@ -7,8 +7,9 @@ kubernetes-sigs/descheduler. Both evict: what runs on a node ends before its new
 a disruption. Where the documents leave a choice open, it is made in favour of the scheme: budgets,
 waiting times and the minimum of spot types do not hold it back, and a pod that would come back to
 its own node is not evicted. What would break a rule of a pod that is not touched is not done: that
-is illegal here, though Kubernetes would let the pod run on. Both may break latency limits; the
-referee reports it.
+is illegal here, though Kubernetes would let the pod run on. Neither knows latency limits, nor what
+is asked for the loss of a node: where their plan breaks that, the front has no point, but the plan
+and what it breaks.
 """
 
 from __future__ import annotations
@@ -172,6 +173,11 @@ def karpenter_plan(problem: RollingUpdate) -> dict[str, Any]:
     every action it begins anew.
     """
     return problem.plan(_consolidated(problem).steps)
+
+
+def started_plan(problem: RollingUpdate) -> dict[str, Any]:
+    """Return the plan that starts what has to start, and moves nothing else."""
+    return problem.plan(_begin(problem).steps)
 
 
 def karpenter_deployment(problem: RollingUpdate) -> np.ndarray:

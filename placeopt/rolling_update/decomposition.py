@@ -33,6 +33,7 @@ from placeopt.rolling_update.repack import (
     MaxMoves,
     MinSaving,
     Restarts,
+    last_resorts,
     plans,
     worthwhile,
 )
@@ -310,12 +311,12 @@ class _Decomposition:
         """Return the plans that the run may offer.
 
         Plans with more stops than others are left out unless stops are an objective. Where no plan
-        is feasible, all are returned.
+        is feasible, all are returned, and what is tried last.
         """
         unique = list({repr(plan): plan for plan in self.plans}.values())
         feasible = [(plan, values) for plan in unique if (values := self._values(plan)) is not None]
         if not feasible:
-            return unique
+            return [*unique, *last_resorts(self.problem)]
         # Of plans of equal cost and stops a direct one comes first, then that of fewer starts.
         feasible.sort(
             key=lambda item: (item[1][0], item[1][2], not self._is_direct(item[0]), item[1][1])

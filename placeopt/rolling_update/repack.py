@@ -15,8 +15,10 @@ from placeopt.core.front import Front, Plan
 from placeopt.core.interim import Interim
 from placeopt.core.task import Candidate, Task
 from placeopt.core.units import Units
+from placeopt.rolling_update.baselines import rolling_update_plan
 from placeopt.rolling_update.bounds import bound_vector
 from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
+from placeopt.rolling_update.consolidators import started_plan
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import reach
@@ -60,13 +62,16 @@ def repack(
     """Close node after node, and order the moves to the deployments met on the way.
 
     Every packing is repaired by shifts and swaps. Every order is direct if one is found, else has
-    hops, else stops. The front carries the bound of `bound_vector`, so that its gap is known.
+    hops, else stops. Where no plan is feasible the one that breaks least is kept, with the reasons.
+    The front carries the bound of `bound_vector`, so that its gap is known.
     """
     limited = max_moves is not None or min_saving_per_move > 0
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
     asked = task.problem, task.budget, task.seed, restarts, max_hops
     found = list(plans(*asked, trade=trade, units=task.units()))
     kept = worthwhile(task.problem, found, max_moves, min_saving_per_move)
+    if not any(task.problem.evaluate(plan).feasible for plan in kept):
+        kept = [*kept, *last_resorts(task.problem)]
     return task.front(
         map(Candidate, kept),
         method="repack",
@@ -118,6 +123,15 @@ def plans(
             budget.report(f"descent {k + 1} of {restarts}", Interim.of_plans(made))
             if budget.exhausted:
                 return
+
+
+def last_resorts(problem: RollingUpdate) -> list[Plan]:
+    """Return plans that may break less than doing nothing, where no descent found a legal one.
+
+    What waits is started, and sizes change, where there is room: without moves, and as Kubernetes
+    would.
+    """
+    return [started_plan(problem), rolling_update_plan(problem)]
 
 
 def _descent(problem: RollingUpdate, seed: int, budget: Budget, trade: bool) -> list[list[int]]:

@@ -352,6 +352,41 @@ def test_room_without_any_one_node() -> None:
     assert "and 1 more find no room" in problem.describe(plan)["survives the loss of any one node"]
 
 
+@pytest.mark.parametrize("method", ["karpenter", "descheduler"])
+def test_baselines_say_what_their_plan_breaks(method: str) -> None:
+    """They know no wishes: what is lost is counted, and the room that a loss lacks is named."""
+    front = api.solve(fleet(), method, seed=1)
+    assert front.objectives[3].name == "lost_at_worst"
+    document = fleet(room=True, replicas=3).to_document()
+    for service in document["applications"][0]["microservices"]:
+        service["node"] = f"n{int(service['name'][-1]) % 3}"  # nine cores on three nodes
+    problem = RollingUpdate.from_document(document)
+    front = api.solve(problem, method, seed=1)
+    assert front.points == () and front.rejected is not None
+    assert [v.kind for v in front.rejected.violations] == ["survival"]
+    assert front.reasons == (
+        "without node 'n0' the others in use have 8000 cpu; what runs needs 9000",
+    )
+
+
+def test_room_on_nodes_that_nothing_tolerates_is_no_room() -> None:
+    """The plan that breaks least is kept, with the reasons; what waits is started where it fits."""
+    document = fleet(room=True).to_document()
+    services = document["applications"][0]["microservices"]
+    for k, service in enumerate(services):
+        service |= {"node": f"n{k % 2}", "allowed": "open"}
+    waiting = {"name": "late", "node": None, "cpu_millicores": 500, "memory_mib": 1}
+    services.append(waiting | {"allowed": "open"})
+    document["node_sets"] = {"open": ["n0", "n1"]}
+    problem = RollingUpdate.from_document(document)
+    for method in ("repack", "decomposition"):
+        front = api.solve(problem, method, seed=1)
+        assert front.points == () and front.rejected is not None, method
+        assert [s["microservice"] for s in front.rejected.plan["steps"]] == ["late"], method
+        [reason] = front.reasons
+        assert reason == "without node 'n0' the others in use have 4000 cpu; what runs needs 6500"
+
+
 def test_room_may_have_to_be_bought() -> None:
     """Sixteen cores run on four nodes: a fifth is needed, and something has to move there."""
 
