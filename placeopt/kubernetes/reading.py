@@ -25,6 +25,8 @@ MAX_JSON_BYTES, MAX_YAML_BYTES = 512 * 2**20, 128 * 2**20
 #: Values of a JSON file, counted before any is made: ``[],`` takes three bytes in the file and
 #: sixty in memory.
 MAX_JSON_VALUES = 20_000_000
+#: JSON documents behind each other in one file.
+MAX_DOCUMENTS = 100_000
 STDIN = "-"
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -38,15 +40,15 @@ LABEL_KEY = re.compile(
 
 
 class Source:
-    """A file that was read: its text, kept to find lines in."""
+    """A text that was read, kept to find lines in; `before` it the file has so many lines."""
 
-    def __init__(self, file: str, text: str, *, is_json: bool):
-        self.file, self.text, self.is_json = file, text, is_json
+    def __init__(self, file: str, text: str, *, is_json: bool, before: int = 0):
+        self.file, self.text, self.is_json, self.before = file, text, is_json, before
 
     def line(self, document: int, steps: tuple[Any, ...]) -> int:
         """Return the line of a value, from 1."""
         if self.is_json:
-            return _json_line(self.text, steps)
+            return self.before + _json_line(self.text, steps)
         return yaml_reading.line_of(self.text, self.file, document, steps)
 
 
@@ -188,8 +190,8 @@ def read(path: str | os.PathLike[str]) -> list[View]:
         The file cannot be read, is too large, or is neither JSON nor YAML; the line is named.
     """
     file, text, count = _text(str(path))
-    if _BRACKET.match(text) and (document := _json(text, file)) is not None:
-        return [View(document, Source(file, text, is_json=True))]
+    if _BRACKET.match(text) and (documents := _json(text, file)) is not None:
+        return documents
     _no_control(text, file)
     if count > MAX_YAML_BYTES:
         raise DocumentError(
@@ -256,28 +258,63 @@ def _text(path: str) -> tuple[str, str, int]:
         ) from None
 
 
-def _json(text: str, file: str) -> Any:
-    """Return a JSON document; None where the text is rather YAML that begins with a brace."""
+def _json(text: str, file: str, before: int = 0) -> list[View] | None:
+    """Return a JSON document, or several behind each other; None where the text is rather YAML.
+
+    Such YAML begins with a brace. `before` are the lines of the file before the text.
+    """
     if sum(map(text.count, ",[{")) > MAX_JSON_VALUES:
         raise yaml_reading.fault(
             file,
-            1,
+            before + 1,
             f"more than {MAX_JSON_VALUES:,} values",
             "name fewer resources, or split the file",
         )
     try:
-        return parse_json(text)
+        return [View(parse_json(text), Source(file, text, is_json=True, before=before))]
     except DocumentError as error:
         if not error.problem.startswith("not JSON"):
-            raise yaml_reading.fault(
-                file, _line_of_fault(text, file, error.problem), error.problem, "mend the file"
-            ) from None
+            line = before + _line_of_fault(text, file, error.problem)
+            raise yaml_reading.fault(file, line, error.problem, "mend the file") from None
+        if error.problem.startswith("not JSON: Extra data") and (parts := _parts(text)):
+            if len(parts) > MAX_DOCUMENTS:
+                problem = f"more than {MAX_DOCUMENTS:,} JSON documents"
+                raise yaml_reading.fault(file, parts[-1][0] + 1, problem, "give one list") from None
+            return [
+                view
+                for lines, start, end in parts
+                for view in _json(text[start:end], file, lines) or ()
+            ]
         if not re.match(r'\s*[\[{]\s*["\[{]', text):
             return None
         found = re.search(r"line (\d+)", error.problem)
         raise yaml_reading.fault(
-            file, int(found[1]) if found else 1, error.problem, "give one complete JSON document"
+            file,
+            before + (int(found[1]) if found else 1),
+            error.problem,
+            "give complete JSON documents",
         ) from None
+
+
+def _parts(text: str) -> list[tuple[int, int, int]]:
+    """Return (lines before it, begin, end) of each of several JSON documents.
+
+    They stand behind each other, as kubectl prints a stream; none where something else does, and
+    one more than `MAX_DOCUMENTS` at most.
+    """
+    found: list[tuple[int, int, int]] = []
+    lines, last, at = 0, 0, _blank(text, 0)
+    while at < len(text) and len(found) <= MAX_DOCUMENTS:
+        if text[at] not in "{[":
+            return []
+        try:
+            _, end = _SKIP(text, at)
+        except (ValueError, RecursionError):
+            return []
+        lines += text.count("\n", last, at)
+        found.append((lines, at, end))
+        last, at = at, _blank(text, end)
+    return found
 
 
 def _line_of_fault(text: str, file: str, problem: str) -> int:

@@ -236,6 +236,31 @@ def test_17_identical_objects_are_one(audit: Path, tmp_path: Path) -> None:
     assert "Rollout may make pods" in notes(done, "left-out")
 
 
+def test_17_objects_may_come_as_a_stream(tmp_path: Path) -> None:
+    """One JSON document behind the other, as kubectl prints them; faults name their line."""
+    room = {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}}
+    node = {"kind": "Node", "metadata": {"name": "n1"}, "status": room}
+    container = {"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "w-1", "namespace": "shop"},
+        "spec": {"nodeName": "n1", "containers": [container]},
+    }
+    stream = tmp_path / "stream.json"
+    stream.write_text(f"{json.dumps(node, indent=1)}\n{json.dumps(pod)}\n\n")
+    assert homes(read(stream))
+    container["resources"]["requests"]["cpu"] = "lots"
+    stream.write_text(f"{json.dumps(node)}\n\n{json.dumps(pod)}{json.dumps(node)}")
+    with pytest.raises(DocumentError, match=r"line 3, spec.containers.* 'lots' is no quantity"):
+        read(stream)
+    stream.write_text("{}\n" * 100_001)
+    with pytest.raises(DocumentError, match="more than 100,000 JSON documents; give one list"):
+        read(stream)
+    stream.write_text(f"{json.dumps(node)}\n{json.dumps(pod)[:-1]}")
+    with pytest.raises(DocumentError, match="line 2: not JSON: Extra data"):
+        read(stream)
+
+
 def test_18_the_docs_say_what_to_read() -> None:
     """Every command of the docs that reads a cluster reads what plans rest on."""
     root = Path(__file__).resolve().parents[2]

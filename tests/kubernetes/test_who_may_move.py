@@ -249,7 +249,7 @@ def test_a_defect_at_every_stage_is_named_at_once(
         "items[3].spec.containers[0].resources.requests.cpu: 'lots' is no quantity": "128Mi",
         "items[10]: not an object of Kubernetes": "kind and metadata",
         "items[9].status: a node without allocatable cpu": "kubectl get nodes",
-        "torn.json: line 1: not JSON": "one complete JSON document",
+        "torn.json: line 1: not JSON": "complete JSON documents",
         "nodes.csv: line 2: 'much' is no quantity": "128Mi",
         "items[4].spec.containers[0].resources.requests: container 'c'": "--missing-requests",
         "items[8].spec.selector.matchExpressions[0]: the operator 'Near'": "NotIn",
