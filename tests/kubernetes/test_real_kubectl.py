@@ -17,6 +17,8 @@ from api_stub import ApiStub, Object, rights
 from stub_shop import (
     EXPECTED,
     PLAN,
+    WAITING_PLAN,
+    WAITING_PODS,
     ScriptRunner,
     missing,
     node,
@@ -154,6 +156,24 @@ def test_undo_gives_back_a_stop_and_not_a_removal(stub: ApiStub, tmp_path: Path)
     undone = runner.run("undo")
     assert undone.returncode == 0 and "scaled back: shop/cart" in undone.stdout, undone.stderr
     assert state(stub, "deployments", "cart")["spec"]["replicas"] == 1
+
+
+def test_a_pod_that_waits_may_get_its_node_from_the_scheduler(tmp_path: Path) -> None:
+    """The first step makes room: the scheduler is there before the copy of the second step."""
+    shop = problem(WAITING_PODS)
+    with ApiStub(objects(WAITING_PODS)) as stub:
+        runner = ScriptRunner(stub, tmp_path)
+        runner.write(export(shop, WAITING_PLAN, origin(shop, WAITING_PODS)))
+        killed = runner.run(kill_at=4)  # made, marked, labeled; the pod of the second step is bound
+        wait_until(
+            stub, lambda: "nodeName" in stub.store.tables["pods", "shop", "late-9f-a"]["spec"]
+        )
+        assert "step 1 of 2" in killed.stdout
+        done = runner.run()
+        assert done.returncode == 0, done.stderr
+        found = workloads_on_nodes(stub.store)
+        assert found["late", "n1"] == 1 and found["cart", "n3"] == 1 and found.total() == 5
+        assert state(stub, "pods", "late-9f-a")["spec"]["nodeName"] == "n1", "no copy is left"
 
 
 def test_the_script_waits_for_what_is_to_be_bought(tmp_path: Path) -> None:

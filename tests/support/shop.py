@@ -8,8 +8,8 @@ from typing import Any
 from placeopt.registry import from_document
 from placeopt.rolling_update.instance import RollingUpdate
 
-#: pod -> (workload, node, milli-CPU now, milli-CPU then)
-Pods = Mapping[str, tuple[str, str, int, int]]
+#: pod -> (workload, node or None while it waits, milli-CPU now, milli-CPU then)
+Pods = Mapping[str, tuple[str, str | None, int, int]]
 
 
 def shop_of(pods: Pods) -> RollingUpdate:

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from api_stub import ApiStub, Object, Store, is_ready
-from shop import items_of, shop_of
+from shop import Pods, items_of, shop_of
 
 from placeopt.kubernetes.origin import Origin
 from placeopt.rolling_update.instance import RollingUpdate
 
 CONTEXT = "stub-context"
 #: pod -> (workload, node, milli-CPU now, milli-CPU then)
-PODS = {
+PODS: Pods = {
     "cart-7d-a": ("cart", "n1", 400, 300),
     "cart-7d-b": ("cart", "n2", 400, 300),
     "web-5c-a": ("web", "n2", 500, 500),
@@ -37,20 +37,31 @@ MOVES = (
     ("web-5c-a", "n3"),
 )
 PLAN = {"steps": [{"application": "shop", "microservice": p, "to": n} for p, n in MOVES]}
+#: A pod waits until the first step makes room for it.
+WAITING_PODS: Pods = {
+    **PODS,
+    "cart-7d-a": ("cart", "n1", 400, 400),
+    "cart-7d-b": ("cart", "n2", 400, 400),
+    "late-9f-a": ("late", None, 800, 800),
+}
+WAITING_MOVES = (("cart-7d-a", "n3"), ("late-9f-a", "n1"))
+WAITING_PLAN = {
+    "steps": [{"application": "shop", "microservice": p, "to": n} for p, n in WAITING_MOVES]
+}
 EXPECTED = Counter([("cart", "n3"), ("cart", "n1"), ("db", "n1"), ("web", "n3")])
 
 
-def problem() -> RollingUpdate:
+def problem(pods: Pods = PODS) -> RollingUpdate:
     """Return the shop as an instance."""
-    return shop_of(PODS)
+    return shop_of(pods)
 
 
-def origin(instance: RollingUpdate) -> Origin:
+def origin(instance: RollingUpdate, pods: Pods = PODS) -> Origin:
     """Return what the names of the instance are in the stub."""
     name = instance.instance_name
     about = {"problem": name.problem, "name": name.name, "sha256": name.sha256}
     return Origin.model_validate(
-        {"instance": about, "items": items_of(PODS), "cluster": "uid-of-the-stub"}
+        {"instance": about, "items": items_of(pods), "cluster": "uid-of-the-stub"}
     )
 
 
@@ -64,14 +75,14 @@ def node(name: str, cpu: str = "1") -> Object:
     return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
 
 
-def objects() -> list[Object]:
+def objects(pods: Pods = PODS) -> list[Object]:
     """Return the shop as Kubernetes has it."""
     system = {"name": "kube-system", "uid": "uid-of-the-stub"}
     found = [{"kind": "Namespace", "metadata": system}, *map(node, ("n1", "n2", "n3"))]
     made: dict[str, Object] = {}
-    for pod, (workload, where, cpu, _) in PODS.items():
+    for pod, (workload, where, *_) in pods.items():
         if workload not in made:
-            made[workload] = _workload(workload, pod, cpu)
+            made[workload] = _workload(pods, pod)
             if workload != "db":
                 found.append(_deployment(made[workload], pod.split("-")[1]))
             found.append(made[workload])
@@ -80,14 +91,17 @@ def objects() -> list[Object]:
         template = owner["spec"]["template"]
         about = {"name": pod, "namespace": "shop", "labels": template["metadata"]["labels"]}
         about["ownerReferences"] = [{"apiVersion": "apps/v1", "uid": "1", **reference}]
-        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
         spec = template["spec"] | {"nodeName": where}
-        found.append({"kind": "Pod", "metadata": about, "spec": spec, "status": ready})
+        if where is None:
+            status, spec = {"phase": "Pending"}, template["spec"]
+        found.append({"kind": "Pod", "metadata": about, "spec": spec, "status": status})
     return found
 
 
-def _workload(workload: str, pod: str, cpu: int) -> Object:
+def _workload(pods: Pods, pod: str) -> Object:
     """Return the StatefulSet or the ReplicaSet of a pod."""
+    workload, _, cpu, _ = pods[pod]
     labels = {"app": workload}
     if workload != "db":
         labels["pod-template-hash"] = pod.split("-")[1]
@@ -95,7 +109,7 @@ def _workload(workload: str, pod: str, cpu: int) -> Object:
     containers = [{"name": "server", "image": "shop/server:1", "resources": asked}]
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
     spec: Object = {
-        "replicas": sum(w == workload for w, *_ in PODS.values()),
+        "replicas": sum(w == workload for w, *_ in pods.values()),
         "selector": {"matchLabels": labels},
         "template": template,
     }

@@ -53,6 +53,7 @@ def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
   elif $now.metadata.deletionTimestamp then "pod \\(.namespace)/\\(.name) is being deleted"
   elif .uid and .uid != $now.metadata.uid
   then "pod \\(.namespace)/\\(.name) is another one of the same name"
+  elif .node == null and .to and $now.spec.nodeName == .to then empty
   elif .node == null and $now.spec.nodeName
   then "pod \\(.namespace)/\\(.name) does not wait any more: it is on \\($now.spec.nodeName)"
   elif .node != $now.spec.nodeName
@@ -71,7 +72,8 @@ def known(made: Sequence[PlanStep], origin: Origin) -> dict[str, Any]:
     -------
     dict
         ``nodes``: those where copies start, with the ``last`` step that starts one; ``pods``: those
-        that steps end, with the ``first`` step that does.
+        that steps end, with the ``first`` step that does, and for those that wait the node ``to``
+        which they may have got meanwhile.
     """
     last = {s.target: s.number for s in made if s.target is not None and s.at is not None}
     nodes = []
@@ -98,4 +100,5 @@ def _pod(step: PlanStep, item: OriginItem) -> dict[str, Any]:
         "node": item.node,
         "uid": item.uid,
         "first": step.number,
+        "to": None if item.node else step.target,
     }

@@ -37,6 +37,15 @@ runs_on() { # namespace pod node: whether the cluster still is what the plan was
   found=$(kubectl -n "$1" get pod "$2" -o jsonpath='{.spec.nodeName}')
   [[ "$found" == "$3" ]] || fail "pod $1/$2 runs on '$found', not on '$3': the cluster has changed since it was read; plan again"
 }
+came() { # namespace pod copy node: whether a pod that waited got its node from the scheduler before its step; its copy goes
+  local found
+  found=$(kubectl -n "$1" get pod "$2" -o jsonpath='{.spec.nodeName}') || fail "kubectl does not answer"
+  [[ "$found" == "$4" ]] || return 1
+  found=$(kubectl -n "$1" get pod "$3" -o jsonpath='{.metadata.labels.pod-template-hash}' --ignore-not-found) || fail "kubectl does not answer"
+  [[ -z "$found" ]] || return 1 # the copy is adopted, the other one about to end
+  kubectl -n "$1" delete pod "$3" --ignore-not-found || fail "kubectl does not answer"
+  ready "$1" "$2"
+}
 
 step() { # number description function arguments...
   local number=$1 what=$2
@@ -56,6 +65,7 @@ move() { # namespace old-pod old-node new-pod node requests
   local ns=$1 old=$2 new=$4 node=$5 requests=$6 rs hash now adopted
   now=$(state "$ns" "$old")
   if [[ "$now" == alive ]]; then
+    if [[ -z "$3" && "$requests" == "{}" ]] && came "$ns" "$old" "$new" "$node"; then return 0; fi
     runs_on "$ns" "$old" "$3"
 @owner@
     if [[ -z "$rs" ]]; then now=$(state "$ns" "$old"); fi # it went just now
