@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from placeopt.cli.screen import Output, Plans, deliver, say, warn
+from placeopt.cli.screen import Output, Plans, deliver, halves, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
 
@@ -83,7 +83,7 @@ def export_kubernetes(
     problem = registry.read(instance)
     plan = plan_in(plans, problem, point)
     known = origins.read(beside) if origin is not None or beside.exists() else None
-    names = dict(_pair(item) for item in bought or ())
+    names = dict(halves(item, "=", "--bought", "CANDIDATE=NODE") for item in bought or ())
     text = export(
         problem,
         plan,
@@ -99,14 +99,6 @@ def export_kubernetes(
     if output is not None and output.is_file() and text.startswith("#!"):
         output.chmod(output.stat().st_mode | 0o111)
     warn(_warnings(text))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    """Return the two names of CANDIDATE=NODE."""
-    candidate, _, node = text.partition("=")
-    if not candidate or not node:
-        raise UsageError(f"--bought {text!r}; legal: CANDIDATE=NODE")
-    return candidate, node
 
 
 def _require_schedulable(problem: Problem, plan: Plan, origin: Origin) -> None:

@@ -32,7 +32,7 @@ from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Evaluation, Front, Objective, Point
+    from placeopt.core.front import Front, Objective, Point
     from placeopt.core.problem import Problem
 
 Fronts = Annotated[list[Path], Argument(metavar="FRONT...", help="Front files of one instance.")]
@@ -82,16 +82,14 @@ def evaluate(instance: InstanceFile, plans: Plans) -> None:
             for k, p in enumerate(front.points)
         ]
         if front.rejected is not None:
-            verdicts.append(
-                _verdict(problem, _judge(problem, front.rejected.plan, f"{plans}: rejected.plan"))
-            )
+            verdicts.append(_verdict(problem, front.rejected.plan, f"{plans}: rejected.plan"))
         emit_json({"instance": problem.name, "points": verdicts})
     else:
         if (what := what_is(document)) is not None:
             remedy = "give a front, a point as `placeopt pick` prints it, a plan, or exported steps"
             raise DocumentError(f"this is {what}, not a plan", file=str(plans), remedy=remedy)
         plan = document["plan"] if isinstance(document, dict) and "plan" in document else document
-        verdicts = [_verdict(problem, _judge(problem, plan, str(plans)))]
+        verdicts = [_verdict(problem, plan, str(plans))]
         emit_json(verdicts[0])
     _tell(problem, verdicts)
     wrong = [k for k, verdict in enumerate(verdicts) if not verdict.get("confirmed", True)]
@@ -114,7 +112,7 @@ def _replayed(problem: Problem, document: Any, file: Path) -> Any:
     return plan
 
 
-def _judge(problem: Problem, plan: Any, where: str) -> Evaluation:
+def _verdict(problem: Problem, plan: Any, where: str) -> dict[str, Any]:
     if not isinstance(plan, dict):
         raise DocumentError(
             "not a plan",
@@ -122,12 +120,9 @@ def _judge(problem: Problem, plan: Any, where: str) -> Evaluation:
             remedy=f"a plan is a JSON object; see `placeopt schema {problem.problem} --plan`",
         )
     try:
-        return problem.evaluate(plan)
+        evaluation = problem.evaluate(plan)
     except DocumentError as error:
         raise error.in_file(where) from None
-
-
-def _verdict(problem: Problem, evaluation: Evaluation) -> dict[str, Any]:
     return {
         "values": dict(zip((o.name for o in problem.objectives), evaluation.values, strict=True)),
         "feasible": evaluation.feasible,
@@ -138,7 +133,7 @@ def _verdict(problem: Problem, evaluation: Evaluation) -> dict[str, Any]:
 def _claim(
     problem: Problem, objectives: tuple[Objective, ...], point: Point, where: str
 ) -> dict[str, Any]:
-    verdict = _verdict(problem, _judge(problem, point.plan, where))
+    verdict = _verdict(problem, point.plan, where)
     claimed = dict(zip((o.name for o in objectives), point.values, strict=True))
     return verdict | {
         "claimed": claimed,
@@ -204,7 +199,7 @@ def compare(
     read = [Front.read(path) for path in fronts]
     union = merged(read)
     corner = _reference(read, reference)
-    gap_corner = corner if reference is not None else _gap_reference(read)
+    gap_corner = corner if reference is not None else _beyond(read, bounds=True)
     plain = all(o.sign > 0 for o in union.objectives)
     kept = {(p.values, p.method, p.seed) for p in union.points}
     known = _best_known(union)
@@ -270,9 +265,9 @@ def _behind(front: Front, known: Front) -> float:
     return 1 - front.hypervolume(corner, plain=True) / known.hypervolume(corner, plain=True)
 
 
-def _gap_reference(fronts: list[Front]) -> list[float]:
-    """Return a reference point beyond the worst values of all fronts and of their bounds."""
-    return list(fronts[0].worst(f.reference(bounds=True).tolist() for f in fronts if f.points))
+def _beyond(fronts: list[Front], *, bounds: bool = False) -> list[float]:
+    """Return a reference point beyond the worst values of all fronts, and of their bounds."""
+    return list(fronts[0].worst(f.reference(bounds=bounds).tolist() for f in fronts if f.points))
 
 
 def _reference(fronts: list[Front], text: str | None) -> list[float]:
@@ -292,8 +287,7 @@ def _reference(fronts: list[Front], text: str | None) -> list[float]:
                 f"--reference is {text!r}; give {width} numbers{above}, separated by commas"
             )
         return corner
-    usual = fronts[0].worst(f.reference().tolist() for f in fronts if f.points)
-    return list(usual) or [1.0] * width
+    return _beyond(fronts) or [1.0] * width
 
 
 def _seconds(front: Front) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from placeopt.cli.screen import Output, deliver, say
+from placeopt.cli.screen import Output, deliver, halves, say
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
 
@@ -303,7 +303,10 @@ def import_kubernetes(
         namespace or (),
         ("kube-system",) if pin_namespace is None else pin_namespace,
         _choice("--empty-dir", empty_dir, "pin", "move"),
-        [_workload(text) for text in pin or ()],
+        [
+            halves(text, "/", "--pin", "KIND/NAME such as Deployment/cart or Pod/cart-1")
+            for text in pin or ()
+        ],
     )
     faults = Faults()  # told with what the import finds
     time, times, sizes = _tables(execution, new_requests, policy, faults)
@@ -381,14 +384,6 @@ def _write(done: Imported, output: Path | None, report: Path | None) -> None:
         say(line)
 
 
-def _workload(text: str) -> tuple[str, str]:
-    """Return kind and name of KIND/NAME."""
-    kind, _, name = text.partition("/")
-    if not kind or not name:
-        raise UsageError(f"--pin {text!r}; legal: KIND/NAME such as Deployment/cart or Pod/cart-1")
-    return kind, name
-
-
 def _require_words(option: str, given: list[str] | None, *legal: str) -> None:
     for word in given or ():
         if word not in legal:
@@ -396,6 +391,7 @@ def _require_words(option: str, given: list[str] | None, *legal: str) -> None:
 
 
 def _choice(option: str, given: str, no: str, yes: str) -> bool:
+    """Return whether an option says `yes`; raise where it says neither."""
     if given not in (no, yes):
         raise UsageError(f"{option} {given!r}; legal: {no}, {yes}")
     return given == yes

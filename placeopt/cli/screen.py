@@ -220,6 +220,14 @@ def pairs(arguments: Iterable[str] | None, option: str) -> dict[str, Any]:
     return found
 
 
+def halves(text: str, mark: str, option: str, legal: str) -> tuple[str, str]:
+    """Return what stands before and behind a mark, both not empty."""
+    before, _, behind = text.partition(mark)
+    if not before or not behind:
+        raise UsageError(f"{option} {text!r}; legal: {legal}")
+    return before, behind
+
+
 def _scalar(text: str) -> Any:
     try:
         value = json.loads(text)

@@ -31,7 +31,15 @@ class Parts(NamedTuple):
     values: np.ndarray  # (n, parts, objectives)
 
 
-class Encoder:
+class _Goals:
+    """A problem, some of its objectives, and their columns in `Evaluation.values`."""
+
+    def __init__(self, problem: Problem, objectives: Sequence[Objective]):
+        self.problem, self.objectives = problem, tuple(objectives)
+        self._columns = problem.columns(objectives)
+
+
+class Encoder(_Goals):
     """A plan as integers within bounds, for every search that moves vectors about.
 
     Attributes
@@ -45,8 +53,6 @@ class Encoder:
         Columns of X and of G.
     """
 
-    problem: Problem
-    objectives: tuple[Objective, ...]
     lower: np.ndarray
     upper: np.ndarray
     num_genes: int
@@ -133,7 +139,7 @@ class Division:
         raise NotImplementedError
 
 
-class DecisionSequence:
+class DecisionSequence(_Goals):
     """A problem as an episode: one decision after another, each with a cost vector.
 
     The costs of an episode add up to what the referee says of its plan. Only the methods below look
@@ -156,8 +162,6 @@ class DecisionSequence:
         Whether `play_greedy` and `play_rollout` are there.
     """
 
-    problem: Problem
-    objectives: tuple[Objective, ...]
     num_actions: int
     num_features: int
     decisions: int
@@ -285,6 +289,12 @@ class Batch:
     score: tuple[int, ...] = ()
     compiled: bool = True
     problem: Problem | None = None
+
+    def _allocate(self) -> None:
+        """Make the arrays of observations and masks, for batches that write into them."""
+        shape = self.num_envs, self.num_actions
+        self.observations = np.zeros((*shape, self.num_features), dtype=np.float32)
+        self.masks = np.zeros(shape, dtype=bool)
 
     def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
         """Begin new episodes.

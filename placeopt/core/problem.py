@@ -197,6 +197,11 @@ def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:
     }
 
 
+def keywords(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `values`, its ``locals()`` say, give for a function's keyword-only arguments."""
+    return {name: values[name] for name in keyword_defaults(function)}
+
+
 def require_unique(items: Iterable[Any], what: str, path: str | None = None) -> None:
     """Raise unless `items` are all different.
 

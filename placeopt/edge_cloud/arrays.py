@@ -53,7 +53,7 @@ def build_arrays(
     network = np.array([n.network_cost for n in nodes])
     data = np.array([m.data for m in services])
     counts = [len(a.microservices) for a in applications]
-    first = np.concatenate(([0], np.cumsum(counts)))
+    first = np.cumsum([0, *counts])
     delay = _delays(number, delay_ms)
     flow_first, flow_other, flow_limit = _flows(applications, first)
     return EdgeCloudArrays(
@@ -99,7 +99,7 @@ def _flows(
             if flow.max_delay_ms is not None:
                 i, j = number[flow.source], number[flow.target]
                 ends[i][j] = ends[j][i] = min(flow.max_delay_ms, ends[i].get(j, math.inf))
-    start = np.concatenate(([0], np.cumsum([len(e) for e in ends])))
+    start = np.cumsum([0, *map(len, ends)])
     other = np.array([j for e in ends for j in sorted(e)], dtype=np.int64)
     return start, other, np.array([e[j] for e in ends for j in sorted(e)], dtype=float)
 

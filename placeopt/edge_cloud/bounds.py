@@ -6,8 +6,6 @@ see ``models/edge_cloud/README.md``.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Run, merge
 from placeopt.core.task import Task
@@ -49,10 +47,9 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
         proofs.append(prices)
         own.report(f"bound at weight {prices.weight:.3g}: {prices.bound:.6g}")
     proof = Front(
-        instance=front.instance,
-        objectives=front.objectives,
-        points=(),
+        front.instance,
+        front.objectives,
         bounds=tuple(map(tuple, lower_bounds(proofs, problem, front.objectives))),
         runs=(Run("bound", None, own.seconds, own.evaluations),),
     )
-    return replace(merge([front, proof]), rejected=front.rejected, reasons=front.reasons)
+    return merge([front, proof])

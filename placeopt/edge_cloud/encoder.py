@@ -9,12 +9,12 @@ none, the application stays without a place, the only way in which a vector is i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import below, uniform
@@ -158,14 +158,13 @@ class EdgeCloudEncoder(Encoder):
     problem: EdgeCloud
 
     def __init__(self, problem: EdgeCloud, objectives: Sequence[Objective]):
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         instance = problem.arrays
         possible = possible_nodes(instance)
         sources = instance.source[instance.application_of]
         nearest = (instance.near[source] for source in sources)
         legal = [near[row[near]] for near, row in zip(nearest, possible, strict=True)]
-        first = np.concatenate(([0], np.cumsum([len(nodes) for nodes in legal])))
+        first = np.cumsum([0, *map(len, legal)])
         self.tables = EncoderTables(
             instance=instance,
             order=application_order(instance, "small-first"),
@@ -188,7 +187,7 @@ class EdgeCloudEncoder(Encoder):
         _place(self.tables, np.ascontiguousarray(genes, dtype=np.int64), self._room, self._hosts)
         return self.problem.plan(self._hosts)
 
-    def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
+    def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector of a plan; `decode` gives a feasible plan back as it was."""
         return self.vector(self.problem.hosts(plan))
 
@@ -218,8 +217,3 @@ class EdgeCloudEncoder(Encoder):
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X with one or two applications mutated."""
         return self.vary(rng, X, X)
-
-
-def build(problem: EdgeCloud, objectives: Sequence[Objective]) -> EdgeCloudEncoder:
-    """Return the encoder of an edge-cloud instance."""
-    return EdgeCloudEncoder(problem, objectives)

@@ -113,9 +113,8 @@ def _node(rng: np.random.Generator, layer: str, number: int) -> dict[str, Any]:
 
 def _delays(rng: np.random.Generator, nodes: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return a delay for one direction of every pair of nodes."""
-    low = np.array([[_range(a["layer"], b["layer"])[0] for b in nodes] for a in nodes])
-    high = np.array([[_range(a["layer"], b["layer"])[1] for b in nodes] for a in nodes])
-    drawn = np.round(rng.uniform(low, high), 2).tolist()
+    ranges = np.array([[_range(a["layer"], b["layer"]) for b in nodes] for a in nodes])
+    drawn = np.round(rng.uniform(ranges[:, :, 0], ranges[:, :, 1]), 2).tolist()
     names = [node["name"] for node in nodes]
     return {
         name: {names[j]: drawn[i][j] for j in range(i + 1, len(nodes))}

@@ -27,7 +27,7 @@ def decision_order(instance: EdgeCloudArrays, order: str) -> DecisionOrder:
         applications=applications,
         position=np.argsort(applications),
         services=np.concatenate(services),
-        starts=np.concatenate(([0], np.cumsum(list(map(len, services))))),
+        starts=np.cumsum([0, *map(len, services)]),
     )
 
 
@@ -48,8 +48,7 @@ class EdgeCloudSequence(DecisionSequence):
     def __init__(
         self, problem: EdgeCloud, objectives: Sequence[Objective], order: str = "small-first"
     ):
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         self.instance = instance = problem.arrays
         self.order = decision_order(instance, order)
         self.num_actions, self.decisions = len(instance.capacity), len(instance.demand)
@@ -106,8 +105,6 @@ class EdgeCloudSequence(DecisionSequence):
     def costs(self, state: EdgeCloudState) -> np.ndarray:
         """Return the increments that each node would have; inf where illegal."""
         mask = self.mask(state)
-        if not mask.any():
-            return np.full((self.num_actions, len(self.objectives)), np.inf)
         increments = self._increments(state, kernels.next_service(self.order, state))
         return np.where(mask[:, None], increments[:, self._columns], np.inf)
 

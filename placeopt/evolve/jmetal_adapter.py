@@ -42,6 +42,9 @@ class _Encoded:
     """
 
     MINIMIZE: int
+    #: The class of its solutions, and the type of their variables.
+    solution_class: type
+    number: type
 
     def __init__(self, encoder: Encoder, seed: int = 1):
         super().__init__()
@@ -68,6 +71,13 @@ class _Encoded:
         """Return the name of the instance."""
         return self.encoder.problem.name
 
+    def create_solution(self) -> Any:
+        """Return a random vector."""
+        sizes = self.number_of_objectives(), self.number_of_constraints()
+        solution = self.solution_class(self.lower_bound, self.upper_bound, *sizes)
+        solution.variables = self.encoder.sample(self._rng, 1)[0].astype(self.number).tolist()
+        return solution
+
     def evaluate(self, solution: Any) -> Any:
         """Evaluate one solution in place."""
         return self.evaluate_all([solution])[0]
@@ -84,23 +94,13 @@ class _Encoded:
 class EncodedIntegerProblem(_Encoded, IntegerProblem):
     """An encoder as a jMetalPy problem."""
 
-    def create_solution(self) -> IntegerSolution:
-        """Return a random vector."""
-        sizes = self.number_of_objectives(), self.number_of_constraints()
-        solution = IntegerSolution(self.lower_bound, self.upper_bound, *sizes)
-        solution.variables = self.encoder.sample(self._rng, 1)[0].tolist()
-        return solution
+    solution_class, number = IntegerSolution, int
 
 
 class EncodedFloatProblem(_Encoded, FloatProblem):
     """An encoder as a problem among real numbers, for algorithms such as SMPSO."""
 
-    def create_solution(self) -> FloatSolution:
-        """Return a random vector."""
-        sizes = self.number_of_objectives(), self.number_of_constraints()
-        solution = FloatSolution(self.lower_bound, self.upper_bound, *sizes)
-        solution.variables = self.encoder.sample(self._rng, 1)[0].astype(float).tolist()
-        return solution
+    solution_class, number = FloatSolution, float
 
 
 class BatchEvaluator(Evaluator):

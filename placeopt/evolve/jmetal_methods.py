@@ -13,6 +13,7 @@ import importlib
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -47,11 +48,7 @@ def nsga2(
     with _quietly():
         from jmetal.algorithm.multiobjective.nsgaii import NSGAII
 
-    def build(common: dict[str, Any], integers: Any) -> Any:
-        return NSGAII(
-            problem=integers, offspring_population_size=offspring + offspring % 2, **common
-        )
-
+    build = partial(NSGAII, offspring_population_size=offspring + offspring % 2)
     settings = {"population": population, "offspring": offspring}
     return _run("jmetal-nsga2", build, task, Variant(encoding, seeded=seeded), settings)
 
@@ -75,11 +72,8 @@ def nsga3(
 
     goals = len(task.objectives)
 
-    def build(common: dict[str, Any], integers: Any) -> Any:
-        even = common | {"population_size": population + population % 2}
-        points = UniformReferenceDirectionFactory(n_dim=goals, n_points=max(goals, directions))
-        return NSGAIII(problem=integers, reference_directions=points, **even)
-
+    points = UniformReferenceDirectionFactory(n_dim=goals, n_points=max(goals, directions))
+    build = partial(NSGAIII, reference_directions=points)
     settings = {"population": population, "directions": directions}
     return _run("jmetal-nsga3", build, task, Variant(encoding, seeded=seeded), settings)
 
@@ -100,10 +94,10 @@ def smpso(
 
     from placeopt.evolve.jmetal_adapter import EncodedFloatProblem
 
-    def build(common: dict[str, Any], integers: Any) -> Any:
-        mutation = PolynomialMutation(1 / max(1, integers.encoder.num_genes), _SWARM_INDEX)
+    def build(problem: Any, **common: Any) -> Any:
+        mutation = PolynomialMutation(1 / max(1, problem.encoder.num_genes), _SWARM_INDEX)
         return SMPSO(
-            problem=EncodedFloatProblem(integers.encoder),
+            problem=EncodedFloatProblem(problem.encoder),
             swarm_size=particles,
             mutation=mutation,
             leaders=CrowdingDistanceArchive(leaders),
@@ -130,7 +124,7 @@ class _StopError(Exception):
 
 def _run(
     name: str,
-    build: Callable[[dict[str, Any], Any], Any],
+    build: Callable[..., Any],
     task: Task[Problem],
     variant: Variant,
     settings: dict[str, Any],
@@ -142,7 +136,7 @@ def _run(
     integers = EncodedIntegerProblem(search.encoder, task.seed)
     size = settings["population"] + settings["population"] % 2
     with _seeded_globals(task.seed):
-        algorithm = build(_common(search, size), integers)
+        algorithm = build(problem=integers, **_common(search, size))
         with suppress(_StopError):
             algorithm.run()
         held = [s for s in algorithm.result() if s.objectives and s.objectives[0] is not None]

@@ -24,17 +24,16 @@ class SimulatedBinary(Encoder):
     Parameters
     ----------
     encoder : Encoder
-    crossover, mutation : (float, float)
-        Probability, of a pair and of a gene, and distribution index.
+    mutation : (float, float)
+        Probability, of a gene, and distribution index.
     """
 
     def __init__(
         self,
         encoder: Encoder,
-        crossover: tuple[float, float] = CROSSOVER,
         mutation: tuple[float, float] = MUTATION,
     ):
-        self._encoder, self._crossover, self._mutation = encoder, crossover, mutation
+        self._encoder, self._mutation = encoder, mutation
         self.problem, self.objectives = encoder.problem, encoder.objectives
         self.lower, self.upper = encoder.lower, encoder.upper
         self.num_genes, self.num_constraints = encoder.num_genes, encoder.num_constraints
@@ -69,7 +68,7 @@ class SimulatedBinary(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return one of the two children that simulated binary crossover makes of each pair."""
-        probability, index = self._crossover
+        probability, index = CROSSOVER
         low, high = np.minimum(mothers, fathers), np.maximum(mothers, fathers)
         apart = np.maximum(high - low, 1)
         crossed = (rng.random(len(mothers)) < probability)[:, None] & (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from pydantic import Field
 from placeopt.core import interfaces
 from placeopt.core.arrays_file import Arrays
 from placeopt.core.dominance import contributions
-from placeopt.core.front import Front, Objective, farthest
+from placeopt.core.front import Front, Objective, Plan, farthest
 from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
@@ -190,11 +190,8 @@ class VectorSearch:
 
         They are those of the start front, the problem's seeds, and random ones.
         """
-        start = self.task.start
-        encoded = [] if start is None else [self.encoder.encode(p.plan) for p in start.points]
-        known = [genes for genes in encoded if genes is not None]
+        given = self._encoded(p.plan for p in self.task.start or ())
         seeds = self._seeds()
-        given = np.array(known, dtype=np.int64).reshape(-1, self.encoder.num_genes)
         met = self.archive.result()  # of an earlier process
         if len(met) > size:
             met = met[farthest(self.archive.F, size)]
@@ -215,8 +212,11 @@ class VectorSearch:
         found = interfaces.seeds(own, self.rng, self._seconds_to_seed)
         if self.variant.encoding == "own":
             return found
-        known = [self.encoder.encode(own.decode(x)) for x in found]
-        rows = [genes for genes in known if genes is not None]
+        return self._encoded(own.decode(x) for x in found)
+
+    def _encoded(self, plans: Iterable[Plan]) -> np.ndarray:
+        """Return the vectors of the plans that have one, shape (k, num_genes)."""
+        rows = [genes for p in plans if (genes := self.encoder.encode(p)) is not None]
         return np.array(rows, dtype=np.int64).reshape(-1, self.encoder.num_genes)
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -251,7 +251,6 @@ class Session:
     Parameters
     ----------
     program : Program
-    seed : int
 
     Examples
     --------
@@ -264,8 +263,8 @@ class Session:
     1.0
     """
 
-    def __init__(self, program: Program, seed: int = 0):
-        self.program, self.seed = program, seed
+    def __init__(self, program: Program):
+        self.program = program
         self._engine: HighsEngine | None = None
 
     def change(self, **arrays: np.ndarray) -> None:
@@ -287,16 +286,11 @@ class Session:
         free, zero = np.full(A.shape[0], math.inf), np.zeros(A.shape[1])
         more = Program(c, A, -free, free, zero, zero + math.inf, zero)
         old = self.program
-        self.program = Program(
-            np.concatenate((old.c, more.c)),
-            sp.hstack((old.A, more.A), format="csc"),
-            old.row_lower,
-            old.row_upper,
-            np.concatenate((old.col_lower, more.col_lower)),
-            np.concatenate((old.col_upper, more.col_upper)),
-            np.concatenate((old.integrality, more.integrality)),
-            old.offset,
-        )
+        columns = {
+            name: np.concatenate((getattr(old, name), getattr(more, name)))
+            for name in ("c", "col_lower", "col_upper", "integrality")
+        }
+        self.program = replace(old, A=sp.hstack((old.A, more.A), format="csc"), **columns)
         if self._engine is not None:
             self._engine.add_columns(more)
 
@@ -317,7 +311,7 @@ class Session:
         left = _seconds_left(begun, seconds, budget)
         duals = not self.program.integrality.any()
         if left > 0:
-            settings = Settings(left, True, self.seed, relative_gap, absolute_gap, duals)
+            settings = Settings(left, True, 0, relative_gap, absolute_gap, duals)
             if self._engine is None:
                 self._engine = HighsEngine(self.program, settings, start)
             else:
@@ -337,6 +331,5 @@ class Session:
             relative_gap=relative_gap,
             absolute_gap=absolute_gap,
             want_duals=duals,
-            seed=self.seed,
             careful=True,
         )

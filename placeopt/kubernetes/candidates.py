@@ -10,12 +10,12 @@ A NodePool says what Karpenter may launch; sizes and prices of the machines come
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from placeopt.core.errors import DocumentError
+from placeopt.core.files import AnyPath
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, taints_of
 from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
@@ -97,7 +97,7 @@ class _Machine:
 
 
 def read_candidates(
-    path: str | os.PathLike[str], book: PriceBook | None, region: str | None, notes: Notes
+    path: AnyPath, book: PriceBook | None, region: str | None, notes: Notes
 ) -> list[KubernetesNode]:
     """Return the nodes that could be bought.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError
+from placeopt.core.files import AnyPath
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.reading import LABEL, NAME, View
@@ -44,9 +44,7 @@ class Latencies:
         return None
 
 
-def latencies(
-    path: str | os.PathLike[str] | None, topologies: Iterable[View], notes: Notes
-) -> Latencies:
+def latencies(path: AnyPath | None, topologies: Iterable[View], notes: Notes) -> Latencies:
     """Read a table of latencies; costs of NetworkTopology objects fill in what it does not have.
 
     Raises
@@ -65,7 +63,7 @@ def latencies(
     return found
 
 
-def _read_table(path: str | os.PathLike[str], found: Latencies) -> None:
+def _read_table(path: AnyPath, found: Latencies) -> None:
     table = rows(path, ())
     if not table:
         raise DocumentError(

@@ -7,9 +7,8 @@ wanted, ``namespace``.
 
 from __future__ import annotations
 
-import os
-
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files import AnyPath
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.notes import Notes
@@ -19,7 +18,7 @@ from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
 from placeopt.kubernetes.tables import decimal, rows
 
 
-def new_sizes(path: str | os.PathLike[str], policy: MissingRequests) -> dict[Key, PodSize]:
+def new_sizes(path: AnyPath, policy: MissingRequests) -> dict[Key, PodSize]:
     """Return workload -> the size of its pods after the update.
 
     Raises
@@ -67,7 +66,7 @@ def _recommended(view: View) -> PodSize:
     return PodSize(cpu, memory)
 
 
-def _from_csv(path: str | os.PathLike[str]) -> dict[Key, PodSize]:
+def _from_csv(path: AnyPath) -> dict[Key, PodSize]:
     found = {}
     for row in rows(path, ("workload", "cpu", "memory"), ("namespace",)):
         key = row.word("namespace", "default"), row.word("workload")

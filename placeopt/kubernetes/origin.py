@@ -33,7 +33,6 @@ ReplicaSet; the pod itself where nothing owns it. ``labels`` are those of the po
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
@@ -41,6 +40,7 @@ from pydantic import Field
 
 from placeopt.core.documents import read_json, validate, what_is, write_json
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.files import AnyPath
 from placeopt.core.problem import Problem, Record
 
 FORMAT: Literal["placeopt/origin@1"] = "placeopt/origin@1"
@@ -190,7 +190,7 @@ def key(name: str, application: str | None = None) -> str:
     return name if application is None else f"{application}/{name}"
 
 
-def beside(instance: str | os.PathLike[str]) -> Path:
+def beside(instance: AnyPath) -> Path:
     """Return where the origin of an instance file stands.
 
     Examples
@@ -202,7 +202,7 @@ def beside(instance: str | os.PathLike[str]) -> Path:
     return path.with_name((path.name.removesuffix(".json") or path.name) + ".origin.json")
 
 
-def read(path: str | os.PathLike[str]) -> Origin:
+def read(path: AnyPath) -> Origin:
     """Read an origin file.
 
     Raises
@@ -222,6 +222,6 @@ def read(path: str | os.PathLike[str]) -> Origin:
     return origin
 
 
-def write(path: str | os.PathLike[str], origin: Origin) -> None:
+def write(path: AnyPath, origin: Origin) -> None:
     """Write an origin file, atomically."""
     write_json(path, origin.model_dump(mode="json"))

@@ -32,29 +32,21 @@ def place(g: Gathered) -> None:
         return
     if not g.site.nodes:
         raise InfeasibleInstanceError(["there are no nodes to place on"])
-    notes, g.notes = g.notes, type(g.notes)()  # what this document says is said again later
-    document, _ = update_document(g, dict.fromkeys(g.site.nodes, 1.0))
-    g.notes = notes
-    problem = RollingUpdate.from_document(document)
-    number = {name: m for m, (_, name) in enumerate(_labelled(problem))}
-    free = _Free(problem.arrays)
+    arrays, number = _arrays(g)
+    free = _Free(arrays)
     without = []
     for unit in waiting:
         n = free.start(number[unit.namespace, unit.name])
         if n is None:
             without.append(unit)
         else:
-            unit.node = problem.arrays.node_names[n]
-    if without and not g.options.leave_out:
-        raise InfeasibleInstanceError(_reasons(without, free, number))
-    for unit in without:
-        g.notes.add("left-out", "replicas that no node has room for", unit.label)
-    g.site.units = [u for u in g.site.units if u.node is not None]
+            unit.node = arrays.node_names[n]
+    _leave_out(g, without, free, number)
     text = (
         "replicas of manifests run where the default scheduler would start them: "
         "on the node least in use"
     )
-    notes.add("assumption", text, f"{len(waiting) - len(without)} replicas")
+    g.notes.add("assumption", text, f"{len(waiting) - len(without)} replicas")
 
 
 def leave_out_unplaceable(g: Gathered) -> None:
@@ -68,28 +60,35 @@ def leave_out_unplaceable(g: Gathered) -> None:
     waiting = [u for u in g.site.units if u.node is None]
     if not waiting:
         return
-    notes, g.notes = g.notes, type(g.notes)()
+    arrays, number = _arrays(g)
+    has_room = arrays.have_room()
+    without = [u for u in waiting if not has_room[number[u.namespace, u.name]]]
+    _leave_out(g, without, _Free(arrays), number)
+
+
+def _arrays(g: Gathered) -> tuple[UpdateArrays, dict[tuple[str, str], int]]:
+    """Return what was gathered as arrays, and numbers of microservices by namespace and name."""
+    notes, g.notes = g.notes, type(g.notes)()  # what this document says is said again later
     document, _ = update_document(g, dict.fromkeys(g.site.nodes, 1.0))
     g.notes = notes
-    problem = RollingUpdate.from_document(document)
-    number = {name: m for m, (_, name) in enumerate(_labelled(problem))}
-    a = problem.arrays
-    has_room = a.have_room()
-    without = [u for u in waiting if not has_room[number[u.namespace, u.name]]]
+    arrays = RollingUpdate.from_document(document).arrays
+    number = {
+        (application.removesuffix(" (stays)"), name): m
+        for m, (application, name) in enumerate(arrays.names)
+    }
+    return arrays, number
+
+
+def _leave_out(
+    g: Gathered, without: list[Unit], free: _Free, number: dict[tuple[str, str], int]
+) -> None:
+    """Leave out replicas that have no node, or raise where that is not asked for."""
     if without and not g.options.leave_out:
-        raise InfeasibleInstanceError(_reasons(without, _Free(a), number))
+        raise InfeasibleInstanceError(_reasons(without, free, number))
     for unit in without:
         g.notes.add("left-out", "replicas that no node has room for", unit.label)
     left = {id(unit) for unit in without}
     g.site.units = [u for u in g.site.units if id(u) not in left]
-
-
-def _labelled(problem: RollingUpdate) -> list[tuple[int, tuple[str, str]]]:
-    """Return (number, (namespace, name)) of every microservice."""
-    return [
-        (m, (application.removesuffix(" (stays)"), name))
-        for m, (application, name) in enumerate(problem.arrays.names)
-    ]
 
 
 class _Free:

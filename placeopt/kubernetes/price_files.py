@@ -15,11 +15,11 @@ NodeOverlay          objects of Karpenter: the one of the largest weight counts
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 from placeopt.core.errors import DocumentError
+from placeopt.core.files import AnyPath
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.prices import NUMBERS, PRICES, PriceBook, PriceOverlay, amount, apply
 from placeopt.kubernetes.reading import LABEL, STDIN, View, read, read_text
@@ -43,7 +43,7 @@ _REMEDY = (
 
 
 def read_prices(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Iterable[AnyPath],
     notes: Notes,
     overlays: Sequence[PriceOverlay] = (),
     *,
@@ -73,7 +73,7 @@ def read_prices(
     return book
 
 
-def _is_table(path: str | os.PathLike[str]) -> bool:
+def _is_table(path: AnyPath) -> bool:
     """Return whether a file is CSV: by its name, else by the look of its first line."""
     if str(path).lower().endswith((".json", ".yaml", ".yml")):
         return False
@@ -183,7 +183,7 @@ def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
     return found
 
 
-def _read_csv(path: str | os.PathLike[str], book: PriceBook, notes: Notes) -> None:
+def _read_csv(path: AnyPath, book: PriceBook, notes: Notes) -> None:
     header = read_text(path)[1].split("\n", 1)[0]
     if "MarketPriceHourly" in header:
         for row in rows(path, _OPENCOST, _OPENCOST_MORE):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.files import AnyPath
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, read_text
 from placeopt.kubernetes.sizes import PodSize
@@ -107,7 +107,7 @@ def decimal(text: str) -> Decimal | None:
 
 
 def rows(
-    path: str | os.PathLike[str], required: Sequence[str], optional: Sequence[str] | None = None
+    path: AnyPath, required: Sequence[str], optional: Sequence[str] | None = None
 ) -> list[TableRow]:
     """Return the lines below the header; `optional` None lets the table have any other columns.
 

@@ -10,7 +10,7 @@ computed from its dual values in our own sums, so that rounding by the solver pr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations, pairwise
 
@@ -51,16 +51,13 @@ def certify(problem: MultiCluster, front: Front, budget: Budget) -> Front:
         own = Budget(seconds=_OWN_SECONDS, stop=lambda: budget.cancelled)
     began = own.seconds
     vectors, solves = lower_bounds(problem, own)
-    names = [o.name for o in problem.objectives]
-    columns = [names.index(o.name) for o in front.objectives]
     proof = Front(
         front.instance,
         front.objectives,
-        bounds=tuple(map(tuple, vectors[:, columns].tolist())),
+        bounds=tuple(map(tuple, vectors[:, problem.columns(front.objectives)].tolist())),
         runs=(Run("bound", None, own.seconds - began, solver_calls=solves),),
     )
-    merged = replace(merge([front, proof]), rejected=front.rejected, reasons=front.reasons)
-    return graded(merged, "cost")
+    return graded(merge([front, proof]), "cost")
 
 
 def lower_bounds(problem: MultiCluster, budget: Budget) -> tuple[np.ndarray, int]:

@@ -27,8 +27,7 @@ class MultiClusterEncoder(Encoder):
     problem: MultiCluster
 
     def __init__(self, problem: MultiCluster, objectives: Sequence[Objective]):
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         self.num_genes, self.num_constraints = len(problem.requests), 1
         self._refusal = len(problem.clusters) + EXTRA - 1
         self.lower = np.zeros(self.num_genes, dtype=np.int64)

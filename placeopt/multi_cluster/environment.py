@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import CompiledEpisodes, Preset
-from placeopt.core.problem import keyword_defaults
+from placeopt.core.problem import keyword_defaults, keywords
 from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
@@ -24,18 +24,21 @@ _PAPER_EPISODES = {"semantics": "published", "spreads": 1, "observation": "paper
 #: no one-step reward in the network. Numbers are those of the published code; both layers have
 #: ReLU here, the second has ELU there. By the paper DQN does not know which actions are legal; it
 #: learns after every 8 steps here, after every 10 there.
+_BOTH = TrainingSettings(
+    weights=STRATEGIES["latency"],
+    steps=200_000,
+    num_envs=8,
+    hidden=(64, 64),
+    activation="relu",
+    factor=0.0,
+    learning_rate=2.5e-4,
+    final_learning_rate=1.0,
+)
 PRESETS: dict[str, Preset] = {
     "ds-ppo": Preset(
-        settings=TrainingSettings(
+        settings=replace(
+            _BOTH,
             algorithm="ppo",
-            weights=STRATEGIES["latency"],
-            steps=200_000,
-            num_envs=8,
-            hidden=(64, 64),
-            activation="relu",
-            factor=0.0,
-            learning_rate=2.5e-4,
-            final_learning_rate=1.0,
             gamma=0.95,
             batch_size=100,
             n_steps=100,
@@ -46,16 +49,9 @@ PRESETS: dict[str, Preset] = {
         options=_PAPER_EPISODES,
     ),
     "ds-dqn": Preset(
-        settings=TrainingSettings(
+        settings=replace(
+            _BOTH,
             algorithm="dqn",
-            weights=STRATEGIES["latency"],
-            steps=200_000,
-            num_envs=8,
-            hidden=(64, 64),
-            activation="relu",
-            factor=0.0,
-            learning_rate=2.5e-4,
-            final_learning_rate=1.0,
             gamma=0.99,
             batch_size=128,
             buffer_size=10_000,
@@ -99,19 +95,7 @@ def batch(
     UsageError
         An option that is not legal, or any together with an instance.
     """
-    options: dict[str, Any] = {
-        "clusters": clusters,
-        "semantics": semantics,
-        "rate": rate,
-        "duration": duration,
-        "replicas": replicas,
-        "steps": steps,
-        "spreads": spreads,
-        "accept": accept,
-        "acceptance": acceptance,
-        "masked": masked,
-        "observation": observation,
-    }
+    options = keywords(batch, locals())
     if problem is None:
         return MultiClusterBatch(num_envs, **options)
     for name, default in keyword_defaults(batch).items():

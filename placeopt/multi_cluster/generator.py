@@ -9,6 +9,7 @@ from pydantic import Field
 
 from placeopt.core.errors import UsageError
 from placeopt.core.parameters import checked
+from placeopt.core.problem import keywords
 from placeopt.multi_cluster.options import (
     MeanDuration,
     NumClusters,
@@ -43,16 +44,7 @@ def generate(
 
     A `rate` of 0 stands for `placeopt.multi_cluster.paper_data.RATES`.
     """
-    sizes = {
-        "clusters": clusters,
-        "requests": requests,
-        "semantics": semantics,
-        "rate": rate,
-        "duration": duration,
-        "fewest_replicas": fewest_replicas,
-        "most_replicas": most_replicas,
-    }
-    checked(generate, "multi-cluster instances", sizes)
+    checked(generate, "multi-cluster instances", keywords(generate, locals()))
     if fewest_replicas > most_replicas:
         raise UsageError(f"fewest_replicas is {fewest_replicas}; legal: at most most_replicas")
     rng = np.random.default_rng(seed)

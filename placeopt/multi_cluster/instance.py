@@ -120,7 +120,7 @@ class MultiCluster(Problem):
             f"the empty clusters hold {room[k]}: it can only be refused"
             for k in np.flatnonzero(room < arrays.replicas).tolist()
         ]
-        places = {*self.latency_ms, *(name for row in self.latency_ms.values() for name in row)}
+        places = set(self.latency_ms).union(*self.latency_ms.values())
         found += [
             f"latency_ms mentions {name!r}, which is no cluster"
             for name in sorted(places - self.numbers.keys())

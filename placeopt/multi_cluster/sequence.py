@@ -31,8 +31,7 @@ class MultiClusterSequence(DecisionSequence):
     num_features = FEATURES
 
     def __init__(self, problem: MultiCluster, objectives: Sequence[Objective]):
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         self.decisions = len(problem.requests)
         self.num_actions = len(problem.clusters) + EXTRA
         self._start = MultiClusterBatch.of(problem)

@@ -9,12 +9,12 @@ what each objective measures. The drawing of the plan is that of `placeopt.plot`
 from __future__ import annotations
 
 import importlib.util
-import os
 from typing import TYPE_CHECKING
 
 from placeopt.core.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
+    from placeopt.core.files import AnyPath
     from placeopt.core.front import Front
     from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Origin
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def write(
     front: Front,
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     problem: Problem | None = None,
     index: int | None = None,

@@ -11,9 +11,7 @@ from placeopt.plot.style import bare_name, label, least, pairs
 from placeopt.report.markup import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from placeopt.core.front import Front
+    from placeopt.core.front import Front, Plan
     from placeopt.core.problem import Problem
 
 #: Parts of plans, over all points, up to which hovering tells the plan; beyond, it tells values
@@ -103,7 +101,7 @@ def _captions(front: Front, places: list[str]) -> list[str]:
     return [*found, *(f"{names[b]} against {names[a]}." for a, b in pairs(front))][: len(places)]
 
 
-def plan_drawing(problem: Problem, plan: Mapping[str, Any], title: str) -> str:
+def plan_drawing(problem: Problem, plan: Plan, title: str) -> str:
     """Return the drawing of a plan: interactive where that is small, else an image.
 
     It is empty where the problem has none.
@@ -119,7 +117,7 @@ def plan_drawing(problem: Problem, plan: Mapping[str, Any], title: str) -> str:
     return f"<figure>{drawn}</figure>"
 
 
-def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
+def _interactive(module: Any, problem: Problem, plan: Plan) -> str:
     from placeopt.plot.html import fragment
 
     if _size(plan) > _MAX_PARTS:
@@ -134,7 +132,7 @@ def _interactive(module: Any, problem: Problem, plan: Mapping[str, Any]) -> str:
     return drawn if len(drawn) <= _MAX_DRAWN else ""
 
 
-def _size(plan: Mapping[str, Any]) -> int:
+def _size(plan: Plan) -> int:
     """Return the entries of the largest list of a plan."""
     return max((len(part) for part in plan.values() if isinstance(part, (list, dict))), default=1)
 
@@ -162,7 +160,7 @@ def _without_table(figure: Any, kept: list[Any]) -> Any:
     return go.Figure(kept, layout)
 
 
-def _image(module: Any, problem: Problem, plan: Mapping[str, Any], text: str) -> str:
+def _image(module: Any, problem: Problem, plan: Plan, text: str) -> str:
     import importlib.util
 
     if importlib.util.find_spec("matplotlib") is None:

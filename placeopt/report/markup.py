@@ -154,8 +154,6 @@ def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
     return f'<dl class="tiles">{items}</dl>'
 
 
-def details(summary: str, inside: str, *, wide: bool = False) -> str:
+def details(summary: str, inside: str) -> str:
     """Return something folded away."""
-    return (
-        f"<details{' open' if wide else ''}><summary>{clean(summary)}</summary>{inside}</details>"
-    )
+    return f"<details><summary>{clean(summary)}</summary>{inside}</details>"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from placeopt import registry
 from placeopt.core.errors import PlaceoptError
-from placeopt.core.front import OWN_MODEL, farthest
+from placeopt.core.front import OWN_MODEL, Plan, farthest
 from placeopt.core.gap import percent
 from placeopt.kubernetes.approval import Approval, approval_html, approve
 from placeopt.plot.style import bare_name, bound_name, label
@@ -53,7 +53,7 @@ class SummaryModule(Protocol):
     def instance(self, problem: Any) -> list[tuple[str, str]]:
         """Return facts about the instance: (name, text)."""
 
-    def plan(self, problem: Any, plan: Mapping[str, Any]) -> str:
+    def plan(self, problem: Any, plan: Plan) -> str:
         """Return HTML about a plan."""
 
 

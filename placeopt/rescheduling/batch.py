@@ -125,10 +125,7 @@ class ReschedulingBatch(Batch):
             invalid=float(invalid),
         )
         self.state, self._scratch = _state(self.rules, num_envs), _scratch(self.rules)
-        self.observations = np.zeros(
-            (num_envs, self.num_actions, self.num_features), dtype=np.float32
-        )
-        self.masks = np.zeros((num_envs, self.num_actions), dtype=bool)
+        self._allocate()
 
     def reset(self, seeds: np.ndarray | None = None, which: np.ndarray | None = None) -> None:
         """Begin new episodes; see `placeopt.core.interfaces.Batch.reset`."""

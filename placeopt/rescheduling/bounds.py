@@ -11,7 +11,6 @@ count once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import combinations
 from math import comb, prod
 
@@ -38,16 +37,14 @@ def certify(problem: Rescheduling, front: Front, budget: Budget) -> Front:
     """
     began = budget.seconds
     latency = least_latencies(problem)
-    columns = {"latency_ms": latency, "moves": np.arange(len(latency), dtype=float)}
-    bounds = np.stack([columns[o.name] for o in front.objectives], axis=1)
+    bounds = np.column_stack((latency, np.arange(len(latency))))
     proof = Front(
         front.instance,
         front.objectives,
-        bounds=tuple(map(tuple, bounds.tolist())),
+        bounds=tuple(map(tuple, bounds[:, problem.columns(front.objectives)].tolist())),
         runs=(Run("bound", None, budget.seconds - began),),
     )
-    merged = replace(merge([front, proof]), rejected=front.rejected, reasons=front.reasons)
-    return graded(merged, "latency_ms")
+    return graded(merge([front, proof]), "latency_ms")
 
 
 def least_latencies(problem: Rescheduling) -> np.ndarray:

@@ -5,12 +5,12 @@ The order of the moves is found, not encoded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import kernel
 from placeopt.rescheduling.instance import Rescheduling
@@ -34,8 +34,7 @@ class ReschedulingEncoder(Encoder):
     problem: Rescheduling
 
     def __init__(self, problem: Rescheduling, objectives: Sequence[Objective]):
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         self._instance = instance = problem.arrays
         self._service = np.repeat(np.arange(len(instance.replicas)), instance.replicas)
         large = [
@@ -72,7 +71,7 @@ class ReschedulingEncoder(Encoder):
         count, _ = arrange(self._instance, target, self._moves)
         return self.problem.plan(self._moves[:count].tolist())
 
-    def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
+    def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector of the deployment that a plan ends in."""
         return self.encode_counts(self.problem.final_counts(plan))
 

@@ -18,36 +18,34 @@ from placeopt.rl.settings import TrainingSettings
 
 #: Hyper-parameters of the paper's Table V; what it does not print is as stable-baselines3 has it.
 #: Rewards are in 100 ms.
+_BOTH = TrainingSettings(
+    learning_rate=3e-4,
+    final_learning_rate=1.0,
+    gamma=0.99,
+    batch_size=64,
+    factor=0.0,
+    reward_scale=0.01,
+)
 SETTINGS: dict[str, TrainingSettings] = {
-    "ppo": TrainingSettings(
+    "ppo": replace(
+        _BOTH,
         algorithm="ppo",
-        learning_rate=3e-4,
-        final_learning_rate=1.0,
-        gamma=0.99,
         clip_range=0.2,
-        batch_size=64,
         entropy=0.0,
         hidden=(64, 64),
         n_steps=32,
         epochs=4,
         gae_lambda=0.95,
-        factor=0.0,
-        reward_scale=0.01,
     ),
-    "dqn": TrainingSettings(
+    "dqn": replace(
+        _BOTH,
         algorithm="dqn",
-        learning_rate=3e-4,
-        final_learning_rate=1.0,
-        gamma=0.99,
-        batch_size=64,
         hidden=(64, 64, 64),
         activation="relu",
         tau=1.0,
         explore_share=0.1,
-        factor=0.0,
         max_grad_norm=10.0,
         num_envs=16,
-        reward_scale=0.01,
     ),
 }
 #: Settings that train within a minute: larger batches, fewer passes, an initial factor of the

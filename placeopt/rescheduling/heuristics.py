@@ -119,7 +119,7 @@ Score = Callable[[ReschedulingArrays, int, np.ndarray], np.ndarray]
 def _scheduled(task: Task[Rescheduling], method: str, score: Score) -> Front:
     """Return the front of one plan: every replica in turn goes where the score is least."""
     problem, instance = task.problem, task.problem.arrays
-    free = instance.capacity - np.tensordot(instance.home, instance.demand, axes=(0, 0))
+    free = instance.capacity - instance.home.T @ instance.demand
     moves = []
     for i, service in enumerate(problem.services):
         demand = instance.demand[i]

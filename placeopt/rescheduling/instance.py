@@ -128,7 +128,7 @@ class Rescheduling(Problem):
         require_unique((n.name for n in self.nodes), "node")
         require_unique((s.name for s in self.services), "service")
         self._check_names()
-        load = np.tensordot(self.arrays.home, self.arrays.demand, axes=(0, 0))
+        load = self.arrays.home.T @ self.arrays.demand
         for n, r in np.argwhere(load > self.arrays.capacity).tolist():
             node, field = self.nodes[n], RESOURCE_FIELDS[r]
             capacity = getattr(node, field)
@@ -318,7 +318,7 @@ class Rescheduling(Problem):
             for i, service in enumerate(self.services)
             if i not in reached
         ]
-        named = {name for one, others in self.latency_ms.items() for name in (one, *others)}
+        named = set(self.latency_ms).union(*self.latency_ms.values())
         if unknown := sorted(named - set(self.node_numbers)):
             found.append(f"latency_ms names places that are no nodes: {', '.join(unknown)}")
         return tuple(found)

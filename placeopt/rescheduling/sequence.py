@@ -53,8 +53,7 @@ class ReschedulingSequence(DecisionSequence):
         self, problem: Rescheduling, objectives: Sequence[Objective], *, order: str = "calls"
     ):
         require_known("order", order, ORDERS)
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         self._instance = instance = problem.arrays
         services = list(range(len(instance.replicas)))
         if order == "calls":
@@ -70,12 +69,11 @@ class ReschedulingSequence(DecisionSequence):
     def reset(self, rng: np.random.Generator | None = None) -> ReschedulingSequenceState:
         """Return the state before the first decision; episodes are not random."""
         instance = self._instance
-        load = np.tensordot(instance.home, instance.demand, axes=(0, 0))
         return ReschedulingSequenceState(
             taken=np.zeros(1, dtype=np.int64),
             choices=np.full(self.decisions, -1),
             counts=instance.home.copy(),
-            free=instance.capacity - load,
+            free=instance.capacity - instance.home.T @ instance.demand,
             latency=np.array([self.problem.initial_latency]),
         )
 

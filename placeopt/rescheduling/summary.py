@@ -76,10 +76,7 @@ def _path(problem: Rescheduling, counts: np.ndarray) -> str:
 
 def _nodes(problem: Rescheduling, home: np.ndarray, final: np.ndarray) -> str:
     a = problem.arrays
-    one, two = (
-        np.tensordot(counts, a.demand, axes=(0, 0)) / np.maximum(a.capacity, 1)
-        for counts in (home, final)
-    )
+    one, two = (counts.T @ a.demand / np.maximum(a.capacity, 1) for counts in (home, final))
     count, counted = home.sum(axis=0), final.sum(axis=0)
     moved = (home != final).any(axis=0)
     order = sorted(range(len(problem.nodes)), key=lambda n: (not moved[n], n))

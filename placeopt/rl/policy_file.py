@@ -210,12 +210,5 @@ def policy_of(stored: Arrays, file: str, problem: str | None = None) -> TrainedP
             raise DocumentError("not legal", file=file, path="weights", remedy=str(error)) from None
     shape = shape_of(header, file)
     checked = check_arrays(stored.arrays, shape.arrays(), file)
-    return TrainedPolicy(
-        header.problem,
-        header.rewards,
-        shape,
-        checked,
-        header.environment,
-        header.weights,
-        header.card,
-    )
+    kept = header.model_dump(exclude={"format", "network"})
+    return TrainedPolicy(shape=shape, arrays=checked, **kept)

@@ -74,10 +74,7 @@ class SequentialBatch(Batch):
         known = sequences[0].num_features
         self.num_features = known + len(self.rewards)
         self.score = tuple(range(known, self.num_features))
-        self.observations = np.zeros(
-            (num_envs, self.num_actions, self.num_features), dtype=np.float32
-        )
-        self.masks = np.zeros((num_envs, self.num_actions), dtype=bool)
+        self._allocate()
         self.states: list[Any] = [None] * num_envs
         self._rngs = [np.random.default_rng([seed, i]) for i in range(num_envs)]
 

@@ -38,8 +38,7 @@ class RollingUpdateEncoder(Encoder):
     problem: RollingUpdate
 
     def __init__(self, problem: RollingUpdate, objectives: Sequence[Objective]):
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         a = problem.arrays
         self._genes = np.flatnonzero(a.movable)
         if len(self._genes) * len(a.price) > _MAX_CHOICES:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.core.errors import UsageError, require_known
+from placeopt.core.errors import require_known
 from placeopt.core.front import Objective
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.rolling_update import rules
@@ -109,8 +109,7 @@ class RollingUpdateSequence(DecisionSequence):
         *,
         order: str = "emptiest-first",
     ):
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         self._arrays = a = problem.arrays
         self.order = order_of(problem, order)
         self._position = np.full(len(a.home), -1)
@@ -132,10 +131,6 @@ class RollingUpdateSequence(DecisionSequence):
             hosts=np.bincount(a.home[a.fixed], minlength=self.num_actions),
             waiting=self._residents.copy(),
         )
-
-    def copy(self, state: UpdateSequenceState) -> UpdateSequenceState:
-        """Return a state that steps on its own."""
-        return UpdateSequenceState(*(part.copy() for part in state))
 
     def remaining(self, state: UpdateSequenceState) -> int:
         """Return how many microservices are still to be decided."""
@@ -233,8 +228,7 @@ class RollingUpdateSequence(DecisionSequence):
 
     def step(self, state: UpdateSequenceState, action: int) -> np.ndarray:
         """Start the next copy on a node and end the old one, in place; return the increments."""
-        if not 0 <= action < self.num_actions or not self.mask(state)[action]:
-            raise UsageError(f"action {action} is not legal here; ask mask(state)")
+        self.require_legal(state, action)
         cost = self._increments(state)[action]
         a, m = self._arrays, int(self.order[state.now[0]])
         home = int(a.home[m])

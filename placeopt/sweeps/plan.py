@@ -120,11 +120,11 @@ def cells(plan: SweepPlan, folder: Path = Path()) -> list[Cell]:
     if len({p.instance_name.sha256 for p in problems}) < len(problems):
         raise UsageError("an instance stands twice in the plan; name each once")
     labels = _labels([p.name for p in problems])
+    methods = [SweptMethod(name=m) if isinstance(m, str) else m for m in plan.methods]
     found = []
-    for (label, problem), method in itertools.product(
-        zip(labels, problems, strict=True), _methods(plan)
-    ):
-        parameters = _checked(method, problem)
+    for (label, problem), method in itertools.product(zip(labels, problems, strict=True), methods):
+        run = registry.method(method.name).load(problem.problem)
+        parameters = checked(run, method.name, method.model_extra or {})
         goals = problem.select(plan.objectives)
         for seed, budget in itertools.product(plan.seeds, budgets):
             task = task_key(problem, goals, method.name, parameters, seed, **budget)
@@ -152,15 +152,6 @@ def _labels(names: list[str]) -> list[str]:
     ]
 
 
-def _methods(plan: SweepPlan) -> list[SweptMethod]:
-    return [SweptMethod(name=m) if isinstance(m, str) else m for m in plan.methods]
-
-
 def _label(method: SweptMethod) -> str:
     given = ", ".join(f"{key}={value}" for key, value in (method.model_extra or {}).items())
     return f"{method.name} ({given})" if given else method.name
-
-
-def _checked(method: SweptMethod, problem: Problem) -> dict[str, Any]:
-    run = registry.method(method.name).load(problem.problem)
-    return checked(run, method.name, method.model_extra or {})

@@ -25,6 +25,12 @@ class TemporalArrays:
 
     Attributes
     ----------
+    durations, replicas : ndarray of int64, shape (requests,)
+        Slots, and number of replicas.
+    first : ndarray of int64, shape (requests + 1,)
+        Number of the first replica of each request, and last how many there are.
+    max_machines : ndarray of int64, shape (offers,)
+        Machines that may be leased, -1 for no limit.
     demands : ndarray of int64, shape (requests, 2)
         vCPU and memory of one replica; compared with `capacities` alone.
     capacities : ndarray of int64, shape (offers, 2)
@@ -44,6 +50,10 @@ class TemporalArrays:
         A replica counts as this divided by the replicas of its request: a whole number.
     """
 
+    durations: np.ndarray
+    replicas: np.ndarray
+    first: np.ndarray
+    max_machines: np.ndarray
     demands: np.ndarray
     capacities: np.ndarray
     latencies: np.ndarray
@@ -67,7 +77,9 @@ def build_arrays(
     slot_hours: float,
 ) -> TemporalArrays:
     """Return the arrays of an instance."""
-    demands, capacities = resources(requests, offers, sum(r.replicas for r in requests))
+    replicas = np.array([request.replicas for request in requests])
+    limits = [offer.max_instances for offer in offers]
+    demands, capacities = resources(requests, offers, int(replicas.sum()))
     given = [ms for row in latency_ms.values() for ms in row.values()]
     latency_digits, kept = decimals(given), unit_digits(given, len(requests))
     latency_scale = 10**kept
@@ -81,19 +93,23 @@ def build_arrays(
     }
     latencies = np.array([by_origin[request.origin] for request in requests])
     fits = (demands[:, None, :] <= capacities[None, :, :]).all(axis=2)
-    leasable = np.array([offer.max_instances != 0 for offer in offers])
+    max_machines = np.array([-1 if limit is None else limit for limit in limits])
     slot_costs, cost_digits = _slot_costs(offers, slot_hours)
     frequencies = [offer.frequency("spot") for offer in offers]
     frequency_digits = decimals(frequencies)
     frequency_scale = 10 ** min(frequency_digits, MAX_DECIMALS)
-    replica_shares = math.lcm(*{request.replicas for request in requests})
+    replica_shares = math.lcm(*replicas.tolist())
     inexact = frequency_digits > MAX_DECIMALS or replica_shares > 10**9
     n = len(requests)
     return TemporalArrays(
+        durations=np.array([request.duration_slots for request in requests]),
+        replicas=replicas,
+        first=np.cumsum([0, *replicas]),
+        max_machines=max_machines,
         demands=demands,
         capacities=capacities,
         latencies=latencies,
-        usable=fits & leasable & np.isfinite(latencies),
+        usable=fits & (max_machines != 0) & np.isfinite(latencies),
         whole_latencies=np.array([whole[request.origin] for request in requests]),
         latency_scale=latency_scale,
         latency_step=None if latency_digits > kept else 1 / (n * latency_scale),

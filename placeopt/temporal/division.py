@@ -58,8 +58,7 @@ class TemporalDivision(Division):
         problem: Temporal,
     ):
         self.parts, self.factors = parts, factors
-        replicas = np.array([request.replicas for request in problem.requests])
-        first = np.concatenate(([0], replicas.cumsum())) + len(replicas)
+        first = problem.arrays.first + len(problem.requests)
         self._genes = [
             np.concatenate((part, *(np.arange(first[i], first[i + 1]) for i in part)))
             for part in members

@@ -190,7 +190,7 @@ def interactive(problem: Temporal, plan: Plan, title: str) -> Any:
             y=rows,
             zmin=0,
             zmax=1,
-            colorscale=[[0, _faded(colour, 0.12)], [1, colour]],
+            colorscale=[[0, _faded(colour)], [1, colour]],
             showscale=False,
             hoverongaps=False,
             text=texts,
@@ -244,7 +244,7 @@ def _cell(lane: _Lane, slot: int) -> str:
     )
 
 
-def _faded(colour: str, share: float) -> str:
-    """Return a hex colour mixed with white."""
-    mixed = (round(255 - share * (255 - int(colour[k : k + 2], 16))) for k in (1, 3, 5))
+def _faded(colour: str) -> str:
+    """Return white with 12 % of a hex colour."""
+    mixed = (round(255 - 0.12 * (255 - int(colour[k : k + 2], 16))) for k in (1, 3, 5))
     return "rgb({},{},{})".format(*mixed)

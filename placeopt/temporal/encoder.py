@@ -29,9 +29,7 @@ class TemporalEncoder(Encoder):
     problem: Temporal
 
     def __init__(self, problem: Temporal, objectives: Sequence[Objective]):
-        self.problem = problem
-        self.objectives = tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         self.arrays = arrays = pool_arrays(problem)
         choices = np.diff(arrays.legal_first)
         self.served = choices > 0

@@ -131,7 +131,7 @@ class Temporal(Problem):
                         f"{offer.location} {offer.size}: the {pricing} price {price:g} USD/h is "
                         f"above on-demand {on_demand:g} USD/h"
                     )
-        named = {*self.latency_ms, *(d for row in self.latency_ms.values() for d in row)}
+        named = set(self.latency_ms).union(*self.latency_ms.values())
         used = {r.origin for r in self.requests} | {o.location for o in self.offers}
         idle = sorted(named - used)
         if idle:
@@ -158,13 +158,10 @@ class Temporal(Problem):
 
     def _room(self, k: int) -> float:
         """Return how many replicas of a request all leasable machines hold; inf if unlimited."""
-        held = (self.arrays.capacities // self.arrays.demands[k]).min(axis=1)
-        limits = [math.inf if o.max_instances is None else o.max_instances for o in self.offers]
-        return sum(
-            int(count) * limit
-            for count, limit, usable in zip(held, limits, self.arrays.usable[k], strict=True)
-            if usable
-        )
+        arrays, usable = self.arrays, self.arrays.usable[k]
+        held = (arrays.capacities // arrays.demands[k]).min(axis=1)
+        limits = np.where(arrays.max_machines < 0, math.inf, arrays.max_machines)
+        return float(held[usable] @ limits[usable])
 
     def _why_unusable(self, k: int) -> str:
         request = self.requests[k]

@@ -71,8 +71,7 @@ def pool_arrays(problem: Temporal) -> PoolArrays:
     offer = np.array([pool.offer for pool in every])
     horizon = problem.horizon_slots
     price = np.array([_pool_prices(problem, pool) for pool in every])
-    duration = np.array([request.duration_slots for request in problem.requests])
-    replicas = np.array([request.replicas for request in problem.requests])
+    duration = numbers.durations
     latency = numbers.latencies[:, offer]
     legal = []
     for k in range(len(duration)):
@@ -80,16 +79,15 @@ def pool_arrays(problem: Temporal) -> PoolArrays:
         rate = np.minimum(price[fits, 0], price[fits, 1] / horizon)
         legal.append(fits[np.lexsort((fits, rate, latency[k, fits]))])
     size = numbers.demands / numbers.capacities.max(axis=0)
-    limits = [offer.max_instances for offer in problem.offers]
     return PoolArrays(
         horizon=horizon,
         duration=duration,
         demand=numbers.demands,
         least_demand=numbers.demands.min(axis=0),
-        first=np.concatenate(([0], replicas.cumsum())),
-        request=np.repeat(np.arange(len(replicas)), replicas),
+        first=numbers.first,
+        request=np.repeat(np.arange(len(duration)), numbers.replicas),
         rank=np.lexsort((-size.max(axis=1), -duration)),
-        legal_first=np.concatenate(([0], np.cumsum([len(choices) for choices in legal]))),
+        legal_first=np.cumsum([0, *map(len, legal)]),
         legal=np.concatenate(legal).astype(np.int64),
         capacity=numbers.capacities[offer],
         price=price,
@@ -99,8 +97,8 @@ def pool_arrays(problem: Temporal) -> PoolArrays:
         latency=np.where(np.isfinite(latency), latency, 0.0),
         offer=offer,
         place=np.unique([problem.offers[k].location for k in offer], return_inverse=True)[1],
-        max_machines=np.array([-1 if limit is None else limit for limit in limits]),
-        limited=any(limit is not None for limit in limits),
+        max_machines=numbers.max_machines,
+        limited=bool((numbers.max_machines >= 0).any()),
     )
 
 

@@ -122,8 +122,7 @@ class PublishedEncoder(Encoder):
     num_constraints = 3
 
     def __init__(self, problem: Temporal, objectives: Sequence[Objective], *, masked: bool = True):
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         self.types = [
             (k, pricing)
             for k, offer in enumerate(problem.offers)
@@ -140,8 +139,7 @@ class PublishedEncoder(Encoder):
     def _arrays(self, masked: bool) -> PublishedArrays:
         problem, numbers = self.problem, self.problem.arrays
         offer = np.array([k for k, _ in self.types])
-        duration = np.array([r.duration_slots for r in problem.requests])
-        replicas = np.array([r.replicas for r in problem.requests])
+        duration, replicas = numbers.durations, numbers.replicas
         latency = numbers.latencies[:, offer]
         allowed = numbers.usable[:, offer] if masked else np.isfinite(latency)
         if not allowed.any(axis=1).all() or (duration > problem.horizon_slots).any():
@@ -149,7 +147,6 @@ class PublishedEncoder(Encoder):
                 "the published encoding cannot leave a request out; "
                 + "; ".join(problem.infeasibility())
             )
-        limits = [o.max_instances for o in problem.offers]
         return PublishedArrays(
             horizon=problem.horizon_slots,
             duration=duration,
@@ -164,7 +161,7 @@ class PublishedEncoder(Encoder):
             frequency=np.array([problem.offers[k].frequency(p) for k, p in self.types]),
             latency=np.where(np.isfinite(latency), latency, 0.0),
             offer=offer,
-            max_machines=np.array([-1 if limit is None else limit for limit in limits]),
+            max_machines=numbers.max_machines,
         )
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -174,7 +171,7 @@ class PublishedEncoder(Encoder):
 
     def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector with a plan's starts and types; next fit may pack it worse."""
-        first = np.concatenate(([0], self.arrays.replicas.cumsum()))
+        first = self.problem.arrays.first
         requests = {r.name: i for i, r in enumerate(self.problem.requests)}
         offers = {(o.location, o.size): k for k, o in enumerate(self.problem.offers)}
         types = {one: y for y, one in enumerate(self.types)}

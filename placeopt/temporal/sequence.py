@@ -247,10 +247,9 @@ class TemporalSequence(DecisionSequence):
     costs_never_fall = True
 
     def __init__(self, problem: Temporal, objectives: Sequence[Objective]):
-        self.problem, self.objectives = problem, tuple(objectives)
-        self._columns = problem.columns(objectives)
+        super().__init__(problem, objectives)
         self._sizes = problem.arrays.demands / np.maximum(problem.arrays.capacities.max(axis=0), 1)
-        work = [r.duration_slots * r.replicas for r in problem.requests]
+        work = problem.arrays.durations * problem.arrays.replicas
         self.order = np.argsort(-self._sizes.sum(axis=1) * work, kind="stable")
         self.arrays = self._arrays()
         self.num_actions = max(problem.horizon_slots, 2 * len(problem.offers))
@@ -268,13 +267,11 @@ class TemporalSequence(DecisionSequence):
         )
         reserved = [problem.slot_price(k, "reserved") * problem.horizon_slots for k in offers]
         whole = np.array([price for usd in reserved for price in (usd, math.inf)])
-        duration = np.array([r.duration_slots for r in problem.requests])
-        replicas = np.array([r.replicas for r in problem.requests])
-        limits = [offer.max_instances for offer in problem.offers]
+        limits = numbers.max_machines
         return SequenceArrays(
             demand=numbers.demands[order],
-            duration=duration[order],
-            replicas=replicas[order],
+            duration=numbers.durations[order],
+            replicas=numbers.replicas[order],
             legal=np.repeat(numbers.usable[order], 2, axis=1)
             & np.isfinite(np.minimum(per_slot, whole)),
             latency=np.repeat(numbers.latencies[order], 2, axis=1),
@@ -283,7 +280,7 @@ class TemporalSequence(DecisionSequence):
             capacity=np.repeat(numbers.capacities, 2, axis=0),
             per_slot=per_slot,
             whole=whole,
-            max_machines=np.array([replicas.sum() if n is None else n for n in limits]),
+            max_machines=np.where(limits < 0, numbers.first[-1], limits),
             horizon=problem.horizon_slots,
         )
 
@@ -302,10 +299,6 @@ class TemporalSequence(DecisionSequence):
             machine_busy=machine[2],
             leased=np.zeros(len(self.problem.offers), dtype=np.int64),
         )
-
-    def copy(self, state: SequenceState) -> SequenceState:
-        """Return a state that steps on its own."""
-        return SequenceState(*(part.copy() for part in state))
 
     def remaining(self, state: SequenceState) -> int:
         """Return how many decisions are still to be made."""

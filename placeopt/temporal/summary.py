@@ -121,10 +121,6 @@ def _cells(total: _Sum) -> list[Cell]:
     ]
 
 
-def _slots(start: int | None, duration: int) -> str:
-    return "–" if start is None else f"{start} to {start + duration}"
-
-
 def _requests(problem: Temporal, plan: Plan) -> str:
     where: dict[str, Counter[str]] = defaultdict(Counter)
     for machine in plan["instances"]:
@@ -135,7 +131,9 @@ def _requests(problem: Temporal, plan: Plan) -> str:
             r.name,
             r.origin,
             r.replicas,
-            _slots(plan["starts"].get(r.name), r.duration_slots),
+            f"{start} to {start + r.duration_slots}"
+            if (start := plan["starts"].get(r.name)) is not None
+            else "–",
             ", ".join(f"{n} x {place}" for place, n in where[r.name].most_common()),
         ]
         for r in problem.requests

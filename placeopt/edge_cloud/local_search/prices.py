@@ -243,5 +243,5 @@ def lower_bounds(
     costs = costs.max(axis=1, initial=least_cost)
     edges = np.unique([*np.linspace(least_cost, costs.max(), cells // 2), *costs])
     heights = np.append(np.maximum(latency(edges[1:]), least_latency), least_latency)
-    corners = {"cost": edges, "latency_ms": heights}
-    return np.stack([corners[name] for name in names], axis=1).tolist()
+    corners = np.column_stack((edges, heights))
+    return corners[:, problem.columns(objectives)].tolist()

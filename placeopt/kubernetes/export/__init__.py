@@ -13,10 +13,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from placeopt.core.documents import layout
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
+from placeopt.core.front import Plan
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -33,7 +34,7 @@ FORMATS = {
 
 def export(
     problem: Problem,
-    plan: Mapping[str, Any],
+    plan: Plan,
     origin: Origin | None = None,
     *,
     form: str | None = None,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.errors import UnsupportedError, UsageError
+from placeopt.core.front import Plan
 from placeopt.kubernetes.reading import NAME
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 _HOSTNAME = "kubernetes.io/hostname"
 
 
-def node_groups(
-    problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None
-) -> dict[str, Any]:
+def node_groups(problem: Problem, plan: Plan, origin: Origin | None = None) -> dict[str, Any]:
     """Return what to buy, a group for machines that are alike, and which nodes to free.
 
     Raises

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.errors import DocumentError, UnsupportedError
+from placeopt.core.front import Plan
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -32,7 +33,7 @@ Workload = tuple[str, str, str]
 
 def policies(
     problem: Problem,
-    plan: Mapping[str, Any],
+    plan: Plan,
     origin: Origin | None = None,
     *,
     namespace: str = "default",
@@ -72,9 +73,7 @@ def to_yaml(documents: Iterable[Mapping[str, Any]]) -> str:
     ).rstrip("\n")
 
 
-def _edge_cloud(
-    plan: Mapping[str, Any], origin: Origin | None, namespace: str
-) -> dict[Workload, Counter[str]]:
+def _edge_cloud(plan: Plan, origin: Origin | None, namespace: str) -> dict[Workload, Counter[str]]:
     found: dict[Workload, Counter[str]] = defaultdict(Counter)
     named = Counter(name for row in plan["placement"].values() for name in row)
     for application, row in plan["placement"].items():
@@ -85,7 +84,7 @@ def _edge_cloud(
 
 
 def _multi_cluster(
-    problem: Any, plan: Mapping[str, Any], origin: Origin | None, namespace: str
+    problem: Any, plan: Plan, origin: Origin | None, namespace: str
 ) -> dict[Workload, Counter[str]]:
     found: dict[Workload, Counter[str]] = defaultdict(Counter)
     named = Counter(request.deployment for request in problem.requests)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.errors import UsageError
+from placeopt.core.front import Plan
 from placeopt.kubernetes.export.buying import node_groups
 from placeopt.kubernetes.export.karmada import to_yaml
 from placeopt.kubernetes.reading import NAME
@@ -40,7 +41,7 @@ _FREE = ("node.kubernetes.io", "node-restriction.kubernetes.io", "kops.k8s.io")
 
 def node_pools(
     problem: Problem,
-    plan: Mapping[str, Any],
+    plan: Plan,
     origin: Origin | None,
     node_class: str = NODE_CLASS,
 ) -> str:

@@ -15,6 +15,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.front import Plan
 from placeopt.core.interfaces import Batch
 from placeopt.core.parameters import checked
+from placeopt.core.problem import keywords
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.options import (
     Accept,
@@ -124,18 +125,7 @@ class Stream(Batch):
         acceptance: bool = False,
         masked: bool = True,
     ):
-        given = {
-            "clusters": clusters,
-            "semantics": semantics,
-            "rate": rate,
-            "duration": duration,
-            "replicas": replicas,
-            "steps": steps,
-            "spreads": spreads,
-            "accept": accept,
-            "acceptance": acceptance,
-            "masked": masked,
-        }
+        given = keywords(Stream.__init__, locals())
         options = checked(Stream.__init__, "multi-cluster episodes", given)
         if num_envs < 1:
             raise UsageError(f"num_envs is {num_envs}; legal: at least 1")

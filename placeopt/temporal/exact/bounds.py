@@ -155,8 +155,7 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
     proven = Front(
         front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
     )
-    merged = replace(merge([front, proven]), rejected=front.rejected, reasons=front.reasons)
-    result = graded(merged, "cost_usd")
+    result = graded(merge([front, proven]), "cost_usd")
     facts: dict[str, Any] = {"bounds": method}
     if (gap := result.gap()) is not None:
         facts["hypervolume_gap"] = gap
@@ -186,6 +185,6 @@ def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray |
     patterns = build_patterns(data)
     if not states_fit(patterns):
         return None
-    known = np.array([data.whole(p.plan) for p in front.points], dtype=np.int64).reshape(-1, 3)
+    known = data.all_whole(point.plan for point in front.points)
     relaxed = relaxed_front(patterns, Completion(patterns), budget, known)
     return relaxed.values if relaxed.complete else None

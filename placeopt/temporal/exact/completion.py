@@ -34,7 +34,7 @@ class Completion:
         Ranges of the objectives over the extreme points, at least 1.
     """
 
-    def __init__(self, patterns: Patterns, ratios: tuple[float, ...] = RATIOS):
+    def __init__(self, patterns: Patterns):
         numbers = patterns.numbers
         self.patterns, self._counts = patterns, all_counts(numbers.replicas).astype(float)
         classes = patterns.machines[: len(patterns.best)]
@@ -50,7 +50,7 @@ class Completion:
         ends = np.array([corner for _, corner in solved])
         self.spread = np.maximum(ends.max(axis=0) - ends.min(axis=0), 1)
         scale = self.spread[1] / self.spread
-        fan = [(scale[0] * a, 1.0, scale[2] * b) for a in ratios for b in ratios]
+        fan = [(scale[0] * a, 1.0, scale[2] * b) for a in RATIOS for b in RATIOS]
         self.weights = np.array([(1.0, 0.0, 0.0), (0.0, 0.0, 1.0), *fan])
         solved = [self._solve(weights) for weights in self.weights]
         self.tables = np.stack([table for table, _ in solved])
@@ -74,7 +74,7 @@ class Completion:
     def _lexicographic(self) -> list[tuple[float, float, float]]:
         """Return weights under which one objective comes first, and others break its ties."""
         numbers = self.patterns.numbers
-        singles = np.cumprod(np.concatenate(([1], numbers.replicas[:-1] + 1)))
+        singles = np.cumprod([1, *numbers.replicas[:-1] + 1])
         dearest = np.where(self._possible[:, singles], self._cost[:, singles], 0).max(axis=0)
         cost = float((dearest * numbers.replicas).sum()) + 1
         latency = cost * (float(numbers.max_latency) + 1)

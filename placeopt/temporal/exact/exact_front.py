@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Front, Plan
+from placeopt.core.front import Front
 from placeopt.core.gap import graded
 from placeopt.core.task import Candidate, Task
 from placeopt.temporal.exact.bounds import Lines
 from placeopt.temporal.exact.certificate import Scheduler
 from placeopt.temporal.exact.completion import Completion
-from placeopt.temporal.exact.numbers import Numbers, numbers
+from placeopt.temporal.exact.numbers import numbers
 from placeopt.temporal.exact.patterns import Patterns, build_patterns
 from placeopt.temporal.exact.relaxed_front import relaxed_front, states_fit
 from placeopt.temporal.exact.resolve import resolve
@@ -79,9 +78,10 @@ def bin_plans(
             "the states of this instance are too many for bin plans; use 'bound' and a search"
         )
     completion = Completion(patterns)
-    given = [] if task.start is None else [point.plan for point in task.start.points]
+    given = [point.plan for point in task.start or ()]
     units, budget = task.units(), task.budget
-    relaxed = relaxed_front(patterns, completion, budget, _known(data, given), units=units)
+    known = data.all_whole(plan for plan in given if task.problem.evaluate(plan).feasible)
+    relaxed = relaxed_front(patterns, completion, budget, known, units=units)
     resolved = resolve(patterns, completion, relaxed, budget, effort, units)
     if not relaxed.complete:
         resolved.bounds = staircase(completion.cuts, *completion.ranges, lines)
@@ -103,12 +103,6 @@ def bin_plans(
         parameters=facts,
     )
     return graded(front, "cost_usd")
-
-
-def _known(data: Numbers, plans: Iterable[Plan]) -> np.ndarray:
-    """Return the whole-number vectors of the feasible ones among plans, shape (plans, 3)."""
-    feasible = [plan for plan in plans if data.problem.evaluate(plan).feasible]
-    return np.array([data.whole(plan) for plan in feasible], dtype=np.int64).reshape(-1, 3)
 
 
 def _alone(patterns: Patterns) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ Latencies, prices and interruptions are in the referee's own units, so that noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,6 +132,10 @@ class Numbers:
         vector[self.columns] = np.round(values)[self.columns]
         return vector
 
+    def all_whole(self, plans: Iterable[Plan]) -> np.ndarray:
+        """Return the whole-number vectors of plans, shape (plans, 3)."""
+        return np.array([self.whole(plan) for plan in plans], dtype=np.int64).reshape(-1, 3)
+
 
 def numbers(problem: Problem, objectives: Sequence[Objective]) -> Numbers:
     """Return the instance in whole numbers.
@@ -175,8 +179,8 @@ def numbers(problem: Problem, objectives: Sequence[Objective]) -> Numbers:
     return Numbers(
         problem=problem,
         objectives=tuple(objectives),
-        replicas=np.array([r.replicas for r in problem.requests], dtype=np.int64),
-        durations=np.array([r.duration_slots for r in problem.requests], dtype=np.int64),
+        replicas=arrays.replicas,
+        durations=arrays.durations,
         demands=arrays.demands,
         horizon=problem.horizon_slots,
         sizes=sizes,
@@ -191,7 +195,7 @@ def numbers(problem: Problem, objectives: Sequence[Objective]) -> Numbers:
 def _check_sums(problem: Temporal, latency: np.ndarray, leases: Sequence[Lease]) -> None:
     """Raise unless all sums fit into 52 bits; then they are exact as floats too."""
     arrays = problem.arrays
-    slots = problem.horizon_slots * sum(r.replicas for r in problem.requests)
+    slots = problem.horizon_slots * int(arrays.first[-1])
     largest = max(
         int(latency.max(axis=1).astype(object).sum()),
         slots * max(lease.price for lease in leases),

@@ -129,8 +129,8 @@ def build_model(patterns: Patterns, completion: Completion) -> tuple[Model, np.n
         rank=rank,
         least=latency[:, 0].copy(),
         base=base,
-        digit=_place_values(base),
-        stride=_place_values(numbers.replicas + 1),
+        digit=np.cumprod([1, *base[:-1]]),
+        stride=np.cumprod([1, *numbers.replicas[:-1] + 1]),
         first=np.searchsorted(lowest[order], np.arange(len(levels) + 1)),
         counts=patterns.counts[order],
         place=patterns.places[order],
@@ -147,10 +147,6 @@ def _base(replicas: np.ndarray, levels: np.ndarray) -> np.ndarray:
     None is placed, all are, or some are and the farthest has one of the latency levels.
     """
     return 2 + (replicas - 1) * levels
-
-
-def _place_values(base: np.ndarray) -> np.ndarray:
-    return np.concatenate(([1], np.cumprod(base)[:-1])).astype(np.int64)
 
 
 def states_fit(patterns: Patterns) -> bool:
