@@ -133,14 +133,6 @@ def _wait(waiting, new, size, where, p, n, sign):
 
 
 @kernel
-def _fits_now(moves, state, p, n):
-    """Return whether the new copy of move p may start on node n now."""
-    if not fits(moves.capacity, state.load, moves.new, p, n):
-        return False
-    return moves.free[p] or may_start(moves.rules, state.counts, moves.number[p], n)
-
-
-@kernel
 def _make(moves, state, p, n):
     """Start move p on node n and end its old copy, or stop it (n < 0); changes `state`."""
     before = state.where[p]
@@ -216,11 +208,11 @@ def _lacking(moves, state, n, leaving):
 
 
 @kernel
-def _grows(moves, state, p):
+def _grows(new, size, p):
     """Return whether the new copy of move p takes more of some resource than the running one."""
     grows = False
-    for r in range(state.load.shape[1]):
-        grows = grows or moves.new[p, r] > state.size[p, r]
+    for r in range(new.shape[1]):
+        grows = grows or new[p, r] > size[p, r]
     return grows
 
 
@@ -245,8 +237,8 @@ def _close(moves, state):
                     and (
                         safe
                         or (
-                            not _grows(moves, state, p)
-                            and fits(moves.capacity, state.load, moves.new, p, n)
+                            fits(moves.capacity, state.load, moves.new, p, n)
+                            and not _grows(moves.new, state.size, p)
                         )
                     )
                 ):
@@ -278,10 +270,15 @@ def _candidates(moves, state, part, noise, chosen, scores, at):
 
     Return where they end, or -1 where there is no space.
     """
-    target, todo = moves.target, state.todo
+    capacity, load, new = moves.capacity, state.load, moves.new
+    free, target, todo = moves.free, moves.target, state.todo
     end = at
     for p in part:
-        if todo[p] and _fits_now(moves, state, p, target[p]):
+        if (
+            todo[p]
+            and fits(capacity, load, new, p, target[p])
+            and (free[p] or may_start(moves.rules, state.counts, moves.number[p], target[p]))
+        ):
             if end >= len(chosen):
                 return -1
             score, j = _score(moves, state, p, noise), end
@@ -431,7 +428,14 @@ def _force(moves, state, part, max_hops, max_stops, noise):
         best, best_p, compared = -np.inf, np.int64(-1), 0
         for _ in range(len(part)):
             p, at = part[at], (at + 1) % len(part)
-            if state.todo[p] and _fits_now(moves, state, p, moves.target[p]):
+            if (
+                state.todo[p]
+                and fits(moves.capacity, state.load, moves.new, p, moves.target[p])
+                and (
+                    moves.free[p]
+                    or may_start(moves.rules, state.counts, moves.number[p], moves.target[p])
+                )
+            ):
                 score, compared = _score(moves, state, p, noise), compared + 1
                 if score > best:
                     best, best_p = score, p
