@@ -286,7 +286,7 @@ class Session:
         free, zero = np.full(A.shape[0], math.inf), np.zeros(A.shape[1])
         more = Program(c, A, -free, free, zero, zero + math.inf, zero)
         old = self.program
-        columns = {
+        columns: dict[str, Any] = {
             name: np.concatenate((getattr(old, name), getattr(more, name)))
             for name in ("c", "col_lower", "col_upper", "integrality")
         }
