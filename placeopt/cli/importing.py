@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from placeopt.kubernetes.sizes import MissingRequests, PodSize
 
 _MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Of one problem"
+_PINNED = "KIND/NAME such as Deployment/cart or Pod/cart-1"
 
 Files = Annotated[
     list[str],
@@ -303,10 +304,7 @@ def import_kubernetes(
         namespace or (),
         ("kube-system",) if pin_namespace is None else pin_namespace,
         _choice("--empty-dir", empty_dir, "pin", "move"),
-        [
-            halves(text, "/", "--pin", "KIND/NAME such as Deployment/cart or Pod/cart-1")
-            for text in pin or ()
-        ],
+        [halves(text, "/", "--pin", _PINNED) for text in pin or ()],
     )
     faults = Faults()  # told with what the import finds
     time, times, sizes = _tables(execution, new_requests, policy, faults)
