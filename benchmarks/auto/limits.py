@@ -6,7 +6,8 @@ machine makes no difference. A run that is very late is made once more, as the f
 python benchmarks/auto/limits.py [--limits .5 1 5] [--certify .5 1] [--small 20]
 
 writes benchmarks/limits.md. With ``--cells FILE`` measured cells are kept there, and taken from
-there: the page can be measured in several sittings.
+there: the page can be measured in several sittings. With ``--measured`` it has the rows that are in
+the file, and no others.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ def row_of(kind: str, size: str, limit: float, certify: bool, cells: list[Cell])
     ]
 
 
-def page(rows: list[list[str]], said: str, arguments: list[str]) -> str:
-    """Return the page."""
+def page(rows: list[list[str]], said: str, arguments: list[str], absent: list[str]) -> str:
+    """Return the page; `absent` are the rows that were asked for and not measured."""
     kept = sum(row[7] == "none" for row in rows)
     return "\n".join(
         [
@@ -116,6 +117,7 @@ def page(rows: list[list[str]], said: str, arguments: list[str]) -> str:
             f"Aim: at most {1 + SHARE:g} L + {SECONDS:g} s. **Kept by all methods in {kept} of "
             f"{len(rows)} rows.**",
             "",
+            *([f"Not measured: {'; '.join(absent)}.", ""] if absent else []),
             *table(
                 (
                     "problem",
@@ -136,11 +138,21 @@ def page(rows: list[list[str]], said: str, arguments: list[str]) -> str:
 
 
 def cells_of(
-    kind: str, sizes: dict[str, Any], limit: float, certify: bool, kept: Path | None
+    kind: str,
+    sizes: dict[str, Any],
+    limit: float,
+    certify: bool,
+    kept: Path | None,
+    measured: bool = False,
 ) -> list[Cell]:
-    """Measure every method of a problem; take what is kept of it, and keep it."""
+    """Measure every method of a problem; take what is kept of it, and keep it.
+
+    Of what is not kept nothing is measured where only what is `measured` is asked for.
+    """
     key = f"{kind} {json.dumps(sizes)} {limit:g} {certify}"
     known = json.loads(kept.read_text()) if kept is not None and kept.exists() else {}
+    if key not in known and measured:
+        return []
     if key not in known:
         with tempfile.TemporaryDirectory() as folder:
             instance = str(Path(folder, f"{kind}.json"))
@@ -159,20 +171,25 @@ def main() -> None:
     parser.add_argument("--small", type=float, nargs="*", default=[], help="on small instances")
     parser.add_argument("--kinds", nargs="+", default=[kind for kind, *_ in SIZES[1::2]])
     parser.add_argument("--cells", type=Path, metavar="FILE")
+    parser.add_argument("--measured", action="store_true", help="only rows that FILE has")
     given = parser.parse_args()
     said, rows = facts("numpy", "numba", "pymoo", "highspy", "moocore"), []
+    absent: list[str] = []
     asked = [(limit, one) for limit in given.limits for one in SIZES[1::2]]
     asked += [(limit, one) for limit in given.small for one in SIZES[::2]]
     for limit, (kind, size, sizes) in asked:
         if kind not in given.kinds:
             continue
         for certify in [False, True][: 1 + (limit in given.certify)]:
-            cells = cells_of(kind, sizes, limit, certify, given.cells)
+            cells = cells_of(kind, sizes, limit, certify, given.cells, given.measured)
+            if not cells:
+                absent.append(f"{kind} at {limit:g} s{' with --certify' * certify}")
+                continue
             rows.append(row_of(kind, size, limit, certify, cells))
             print(*rows[-1], sep=" | ", flush=True)
-    settings = {name: value for name, value in vars(given).items() if name != "cells"}
+    settings = {k: value for k, value in vars(given).items() if k not in ("cells", "measured")}
     shown = [f"--{name} {' '.join(map(str, value))}" for name, value in settings.items() if value]
-    stamps.write(HERE.parent / "limits.md", page(rows, said, shown), __file__, settings)
+    stamps.write(HERE.parent / "limits.md", page(rows, said, shown, absent), __file__, settings)
 
 
 if __name__ == "__main__":
