@@ -24,7 +24,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent))
 
 import stamps  # noqa: E402
-from limits import measure  # noqa: E402
+from limits import SITTINGS, measure  # noqa: E402
 from machine import facts, table  # noqa: E402
 from run import FIRST_SEED, methods_of  # noqa: E402
 
@@ -176,6 +176,8 @@ def main() -> None:
     said, cells = facts("numpy", "numba", "pymoo", "highspy", "moocore"), Cells(given.cells)
     with tempfile.TemporaryDirectory() as folder:
         found = {name: parts[name](cells, Path(folder)) for name in given.part}
+    if given.cells is not None:
+        said += f"\n\n{SITTINGS}"
     shown = f"--part {' '.join(given.part)}"
     text = page(found, said, shown)
     stamps.write(HERE.parent / "defaults.md", text, __file__, {"part": given.part})

@@ -37,6 +37,11 @@ PROGRAM = (
 )
 #: What may be added to a limit: a share of it, and seconds for Python to start and end.
 SHARE, SECONDS = 0.1, 0.7
+#: Said of a page whose rows were measured before.
+SITTINGS = (
+    "Put together from several sittings, some at a load of 13 to 18, while the package changed; "
+    "the load above is that at the end."
+)
 #: Share of the aim beyond which a run is made again.
 AGAIN = 1.5
 #: Real seconds after which a process is ended.
@@ -187,6 +192,8 @@ def main() -> None:
                 continue
             rows.append(row_of(kind, size, limit, certify, cells))
             print(*rows[-1], sep=" | ", flush=True)
+    if given.measured:
+        said += f"\n\n{SITTINGS}"
     settings = {k: value for k, value in vars(given).items() if k not in ("cells", "measured")}
     shown = [f"--{name} {' '.join(map(str, value))}" for name, value in settings.items() if value]
     stamps.write(HERE.parent / "limits.md", page(rows, said, shown, absent), __file__, settings)
