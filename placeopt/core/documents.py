@@ -13,6 +13,9 @@ from typing import Any
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.files import AnyPath, read_bytes, write_parts
 
+#: What an object of a JSON or YAML file is in Python.
+Document = dict[str, Any]
+
 
 def read_json(path: AnyPath) -> Any:
     """Read one JSON document, refusing what JSON leaves to the reader.

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from placeopt.core.documents import read_json, validate, what_is
+from placeopt.core.documents import Document, read_json, validate, what_is
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
 
@@ -41,7 +41,7 @@ class _Objective(_Strict):
 class _Point(_Strict):
     values: list[float]
     """Value of each goal, in the order of objectives; the referee's."""
-    plan: dict[str, Any]
+    plan: Document
     """What to do: a plan of the problem."""
     status: Literal["optimal", "bounded", "heuristic"] = "heuristic"
     """optimal: proven that no plan beats it. bounded: beaten by at most gap. heuristic: not
@@ -85,7 +85,7 @@ class _Run(_Strict):
     """Mathematical programs that it solved."""
     completed: bool = True
     """Whether it ended by itself, not by a limit of time or by hand."""
-    parameters: dict[str, Any] = {}
+    parameters: Document = {}
     """Parameters of the method, and what it says of the run."""
     versions: dict[str, str] = {}
     """Versions of placeopt and of the libraries that computed."""
@@ -109,7 +109,7 @@ class _Violation(_Strict):
 
 
 class _Rejected(_Strict):
-    plan: dict[str, Any]
+    plan: Document
     """The plan that breaks least."""
     values: list[float]
     """Value of each goal, in the order of objectives."""

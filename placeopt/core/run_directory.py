@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
-from placeopt.core.documents import sha256, write_json
+from placeopt.core.documents import Document, sha256, write_json
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import AnyPath, read_bytes
 from placeopt.core.front import Front, Objective, names_of
@@ -29,12 +29,12 @@ def task_key(
     problem: Problem,
     objectives: Sequence[Objective],
     method: str,
-    parameters: dict[str, Any],
+    parameters: Document,
     seed: int,
     evaluations: float | None = None,
     seconds: float | None = None,
     start: Front | None = None,
-) -> dict[str, Any]:
+) -> Document:
     """Return all that the result of a method depends on, as JSON.
 
     A parameter that names a file stands for what is in it.
@@ -44,7 +44,7 @@ def task_key(
     UsageError
         A parameter is no number, text or list.
     """
-    key: dict[str, Any] = {
+    key: Document = {
         "instance": problem.instance_name.sha256,
         "objectives": names_of(objectives),
         "method": method,
@@ -99,7 +99,7 @@ class RunDirectory:
                 f"not a folder: {error.strerror}", file=str(path), remedy=remedy
             ) from None
 
-    def read(self, key: dict[str, Any]) -> Front | Arrays | None:
+    def read(self, key: Document) -> Front | Arrays | None:
         """Return the result of a task, None where it is not there or does not read as one."""
         front, arrays = self._file(key, "front.json"), self._file(key, "npz")
         try:
@@ -109,7 +109,7 @@ class RunDirectory:
         except DocumentError:
             return None
 
-    def write(self, key: dict[str, Any], result: Any) -> None:
+    def write(self, key: Document, result: Any) -> None:
         """Keep the result of a task if it is a front or arrays; forget its checkpoint."""
         if not isinstance(result, (Front, Arrays)):
             return
@@ -120,11 +120,11 @@ class RunDirectory:
             write_arrays(self._file(key, "npz"), result)
         self.checkpoint(key).forget()
 
-    def checkpoint(self, key: dict[str, Any]) -> Checkpoint:
+    def checkpoint(self, key: Document) -> Checkpoint:
         """Return where a task keeps what it has found so far."""
         return Checkpoint(self._file(key, "checkpoint"))
 
-    def _file(self, key: dict[str, Any], kind: str) -> Path:
+    def _file(self, key: Document, kind: str) -> Path:
         return self.path / f"{sha256(key)[:32]}.{kind}"
 
 

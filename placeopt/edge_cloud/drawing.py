@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -175,9 +175,7 @@ def use_of_layers(problem: EdgeCloud, plan: Plan) -> dict[str, float]:
     return found
 
 
-def sweep_figure(
-    problem: EdgeCloud, plans: Sequence[tuple[float, Mapping[str, Any]]], title: str
-) -> Figure:
+def sweep_figure(problem: EdgeCloud, plans: Sequence[tuple[float, Plan]], title: str) -> Figure:
     """Return a figure of plans, each with the weight of the cost that it was made for.
 
     The panels are the front, the use of the layers, and the parts of the cost: Figs 3 to 5 of the

@@ -8,10 +8,9 @@ twentieth at the edge.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError
 
 #: layer -> inclusive ranges: whole cores, whole GiB, operating cost, network cost.
@@ -56,7 +55,7 @@ def generate(
     cloud: int = 2,
     load: float = 0.4,
     demand: float = 0.0,
-) -> dict[str, Any]:
+) -> Document:
     """Return the document of a random instance.
 
     Applications are trees of microservices whose data come from a near-edge node.
@@ -99,7 +98,7 @@ def generate(
     }
 
 
-def _node(rng: np.random.Generator, layer: str, number: int) -> dict[str, Any]:
+def _node(rng: np.random.Generator, layer: str, number: int) -> Document:
     cores, memory, operating, network = LAYERS[layer]
     return {
         "name": f"{layer.removesuffix('-edge')}-{number}",
@@ -111,7 +110,7 @@ def _node(rng: np.random.Generator, layer: str, number: int) -> dict[str, Any]:
     }
 
 
-def _delays(rng: np.random.Generator, nodes: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+def _delays(rng: np.random.Generator, nodes: list[Document]) -> dict[str, dict[str, float]]:
     """Return a delay for one direction of every pair of nodes."""
     ranges = np.array([[_range(a["layer"], b["layer"]) for b in nodes] for a in nodes])
     drawn = np.round(rng.uniform(ranges[:, :, 0], ranges[:, :, 1]), 2).tolist()
@@ -126,7 +125,7 @@ def _range(one: str, other: str) -> tuple[float, float]:
     return DELAYS_MS[one, other] if (one, other) in DELAYS_MS else DELAYS_MS[other, one]
 
 
-def _application(rng: np.random.Generator, number: int, near: int, load: float) -> dict[str, Any]:
+def _application(rng: np.random.Generator, number: int, near: int, load: float) -> Document:
     count = int(rng.integers(SERVICES[0], SERVICES[1] + 1))
     sizes = np.round(rng.choice(DEMANDS, (count, 2)) * load, 6).tolist()
     data = np.round(rng.uniform(*DATA, count), 3).tolist()

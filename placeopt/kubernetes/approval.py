@@ -7,7 +7,7 @@ workloads, not pods. What an importer made up is not counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError, UsageError
+from placeopt.core.front import Plan
 from placeopt.kubernetes.notes import escape
 from placeopt.kubernetes.origin import key
 from placeopt.report.markup import Bar, Cell, Mark, bullets, details, number, paragraphs, table
@@ -63,7 +64,7 @@ class Approval:
     def __init__(
         self,
         problem: RollingUpdate,
-        plan: Mapping[str, Any],
+        plan: Plan,
         front: Front,
         origin: Origin | None = None,
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from placeopt.core.errors import UsageError
+from placeopt.core.files import AnyPath
 from placeopt.kubernetes.edges import Edge, Key, WorkloadGraph
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.latency import Latencies
@@ -300,7 +300,7 @@ def require_few_nodes(g: Gathered, problem: str, what: str) -> None:
         )
 
 
-def require_nodes(g: Gathered, files: Sequence[str | os.PathLike[str]]) -> None:
+def require_nodes(g: Gathered, files: Sequence[AnyPath]) -> None:
     """Raise unless there is a node.
 
     Raises

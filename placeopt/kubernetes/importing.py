@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_you_mean
+from placeopt.core.files import AnyPath
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import edges, manifests
 from placeopt.kubernetes.candidates import read_candidates
@@ -43,7 +44,6 @@ _ANEW = {"edge-cloud", "temporal"}
 #: Subjects of a note that stand in the origin.
 _SUBJECTS_KEPT = 20
 
-FilePath = str | os.PathLike[str]
 T = TypeVar("T")
 
 
@@ -58,15 +58,15 @@ class Imported:
 
 
 def import_files(
-    files: Sequence[FilePath],
+    files: Sequence[AnyPath],
     target: str,
     options: ImportOptions,
     *,
-    nodes: FilePath | None = None,
-    candidates: FilePath | None = None,
-    prices: Sequence[FilePath] = (),
+    nodes: AnyPath | None = None,
+    candidates: AnyPath | None = None,
+    prices: Sequence[AnyPath] = (),
     overlays: Sequence[PriceOverlay] = (),
-    latency: FilePath | None = None,
+    latency: AnyPath | None = None,
     faults: Faults | None = None,
 ) -> Imported:
     """Return the instance that files describe.
@@ -131,7 +131,7 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _imported(gathered: Gathered, files: Sequence[FilePath], target: str) -> Imported:
+def _imported(gathered: Gathered, files: Sequence[AnyPath], target: str) -> Imported:
     notes = gathered.notes
     if target in _NEEDS_NODES:
         if not gathered.site.nodes:
@@ -188,15 +188,15 @@ def _kept(notes: Notes) -> tuple[OriginNote, ...]:
 class _Tables(NamedTuple):
     """The files of an import besides those of the cluster."""
 
-    nodes: FilePath | None
-    candidates: FilePath | None
-    prices: Sequence[FilePath]
+    nodes: AnyPath | None
+    candidates: AnyPath | None
+    prices: Sequence[AnyPath]
     overlays: Sequence[PriceOverlay]
-    latency: FilePath | None
+    latency: AnyPath | None
 
 
 def _gather(
-    files: Sequence[FilePath],
+    files: Sequence[AnyPath],
     target: str,
     options: ImportOptions,
     tables: _Tables,
@@ -302,7 +302,7 @@ def _refuse_wishes(options: ImportOptions, target: str) -> None:
 
 
 def _nothing_to_place(
-    cluster: manifests.ClusterObjects, found: Sequence[Unit], files: Sequence[FilePath]
+    cluster: manifests.ClusterObjects, found: Sequence[Unit], files: Sequence[AnyPath]
 ) -> DocumentError:
     """Return the error for pods that are all on nodes that take no part."""
     free = [u for u in found if not u.bound]
@@ -322,7 +322,7 @@ def _nothing_to_place(
 
 
 def _add_nodes(
-    cluster: manifests.ClusterObjects, path: FilePath, nodes: Sequence[KubernetesNode]
+    cluster: manifests.ClusterObjects, path: AnyPath, nodes: Sequence[KubernetesNode]
 ) -> None:
     for node in nodes:
         if node.name in cluster.nodes:

@@ -6,7 +6,6 @@ Objects of Karmada, AppGroup and NetworkTopology are read, too. Kinds of no use 
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from placeopt.core.errors import DocumentError
+from placeopt.core.files import AnyPath
 from placeopt.kubernetes import objects
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.notes import Notes
@@ -119,7 +119,7 @@ def _named_after(pod: ObjectMeta, kind: str, name: str) -> tuple[str, str]:
 
 
 def load(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Iterable[AnyPath],
     notes: Notes,
     namespaces: Sequence[str] = (),
     faults: Faults | None = None,
@@ -357,7 +357,7 @@ _READERS: dict[str, Callable[[ClusterObjects, View, Notes, ObjectMeta], Any]] = 
 
 
 def nothing(
-    cluster: ClusterObjects, files: Iterable[str | os.PathLike[str]], what: str, remedy: str
+    cluster: ClusterObjects, files: Iterable[AnyPath], what: str, remedy: str
 ) -> DocumentError:
     """Return the error for files that lack something: it names the first document and its line."""
     if not cluster.documents:

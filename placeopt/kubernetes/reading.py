@@ -8,7 +8,6 @@ Lines are looked up only when something is wrong.
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,7 +16,7 @@ from typing import Any
 
 from placeopt.core.documents import parse_json
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import open_bytes
+from placeopt.core.files import AnyPath, open_bytes
 from placeopt.kubernetes import yaml_reading
 
 #: Files may be so large.
@@ -181,7 +180,7 @@ def _shown(value: Any, maximum: int = 60) -> str:
     return text if len(text) <= maximum else text[: maximum - 4] + "..." + text[-1]
 
 
-def read(path: str | os.PathLike[str]) -> list[View]:
+def read(path: AnyPath) -> list[View]:
     """Return the documents of a file, of stdin for ``-``.
 
     Raises
@@ -203,7 +202,7 @@ def read(path: str | os.PathLike[str]) -> list[View]:
     return [View(value, source, k) for k, value in enumerate(yaml_reading.documents(text, file))]
 
 
-def read_text(path: str | os.PathLike[str]) -> tuple[str, str]:
+def read_text(path: AnyPath) -> tuple[str, str]:
     """Return (file, text) of a text file that is no YAML, such as CSV.
 
     Raises
@@ -332,7 +331,7 @@ def _line_of_fault(text: str, file: str, problem: str) -> int:
     return 1
 
 
-def with_line(error: DocumentError, path: str | os.PathLike[str]) -> DocumentError:
+def with_line(error: DocumentError, path: AnyPath) -> DocumentError:
     """Return an error about a value of a JSON file with the line on which the value stands."""
     steps = tuple(
         int(part) if part.isdecimal() else part

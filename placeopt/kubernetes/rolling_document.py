@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
+from placeopt.core.documents import Document
 from placeopt.kubernetes.edges import Edge
 from placeopt.kubernetes.gathered import Gathered, calls, flows, item
 from placeopt.kubernetes.objects import KubernetesNode
@@ -16,7 +16,7 @@ from placeopt.kubernetes.units import Unit
 
 def update_document(
     g: Gathered, prices: dict[str, float]
-) -> tuple[dict[str, Any], dict[str, OriginItem]]:
+) -> tuple[Document, dict[str, OriginItem]]:
     """Return the document, and what its microservices are in the cluster.
 
     Replicas without a node wait for one.
@@ -26,7 +26,7 @@ def update_document(
     counted = _counted(g)
     applications, items = _applications(g, rules, counted)
     nodes = [_node(g, n, prices[n.name], rules, counted) for n in g.site.nodes.values()]
-    document: dict[str, Any] = {
+    document: Document = {
         "problem": "rolling-update",
         "name": g.options.name,
         "semantics": "stay",
@@ -46,7 +46,7 @@ def update_document(
     return document, items
 
 
-def _survival(g: Gathered, rules: PodRules) -> dict[str, Any]:
+def _survival(g: Gathered, rules: PodRules) -> Document:
     """Return what the loss of a node is to leave; nothing where nothing is asked."""
     room = {"room": True} if "room" in g.options.survive else {}
     return room | ({"needs": rules.needs} if rules.needs else {})
@@ -67,10 +67,10 @@ def _counted(g: Gathered) -> set[str]:
 
 def _node(
     g: Gathered, node: KubernetesNode, price: float, rules: PodRules, counted: set[str]
-) -> dict[str, Any]:
+) -> Document:
     room, further = g.site.room[node.name], g.site.further[node.name]
     part = 1 - g.options.headroom
-    found: dict[str, Any] = {
+    found: Document = {
         "name": node.name,
         "cluster": node.place,
         "cpu_millicores": int(room.cpu * part),
@@ -102,7 +102,7 @@ def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
 
 def _applications(
     g: Gathered, rules: PodRules, counted: set[str]
-) -> tuple[list[dict[str, Any]], dict[str, OriginItem]]:
+) -> tuple[list[Document], dict[str, OriginItem]]:
     """Return the applications and what their microservices are in the cluster."""
     limits = _limits(g)
     talking = {end for edge in limits for end in (edge.source, edge.target)}
@@ -118,11 +118,11 @@ def _applications(
         grouped.setdefault(f"{unit.namespace} (stays)" if fixed else unit.namespace, []).append(
             (k, unit)
         )
-    applications: list[dict[str, Any]] = []
+    applications: list[Document] = []
     items: dict[str, OriginItem] = {}
     for name, mine in grouped.items():
         fixed = name.endswith(" (stays)")
-        found: dict[str, Any] = {
+        found: Document = {
             "name": name,
             "microservices": [_microservice(g, k, u, fixed, rules, counted) for k, u in mine],
         }
@@ -139,8 +139,8 @@ def _applications(
 
 def _microservice(
     g: Gathered, k: int, unit: Unit, fixed: bool, rules: PodRules, counted: set[str]
-) -> dict[str, Any]:
-    found: dict[str, Any] = {
+) -> Document:
+    found: Document = {
         "name": unit.name,
         "node": unit.node,
         "cpu_millicores": unit.size.cpu,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from placeopt.core.documents import Document
 from placeopt.kubernetes.gathered import Gathered
 from placeopt.kubernetes.objects import selects
 from placeopt.kubernetes.reading import View
@@ -46,7 +46,7 @@ class PodRules:
         Replicas that groups need when a node is lost.
     """
 
-    rules: list[dict[str, Any]] = field(default_factory=list)
+    rules: list[Document] = field(default_factory=list)
     node_sets: dict[str, list[str]] = field(default_factory=dict)
     allowed: dict[int, str] = field(default_factory=dict)
     groups: dict[int, list[str]] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class _Reader:
         for mine in grouped(self.g.site.units, lambda unit: unit.owner).values():
             if len(mine) < 2 or all(unit.stays for unit in mine):
                 continue
-            rules: list[dict[str, Any]] = [
+            rules: list[Document] = [
                 {"kind": "spread", "max_skew": 1, "per": zone if per == "zone" else "node"}
                 for per in options.spread
             ]
@@ -170,7 +170,7 @@ class _Reader:
             self._add(mine, who, toward, term, {"kind": kind, **_soft(soft)})
         for term in unit.spec.view["topologySpreadConstraints"].items():
             soft = term["whenUnsatisfiable"].text("DoNotSchedule") == "ScheduleAnyway"
-            rule: dict[str, Any] = {"kind": "spread", **_soft(soft)}
+            rule: Document = {"kind": "spread", **_soft(soft)}
             rule["max_skew"] = term["maxSkew"].whole(1)
             if term["minDomains"] and not soft:
                 rule["min_domains"] = term["minDomains"].whole(1)
@@ -190,7 +190,7 @@ class _Reader:
         return None if where >= frozenset(self.g.site.nodes) else self._set(where)
 
     def _add(
-        self, mine: list[Unit], who: str, toward: str | None, term: View, rule: dict[str, Any]
+        self, mine: list[Unit], who: str, toward: str | None, term: View, rule: Document
     ) -> None:
         soft, what = "soft" in rule, _WORDS[rule["kind"]]
         if toward is None:
@@ -281,7 +281,7 @@ _WORDS = {
 }
 
 
-def _soft(soft: bool) -> dict[str, Any]:
+def _soft(soft: bool) -> Document:
     return {"soft": True} if soft else {}
 
 
@@ -309,12 +309,12 @@ def _affinity_terms(unit: Unit) -> Iterator[tuple[str, bool, View]]:
             yield kind, True, weighted["podAffinityTerm"]
 
 
-def _selector(unit: Unit, term: View) -> dict[str, Any] | None:
+def _selector(unit: Unit, term: View) -> Document | None:
     """Return the label selector of a term, with its match label keys filled in.
 
     A copy has no hash of the template before its ReplicaSet adopts it; the key counts as absent.
     """
-    selector: dict[str, Any] | None = term["labelSelector"].value
+    selector: Document | None = term["labelSelector"].value
     more = [key.text() for key in term["matchLabelKeys"].items()]
     less = [key.text() for key in term["mismatchLabelKeys"].items()]
     if selector is None or not more + less:
@@ -328,7 +328,7 @@ def _selector(unit: Unit, term: View) -> dict[str, Any] | None:
     return {**selector, "matchExpressions": expressions}
 
 
-def _in_words(selector: dict[str, Any] | None) -> str:
+def _in_words(selector: Document | None) -> str:
     """Return a selector in short."""
     if not selector:
         return "any" if selector is not None else "none"

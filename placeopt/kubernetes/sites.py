@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.files import AnyPath
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
@@ -364,7 +364,7 @@ def _reached(
 # -- nodes from CSV --------------------------------------------------------------------------------
 
 
-def read_nodes(path: str | os.PathLike[str]) -> list[KubernetesNode]:
+def read_nodes(path: AnyPath) -> list[KubernetesNode]:
     """Read nodes from CSV.
 
     Columns: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price,

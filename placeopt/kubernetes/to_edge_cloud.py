@@ -8,8 +8,8 @@ Replicas that run and must stay take of the capacity of their node; all others a
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
+from placeopt.core.documents import Document
 from placeopt.kubernetes.gathered import (
     Gathered,
     ImportedInstance,
@@ -91,7 +91,7 @@ def _free(g: Gathered) -> list[Unit]:
     return found
 
 
-def _node(g: Gathered, node: KubernetesNode, price: float) -> dict[str, Any]:
+def _node(g: Gathered, node: KubernetesNode, price: float) -> Document:
     return {
         "name": node.name,
         "layer": layer(node),
@@ -122,22 +122,20 @@ def _delays(g: Gathered) -> dict[str, dict[str, float]]:
     return found
 
 
-def _applications(
-    g: Gathered, units: list[Unit]
-) -> tuple[list[dict[str, Any]], dict[str, OriginItem]]:
+def _applications(g: Gathered, units: list[Unit]) -> tuple[list[Document], dict[str, OriginItem]]:
     members = grouped(units, lambda unit: g.graph.groups.get(unit.key, unit.namespace))
     source = g.options.source or next(iter(g.site.nodes))
     require_node("--source", source, g.site.nodes)
     if g.options.source is None:
         g.notes.add("assumption", f"data come from the first node, {source} (--source)")
-    applications: list[dict[str, Any]] = []
+    applications: list[Document] = []
     items: dict[str, OriginItem] = {}
     for name, mine in members.items():
         services = [
             {"name": u.name, **cores_and_gib(u.size), "data": g.options.data}
             for u in _unique(mine, name)
         ]
-        application: dict[str, Any] = {"name": name, "source": source, "microservices": services}
+        application: Document = {"name": name, "source": source, "microservices": services}
         if talking := flows(g, mine, calls(g), "max_delay_ms", "calls"):
             application["flows"] = talking
         applications.append(application)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations
-from typing import Any
 
+from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.gathered import (
@@ -142,7 +142,7 @@ def _kinds(g: Gathered, sets: list[frozenset[str]]) -> dict[str, str]:
     return found
 
 
-def _node(g: Gathered, node: KubernetesNode, kind: str) -> dict[str, Any]:
+def _node(g: Gathered, node: KubernetesNode, kind: str) -> Document:
     user = node.user_latency_ms
     if user is None:
         user = g.options.user_latency_ms
@@ -182,7 +182,7 @@ def _service(
     kinds: dict[str, str],
     where: frozenset[str],
     calls: list[Key],
-) -> dict[str, Any]:
+) -> Document:
     size = largest(units)
     if any(u.size != size for u in units):
         g.notes.add(
@@ -197,7 +197,7 @@ def _service(
                 else FORBIDDEN_MS
             )
     called = [names[c] for c in calls]
-    found: dict[str, Any] = {
+    found: Document = {
         "name": names[key],
         **cores_and_gib(size),
         "execution_ms": times,

@@ -9,11 +9,11 @@ InterPodAffinity.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placeopt.core.errors import DocumentError
+from placeopt.core.files import AnyPath
 from placeopt.kubernetes.export.steps_document import NodeToBuy, StepsDocument
 from placeopt.kubernetes.manifests import ClusterObjects, load
 from placeopt.kubernetes.notes import Notes
@@ -63,7 +63,7 @@ class Refusal:
         return f"step {self.step}: {self.pod} would not be scheduled on {self.node}: {why}"
 
 
-def verify_files(steps: StepsDocument, files: Sequence[str | os.PathLike[str]]) -> list[Refusal]:
+def verify_files(steps: StepsDocument, files: Sequence[AnyPath]) -> list[Refusal]:
     """Return what kube-scheduler would refuse of the steps of a plan, in the cluster of files.
 
     Raises

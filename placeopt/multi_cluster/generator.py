@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
+from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keywords
@@ -39,7 +40,7 @@ def generate(
     duration: MeanDuration = 1.0,
     fewest_replicas: NumReplicas = 1,
     most_replicas: NumReplicas = 7,
-) -> dict[str, Any]:
+) -> Document:
     """Return the document of a random instance.
 
     A `rate` of 0 stands for `placeopt.multi_cluster.paper_data.RATES`.
@@ -67,7 +68,7 @@ def generate(
     }
 
 
-def _cluster(rng: np.random.Generator, name: str) -> dict[str, Any]:
+def _cluster(rng: np.random.Generator, name: str) -> Document:
     sizes = TYPES[rng.integers(len(TYPES))]._asdict()
     allocated = rng.uniform(0, BACKGROUND, size=2).round(3).tolist()
     return {
@@ -81,7 +82,7 @@ def _cluster(rng: np.random.Generator, name: str) -> dict[str, Any]:
 
 def _request(
     rng: np.random.Generator, time: float, duration: float, min_replicas: int, max_replicas: int
-) -> dict[str, Any]:
+) -> Document:
     kind = DEPLOYMENTS[rng.integers(len(DEPLOYMENTS))]
     return {
         "deployment": kind.name,

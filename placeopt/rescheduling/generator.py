@@ -10,10 +10,10 @@ case, and to nothing else; benchmarks/papers/measures/reach_fit.py says how, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
+from placeopt.core.documents import Document
 from placeopt.core.errors import InfeasibleInstanceError, UsageError, require_known
 from placeopt.rescheduling.instance import Rescheduling
 
@@ -67,7 +67,7 @@ def generate(
     jitter: float = 0.0,
     profile: str = "stated",
     start: str = "random",
-) -> dict[str, Any]:
+) -> Document:
     """Return the document of an application placed on a continuum.
 
     The defaults are the paper's testbed.
@@ -154,9 +154,9 @@ def _spread(rng: np.random.Generator, jitter: float) -> float:
 
 def continuum(
     rng: np.random.Generator, machines: dict[str, int], jitter: float = 0.0
-) -> tuple[list[dict[str, Any]], dict[str, dict[str, float]]]:
+) -> tuple[list[Document], dict[str, dict[str, float]]]:
     """Return the nodes and the latencies between them."""
-    nodes: list[dict[str, Any]] = []
+    nodes: list[Document] = []
     for kind, count in machines.items():
         cores, gib, _, edge = KINDS[kind]
         for k in range(1, count + 1):
@@ -209,8 +209,8 @@ def _random_graph(
 
 def place(
     rng: np.random.Generator,
-    nodes: Sequence[dict[str, Any]],
-    services: Sequence[dict[str, Any]],
+    nodes: Sequence[Document],
+    services: Sequence[Document],
     replicas: int,
 ) -> None:
     """Put replicas of every service on random nodes with room, large services first."""
@@ -298,9 +298,7 @@ def surge(
     return Rescheduling.from_document(document)
 
 
-def _restart(
-    document: dict[str, Any], pods: Iterable[dict[str, Any]], scheduler: str = "kubernetes"
-) -> None:
+def _restart(document: Document, pods: Iterable[Document], scheduler: str = "kubernetes") -> None:
     """Start replicas one by one where the scheduler puts them."""
     require_known("scheduler", scheduler, STARTS[1:])
     capacity = np.array([(n["cpu_cores"], n["memory_gib"]) for n in document["nodes"]])
@@ -324,7 +322,7 @@ def _restart(
         service["replicas"].append(document["nodes"][n]["name"])
 
 
-def _preference(scheduler: str, node: dict[str, Any], service: dict[str, Any]) -> float:
+def _preference(scheduler: str, node: Document, service: Document) -> float:
     """Return what a scheduler looks at before the use of a node; the least is taken."""
     if scheduler == "cloud-first":
         return float(service["execution_ms"][node["kind"]])

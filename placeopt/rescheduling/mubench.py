@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.documents import read_json
+from placeopt.core.documents import Document, read_json
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.files import AnyPath
 from placeopt.rescheduling.generator import KINDS, continuum, place
@@ -46,7 +46,7 @@ def read(
     gateway: str | None = None,
     replicas: int = 1,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Document:
     """Return the instance document of a workmodel, its replicas placed at random.
 
     Parameters
@@ -99,7 +99,7 @@ def read(
     }
 
 
-def _service(name: str, value: Any, model: dict[str, Any]) -> dict[str, Any]:
+def _service(name: str, value: Any, model: Document) -> Document:
     if not isinstance(value, dict) or "external_services" not in value:
         raise DocumentError(
             f"service {name!r} has no external_services",
@@ -121,7 +121,7 @@ def _service(name: str, value: Any, model: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _calls(name: str, groups: Any, model: dict[str, Any]) -> list[list[str]]:
+def _calls(name: str, groups: Any, model: Document) -> list[list[str]]:
     calls = []
     if not isinstance(groups, list):
         raise DocumentError(
@@ -178,7 +178,7 @@ def _execution(name: str, internal: Any) -> float:
     return total
 
 
-def _stress(settings: Any, what: str, where: str) -> dict[str, Any] | None:
+def _stress(settings: Any, what: str, where: str) -> Document | None:
     """Return the settings of a kind of stress that is on, else None."""
     found = settings.get(what) if isinstance(settings, dict) else None
     if found is not None and not isinstance(found, dict):

@@ -5,12 +5,12 @@ A peak is the load while both copies of a microservice run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.plot.figures import legend_below, new_figure, style_lanes
 from placeopt.plot.style import PALETTE
 from placeopt.rolling_update.instance import RollingUpdate
@@ -49,7 +49,7 @@ def _name(problem: RollingUpdate, course: Timeline, k: int) -> str:
     return f"{node.cluster} {node.name} ({node.price:g}{end})"
 
 
-def figure(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Figure:
+def figure(problem: RollingUpdate, plan: Plan, title: str) -> Figure:
     """Return the matplotlib figure of a plan: a lane per node, as high as the node's capacity."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -131,7 +131,7 @@ def _draw_lane(
         axes.plot([since], [bottom - 0.42], marker="o", markersize=3, color=_EMPTIES)
 
 
-def interactive(problem: RollingUpdate, plan: Mapping[str, Any], title: str) -> Any:
+def interactive(problem: RollingUpdate, plan: Plan, title: str) -> Any:
     """Return the plotly figure of a plan: nodes x steps, darker where fuller, and a table below."""
     from plotly.subplots import make_subplots
 

@@ -5,13 +5,13 @@ The order of the moves is found, not encoded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Objective
+from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.rolling_update import order, variation
 from placeopt.rolling_update.instance import RollingUpdate
@@ -162,7 +162,7 @@ class RollingUpdateEncoder(Encoder):
             steps += [(m, int(target[m])) for m in todo if last.get(m) != int(target[m])]
         return self.problem.plan(steps)
 
-    def encode(self, plan: Mapping[str, Any]) -> np.ndarray:
+    def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector of the deployment that a plan ends in.
 
         A microservice on a node that is not legal, or on none, has gene 0.

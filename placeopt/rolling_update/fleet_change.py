@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from placeopt.core.front import Plan
 from placeopt.rolling_update.instance import RollingUpdate
 
 #: Hours of a month, as clouds count them.
@@ -48,7 +47,7 @@ class FleetChange:
         return (self.before - self.after) * HOURS_OF_A_MONTH
 
 
-def fleet_change(problem: RollingUpdate, plan: Mapping[str, Any]) -> FleetChange:
+def fleet_change(problem: RollingUpdate, plan: Plan) -> FleetChange:
     """Return what a plan buys and frees.
 
     Parameters

@@ -8,10 +8,10 @@ for.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError
 
 NODE_MILLICORES, NODE_MIB = 8000, 65536
@@ -35,7 +35,7 @@ def generate(
     added: int = 0,
     removed: int = 0,
     semantics: str = "stay",
-) -> dict[str, Any]:
+) -> Document:
     """Draw an instance document.
 
     CPU is uniform in [1.5, 3.5] vCPU, then rescaled to the occupancy; memory is uniform in
@@ -104,7 +104,7 @@ def generate(
     order = rng.permutation(applications)
     shrinking = set(order[: round(downscaled * applications)].tolist())
     free = set(order[: max(reschedulable, len(shrinking))].tolist())
-    document: dict[str, Any] = {
+    document: Document = {
         "problem": "rolling-update",
         "name": f"generated-{applications}x{microservices}-{clusters}-clusters-{nodes}-nodes-"
         f"seed{seed}",
@@ -133,7 +133,7 @@ def generate(
     return document
 
 
-def _scale(document: dict[str, Any], rng: np.random.Generator, added: int, removed: int) -> None:
+def _scale(document: Document, rng: np.random.Generator, added: int, removed: int) -> None:
     """Add replicas that are to be added and removed; changes `document`."""
     document["name"] += f"-{added}-added-{removed}-removed"
     pairs = [
@@ -155,7 +155,7 @@ def _scale(document: dict[str, Any], rng: np.random.Generator, added: int, remov
         _replicate(application, service, service | {"node": None})
 
 
-def _replicate(application: dict[str, Any], service: dict[str, Any], other: dict[str, Any]) -> None:
+def _replicate(application: Document, service: Document, other: Document) -> None:
     """Add another replica of a microservice, with its flows, to an application; changes it."""
     name = service.setdefault("replica_of", service["name"])
     count = sum(m.get("replica_of") == name for m in application["microservices"])
@@ -236,10 +236,10 @@ def _application(
     cpu: np.ndarray,
     memory: np.ndarray,
     flows: Links,
-) -> dict[str, Any]:
-    services: list[dict[str, Any]] = []
+) -> Document:
+    services: list[Document] = []
     for m in range(len(cpu)):
-        service: dict[str, Any] = {
+        service: Document = {
             "name": f"m{m + 1}",
             "node": f"n{home[m] + 1}",
             "cpu_millicores": int(cpu[m]),

@@ -8,13 +8,14 @@ Microservice Re-orchestration"; equation numbers are that paper's. The page is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from placeopt.core.front import Plan
 from placeopt.core.problem import Amount, Evaluation, Name, Objective, Problem, require_unique
 from placeopt.core.spec import ProblemSpec
 from placeopt.rolling_update import SPEC
@@ -170,7 +171,7 @@ class RollingUpdate(Problem):
         lost = Objective("lost_at_worst", "pods", 1.0)
         return (*always, lost) if self.arrays.survival.asked else always
 
-    def evaluate(self, plan: Mapping[str, Any]) -> Evaluation:
+    def evaluate(self, plan: Plan) -> Evaluation:
         """Judge a plan by making its steps one after another.
 
         Parameters
@@ -207,7 +208,7 @@ class RollingUpdate(Problem):
             ],
         }
 
-    def steps(self, plan: Mapping[str, Any]) -> list[tuple[int, int]]:
+    def steps(self, plan: Plan) -> list[tuple[int, int]]:
         """Return the steps of a plan by number: the inverse of `plan`.
 
         -1 is a stop, and the node of what runs nowhere a removal.
@@ -279,7 +280,7 @@ class RollingUpdate(Problem):
         alone = (a.new[m] <= a.capacity[a.home[m]]).all()
         return bool(alone and not a.mandatory[m] and not a.drain[a.home[m]])
 
-    def describe(self, plan: Mapping[str, Any]) -> dict[str, str]:
+    def describe(self, plan: Plan) -> dict[str, str]:
         """Summarise a plan: cost before and after, nodes that empty, moves, restarts, stops."""
         a, steps = self.arrays, self.steps(plan)
         final = a.final_nodes(steps)
@@ -313,7 +314,7 @@ class RollingUpdate(Problem):
             found["survives the loss of any one node"] = self._survival.in_words(final.tolist())
         return found
 
-    def table(self, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def table(self, plan: Plan) -> list[dict[str, Any]]:
         """Return the fields of `placeopt.rolling_update.timeline.TimelineStep` for every step."""
         return [vars(step) for step in timeline(self.arrays, self.steps(plan)).steps]
 
@@ -322,7 +323,7 @@ class RollingUpdate(Problem):
         """Price of the nodes that host something now: the cost of an empty plan."""
         return self.arrays.cost(self.arrays.home)
 
-    def quality_of_service(self, plan: Mapping[str, Any]) -> float:
+    def quality_of_service(self, plan: Plan) -> float:
         """Return the share of the locality constraints that are broken at the end.
 
         The paper calls it the QoS violation probability.

@@ -11,6 +11,7 @@ from typing import Any
 
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError
+from placeopt.core.front import Plan
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.document import UpdatePlan
@@ -41,7 +42,7 @@ class UpdateReferee:
         self.mandatory, self.removed = a.mandatory.tolist(), a.removed.tolist()
         self.sets = {m: one for one in a.sets for m in (*one.added, *one.removed)}
 
-    def steps(self, plan: Mapping[str, Any]) -> list[tuple[int, int]]:
+    def steps(self, plan: Plan) -> list[tuple[int, int]]:
         """Return (microservice, node) of every step by number.
 
         The node is -1 for a stop, that of what runs nowhere for a removal.
@@ -72,7 +73,7 @@ class UpdateReferee:
             )
         return m, self.nodes[step["to"]]
 
-    def judge(self, plan: Mapping[str, Any]) -> Evaluation:
+    def judge(self, plan: Plan) -> Evaluation:
         """Return node cost, starts, disruptions and losses of a plan, and its violations.
 
         Raises

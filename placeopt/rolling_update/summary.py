@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from placeopt.core.front import Plan
 from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
 from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH, by_machine, fleet_change
 from placeopt.rolling_update.instance import NO_UNIT, RollingUpdate
@@ -50,7 +49,7 @@ def instance(problem: RollingUpdate) -> list[tuple[str, str]]:
     ]
 
 
-def plan(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
+def plan(problem: RollingUpdate, plan: Plan) -> str:
     """Return the tables of a plan."""
     steps = problem.table(plan)
     count = Counter(step["action"] for step in steps)
@@ -89,7 +88,7 @@ def plan(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
     )
 
 
-def _fleet(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
+def _fleet(problem: RollingUpdate, plan: Plan) -> str:
     """Return the table of what to buy and what to free; nothing where nothing can be bought."""
     change = fleet_change(problem, plan)
     if not any(node.candidate for node in problem.nodes):
@@ -105,7 +104,7 @@ def _fleet(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
     return table("What to buy and what to free", columns, rows) + paragraphs(months, "note")
 
 
-def _nodes(problem: RollingUpdate, plan: Mapping[str, Any]) -> str:
+def _nodes(problem: RollingUpdate, plan: Plan) -> str:
     """Return the table of every node that changes, before and after; those that empty first."""
     a = problem.arrays
     course = timeline(a, problem.steps(plan))

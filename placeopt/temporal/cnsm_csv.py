@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from placeopt.core.documents import read_text
+from placeopt.core.documents import Document, read_text
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.files import AnyPath
 
@@ -43,7 +43,7 @@ def read(
     name: str = "cnsm",
     horizon_slots: int = 100,
     slot_hours: float = 1.0,
-) -> dict[str, Any]:
+) -> Document:
     """Return the instance document that three CSV files describe.
 
     Raises
@@ -185,14 +185,14 @@ def _latencies(path: AnyPath) -> dict[str, dict[str, float]]:
     }
 
 
-def _offers(path: AnyPath, places: Iterable[str]) -> list[dict[str, Any]]:
+def _offers(path: AnyPath, places: Iterable[str]) -> list[Document]:
     rows = _rows(path, PRICE_COLUMNS)
     _unique((((row.text("DataCenter"), row.text("Instance")), row) for row in rows), "offer")
     return [_offer(row, places) for row in rows]
 
 
-def _offer(row: _Row, places: Iterable[str]) -> dict[str, Any]:
-    offer: dict[str, Any] = {
+def _offer(row: _Row, places: Iterable[str]) -> Document:
+    offer: Document = {
         "location": row.place("DataCenter", places),
         "size": row.text("Instance"),
         "cpu_cores": row.positive("vCPU"),
@@ -210,7 +210,7 @@ def _offer(row: _Row, places: Iterable[str]) -> dict[str, Any]:
     return offer
 
 
-def _requests(path: AnyPath, origins: Iterable[str]) -> list[dict[str, Any]]:
+def _requests(path: AnyPath, origins: Iterable[str]) -> list[Document]:
     rows = _rows(path, REQUEST_COLUMNS, optional=("name",))
     requests = [
         {

@@ -6,10 +6,9 @@ Prices, sizes, interruption frequencies: Table III; latencies: Table IV of N. Di
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError
 
 # location size on-demand reserved spot vCPU GiB interruption
@@ -52,7 +51,7 @@ CORRECTIONS = {
 }
 
 
-def offers(*, corrected: bool = False) -> list[dict[str, Any]]:
+def offers(*, corrected: bool = False) -> list[Document]:
     """Return Table III as offers; `corrected` mends the two impossible prices."""
     fields = (
         "on_demand_usd_per_hour",
@@ -62,10 +61,10 @@ def offers(*, corrected: bool = False) -> list[dict[str, Any]]:
         "memory_gib",
         "spot_interruption",
     )
-    rows: list[dict[str, Any]] = []
+    rows: list[Document] = []
     for line in _OFFERS.split("\n")[1:-1]:
         location, size, *numbers = line.split()
-        row: dict[str, Any] = {
+        row: Document = {
             "location": location,
             "size": size,
             **dict(zip(fields, map(float, numbers), strict=True)),
@@ -92,7 +91,7 @@ def generate(
     places: int = 6,
     max_replicas: int = 6,
     corrected: bool = False,
-) -> dict[str, Any]:
+) -> Document:
     """Draw an instance document with the paper's distributions.
 
     Uniform whole numbers: vCPU 1-6, memory 2-16 GiB, duration 10-50 slots (at most the horizon),

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Plan
 from placeopt.kubernetes.export.buying import node_groups
@@ -77,7 +78,7 @@ def node_pools(
         pool = origin.nodes[name].labels.get(_POOL) if name in origin.nodes else None
         of = f" of NodePool {pool}" if pool else ""
         head.append(f"# Frees {name}{of}: kubectl delete node {name}, when the plan is done.")
-    pools: dict[str, dict[str, Any]] = {}
+    pools: dict[str, Document] = {}
     for group in change["buy"]:
         name = _unique(group, pools)
         pools[name], dropped = _pool(name, group, reference)
@@ -110,13 +111,13 @@ def _unique(group: Mapping[str, Any], taken: Mapping[str, Any]) -> str:
 
 def _pool(
     name: str, group: Mapping[str, Any], reference: Mapping[str, str]
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[Document, list[str]]:
     """Return a NodePool, and the labels that it may not set."""
     labels = {_TYPE: group["machine_type"], **group["labels"]}
     needed = {k: v for k, v in labels.items() if k in _REQUIRED}
     others = {k: v for k, v in labels.items() if k not in needed and k != _POOL}
     dropped = [key for key in others if _is_restricted(key)]
-    spec: dict[str, Any] = {
+    spec: Document = {
         "nodeClassRef": dict(reference),
         "requirements": [
             {"key": key, "operator": "In", "values": [value]} for key, value in needed.items()
@@ -124,7 +125,7 @@ def _pool(
     }
     if taints := [_taint(text) for text in group["taints"]]:
         spec["taints"] = taints
-    template: dict[str, Any] = {"spec": spec}
+    template: Document = {"spec": spec}
     if kept := {key: value for key, value in others.items() if key not in dropped}:
         template = {"metadata": {"labels": kept}, "spec": spec}
     count = group["count"]

@@ -7,9 +7,10 @@ Only what later steps need is looked at, so that a script can be taken up again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from placeopt.core.documents import Document
     from placeopt.kubernetes.export.steps import PlanStep
     from placeopt.kubernetes.origin import Origin, OriginItem
 
@@ -65,7 +66,7 @@ def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
 """
 
 
-def known(made: Sequence[PlanStep], origin: Origin) -> dict[str, Any]:
+def known(made: Sequence[PlanStep], origin: Origin) -> Document:
     """Return what the steps rest on.
 
     Returns
@@ -79,13 +80,13 @@ def known(made: Sequence[PlanStep], origin: Origin) -> dict[str, Any]:
     nodes = []
     for name, number in last.items():
         origins = origin.nodes.get(name)
-        node: dict[str, Any] = {"name": name, "last": number}
+        node: Document = {"name": name, "last": number}
         if origins is not None and not origins.absent:
             taints = None if origins.taints is None else list(origins.taints)
             node |= {"uid": origins.uid, "labels": origins.labels, "taints": taints}
         nodes.append(node)
     items = {(i.namespace, i.pod): i for i in origin.items.values() if i.pod}
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    found: dict[tuple[str, str], Document] = {}
     for step in made:
         if step.at is not None and (step.at.namespace, step.at.pod) in items:
             key = (step.at.namespace, str(step.at.pod))
@@ -93,7 +94,7 @@ def known(made: Sequence[PlanStep], origin: Origin) -> dict[str, Any]:
     return {"nodes": nodes, "pods": list(found.values())}
 
 
-def _pod(step: PlanStep, item: OriginItem) -> dict[str, Any]:
+def _pod(step: PlanStep, item: OriginItem) -> Document:
     return {
         "namespace": item.namespace,
         "name": item.pod,

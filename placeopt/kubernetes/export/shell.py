@@ -23,6 +23,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from placeopt.core.front import Plan
 from placeopt.kubernetes.export.preflight import NODES, PODS, known
 from placeopt.kubernetes.export.purchases import ARRIVED, arrivals, sentences, to_buy
 from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
@@ -313,7 +314,7 @@ _NOTHING_TO_BUY = "bought() { echo '{}'; }\narrive() { :; }"
 _VARIABLES = {key: f'"${key}"' for key in ("ns", "name", "old", "new", "node", "requests")}
 
 
-def script(problem: Problem, plan: Mapping[str, Any], origin: Origin) -> str:
+def script(problem: Problem, plan: Plan, origin: Origin) -> str:
     """Return a bash script that makes the steps of a plan in order.
 
     It can be run again after a failure.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.documents import sha256
 from placeopt.core.errors import DocumentError, UnsupportedError
+from placeopt.core.front import Plan
 from placeopt.kubernetes.origin import key
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class PlanStep:
 
 
 def steps(
-    problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None, *, partly: bool = False
+    problem: Problem, plan: Plan, origin: Origin | None = None, *, partly: bool = False
 ) -> list[PlanStep]:
     """Return the steps of a plan.
 
@@ -147,12 +148,12 @@ def steps(
     )
 
 
-def plan_id(problem: Problem, plan: Mapping[str, Any]) -> str:
+def plan_id(problem: Problem, plan: Plan) -> str:
     """Return eight characters that stand for this plan of this instance."""
     return hashlib.sha256((problem.instance_name.sha256 + sha256(plan)).encode()).hexdigest()[:8]
 
 
-def _rolling(problem: RollingUpdate, plan: Mapping[str, Any], pods: _Pods) -> list[PlanStep]:
+def _rolling(problem: RollingUpdate, plan: Plan, pods: _Pods) -> list[PlanStep]:
     arrays = problem.arrays
     moves = [(m, -1 if n == arrays.waiting else n) for m, n in problem.steps(plan)]
     last = {copy: k for k, (copy, node) in enumerate(moves) if node >= 0}
@@ -228,7 +229,7 @@ def _resized(problem: RollingUpdate, copy: int) -> tuple[int, int] | None:
     return int(arrays.new[copy, 0]), int(arrays.new[copy, 1])
 
 
-def _rescheduling(problem: Rescheduling, plan: Mapping[str, Any], pods: _Pods) -> list[PlanStep]:
+def _rescheduling(problem: Rescheduling, plan: Plan, pods: _Pods) -> list[PlanStep]:
     moves = problem.moves(plan)
     hosted = Counter(dict(enumerate(problem.arrays.home.sum(axis=0).tolist())))
     ends = _ends([(source, target) for _, source, target in moves], hosted)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from placeopt.core.documents import validate
+from placeopt.core.documents import Document, validate
+from placeopt.core.front import Plan
 from placeopt.core.problem import Problem, Record
 from placeopt.kubernetes.export import shell
 from placeopt.kubernetes.export.purchases import sentences, to_buy
@@ -115,9 +115,7 @@ class StepsDocument(Record):
     """Lines of bash to run after the last step."""
 
 
-def document(
-    problem: Problem, plan: Mapping[str, Any], origin: Origin | None = None
-) -> dict[str, Any]:
+def document(problem: Problem, plan: Plan, origin: Origin | None = None) -> Document:
     """Return the steps of a plan as a JSON document; `replay` turns it back into the plan.
 
     ``setup``, the ``commands`` of the steps in order, and ``finish`` are lines for one bash shell.
@@ -142,7 +140,7 @@ def document(
     }
 
 
-def _to_buy(node: UpdateNode, origin: Origin | None) -> dict[str, Any]:
+def _to_buy(node: UpdateNode, origin: Origin | None) -> Document:
     known = None if origin is None else origin.nodes.get(node.name)
     return {
         "name": node.name,
@@ -156,9 +154,9 @@ def _to_buy(node: UpdateNode, origin: Origin | None) -> dict[str, Any]:
     }
 
 
-def _record(step: PlanStep) -> dict[str, Any]:
+def _record(step: PlanStep) -> Document:
     at = step.at
-    record: dict[str, Any] = {
+    record: Document = {
         "number": step.number,
         "action": step.action,
         **step.names,
@@ -192,7 +190,7 @@ def _without_commands(made: list[PlanStep], origin: Origin | None) -> list[str]:
     return [count + why]
 
 
-def replay(text: Any, *, file: str | None = None) -> tuple[dict[str, Any], str]:
+def replay(text: Any, *, file: str | None = None) -> tuple[Document, str]:
     """Return the plan that a steps document makes, and the SHA-256 of its instance.
 
     Raises
