@@ -211,11 +211,15 @@ class Task(Generic[P]):
         finally:
             self.budget.witness = before
 
-    def _judged(self, columns: Sequence[int], plan: Plan) -> list[float] | None:
-        """Return the values of a feasible plan, None of another; the verdict is remembered."""
+    def judge(self, plan: Plan) -> Evaluation:
+        """Return the referee's verdict, which is remembered until the front is built."""
         if id(plan) not in self._verdicts:
             self._verdicts[id(plan)] = plan, self.problem.evaluate(plan)
-        verdict = self._verdicts[id(plan)][1]
+        return self._verdicts[id(plan)][1]
+
+    def _judged(self, columns: Sequence[int], plan: Plan) -> list[float] | None:
+        """Return the values of a feasible plan, None of another."""
+        verdict = self.judge(plan)
         return [verdict.values[c] for c in columns] if verdict.feasible else None
 
     def _show(

@@ -69,7 +69,7 @@ def repack(
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
     asked = task.problem, task.budget, task.seed, restarts, max_hops
     found = list(plans(*asked, trade=trade, units=task.units()))
-    if not any(task.problem.evaluate(plan).feasible for plan in found):
+    if not any(task.judge(plan).feasible for plan in found):
         found += last_resorts(task.problem)
     kept = worthwhile(task.problem, found, max_moves, min_saving_per_move)
     return task.front(
