@@ -88,7 +88,7 @@ def test_extremes_end(kind: str, tmp_path: Path) -> None:
     for command in (["check", plain], ["solve", plain, *QUICK]):
         with pytest.raises(SystemExit):
             cli.main(command)  # compiles the kernels, which counts for no limit below
-    for k in range(4):
+    for k in range(2):
         document = attack_inputs.stretched(
             attack_inputs.instance(kind), np.random.default_rng([2, k])
         )

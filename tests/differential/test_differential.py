@@ -22,7 +22,7 @@ from placeopt import registry
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.front import Front
 
-SEEDS = 15
+SEEDS = 11
 POLICIES = {"multi-cluster": "multi-cluster-fixed-rate5", "rescheduling": "rescheduling-testbed"}
 CASES = [
     (m.name, kind)
