@@ -630,7 +630,7 @@ def run_plan(
     after, expected = placed(plane), fleet.expected(before)
     done = (fleet.folder / f"placeopt-{fleet.steps['plan_id']}.done").read_text().split("\n")
     least = plane.kubelets.least
-    fell = sum(least[k] < start[k] for k in start if k[1] and k in least)
+    fell = [k for k in start if k[1] and least.get(k, start[k]) < start[k]]
     named = {step["pod"] for step in steps}
     alive = {p["metadata"]["uid"] for p in plane.client.items("/api/v1/pods") if ready(p)}
     touched = [
@@ -641,12 +641,14 @@ def run_plan(
     wrong = "" if code == 0 else said[-1500:]
     if difference := (expected - after) + (after - expected):
         wrong += f" expected less found: {expected - after}; found less expected: {difference}"
+    for space, name in fell:
+        wrong += f" {space}/{name} had {least[space, name]} ready of {start[space, name]}"
     found = [
         len(steps),
         sum(line.isdigit() for line in done),
         f"{(after & expected).total()} of {expected.total()}",
         refusals(plane, fleet.steps["plan_id"]),
-        fell,
+        len(fell),
         len(touched),
         len(marks(plane)),
         f"{in_use(before)} -> {in_use(after)}",
@@ -695,7 +697,9 @@ there. The scheduler does not wait for the second step. Expected: exit code 0, a
 Found: {waiting}.
 
 Where several pods wait, or several nodes get room, the scheduler may choose otherwise than the
-plan. Then the script stops and says so. That is not measured here.
+plan. At its step the script moves such a pod from there to its node. If it took room that an
+earlier step needs, that step's copy finds no node, and the script stops with the scheduler's words.
+Clusters with waiting pods are in the next table.
 """
 ABOUT_FLEETS = """\
 `tests/support/made_clusters.py` makes nodes and workloads: required and preferred spread,

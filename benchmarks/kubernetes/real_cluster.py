@@ -159,10 +159,7 @@ class Kubelets:
         while not self.stopped:
             try:
                 listed = self.client.ask("GET", "/api/v1/pods")
-                with self.lock:
-                    self.pods = {}
-                for pod in listed["items"]:
-                    self._see("ADDED", pod)
+                self._replace(listed["items"])
                 version = listed["metadata"]["resourceVersion"]
                 for event in self.client.watch("/api/v1/pods", version):
                     if event["type"] == "ERROR":
@@ -170,6 +167,16 @@ class Kubelets:
                     self._see(event["type"], event["object"])
             except (OSError, ApiError, http.client.HTTPException, ValueError):
                 time.sleep(0.2)
+
+    def _replace(self, pods: list[Json]) -> None:
+        """Take a whole list at once, so that no count is made of a part of it."""
+        with self.lock:
+            before = {owner(p) for p in self.pods.values()}
+            self.pods = {(p["metadata"]["namespace"], p["metadata"]["name"]): p for p in pods}
+            for mine in before | {owner(p) for p in pods}:
+                self._count(mine)
+        for pod in pods:
+            self._see("ADDED", pod)
 
     def _see(self, what: str, pod: Json) -> None:
         about = pod["metadata"]

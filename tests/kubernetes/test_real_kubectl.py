@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -174,6 +175,31 @@ def test_a_pod_that_waits_may_get_its_node_from_the_scheduler(tmp_path: Path) ->
         found = workloads_on_nodes(stub.store)
         assert found["late", "n1"] == 1 and found["cart", "n3"] == 1 and found.total() == 5
         assert state(stub, "pods", "late-9f-a")["spec"]["nodeName"] == "n1", "no copy is left"
+
+
+def test_a_pod_that_waits_is_moved_from_where_the_scheduler_put_it(tmp_path: Path) -> None:
+    """The first step makes room on n1, the second on n2, where the plan has the pod that waits."""
+    pods = {
+        "cart-7d-a": ("cart", "n1", 300, 300),
+        "cart-7d-b": ("cart", "n2", 300, 300),
+        "web-5c-a": ("web", "n1", 100, 100),
+        "db-0": ("db", "n3", 300, 300),
+        "late-9f-a": ("late", None, 800, 800),
+    }
+    moves = (("cart-7d-a", "n3"), ("cart-7d-b", "n3"), ("late-9f-a", "n2"))
+    steps = [{"application": "shop", "microservice": p, "to": n} for p, n in moves]
+    shop = problem(pods)
+    with ApiStub(objects(pods)) as stub:
+        runner = ScriptRunner(stub, tmp_path)
+        runner.write(export(shop, {"steps": steps}, origin(shop, pods)))
+        runner.run(kill_at=4)
+        late = stub.store.tables["pods", "shop", "late-9f-a"]
+        wait_until(stub, lambda: late["spec"].get("nodeName") == "n1")
+        done = runner.run()
+        assert done.returncode == 0, done.stderr
+        assert workloads_on_nodes(stub.store) == Counter(
+            [("cart", "n3"), ("cart", "n3"), ("web", "n1"), ("db", "n3"), ("late", "n2")]
+        )
 
 
 def test_the_script_waits_for_what_is_to_be_bought(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ NODES = f"""
   else empty end
 """
 #: jq: pods and ReplicaSets of a namespace -> a line for each pod that is not as it was read. The
-#: pod of the step that an earlier run began may be on its way.
+#: pod of the step that an earlier run began may be on its way, and one that waited may have got
+#: room that an earlier step made.
 PODS = f"""
 def empty_: . == {{}} or . == [] or . == null;
 def plain: walk(
@@ -54,7 +55,7 @@ def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
   elif $now.metadata.deletionTimestamp then "pod \\(.namespace)/\\(.name) is being deleted"
   elif .uid and .uid != $now.metadata.uid
   then "pod \\(.namespace)/\\(.name) is another one of the same name"
-  elif .node == null and .to and $now.spec.nodeName == .to then empty
+  elif .node == null and (.to and $now.spec.nodeName == .to or $made > 0) then empty
   elif .node == null and $now.spec.nodeName
   then "pod \\(.namespace)/\\(.name) does not wait any more: it is on \\($now.spec.nodeName)"
   elif .node != $now.spec.nodeName

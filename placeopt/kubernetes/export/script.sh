@@ -66,7 +66,7 @@ move() { # namespace old-pod old-node new-pod node requests
   now=$(state "$ns" "$old")
   if [[ "$now" == alive ]]; then
     if [[ -z "$3" && "$requests" == "{}" ]] && came "$ns" "$old" "$new" "$node"; then return 0; fi
-    runs_on "$ns" "$old" "$3"
+    [[ -z "$3" ]] || runs_on "$ns" "$old" "$3" # one that waited moves from wherever the scheduler has put it
 @owner@
     if [[ -z "$rs" ]]; then now=$(state "$ns" "$old"); fi # it went just now
   fi
