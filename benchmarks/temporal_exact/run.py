@@ -2,11 +2,10 @@
 
 Exact fronts by bin plans, the same from the paper's model, how far from a bound a large front is.
 
-    PLACEOPT_DATA=... python benchmarks/temporal_exact/run.py [--parts fronts,paper,gap]
-        [--seeds 5] [--instances 30]
+    PLACEOPT_DATA=... python benchmarks/temporal_exact/run.py [--seeds 5] [--instances 30]
 
-Each part rewrites its own section of results.md. The paper's model takes minutes, 10 requests take
-minutes a seed.
+Writes results.md beside this file. The paper's model takes minutes, 10 requests take minutes a
+seed; a stopped run goes on where it was.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,9 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from machine import facts, table  # noqa: E402
+import parts  # noqa: E402
+import stamps  # noqa: E402
+from machine import table  # noqa: E402
 from temporal_exact.drawn import drawn, of_size  # noqa: E402
 
 import placeopt  # noqa: E402
@@ -30,32 +32,12 @@ from placeopt.core.front import Front  # noqa: E402
 from placeopt.temporal.exact import exact_front  # noqa: E402
 from placeopt.temporal.instance import Temporal  # noqa: E402
 
-RESULTS = HERE / "results.md"
 #: Requests, replicas, seconds within which the relaxed front is wanted, seconds after which a run
 #: is cut.
 SIZES = ((8, 12, 15, 120), (10, 15, 60, 240))
 #: Hypervolume that may be missing on aws-50, and that is wanted on the paper's instance in its
 #: tight reference.
 MOST_GAP, AIM_GAP, TIGHT_VOLUME = 0.06, 0.03, 0.835
-
-
-def section(title: str, lines: Sequence[str]) -> None:
-    """Replace one section of the results, or add it."""
-    text = (
-        RESULTS.read_text(encoding="utf-8")
-        if RESULTS.exists()
-        else "# What is proven of temporal fronts\n"
-    )
-    head, *old = text.split("\n## ")
-    body = (
-        "\n".join([title, "", facts("numpy", "numba", "highspy", "pyomo", "moocore"), "", *lines])
-        + "\n"
-    )
-    kept = [s for s in old if not s.startswith(title + "\n")]
-    RESULTS.write_text(
-        "\n## ".join([head.rstrip("\n") + "\n", *sorted([*kept, body])]), encoding="utf-8"
-    )
-    print("\n".join(lines), flush=True)
 
 
 def solve_timed(problem: Temporal, seconds: float) -> tuple[Front, float, float]:
@@ -78,7 +60,7 @@ def solve_timed(problem: Temporal, seconds: float) -> tuple[Front, float, float]
         exact_front.relaxed_front = relaxed_front
 
 
-def fronts(seeds: int) -> None:
+def fronts(seeds: int) -> Iterator[str]:
     """Exact fronts of 8 requests with 12 replicas and of 10 with 15."""
     placeopt.solve(of_size(4, 6, 0), "bin-plans")  # compile
     rows, lines = [], []
@@ -124,10 +106,10 @@ def fronts(seeds: int) -> None:
         "optimal",
         "CPU s with proofs",
     )
-    section("Exact fronts by bin plans", [*table(head, rows), "", *lines])
+    yield from ("## Exact fronts by bin plans", "", *table(head, rows), "", *lines)
 
 
-def paper(instances: int, seconds: float = 120) -> None:
+def paper(instances: int, seconds: float = 120) -> Iterator[str]:
     """Full fronts of the paper's model with enough copies against those of bin plans."""
     rows, equal, whole = [], 0, 0
     for seed in range(1, instances + 1):
@@ -159,10 +141,10 @@ def paper(instances: int, seconds: float = 120) -> None:
         f"Of {instances} instances the paper's model enumerated {whole} fronts whole; {equal} of "
         "them equal the certified front, all points."
     )
-    section("The paper's model", [text, "", *table(head, rows)])
+    yield from ("## The paper's model", "", text, "", *table(head, rows))
 
 
-def gap(seconds: float, bound_seconds: float) -> None:
+def gap(seconds: float, bound_seconds: float) -> Iterator[str]:
     """Measure how far a front can be from optimal, and how much of that the bound may miss."""
     folder = HERE.parents[1] / "instances" / "temporal"
     problem = placeopt.load(folder / "aws-50.json")
@@ -197,7 +179,7 @@ def gap(seconds: float, bound_seconds: float) -> None:
         "",
     ]
     lines += [*table(("what", "value"), rows), "", verdict, "", *_papers_instance(seconds)]
-    section("How far from optimal a front of 50 requests is", lines)
+    yield from ("## How far from optimal a front of 50 requests is", "", *lines)
 
 
 def _papers_instance(seconds: float) -> list[str]:
@@ -215,21 +197,22 @@ def _papers_instance(seconds: float) -> list[str]:
 
 
 def main() -> None:
-    """Run the parts asked for."""
+    """Measure and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", default="fronts,paper,gap")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--instances", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--bound-seconds", type=float, default=10.0)
-    arguments = parser.parse_args()
-    chosen = arguments.parts.split(",")
-    if "gap" in chosen:
-        gap(arguments.seconds, arguments.bound_seconds)
-    if "fronts" in chosen:
-        fronts(arguments.seeds)
-    if "paper" in chosen:
-        paper(arguments.instances)
+    asked = parser.parse_args()
+    made = {
+        "fronts": partial(fronts, asked.seeds),
+        "gap": partial(gap, asked.seconds, asked.bound_seconds),
+        "paper": partial(paper, asked.instances),
+    }
+    page, libraries = HERE / "results.md", ("numpy", "numba", "highspy", "pyomo", "moocore")
+    text = parts.measured(page, made, __file__, vars(asked), *libraries)
+    title = "# What is proven of temporal fronts"
+    stamps.write(page, f"{title}\n\n{text}", __file__, vars(asked))
 
 
 if __name__ == "__main__":

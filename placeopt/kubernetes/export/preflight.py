@@ -37,8 +37,8 @@ NODES = f"""
   else empty end
 """
 #: jq: pods and ReplicaSets of a namespace -> a line for each pod that is not as it was read. The
-#: pod of the step that an earlier run began may be on its way, and one that waited may have got
-#: room that an earlier step made.
+#: pod of the step that an earlier run began may be on its way, or back if a StatefulSet has it, and
+#: one that waited may have got room that an earlier step made.
 PODS = f"""
 def empty_: . == {{}} or . == [] or . == null;
 def plain: walk(
@@ -50,7 +50,8 @@ def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
 | $live["Pod \\(.name)"] as $now
 | (first($now.metadata.ownerReferences[]? | select(.controller)) // {{}}) as $owner
 | $live["\\($owner.kind) \\($owner.name)"] as $set
-| if .first == $made + 1 and ($now == null or $now.metadata.deletionTimestamp) then empty
+| if .first == $made + 1
+    and ($now == null or $now.metadata.deletionTimestamp or $owner.kind == "StatefulSet") then empty
   elif $now == null then "pod \\(.namespace)/\\(.name) is gone"
   elif $now.metadata.deletionTimestamp then "pod \\(.namespace)/\\(.name) is being deleted"
   elif .uid and .uid != $now.metadata.uid

@@ -136,14 +136,17 @@ start() { # namespace deployment new-pod node requests
 
 # A pod of a StatefulSet cannot run twice: it ends, and is made anew on the node.
 recreate() { # namespace statefulset pod old-node node requests
-  local ns=$1 name=$2 old=$3 new=$3 node=$5 requests=$6
-  if there "$ns" "$old"; then
-    if [[ "$node" != "$4" && "$(kubectl -n "$ns" get pod "$old" -o jsonpath='{.spec.nodeName}')" == "$node" ]]; then
-      ready "$ns" "$old"
-      return # an earlier run was interrupted right after this
-    fi
-    runs_on "$ns" "$old" "$4"
+  local ns=$1 name=$2 old=$3 new=$3 node=$5 requests=$6 uid ended
+  uid=$(kubectl -n "$ns" get pod "$old" -o jsonpath='{.metadata.uid}' --ignore-not-found) || fail "kubectl does not answer"
+  ended=$(sed -n "s/^ended $number //p" "$DONE" 2>/dev/null || true)
+  if [[ -n "$ended" && "$uid" != "$ended" ]]; then # an earlier run ended it, and was interrupted while it came back
+    until [[ -n "$(state "$ns" "$old")" ]]; do sleep "$POLL"; done
+    ready "$ns" "$old"
+    return
   fi
+  [[ -n "$uid" ]] || fail "pod $ns/$old is not there: plan again"
+  runs_on "$ns" "$old" "$4"
+  [[ -n "$ended" ]] || echo "ended $number $uid" >>"$DONE"
 @recreate@
 }
 
