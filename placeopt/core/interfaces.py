@@ -14,7 +14,7 @@ import numpy as np
 
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.front import Front, Objective, Plan
-from placeopt.core.parameters import require_known
+from placeopt.core.parameters import require_options
 from placeopt.core.problem import Problem, keyword_defaults
 
 
@@ -477,5 +477,5 @@ def build_sequence(
         The sequence does not have an option.
     """
     build: Callable[..., DecisionSequence] = problem.spec.load("sequence")
-    require_known(options, keyword_defaults(build), f"the decisions of {problem.spec.kind}")
+    require_options(options, keyword_defaults(build), f"the decisions of {problem.spec.kind}")
     return build(problem, tuple(objectives or problem.objectives), **options)

@@ -97,7 +97,7 @@ def _unknown(method: str, name: str, legal: list[str]) -> str:
     return f"method {method!r} has no parameter {name!r}; {near}"
 
 
-def require_known(given: Iterable[str], legal: Collection[str], what: str) -> None:
+def require_options(given: Iterable[str], legal: Collection[str], what: str) -> None:
     """Raise unless the names of all given options are legal.
 
     Raises

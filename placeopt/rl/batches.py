@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from placeopt.core.interfaces import Batch, CompiledEpisodes
-from placeopt.core.parameters import checked, require_known
+from placeopt.core.parameters import checked, require_options
 from placeopt.core.problem import Problem, keyword_defaults
 from placeopt.rl.sequential_batch import SequentialBatch
 
@@ -40,11 +40,11 @@ def make_batch(
     what = f"{target.spec.kind} episodes"
     own = compiled_episodes(target)
     if own is not None:
-        require_known(options, keyword_defaults(own.batch), what)
+        require_options(options, keyword_defaults(own.batch), what)
         return own.batch(instance, num_envs, seed, **checked(own.batch, what, options))
     sizes = {} if instance is not None else target.sizes()
     legal = keyword_defaults(SequentialBatch) | sizes
-    require_known(options, [name for name in legal if name not in ("seed", "sizes")], what)
+    require_options(options, [name for name in legal if name not in ("seed", "sizes")], what)
     given = {name: options.pop(name) for name in sizes if name in options}
     rest = checked(SequentialBatch.__init__, what, options)
     return SequentialBatch(target, num_envs, seed=seed, sizes=given, **rest)
