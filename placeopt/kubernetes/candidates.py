@@ -21,7 +21,7 @@ from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, taints_of
 from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, Source, View, read
-from placeopt.kubernetes.tables import TableRow, rows
+from placeopt.kubernetes.tables import TableRow, read_rows
 
 #: Nodes of a machine type, zone and price where nothing is said.
 DEFAULT_COUNT = 20
@@ -126,7 +126,8 @@ def read_candidates(
                 remedy="give objects of the kind NodePool, or CSV",
             )
     else:
-        machines = [m for row in rows(path, _COLUMNS[:3], _COLUMNS[3:]) for m in _rows(row, region)]
+        machines = list[_Machine]()
+        read_rows(path, _COLUMNS[:3], _COLUMNS[3:], lambda row: machines.extend(_rows(row, region)))
     if sum(m.count for m in machines) > _MAX_NODES:
         raise DocumentError(
             f"more than {_MAX_NODES:,} nodes to buy",

@@ -10,7 +10,7 @@ from placeopt.core.files import AnyPath
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.reading import LABEL, NAME, View
-from placeopt.kubernetes.tables import rows
+from placeopt.kubernetes.tables import TableRow, read_rows
 
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
@@ -64,31 +64,29 @@ def latencies(path: AnyPath | None, topologies: Iterable[View], notes: Notes) ->
 
 
 def _read_table(path: AnyPath, found: Latencies) -> None:
-    table = rows(path, ())
-    if not table:
+    lines = 0
+
+    def use(row: TableRow) -> None:
+        nonlocal lines
+        lines += 1
+        first, *places = row.cells
+        origin = row.cells[first]
+        for name in (origin, *places) if lines == 1 else (origin,):
+            if not name or not (NAME.fullmatch(name) or LABEL.fullmatch(name)):
+                raise row.fault(f"{name[:60]!a} is no place", "name nodes, zones or regions")
+        for place in places:
+            ms = row.number(place)
+            if ms is not None:
+                found.table.setdefault(origin, {})[place] = float(ms)
+
+    read_rows(path, (), None, use)
+    if not lines:
         raise DocumentError(
             "no rows below the header",
             file=str(path),
             path="line 1",
             remedy="row = origin, column = destination, cells in ms",
         )
-    first, *places = table[0].cells
-    for place in places:
-        if not NAME.fullmatch(place) and not LABEL.fullmatch(place):
-            raise DocumentError(
-                f"{place[:60]!a} is no place",
-                file=table[0].file,
-                path="line 1",
-                remedy="name nodes, zones or regions",
-            )
-    for row in table:
-        origin = row.cells[first]
-        if not origin or not (NAME.fullmatch(origin) or LABEL.fullmatch(origin)):
-            raise row.fault(f"{origin[:60]!a} is no place", "name a node, a zone or a region")
-        for place in places:
-            ms = row.number(place)
-            if ms is not None:
-                found.table.setdefault(origin, {})[place] = float(ms)
 
 
 def _read_topology(view: View, found: Latencies, notes: Notes) -> None:

@@ -15,7 +15,7 @@ from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import amounts
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
-from placeopt.kubernetes.tables import decimal, rows
+from placeopt.kubernetes.tables import TableRow, decimal, read_rows
 
 
 def new_sizes(path: AnyPath, policy: MissingRequests) -> dict[Key, PodSize]:
@@ -67,12 +67,15 @@ def _recommended(view: View) -> PodSize:
 
 
 def _from_csv(path: AnyPath) -> dict[Key, PodSize]:
-    found = {}
-    for row in rows(path, ("workload", "cpu", "memory"), ("namespace",)):
+    found = dict[Key, PodSize]()
+
+    def use(row: TableRow) -> None:
         key = row.word("namespace", "default"), row.word("workload")
         if key in found:
             raise row.fault(f"{key[0]}/{key[1]} stands twice", "keep one of the two")
         found[key] = row.size()
+
+    read_rows(path, ("workload", "cpu", "memory"), ("namespace",), use)
     return found
 
 
@@ -97,10 +100,13 @@ def execution_times(text: str) -> tuple[float, dict[tuple[str, str], float]]:
 
 
 def _times(path: str) -> dict[tuple[str, str], float]:
-    found = {}
-    for row in rows(path, ("service", "ms"), ("kind",)):
+    found = dict[tuple[str, str], float]()
+
+    def use(row: TableRow) -> None:
         ms = row.number("ms", maximum="1e6")
         if ms is None:
             raise row.fault("ms is empty", "fill it in")
         found[row.word("service"), row.cells.get("kind", "")] = float(ms)
+
+    read_rows(path, ("service", "ms"), ("kind",), use)
     return found

@@ -23,7 +23,7 @@ from placeopt.core.files import AnyPath
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.prices import NUMBERS, PRICES, PriceBook, PriceOverlay, amount, apply
 from placeopt.kubernetes.reading import LABEL, STDIN, View, read, read_text
-from placeopt.kubernetes.tables import TableRow, decimal, rows
+from placeopt.kubernetes.tables import TableRow, decimal, read_rows
 
 _OPENCOST = ("InstanceID", "AssetClass", "MarketPriceHourly")
 _OPENCOST_MORE = (
@@ -186,19 +186,21 @@ def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
 def _read_csv(path: AnyPath, book: PriceBook, notes: Notes) -> None:
     header = read_text(path)[1].split("\n", 1)[0]
     if "MarketPriceHourly" in header:
-        for row in rows(path, _OPENCOST, _OPENCOST_MORE):
-            _opencost(row, book, notes)
-        return
-    for row in rows(path, ("location", "size"), NUMBERS):
-        numbers = {
-            key: value
-            for key in NUMBERS
-            if (value := row.number(key, maximum="1" if key == "spot_interruption" else "1e6"))
-            is not None
-        }
-        if not numbers.keys() - {"spot_interruption"}:
-            raise row.fault("neither a price nor a size", f"fill in one of {', '.join(NUMBERS)}")
-        book.put(row.word("location"), row.word("size"), numbers, notes)
+        read_rows(path, _OPENCOST, _OPENCOST_MORE, lambda row: _opencost(row, book, notes))
+    else:
+        read_rows(path, ("location", "size"), NUMBERS, lambda row: _offer(row, book, notes))
+
+
+def _offer(row: TableRow, book: PriceBook, notes: Notes) -> None:
+    numbers = {
+        key: value
+        for key in NUMBERS
+        if (value := row.number(key, maximum="1" if key == "spot_interruption" else "1e6"))
+        is not None
+    }
+    if not numbers.keys() - {"spot_interruption"}:
+        raise row.fault("neither a price nor a size", f"fill in one of {', '.join(NUMBERS)}")
+    book.put(row.word("location"), row.word("size"), numbers, notes)
 
 
 def _opencost(row: TableRow, book: PriceBook, notes: Notes) -> None:

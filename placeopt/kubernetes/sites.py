@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files import AnyPath
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.manifests import ClusterObjects
@@ -14,7 +14,7 @@ from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, holds
 from placeopt.kubernetes.reading import NAME, Source, View
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.tables import TableRow, rows
+from placeopt.kubernetes.tables import TableRow, read_rows
 from placeopt.kubernetes.units import Unit
 
 _COLUMNS = (
@@ -380,10 +380,15 @@ def read_nodes(path: AnyPath) -> list[KubernetesNode]:
         Names the file, the line and what is legal.
     """
     found: list[KubernetesNode] = []
-    for row in rows(path, _COLUMNS[:3], _COLUMNS[3:]):
-        found += _csv_nodes(row)
-        if len(found) > _MAX_NODES:
-            raise row.fault(f"more than {_MAX_NODES:,} nodes", "give fewer")
+
+    def use(row: TableRow) -> None:
+        if len(found) <= _MAX_NODES:
+            found.extend(_csv_nodes(row))
+
+    read_rows(path, _COLUMNS[:3], _COLUMNS[3:], use)
+    if len(found) > _MAX_NODES:
+        problem = f"more than {_MAX_NODES:,} nodes"
+        raise DocumentError(problem, file=str(path), path="line 1", remedy="give fewer")
     return found
 
 

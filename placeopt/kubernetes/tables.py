@@ -1,14 +1,15 @@
-"""CSV files with a header, read line by line; every fault names the file and the line."""
+"""CSV files with a header, read line by line; each fault names the file and the line."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.files import AnyPath
+from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, read_text
 from placeopt.kubernetes.sizes import PodSize
@@ -106,15 +107,26 @@ def decimal(text: str) -> Decimal | None:
     return value if value.is_finite() and -50 < value.adjusted() < 50 else None
 
 
-def rows(
-    path: AnyPath, required: Sequence[str], optional: Sequence[str] | None = None
-) -> list[TableRow]:
-    """Return the lines below the header; `optional` None lets the table have any other columns.
+def read_rows(
+    path: AnyPath,
+    required: Sequence[str],
+    optional: Sequence[str] | None,
+    use: Callable[[TableRow], object],
+) -> None:
+    """Call `use` with each line below the header; what is wrong in any of them is told at once.
+
+    Parameters
+    ----------
+    path : path
+    required, optional : sequences of str
+        Columns; `optional` None lets the table have any other ones.
+    use : callable
+        May raise a DocumentError about its line.
 
     Raises
     ------
     DocumentError
-        Names the file, the line and what is legal.
+        Names the file, the lines and what is legal.
     """
     file, text = read_text(path)
     try:
@@ -124,28 +136,36 @@ def rows(
             file, 1, f"not CSV: {error}", "separate cells by commas, quote those that contain one"
         ) from None
     header = [cell.strip() for cell in lines[0]] if lines else []
-    legal = [*required, *(optional or ())]
+    _require_columns(file, header, required, optional)
+    filled = [(k, cells) for k, cells in enumerate(lines, start=1) if any(map(str.strip, cells))]
+    if len(filled) > MAX_ROWS + 1:
+        raise fault(file, filled[-1][0], f"more than {MAX_ROWS:,} rows", "give a shorter table")
+    faults = Faults()
+    for number, cells in filled[1:]:
+        with faults.gather():
+            use(_row(file, number, header, cells))
+    faults.check()
+
+
+def _require_columns(
+    file: str, header: Sequence[str], required: Sequence[str], optional: Sequence[str] | None
+) -> None:
+    """Raise where a column is missing, unknown, or stands twice."""
+    faults, legal = Faults(), [*required, *(optional or ())]
     for column in required:
-        if column not in header:
-            raise fault(file, 1, f"no column {column!r}", f"legal columns: {', '.join(legal)}")
+        with faults.gather():
+            if column not in header:
+                raise fault(file, 1, f"no column {column!r}", f"legal columns: {', '.join(legal)}")
     for column in header:
-        if header.count(column) > 1 or (optional is not None and column not in legal):
-            problem = f"column {column[:60]!a} is unknown or stands twice"
-            raise fault(file, 1, problem, did_you_mean(column[:60], legal))
-    found: list[TableRow] = []
-    for number, cells in enumerate(lines[1:], start=2):
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) != len(header):
-            raise fault(
-                file,
-                number,
-                f"{len(cells)} cells",
-                f"give {len(header)}, one per column of the header",
-            )
-        if len(found) >= MAX_ROWS:
-            raise fault(file, number, f"more than {MAX_ROWS:,} rows", "give a shorter table")
-        found.append(
-            TableRow(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
-        )
-    return found
+        with faults.gather():
+            if header.count(column) > 1 or (optional is not None and column not in legal):
+                problem = f"column {column[:60]!a} is unknown or stands twice"
+                raise fault(file, 1, problem, did_you_mean(column[:60], legal))
+    faults.check()
+
+
+def _row(file: str, number: int, header: Sequence[str], cells: Sequence[str]) -> TableRow:
+    if len(cells) != len(header):
+        remedy = f"give {len(header)}, one per column of the header"
+        raise fault(file, number, f"{len(cells)} cells", remedy)
+    return TableRow(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))

@@ -195,10 +195,14 @@ def _unheard_pins(found: Sequence[Unit], rules: MovingRules) -> None:
     """
     known = {(u.kind.lower(), u.workload): f"{u.kind}/{u.workload}" for u in found if rules.pins}
     known |= {("pod", u.name): f"Pod/{u.name}" for u in found if rules.pins}
-    for kind, name in rules.pins:
-        if (kind.lower(), name) not in known:
-            near = did_you_mean(f"{kind}/{name}", list(dict.fromkeys(known.values()))[:50])
-            raise UsageError(f"--pin {kind}/{name}: no such workload or pod; {near}")
+    names = list(dict.fromkeys(known.values()))[:50]
+    unheard = [
+        f"--pin {kind}/{name}: no such workload or pod; {did_you_mean(f'{kind}/{name}', names)}"
+        for kind, name in rules.pins
+        if (kind.lower(), name) not in known
+    ]
+    if unheard:
+        raise UsageError("; and ".join(unheard))
 
 
 def _running(

@@ -98,8 +98,10 @@ class Cluster:
         labels: dict[str, str],
         slow: bool = False,
     ) -> None:
+        self.state["uids"] = self.state.get("uids", 0) + 1
         metadata = {
             "name": name,
+            "uid": f"uid-{self.state['uids']}",
             "labels": dict(labels),
             "annotations": {},
             "ownerReferences": [owner | {"controller": True}],

@@ -103,6 +103,7 @@ def cluster() -> dict[str, Any]:
         )
         metadata = {
             "name": pod,
+            "uid": f"uid-of-{pod}",
             "labels": labels,
             "annotations": {},
             "ownerReferences": [owner | {"controller": True}],

@@ -237,6 +237,53 @@ def test_a_pod_that_waits_is_moved_from_where_the_scheduler_put_it(tmp_path: Pat
         )
 
 
+def test_of_two_pods_that_wait_the_other_one_came(tmp_path: Path) -> None:
+    """Both are alike: each step takes the one that the scheduler put on its node."""
+    pods = {
+        "cart-7d-a": ("cart", "n1", 300, 300),
+        "cart-7d-b": ("cart", "n2", 300, 300),
+        "web-5c-a": ("web", "n1", 100, 100),
+        "db-0": ("db", "n3", 300, 300),
+        "late-9f-b": ("late", None, 800, 800),  # the scheduler looks at it first
+        "late-9f-a": ("late", None, 800, 800),
+    }
+    moves = (("cart-7d-a", "n3"), ("late-9f-a", "n1"), ("cart-7d-b", "n3"), ("late-9f-b", "n2"))
+    steps = [{"application": "shop", "microservice": p, "to": n} for p, n in moves]
+    shop = problem(pods)
+    with ApiStub(objects(pods)) as stub:
+        runner = ScriptRunner(stub, tmp_path)
+        runner.write(export(shop, {"steps": steps}, origin(shop, pods)))
+        runner.run(kill_at=3)
+        other = stub.store.tables["pods", "shop", "late-9f-b"]
+        wait_until(stub, lambda: other["spec"].get("nodeName") == "n1")
+        done = runner.run()
+        assert done.returncode == 0, done.stderr
+        found = workloads_on_nodes(stub.store)
+        assert (found["late", "n1"], found["late", "n2"], found.total()) == (1, 1, 6)
+        assert other["metadata"]["uid"] == state(stub, "pods", "late-9f-b")["metadata"]["uid"]
+
+
+def test_pods_of_a_stateful_set_that_wait_are_started_one_by_one(tmp_path: Path) -> None:
+    """None of the set is ready when the first one is made anew."""
+    pods = {
+        "cart-7d-a": ("cart", "n1", 300, 300),
+        "web-5c-a": ("web", "n2", 300, 300),
+        "api-6b-a": ("api", "n3", 300, 300),
+        "db-0": ("db", None, 800, 800),
+        "db-1": ("db", None, 800, 800),
+    }
+    moves = (("cart-7d-a", "n3"), ("db-1", "n1"), ("web-5c-a", "n3"), ("db-0", "n2"))
+    steps = [{"application": "shop", "microservice": p, "to": n} for p, n in moves]
+    shop = problem(pods)
+    with ApiStub(objects(pods)) as stub:
+        runner = ScriptRunner(stub, tmp_path)
+        runner.write(export(shop, {"steps": steps}, origin(shop, pods)))
+        done = runner.run()
+        assert done.returncode == 0, done.stderr
+        found = workloads_on_nodes(stub.store)
+        assert (found["db", "n1"], found["db", "n2"], found.total()) == (1, 1, 5)
+
+
 def test_the_script_waits_for_what_is_to_be_bought(tmp_path: Path) -> None:
     """It names what is missing, and takes the new node that has the labels, whatever its name."""
     web = [

@@ -46,10 +46,11 @@ settled() { # namespace replicaset hash: wait until it has no more pods than it 
     sleep "$POLL"
   done
 }
-whole() { # namespace statefulset: all its pods are ready, so that one may be missing
-  local now
-  now=$(kubectl -n "$1" get statefulset "$2" -o json | jq -r '"\(.status.readyReplicas // 0) of \(.spec.replicas // 1)"') || fail "kubectl does not answer"
-  [[ "${now% of *}" -ge "${now#* of }" ]] || fail "StatefulSet $1/$2 has $now pods ready: none is deleted before all are"
+whole() { # namespace statefulset: all its pods that have a node are ready, so that one may be missing
+  local waits now
+  waits=$(kubectl -n "$1" get pods -o json | jq --arg set "$2" "$NODELESS") || fail "kubectl does not answer"
+  now=$(kubectl -n "$1" get statefulset "$2" -o json | jq -r --argjson waits "$waits" '"\(.status.readyReplicas // 0) of \((.spec.replicas // 1) - $waits)"')
+  [[ "${now% of *}" -ge "${now#* of }" ]] || fail "StatefulSet $1/$2 has $now pods ready, without those that wait for a node: none is deleted before all are"
 }
 free() { # namespace statefulset requests: its template is bound to no node any more; its pods stay as they are
   local was

@@ -56,7 +56,7 @@ def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
   elif $now.metadata.deletionTimestamp then "pod \\(.namespace)/\\(.name) is being deleted"
   elif .uid and .uid != $now.metadata.uid
   then "pod \\(.namespace)/\\(.name) is another one of the same name"
-  elif .node == null and (.to and $now.spec.nodeName == .to or $made > 0) then empty
+  elif .node == null and (.to and $now.spec.nodeName == .to or $begun) then empty
   elif .node == null and $now.spec.nodeName
   then "pod \\(.namespace)/\\(.name) does not wait any more: it is on \\($now.spec.nodeName)"
   elif .node != $now.spec.nodeName
@@ -65,6 +65,21 @@ def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
   elif $set and ($now.spec | asked) != ($set.spec.template.spec | asked)
   then "the template of \\($owner.kind) \\($owner.name) asks for other nodes than its pods"
   else empty end
+"""
+
+#: jq: pods of a namespace -> one on $node that waited for another, of the owner of $pod; nothing
+#: where $pod is on $node itself.
+TWIN = """
+def owner: first(.metadata.ownerReferences[]? | select(.controller) | .kind + " " + .name) // null;
+($taken | split(" ")) as $taken
+| (.items | map({key: .metadata.name, value: .}) | from_entries) as $live
+| $live[$pod] as $mine | select($mine and $mine.spec.nodeName != $node)
+| first($known[0].pods[]
+  | select(.namespace == $space and .node == null and .to != $node)
+  | select(.name != $pod and (.name | IN($taken[]) | not))
+  | $live[.name] // empty
+  | select(.spec.nodeName == $node and owner == ($mine | owner))
+  | select(.metadata.deletionTimestamp | not) | .metadata.name)
 """
 
 

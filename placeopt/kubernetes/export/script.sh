@@ -37,6 +37,17 @@ runs_on() { # namespace pod node: whether the cluster still is what the plan was
   found=$(kubectl -n "$1" get pod "$2" -o jsonpath='{.spec.nodeName}')
   [[ "$found" == "$3" ]] || fail "pod $1/$2 runs on '$found', not on '$3': the cluster has changed since it was read; plan again"
 }
+about() { # namespace pod node: the pod to start there; of two that wait and are alike, the one that the scheduler put there
+  local found twin taken
+  found=$(sed -n "s/^swapped $1 $2 //p" "$DONE" 2>/dev/null | tail -n 1)
+  taken=$(sed -n "s/^swapped $1 [^ ]* //p" "$DONE" 2>/dev/null | tr '\n' ' ')
+  if [[ -z "$found" ]]; then
+    twin=$(kubectl -n "$1" get pods -o json | jq -r --arg space "$1" --arg pod "$2" --arg node "$3" --arg taken "$taken" --slurpfile known <(known) "$TWIN") || fail "kubectl does not answer"
+    if [[ -n "$twin" ]]; then printf 'swapped %s %s %s\n' "$1" "$2" "$twin" "$1" "$twin" "$2" >>"$DONE"; fi
+    found=$twin
+  fi
+  echo "${found:-$2}"
+}
 came() { # namespace pod copy node: whether a pod that waited got its node from the scheduler before its step; its copy goes
   local found
   found=$(kubectl -n "$1" get pod "$2" -o jsonpath='{.spec.nodeName}') || fail "kubectl does not answer"
@@ -63,6 +74,7 @@ step() { # number description function arguments...
 # A copy on the new node first; the ReplicaSet adopts it and ends the old one when it is ready.
 move() { # namespace old-pod old-node new-pod node requests
   local ns=$1 old=$2 new=$4 node=$5 requests=$6 rs hash now adopted
+  if [[ -z "$3" ]]; then old=$(about "$ns" "$old" "$node"); fi
   now=$(state "$ns" "$old")
   if [[ "$now" == alive ]]; then
     if [[ -z "$3" && "$requests" == "{}" ]] && came "$ns" "$old" "$new" "$node"; then return 0; fi
@@ -136,7 +148,9 @@ start() { # namespace deployment new-pod node requests
 
 # A pod of a StatefulSet cannot run twice: it ends, and is made anew on the node.
 recreate() { # namespace statefulset pod old-node node requests
-  local ns=$1 name=$2 old=$3 new=$3 node=$5 requests=$6 uid ended
+  local ns=$1 name=$2 old=$3 new node=$5 requests=$6 uid ended
+  if [[ -z "$4" ]]; then old=$(about "$ns" "$old" "$node"); fi
+  new=$old
   uid=$(kubectl -n "$ns" get pod "$old" -o jsonpath='{.metadata.uid}' --ignore-not-found) || fail "kubectl does not answer"
   ended=$(sed -n "s/^ended $number //p" "$DONE" 2>/dev/null || true)
   if [[ -n "$ended" && "$uid" != "$ended" ]]; then # an earlier run ended it, and was interrupted while it came back
@@ -145,7 +159,12 @@ recreate() { # namespace statefulset pod old-node node requests
     return
   fi
   [[ -n "$uid" ]] || fail "pod $ns/$old is not there: plan again"
-  runs_on "$ns" "$old" "$4"
+  if [[ -n "$4" ]]; then
+    runs_on "$ns" "$old" "$4"
+  elif [[ "$requests" == "{}" && "$(kubectl -n "$ns" get pod "$old" -o jsonpath='{.spec.nodeName}')" == "$node" ]]; then
+    ready "$ns" "$old" # it waited, and the scheduler was there before
+    return
+  fi
   [[ -n "$ended" ]] || echo "ended $number $uid" >>"$DONE"
 @recreate@
 }
@@ -165,11 +184,12 @@ known() { # what was read of the cluster
 KNOWN
 }
 check() { # whether the cluster still is what was read, as far as steps are left
-  local made space wrong=""
+  local made space wrong="" begun=false
+  if grep -qsx begun "$DONE"; then begun=true; fi
   made=$(grep -sx '[0-9]*' "$DONE" | sort -n | tail -n 1 || true)
   wrong=$(kubectl get nodes -o json | jq -r --argjson made "${made:-0}" --argjson bought "$(bought)" --slurpfile known <(known) "$NODES") || fail "kubectl does not answer"
   for space in @spaces@; do
-    wrong+=$'\n'$(kubectl -n "$space" get pods,replicasets -o json | jq -r --argjson made "${made:-0}" --arg space "$space" --slurpfile known <(known) "$PODS") || fail "kubectl does not answer"
+    wrong+=$'\n'$(kubectl -n "$space" get pods,replicasets -o json | jq -r --argjson made "${made:-0}" --argjson begun "$begun" --arg space "$space" --slurpfile known <(known) "$PODS") || fail "kubectl does not answer"
   done
   wrong=$(grep . <<<"$wrong" || true)
   [[ -z "$wrong" ]] || fail $'the cluster is not what was read:\n'"$wrong"
@@ -228,6 +248,7 @@ if [[ -z "${DRY_RUN:-}" ]]; then
       ! grep -qsx undone "$DONE" || fail "undo has scaled back what this plan stopped, so that the rest of it does not fit: plan again"
       arrive
       check
+      grep -qsx begun "$DONE" || echo begun >>"$DONE"
       ;;
     *) fail "'$1' is not known; legal: check, undo, or nothing" ;;
   esac

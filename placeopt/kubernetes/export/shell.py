@@ -24,7 +24,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.front import Plan
-from placeopt.kubernetes.export.preflight import NODES, PODS, known
+from placeopt.kubernetes.export.preflight import NODES, PODS, TWIN, known
 from placeopt.kubernetes.export.purchases import ARRIVED, arrivals, sentences, to_buy
 from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
 from placeopt.kubernetes.origin import BOUND
@@ -100,6 +100,11 @@ _SAID = """
   then "unschedulable: " + first($said[] | select(.type == "PodScheduled") | .message // "")
   else ([.status.phase // "Pending",
     (.status.containerStatuses[]?.state.waiting | select(.) | .reason)] | join(", ")) end
+"""
+#: jq: pods -> how many of a StatefulSet wait for a node.
+_NODELESS = """
+[.items[] | select(.spec.nodeName | not)
+ | select(any(.metadata.ownerReferences[]?; .kind == "StatefulSet" and .name == $set))] | length
 """
 _MINE = "select(any(.metadata.ownerReferences[]?; .controller and .name == $rs))"
 #: jq: pods -> how many a ReplicaSet owns or is about to adopt; the names of those of them that are
@@ -196,6 +201,7 @@ def setup_lines() -> list[str]:
         "FREE": _FREE,
         "NEWEST": _NEWEST,
         "SAID": _SAID,
+        "NODELESS": _NODELESS,
         "OWNED": _OWNED,
         "UNREADY": _UNREADY,
     }
@@ -342,7 +348,9 @@ def script(problem: Problem, plan: Plan, origin: Origin) -> str:
         "file": "steps.sh",
         "done": f"placeopt-{identity}.done",
         "total": str(len(made)),
-        "setup": "\n".join([*setup_lines(), *_programs({"NODES": NODES, "PODS": PODS})]),
+        "setup": "\n".join(
+            [*setup_lines(), *_programs({"NODES": NODES, "PODS": PODS, "TWIN": TWIN})]
+        ),
         "owner": _indented((_OWNER,), 4),
         "hash": _indented(_HASH),
         "create": _indented((_CREATE,), 4),
