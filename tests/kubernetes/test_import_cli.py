@@ -569,3 +569,32 @@ def test_a_large_cluster(run: Run, large: Path, tmp_path: Path) -> None:
     names = origin.read(origin.beside(out))
     for step in best.plan["steps"]:
         assert names.item(step["microservice"], step["application"]).pod == step["microservice"]
+
+
+def test_tables_and_pins_name_every_fault(
+    run: Run, tables: dict[str, Path], tmp_path: Path
+) -> None:
+    """Lines of one table, two tables, names that nothing has: each in one message."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "ownerReferences": [{"kind": "ReplicaSet", "name": "web-1"}]},
+        "spec": {
+            "nodeName": "near-1",
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
+        },
+    }
+    cluster, out = tmp_path / "cluster.json", tmp_path / "out.json"
+    cluster.write_text(json.dumps(pod), encoding="utf-8")
+    asked = ["import", "kubernetes", cluster, "--to", "rolling-update", "-o", out, *GENEROUS]
+    given = ["--nodes", tables["nodes"], "--prices", tables["prices"]]
+    code, _, said = run(*asked, *given, "--pin", "Pod/no", "--pin", "Deployment/nor")
+    assert code == 2 and "--pin Pod/no:" in said and "--pin Deployment/nor:" in said
+    with tables["nodes"].open("a", encoding="utf-8") as file:
+        file.write("Bad,4,8Gi,,,,,\nshort,4\nother,four,8Gi,,,,,\n")
+    with tables["prices"].open("a", encoding="utf-8") as file:
+        file.write("us,m5.large,2,8,much,,\n")
+    code, _, said = run(*asked, *given)
+    assert code == 2 and not out.exists()
+    for part in ("line 4", "'Bad'", "line 5", "2 cells", "line 6", "'four'", "line 3", "'much'"):
+        assert part in said, part
