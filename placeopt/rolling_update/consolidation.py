@@ -14,6 +14,7 @@ from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.bounds import cheapest_fleet, lower_bound
 from placeopt.rolling_update.consolidators import karpenter_deployment
+from placeopt.rolling_update.emptying import empty_node
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.losses import num_homeless
 
@@ -22,6 +23,8 @@ _HOTTEST, _COLDEST = 0.03, 0.001
 #: Up to so many nodes every target is made easy to reach, not only the first; of more nodes only
 #: targets that cost less by such a share are looked at, and the last.
 _MAX_EASED_NODES, _SHARE_APART = 2000, 0.01
+#: Of more nodes they are emptied by exchanges first: benchmarks/rolling_update/results.md.
+_MAX_REPAIRED_NODES = 1000
 #: Room on top of what is asked for, of the fleets that are tried, from the cheapest on; and the
 #: rounds of their repair, in those of others.
 _SLACKS, _FLEET_ROUNDS = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5), 3
@@ -55,6 +58,7 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
     group_first, group_members = _grouped(group, count)
     instance = kernels.PackingInstance(
         size=a.new[mine],
+        weight=(a.new[mine] / np.maximum(1, a.capacity.mean(axis=0))).sum(axis=1),
         number=mine,
         free=~a.rules.are_ruled()[mine],
         node_set=a.rules.node_set[mine],
@@ -294,21 +298,28 @@ class Consolidation:
     ) -> Iterator[int]:
         """Close node after node in place, yielding the price after each.
 
-        It ends when `patience` nodes in a row resist. The node `keep` is not closed.
+        It ends when in both ways of closing `patience` nodes in a row resist. The node `keep` is
+        not closed.
         """
-        resisting = set() if keep is None else {keep}
+        ways = (self._close_by_repair, self._close_by_exchanges)
+        if len(self.forced) > _MAX_REPAIRED_NODES:
+            ways = ways[::-1]
         patience = self.patience if keep is None or not self.buys else _EXCHANGE_PATIENCE
-        failures = 0
-        while failures < patience and self._price(state) > self.lowest and not budget.out_of_time:
-            n = self._next(state, resisting)
-            if n is None:
-                return
-            if self._close(state, n, self.rounds * (1 + failures)):
-                failures = 0
-                yield self._price(state)
-            else:
-                failures += 1
-                resisting.add(n)
+        for close in ways:
+            resisting = set() if keep is None else {keep}
+            failures = 0
+            while (
+                failures < patience and self._price(state) > self.lowest and not budget.out_of_time
+            ):
+                n = self._next(state, resisting)
+                if n is None:
+                    break
+                if close(state, n, self.rounds * (1 + failures)):
+                    failures = 0
+                    yield self._price(state)
+                else:
+                    failures += 1
+                    resisting.add(n)
 
     def _exchange(self, state: kernels.PackingState, budget: Budget) -> bool:
         """Open one node and close others that cost more together; return whether that was possible.
@@ -396,7 +407,7 @@ class Consolidation:
         noise = _CHOICE_NOISE * self.rng.random(len(choice))
         return int(choice[(share / a.price[choice] * a.price_scale + noise).argmin()])
 
-    def _close(self, state: kernels.PackingState, n: int, rounds: int) -> bool:
+    def _close_by_repair(self, state: kernels.PackingState, n: int, rounds: int) -> bool:
         """Close node n in place; where that overloads others for good, restore the state."""
         node, is_open = state.node.copy(), state.open.copy()
         self._set_open(state, n, False)
@@ -410,6 +421,20 @@ class Consolidation:
         self._restore(state, node, is_open)
         return False
 
+    def _close_by_exchanges(self, state: kernels.PackingState, n: int, rounds: int) -> bool:
+        """Close node n in place where exchanges with other nodes empty it.
+
+        Exchanges that did not empty it stay: they bring together on it what is free elsewhere.
+        """
+        node, is_open = state.node.copy(), state.open.copy()
+        self._set_open(state, n, False)
+        emptied = self._has_room(state, n) and bool(empty_node(self.instance, state, n, rounds))
+        if not self._has_spare(self._nodes(state)):
+            self._restore(state, node, is_open)
+            return False
+        self._set_open(state, n, not emptied)
+        return emptied
+
     def _has_room(self, state: kernels.PackingState, n: int) -> bool:
         """Return whether the open nodes together have room for their load and that of node n.
 
@@ -419,6 +444,8 @@ class Consolidation:
         capacity, load = self.instance.capacity, state.load
         if (load[state.open].sum(axis=0) + load[n] > capacity[state.open].sum(axis=0)).any():
             return False
+        if len(self.set_need) == 0:
+            return True
         free = np.maximum(0, capacity - self.instance.base) * state.open[:, None]
         return bool((self.set_need <= self.instance.allowed @ free).all())
 

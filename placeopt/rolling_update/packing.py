@@ -48,6 +48,7 @@ class PackingInstance(NamedTuple):
     """Q microservices that may move, N nodes, R clusters, and some resources."""
 
     size: np.ndarray  # (Q, resources) at the end
+    weight: np.ndarray  # (Q,) shares of an average node, those of all resources together
     number: np.ndarray  # (Q,) as the rules number them
     free: np.ndarray  # (Q,) no rule is about it but a set of allowed nodes
     node_set: np.ndarray  # (Q,) set of nodes that it may start on, -1 for all
@@ -130,7 +131,7 @@ def _link(instance, state, i, n):
 
 
 @kernel
-def _put(instance, state, i, n):
+def put(instance, state, i, n):
     """Move microservice i to node n; changes `state`."""
     m = state.node[i]
     if state.before[i] >= 0:
@@ -159,13 +160,13 @@ def _rests(instance, i, n):
 
 
 @kernel
-def _opens(node_set, allowed, i, n):
+def opens(node_set, allowed, i, n):
     """Return whether node n is one of those that microservice i may start on."""
     return node_set[i] < 0 or allowed[node_set[i], n]
 
 
 @kernel
-def _is_unbound(free, peer_first, i):
+def is_unbound(free, peer_first, i):
     """Return whether neither tight flows nor rules bind microservice i, allowed nodes apart."""
     return free[i] and peer_first[i] == peer_first[i + 1]
 
@@ -173,7 +174,7 @@ def _is_unbound(free, peer_first, i):
 @kernel
 def _is_open_to(instance, state, i, n):
     """Return whether flows and rules allow microservice i on node n, from where it is."""
-    if not _opens(instance.node_set, instance.allowed, i, n) and not _rests(instance, i, n):
+    if not opens(instance.node_set, instance.allowed, i, n) and not _rests(instance, i, n):
         return False
     if not _is_legal(instance, state, i, instance.cluster[n]):
         return False
@@ -256,28 +257,47 @@ def _member(state, n):
 
 
 @kernel
+def _tightest_fit(instance, state, i, low, high):
+    """Return the node of ``open_nodes[low:high]`` that microservice i fits and fills most.
+
+    The second value is the share that stays free there, inf where it fits no legal node.
+    """
+    capacity, load = instance.capacity, state.load
+    best, best_n = np.inf, state.open_nodes[low]
+    size, node_set, allowed = instance.size, instance.node_set, instance.allowed
+    unbound = is_unbound(instance.free, instance.peer_first, i)
+    for k in range(low, high):
+        n = state.open_nodes[k]
+        if fits(capacity, load, size, i, n) and n != state.node[i]:
+            score = 1.0 - share_with(capacity, load, size, n, i)
+            if score < best and (
+                (unbound and opens(node_set, allowed, i, n)) or _is_open_to(instance, state, i, n)
+            ):
+                best, best_n = score, n
+    return best_n, best
+
+
+@kernel
 def _best_fit(instance, state, i, low, high):
     """Return the node of ``open_nodes[low:high]`` that microservice i fills best, and its score.
 
     Where it fits none, the one that it overloads least. The score is inf where none is legal.
     """
+    best_n, best = _tightest_fit(instance, state, i, low, high)
+    if best < np.inf:
+        return best_n, best
     capacity, load = instance.capacity, state.load
-    best, best_n = np.inf, state.open_nodes[low]
     size, node_set, allowed = instance.size, instance.node_set, instance.allowed
-    unbound = _is_unbound(instance.free, instance.peer_first, i)
+    unbound = is_unbound(instance.free, instance.peer_first, i)
     for k in range(low, high):
         n = state.open_nodes[k]
-        if n == state.node[i]:
-            continue
-        if fits(capacity, load, size, i, n):
-            score = 1.0 - share_with(capacity, load, size, n, i)
-        else:
-            over = overflow_with(capacity, load, size, n, i) - overflow(capacity, load, n)
-            score = _OVERLOADED + over
-        if score < best and (
-            (unbound and _opens(node_set, allowed, i, n)) or _is_open_to(instance, state, i, n)
+        over = overflow_with(capacity, load, size, n, i) - overflow(capacity, load, n)
+        if (
+            _OVERLOADED + over < best
+            and n != state.node[i]
+            and ((unbound and opens(node_set, allowed, i, n)) or _is_open_to(instance, state, i, n))
         ):
-            best, best_n = score, n
+            best, best_n = _OVERLOADED + over, n
     return best_n, best
 
 
@@ -296,7 +316,7 @@ def evacuate(instance, state, n):
             i = state.after[i]
         to, score = _best_fit(instance, state, largest, 0, state.open_first[-1])
         if score < np.inf:
-            _put(instance, state, largest, to)
+            put(instance, state, largest, to)
         elif not _move_group_anywhere(instance, state, largest):
             return False
     return True
@@ -306,7 +326,7 @@ def evacuate(instance, state, n):
 def _stands(instance, state, i):
     """Return whether the rules of microservice i hold where it is."""
     m, n = instance.number[i], state.node[i]
-    if not _opens(instance.node_set, instance.allowed, i, n) and not _rests(instance, i, n):
+    if not opens(instance.node_set, instance.allowed, i, n) and not _rests(instance, i, n):
         return False
     return instance.free[i] or holds(instance.rules, state.counts, m, n, _rests(instance, i, n))
 
@@ -325,7 +345,7 @@ def _move_group(instance, state, i, c, limit):
     before, was = _total_overflow(instance, state), np.empty(len(members), np.int64)
     for k in range(len(members)):  # anywhere first: they are legal only beside each other
         was[k] = state.node[members[k]]
-        _put(instance, state, members[k], state.open_nodes[low + below(state.random, high - low)])
+        put(instance, state, members[k], state.open_nodes[low + below(state.random, high - low)])
     legal = True
     for k in range(len(members)):
         legal = legal and _is_legal(instance, state, members[k], c)
@@ -334,13 +354,13 @@ def _move_group(instance, state, i, c, limit):
             to, score = _best_fit(instance, state, members[k], low, high)
             anywhere = not _stands(instance, state, members[k])
             if anywhere or score < _OVERLOADED or state.overloaded_at[state.node[members[k]]] >= 0:
-                _put(instance, state, members[k], to)
+                put(instance, state, members[k], to)
         for k in range(len(members)):
             legal = legal and _stands(instance, state, members[k])
     if legal and _total_overflow(instance, state) - before < limit:
         return True
     for k in range(len(members)):
-        _put(instance, state, members[k], was[k])
+        put(instance, state, members[k], was[k])
     return False
 
 
@@ -357,9 +377,9 @@ def _move_group_anywhere(instance, state, i):
 def _is_swap_legal(instance, state, i, j):
     o, n = state.node[i], state.node[j]
     node_set, allowed = instance.node_set, instance.allowed
-    if not _opens(node_set, allowed, i, n) and not _rests(instance, i, n):
+    if not opens(node_set, allowed, i, n) and not _rests(instance, i, n):
         return False
-    if not _opens(node_set, allowed, j, o) and not _rests(instance, j, o):
+    if not opens(node_set, allowed, j, o) and not _rests(instance, j, o):
         return False
     a, b = instance.cluster[o], instance.cluster[n]
     if a != b and not (
@@ -387,7 +407,7 @@ def _is_swap_obedient(instance, state, i, j):
 @kernel
 def _is_easy_swap(free, node_set, allowed, j, o):
     """Return whether only the set of allowed nodes binds microservice j, and o is in it."""
-    return free[j] and _opens(node_set, allowed, j, o)
+    return free[j] and opens(node_set, allowed, j, o)
 
 
 @kernel
@@ -409,8 +429,8 @@ def _shift_or_swap(instance, state, i, n, limit):
     over = overflow_without(capacity, load, size, o, i)
     over += overflow_with(capacity, load, size, n, i)
     free, node_set, allowed = instance.free, instance.node_set, instance.allowed
-    easy = free[i] and _opens(node_set, allowed, i, n)
-    unbound = easy and _is_unbound(free, instance.peer_first, i)
+    easy = free[i] and opens(node_set, allowed, i, n)
+    unbound = easy and is_unbound(free, instance.peer_first, i)
     if over - here <= limit and (unbound or _is_open_to(instance, state, i, n)):
         best, best_j = over, np.int64(-1)
     easy = easy and instance.cluster[o] == instance.cluster[n]
@@ -430,9 +450,9 @@ def _shift_or_swap(instance, state, i, n, limit):
         j = state.after[j]
     if best_j == -2:
         return
-    _put(instance, state, i, n)
+    put(instance, state, i, n)
     if best_j >= 0:
-        _put(instance, state, best_j, o)
+        put(instance, state, best_j, o)
 
 
 @kernel
@@ -509,7 +529,7 @@ def obey(instance, state):
             if not _stands(instance, state, i):
                 to, score = _best_fit(instance, state, i, 0, state.open_first[-1])
                 if score < np.inf:
-                    _put(instance, state, i, to)
+                    put(instance, state, i, to)
                 broken += 1
         if broken == 0:
             return True
@@ -555,7 +575,7 @@ def please(instance, state, wishes, base):
             if best_n != o:
                 tally(wishes, count, number[i], o, -1)
                 tally(wishes, count, number[i], best_n, 1)
-                _put(instance, state, i, best_n)
+                put(instance, state, i, best_n)
                 changed = True
         if not changed:
             return
@@ -576,7 +596,7 @@ def settle(instance, state):
             if not instance.rests[i] or o == h or not state.open[h]:
                 continue
             if fits(capacity, load, size, i, h) and _is_open_to(instance, state, i, h):
-                _put(instance, state, i, h)
+                put(instance, state, i, h)
                 again = True
                 continue
             j = state.head[h]
@@ -584,8 +604,8 @@ def settle(instance, state):
                 free = not instance.rests[j] or instance.home[j] != h
                 over = _swap_overflow(capacity, load, size, i, j, o, h)
                 if free and over == 0 and _is_swap_legal(instance, state, i, j):
-                    _put(instance, state, i, h)
-                    _put(instance, state, j, o)
+                    put(instance, state, i, h)
+                    put(instance, state, j, o)
                     again = True
                     break
                 j = state.after[j]
@@ -642,4 +662,4 @@ def ease(instance, state):
                 score = overflow_with(capacity, instance.now, size, n, i)
                 if score < best and _is_open_to(instance, state, i, n):
                     best, best_n = score, n
-        _put(instance, state, i, best_n)
+        put(instance, state, i, best_n)

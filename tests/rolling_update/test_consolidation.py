@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from placeopt.core.budget import Budget
+from placeopt.rolling_update import consolidation
 from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.instance import RollingUpdate
@@ -96,7 +97,12 @@ def deployments(problem: RollingUpdate) -> list[TargetDeployment]:
     ]
 
 
-def test_bound_and_packing_against_all_deployments() -> None:
+@pytest.mark.parametrize("exchanges_first", [False, True])
+def test_bound_and_packing_against_all_deployments(
+    exchanges_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if exchanges_first:
+        monkeypatch.setattr(consolidation, "_MAX_REPAIRED_NODES", 0)
     hits = solved = 0
     for seed in range(40):
         problem = tiny(seed)
@@ -117,6 +123,7 @@ def test_bound_and_packing_against_all_deployments() -> None:
 
 def test_what_has_no_room_was_repaired_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same deployments are found where every repair is tried."""
+    monkeypatch.setattr(Consolidation, "_close_by_exchanges", lambda *_: False)
     found = [[t.node.tolist() for t in Consolidation(tiny(k)).targets(Budget())] for k in range(8)]
     monkeypatch.setattr(Consolidation, "_has_room", lambda *_: True)
     tried = [[t.node.tolist() for t in Consolidation(tiny(k)).targets(Budget())] for k in range(8)]
@@ -134,6 +141,20 @@ def test_the_papers_instances_are_packed_to_the_bound(clusters: int) -> None:
         verdict = problem.evaluate(problem.plan(found.steps))
         assert verdict.feasible
         assert verdict.values[0] == 8
+
+
+def test_exchanges_alone_bring_many_nodes_to_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Consolidation, "_close_by_repair", lambda *_: False)
+    for seed in range(4):
+        problem = RollingUpdate.generate(seed, applications=60, clusters=4)
+        a, search = problem.arrays, Consolidation(problem, seed)
+        targets = list(search.targets(Budget()))
+        assert targets[-1].price <= search.lowest + a.price_scale
+        for target in targets[::10]:
+            load = [np.bincount(target.node, a.new[:, r], len(a.price)) for r in range(2)]
+            assert (np.column_stack(load) <= a.capacity).all()
+            where = a.cluster[target.node]
+            assert all(a.latency[where[x], where[y]] <= limit for x, y, limit in a.flows)
 
 
 def test_the_same_seed_packs_the_same() -> None:

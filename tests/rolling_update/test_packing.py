@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from placeopt.rolling_update import packing
+from placeopt.rolling_update import emptying, packing
 from placeopt.rolling_update.consolidation import packing_instance
 from placeopt.rolling_update.instance import RollingUpdate
 
@@ -282,3 +283,57 @@ def test_a_repair_without_open_nodes_says_whether_all_is_well() -> None:
     state.open[:] = False
     packing.list_open(case, state)
     assert packing.repair(case, state, 10, 0.03, 0.001) == (state.num_overloaded[0] == 0)
+
+
+def test_a_node_is_emptied_by_exchanges_that_overload_nothing_and_break_no_flow() -> None:
+    emptied = in_part = 0
+    for seed in SEEDS:
+        for n in range(8):
+            case, state, twin, movers = started(seed)
+            if not twin.open[n]:
+                continue
+            twin.open[n] = state.open[n] = False
+            packing.list_open(case, state)
+            hosted, total = len(twin.hosted[n]), twin.load(n).copy()
+            within = [k for k in range(8) if twin.fits(k, twin.load(k))]
+            legal = [m for m in twin.movers if twin.legal(m, twin.node[m])]
+            done = emptying.empty_node(case, state, n, 1000)
+            follow(state, twin, movers)
+            check(case, state, twin, movers)
+            assert done == (not twin.hosted[n])
+            assert all(twin.fits(k, twin.load(k)) for k in within)
+            assert all(twin.legal(m, twin.node[m]) for m in legal)
+            emptied += bool(done) and hosted > 0
+            in_part += not done and bool((twin.load(n) < total).any())
+    assert emptied > 100
+    assert in_part > 5
+
+
+def test_the_exchange_that_is_found_takes_most_weight_off() -> None:
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(300):
+        size = rng.integers(1, 10, size=(8, 2))
+        load = np.array([size[:4].sum(axis=0), size[4:].sum(axis=0)])
+        capacity = load + rng.integers(0, 4, size=(2, 2))
+        weight, best = rng.random(8), np.empty(8, np.int64)
+        mine, theirs = np.arange(4), np.arange(4, 8)
+        gains = []
+        for out in subsets(mine)[1:]:
+            for back in subsets(theirs):
+                moved = size[out].sum(axis=0) - size[back].sum(axis=0)
+                if (load[1] + moved <= capacity[1]).all() and (
+                    load[0] - moved <= capacity[0]
+                ).all():
+                    gains.append(weight[out].sum() - weight[back].sum())
+        some = emptying._find(capacity, load, size, weight, 0, 1, mine, theirs, 1e-9, best)
+        assert some == (max(gains, default=0) > 1e-9)
+        if some:
+            out, back = ([k for k in pair if k >= 0] for pair in (best[:2], best[2:4]))
+            assert weight[out].sum() - weight[back].sum() == pytest.approx(max(gains))
+            found += 1
+    assert found > 100
+
+
+def subsets(of: np.ndarray) -> list[list[int]]:
+    """Return the subsets of at most two."""
+    return [list(k) for size in range(3) for k in itertools.combinations(of.tolist(), size)]
