@@ -42,7 +42,8 @@ def cheapest(problem: RollingUpdate, **parameters: object) -> tuple[Front, float
 
 def report(instances: int) -> Iterator[str]:
     """Yield the page."""
-    cheapest(RollingUpdate.generate(0))
+    cheapest(RollingUpdate.generate(0))  # compiles
+    cheapest(RollingUpdate.generate(0, applications=1000, nodes=1200, clusters=4))
     for part in (_least_cost, _large, _fronts, _time_indexed):
         for line in part(instances):
             print(line, flush=True)
