@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -75,10 +76,7 @@ def checked(run: Callable[..., Any], method: str, given: Mapping[str, Any]) -> d
     UsageError
         Names the parameter, its value, and what is legal.
     """
-    declared = {p.name: p for p in parameters(run)}
-    hints = get_type_hints(run, include_extras=True)
-    arguments = inspect.signature(run).parameters.values()
-    hands_on = any(argument.kind is argument.VAR_KEYWORD for argument in arguments)
+    declared, hands_on = _declared(run)
     found = {}
     for name, value in given.items():
         if name not in declared:
@@ -86,8 +84,25 @@ def checked(run: Callable[..., Any], method: str, given: Mapping[str, Any]) -> d
                 raise UsageError(_unknown(method, name, list(declared)))
             found[name] = value
         else:
-            found[name] = _converted(method, declared[name], hints.get(name, Any), value)
+            found[name] = _converted(method, run, declared[name], value)
     return found
+
+
+@cache
+def _declared(run: Callable[..., Any]) -> tuple[dict[str, Parameter], bool]:
+    """Return the parameters of a method by name, and whether it hands others on."""
+    arguments = inspect.signature(run).parameters.values()
+    hands_on = any(argument.kind is argument.VAR_KEYWORD for argument in arguments)
+    return {p.name: p for p in parameters(run)}, hands_on
+
+
+@cache
+def _validator(run: Callable[..., Any], name: str) -> Any:
+    """Return the pydantic adapter of a parameter; to build one takes a millisecond."""
+    from pydantic import ConfigDict, TypeAdapter
+
+    hint = get_type_hints(run, include_extras=True).get(name, Any)
+    return TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
 
 
 def _unknown(method: str, name: str, legal: list[str]) -> str:
@@ -111,14 +126,13 @@ def require_options(given: Iterable[str], legal: Collection[str], what: str) -> 
             raise UsageError(f"unknown option {name!r} of {what}; {near}")
 
 
-def _converted(method: str, parameter: Parameter, hint: Any, value: Any) -> Any:
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
+def _converted(method: str, run: Callable[..., Any], parameter: Parameter, value: Any) -> Any:
+    from pydantic import ValidationError
 
     if value == "none" and "none" in parameter.type.split(" | "):
         return None
     try:
-        config = ConfigDict(arbitrary_types_allowed=True)
-        return TypeAdapter(hint, config=config).validate_python(value)
+        return _validator(run, parameter.name).validate_python(value)
     except ValidationError as error:
         legal = parameter.legal or f"a value of type {parameter.type}"
         shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."

@@ -17,7 +17,7 @@ SPEC = ProblemSpec(
     drawing="placeopt.multi_cluster.drawing",
     summary="placeopt.multi_cluster.summary",
     certify="placeopt.multi_cluster.bounds:certify",
-    auto="moead",
+    auto="placeopt.multi_cluster.placement_search:chosen",
     methods=(
         Method(
             "binpack",
@@ -60,6 +60,12 @@ SPEC = ProblemSpec(
             "myopic",
             "placeopt.multi_cluster.heuristics:myopic",
             "the highest reward now, request after request, by weights",
+        ),
+        Method(
+            "placement-search",
+            "placeopt.multi_cluster.placement_search:run",
+            "single decisions changed under weights, any division: compiled",
+            kept="the archive",
         ),
     ),
 )

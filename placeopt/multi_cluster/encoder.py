@@ -32,10 +32,15 @@ class MultiClusterEncoder(Encoder):
         self._refusal = len(problem.clusters) + EXTRA - 1
         self.lower = np.zeros(self.num_genes, dtype=np.int64)
         self.upper = np.full(self.num_genes, self._refusal)
+        self._start = Stream.of(problem)
+
+    def _begun(self, count: int = 1) -> Stream:
+        """Return `count` episodes before the first request."""
+        return self._start.silent(np.zeros(count, dtype=np.int64))
 
     def _play(self, X: np.ndarray) -> Stream:
         """Return the episodes of vectors (n, num_genes) at their ends."""
-        batch = Stream.of(self.problem, len(X))
+        batch = self._begun(len(X))
         batch.play(np.ascontiguousarray(X, dtype=np.int64))
         return batch
 
@@ -53,7 +58,7 @@ class MultiClusterEncoder(Encoder):
 
     def encode(self, plan: Plan) -> np.ndarray:
         """Return a vector of a plan: the same plan where its decisions are actions, else FFD."""
-        batch = Stream.of(self.problem)
+        batch = self._begun()
         clusters, genes = batch.clusters, np.empty(self.num_genes, dtype=np.int64)
         for t, decision in enumerate(self.problem.decisions(plan)):
             placed = np.array([decision.get(c, 0) for c in range(clusters)])

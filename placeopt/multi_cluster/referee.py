@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
 
 from placeopt.core.front import Evaluation, Violation
 from placeopt.multi_cluster.arrays import MultiClusterArrays
@@ -14,8 +16,7 @@ MIN_MS, MAX_MS = 1.0, 1000.0
 RESOURCES = ("cpu", "memory")
 
 
-@dataclass(frozen=True)
-class DecisionOutcome:
+class DecisionOutcome(NamedTuple):
     """What a decision leads to.
 
     Attributes
@@ -45,8 +46,8 @@ def gini(loads: Sequence[int]) -> float:
     (0.75, 0.0)
     """
     total = sum(loads)
-    differences = sum(abs(a - b) for a in loads for b in loads)
-    return differences / (2 * len(loads) * total) if total else 0.0
+    differences = sum([abs(a - b) for a, b in combinations(loads, 2)])  # each pair once
+    return differences / (len(loads) * total) if total else 0.0
 
 
 @dataclass
@@ -54,6 +55,7 @@ class _Replay:
     """What a replay changes from request to request."""
 
     used: list[list[int]]
+    load: list[int]  # replicas that run on every cluster
     matrix: list[list[float]]  # changed by the published rules only
     ever: list[int]  # replicas ever placed, counted by the published rules only
     running: list[tuple[int, dict[int, int]]] = field(default_factory=list)
@@ -100,6 +102,7 @@ class MultiClusterReferee:
         """Return the outcome of every decision, and what they violate."""
         state = _Replay(
             used=[list(row) for row in self._used],
+            load=[0] * len(self._price),
             matrix=[list(row) for row in self._matrix],
             ever=[0] * len(self._price),
         )
@@ -112,8 +115,8 @@ class MultiClusterReferee:
                 self._check(state, t, placed, spread)
                 outcomes.append(self._accept(state, t, placed, spread))
             else:
-                load = self._load(state.running)
-                outcomes.append(DecisionOutcome(False, math.nan, math.nan, math.nan, load))
+                nothing = DecisionOutcome(False, math.nan, math.nan, math.nan, tuple(state.load))
+                outcomes.append(nothing)
         return outcomes, state.violations
 
     def _check(self, state: _Replay, t: int, placed: Mapping[int, int], spread: bool) -> None:
@@ -140,10 +143,6 @@ class MultiClusterReferee:
         """Return the mean over the replicas of a request of a value of their clusters."""
         return sum(values[c] * n for c, n in sorted(placed.items())) / self._asked[t]
 
-    def _load(self, running: Sequence[tuple[int, dict[int, int]]]) -> tuple[int, ...]:
-        clusters = range(len(self._price))
-        return tuple(sum(placed.get(c, 0) for _, placed in running) for c in clusters)
-
     def _depart(self, state: _Replay, t: int) -> None:
         """Remove the requests that end by the arrival of request t."""
         now, still = self._arrival[t], []
@@ -156,6 +155,7 @@ class MultiClusterReferee:
 
     def _use(self, state: _Replay, t: int, placed: Mapping[int, int], sign: int) -> None:
         for c, n in placed.items():
+            state.load[c] += sign * n
             for r in range(2):
                 state.used[c][r] += sign * n * self._demand[t][r]
 
@@ -177,7 +177,7 @@ class MultiClusterReferee:
         state.running.append((t, placed))
         self._use(state, t, placed, 1)
         latency = self._mean(t, placed, {c: self._latency(state, c) for c in placed})
-        load = self._load(state.running)
+        load = tuple(state.load)
         return DecisionOutcome(True, latency, self._mean(t, placed, self._price), gini(load), load)
 
 

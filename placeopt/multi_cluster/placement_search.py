@@ -1,0 +1,170 @@
+"""``placement-search``: replicas of single requests move freely, under weights of the goals.
+
+A plan here is any division of the replicas of each request over the clusters; the searches over
+vectors know only all on one cluster and three spreads. Again and again weights are drawn, and the
+plan that is best for them is improved by random changes of single decisions
+(`placeopt.multi_cluster.changes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from placeopt.core.errors import UnsupportedError
+from placeopt.core.front import Front, Objective, Plan
+from placeopt.core.interfaces import Encoder
+from placeopt.core.problem import Problem
+from placeopt.core.task import Task
+from placeopt.evolve.search import Variant, VectorSearch
+from placeopt.multi_cluster import changes
+from placeopt.multi_cluster.heuristics import greedy_episodes
+from placeopt.multi_cluster.instance import MultiCluster
+
+#: Plans that are improved between two looks at the archive.
+BATCH = 64
+#: Random changes that are tried on a plan, for each of its requests.
+TRIED = 10
+
+
+class PlacementEncoder(Encoder):
+    """A gene per request and cluster: the replicas there.
+
+    A request whose genes are not all of its replicas, or do not fit, is refused. So every vector is
+    a feasible plan.
+    """
+
+    problem: MultiCluster
+
+    def __init__(self, problem: MultiCluster, objectives: Sequence[Objective]):
+        super().__init__(problem, objectives)
+        self._shape = len(problem.requests), len(problem.clusters)
+        self.num_genes, self.num_constraints = self._shape[0] * self._shape[1], 1
+        self.lower = np.zeros(self.num_genes, dtype=np.int64)
+        self.upper = np.repeat(problem.arrays.replicas, self._shape[1])
+        self._state, self._change = changes.empty_state(problem.arrays)
+        self._worst = np.array(problem.referee.worst)
+
+    def _judged(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the decisions of vectors, shape (n, T, C), and their goals, (n, 4)."""
+        vectors = np.array(X, dtype=np.int64).reshape(-1, *self._shape)
+        values = np.empty((len(vectors), 4))
+        arrays = self.problem.arrays
+        changes.judge_all(arrays, self._state, self._change, vectors, self._worst, values)
+        return vectors, values
+
+    def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return F (n, objectives) and G (n, 1), which is 0."""
+        return self._judged(X)[1][:, self._columns], np.zeros((len(X), 1))
+
+    def decode(self, genes: np.ndarray) -> Plan:
+        """Return the plan of one vector."""
+        rows = self._judged(np.asarray(genes)[None])[0][0].tolist()
+        return self.problem.plan([{c: n for c, n in enumerate(row) if n > 0} for row in rows])
+
+    def encode(self, plan: Plan) -> np.ndarray:
+        """Return the vector of a plan."""
+        vector = np.zeros(self._shape, dtype=np.int64)
+        for t, decision in enumerate(self.problem.decisions(plan)):
+            for c, count in decision.items():
+                vector[t, c] = count
+        return vector.ravel()
+
+    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Return vectors that place each request on one random cluster."""
+        requests, clusters = self._shape
+        chosen = rng.integers(clusters, size=(count, requests, 1)) == np.arange(clusters)
+        return (chosen * self.problem.arrays.replicas[:, None]).reshape(count, -1)
+
+    def improve(
+        self,
+        X: np.ndarray,
+        weights: np.ndarray,
+        ideal: np.ndarray,
+        steps: int,
+        random: np.ndarray,
+    ) -> np.ndarray:
+        """Return the vectors X after `steps` random changes each; what makes nothing worse stays.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n, num_genes)
+        weights : ndarray, shape (n, objectives)
+        ideal : ndarray, shape (objectives,)
+        steps : int
+        random : ndarray of uint64, shape (1,)
+            State of the random generator; it advances.
+        """
+        vectors = np.array(X, dtype=np.int64).reshape(-1, *self._shape)
+        every, origin = np.zeros((len(X), 4)), np.zeros(4)
+        every[:, self._columns], origin[list(self._columns)] = weights, ideal
+        scratch = self.problem.arrays, self._state, self._change
+        changes.descend_all(*scratch, vectors, every, origin, self._worst, steps, random)
+        return vectors.reshape(len(X), -1)
+
+
+@dataclass(frozen=True)
+class _Placements(Variant):
+    """The search over `PlacementEncoder`; greedy plans come from `run`, without a plan each."""
+
+    seeded: bool = False
+
+    def encoder(self, problem: Problem, objectives: Sequence[Objective]) -> Encoder:
+        assert isinstance(problem, MultiCluster)
+        return PlacementEncoder(problem, objectives)
+
+    def parameters(self) -> dict[str, Any]:
+        return {}
+
+
+def chosen(problem: MultiCluster) -> str:
+    """Return what ``auto`` runs: this search where it knows the rules."""
+    return "moead" if problem.semantics == "published" else "placement-search"
+
+
+def run(
+    task: Task[MultiCluster],
+    *,
+    tried: Annotated[
+        int, Field(ge=1, le=10_000, description="Changes tried on a plan, for each request.")
+    ] = TRIED,
+) -> Front:
+    """Improve plans by changes of single decisions, each under weights of its own.
+
+    A plan counts as one evaluation, however many changes were tried on it.
+    """
+    if task.problem.semantics == "published":
+        raise UnsupportedError(
+            "placement-search knows the fixed semantics, and the instance has the published; "
+            "methods that serve both: moead, nsga2, rollout"
+        )
+    search = VectorSearch(task, _Placements())
+    encoder = search.encoder
+    assert isinstance(encoder, PlacementEncoder)
+    random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
+    steps = tried * len(task.problem.requests)
+    greedy = greedy_episodes(task.problem, search.rng).state.placed
+    seeds = np.unique(greedy.reshape(len(greedy), -1), axis=0)
+    search.evaluate(np.concatenate((search.first(0), seeds)))
+    while not search.finished:
+        search.archive.settle()
+        X, weights = _starts(search)
+        search.evaluate(encoder.improve(X, weights, search.archive.F.min(axis=0), steps, random))
+    return search.conclude("placement-search", {"tried": tried})
+
+
+def _starts(search: VectorSearch) -> tuple[np.ndarray, np.ndarray]:
+    """Return vectors of the archive and the random weights for which each is the best."""
+    F = search.archive.F
+    ideal, width = F.min(axis=0), np.maximum(np.ptp(F, axis=0), 1e-9)
+    count = max(1, search.budget.allow(BATCH))
+    # A direction from the ideal point has the inverse of its coordinates for weights.
+    inverse = 1 / np.maximum(search.rng.dirichlet(np.ones(F.shape[1]), size=count), 1e-3)
+    weights = inverse / inverse.sum(axis=1, keepdims=True) / width
+    distance = weights[:, None] * (F - ideal)
+    chosen = (distance.max(axis=2) + distance.sum(axis=2)).argmin(axis=1)
+    return np.array([search.archive.vector(k) for k in chosen.tolist()]), weights

@@ -1,0 +1,98 @@
+"""Placement search: goals after changes are the referee's, and free divisions reach further."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import placeopt
+from placeopt.core.errors import UnsupportedError
+from placeopt.multi_cluster import changes
+from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.placement_search import PlacementEncoder
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), rate=st.sampled_from((5.0, 20.0, 200.0)))
+def test_goals_after_many_changes_are_the_referees(seed: int, rate: float) -> None:
+    """Of vectors as they are, and of improved ones; what does not fit is refused."""
+    problem = MultiCluster.generate(seed, clusters=3, requests=12, rate=rate)
+    encoder, rng = PlacementEncoder(problem, problem.objectives), np.random.default_rng(seed)
+    X = encoder.sample(rng, 6)
+    random = np.array([seed], dtype=np.uint64)
+    better = encoder.improve(X, rng.random((6, 4)), np.zeros(4), 60, random)
+    F, G = encoder.evaluate(np.concatenate((X, better)))
+    assert not G.any()
+    for x, values in zip(np.concatenate((X, better)), F, strict=True):
+        plan = encoder.decode(x)
+        verdict = problem.evaluate(plan)
+        assert verdict.feasible and verdict.values == pytest.approx(values.tolist(), rel=1e-9)
+        assert encoder.decode(encoder.encode(plan)) == plan
+
+
+def test_a_change_says_what_follows_and_whether_it_fits() -> None:
+    """Every single change of a crowded plan, against the referee."""
+    problem = MultiCluster.generate(3, clusters=3, requests=10, rate=40.0, most_replicas=4)
+    encoder = PlacementEncoder(problem, problem.objectives)
+    arrays, worst = problem.arrays, np.array(problem.referee.worst)
+    state, change = changes.empty_state(arrays)
+    vector = encoder.encode(placeopt.solve(problem, "greedy").points[0].plan).reshape(10, 3)
+    refused = 0
+    for t in range(10):
+        for c in range(3):
+            changes.begin(arrays, state, change, vector)
+            change.split[:] = 0
+            change.split[c] = arrays.replicas[t]
+            fits = changes.try_change(arrays, state, change, t)
+            after = vector.copy()
+            after[t] = change.split
+            decisions = [{k: n for k, n in enumerate(row) if n} for row in after.tolist()]
+            verdict = problem.evaluate(problem.plan(decisions))
+            assert fits == verdict.feasible
+            refused += not fits
+            if fits:
+                values = np.zeros(4)
+                changes.write_values(change.sums, 10, worst, values)
+                assert verdict.values == pytest.approx(values.tolist(), rel=1e-9)
+    assert 0 < refused < 30
+
+
+def test_the_same_seed_gives_the_same_front() -> None:
+    """Under an evaluation budget, which it keeps."""
+    problem = MultiCluster.generate(1, requests=20)
+    fronts = [placeopt.solve(problem, "placement-search", evaluations=700) for _ in range(2)]
+    assert fronts[0].values.tolist() == fronts[1].values.tolist()
+    assert fronts[0].runs[0].evaluations == 700
+
+
+def test_free_divisions_reach_further_than_actions() -> None:
+    """`auto` takes it by the fixed rules; with fewer evaluations it is ahead of MOEA/D."""
+    problem = MultiCluster.generate(1, requests=20)
+    ours = placeopt.solve(problem, evaluations=1500)
+    theirs = placeopt.solve(problem, "moead", evaluations=6000)
+    reference = np.maximum(ours.reference(), theirs.reference())
+    assert {point.method for point in ours.points} == {"placement-search"}
+    assert ours.hypervolume(reference) > 1.02 * theirs.hypervolume(reference)
+
+
+def test_chosen_objectives_and_a_start() -> None:
+    """Two goals of four, from a front of them."""
+    problem = MultiCluster.generate(2, requests=15)
+    goals = ["cost", "rejected"]
+    start = placeopt.solve(problem, "greedy", objectives=goals)
+    front = placeopt.solve(
+        problem, "placement-search", objectives=goals, evaluations=400, start=start
+    )
+    reference = np.maximum(front.reference(), start.reference())
+    assert [o.name for o in front.objectives] == goals
+    assert front.hypervolume(reference) >= start.hypervolume(reference)
+
+
+def test_published_rules_are_refused() -> None:
+    """By name; `auto` serves them by MOEA/D."""
+    problem = MultiCluster.generate(1, requests=10, semantics="published")
+    with pytest.raises(UnsupportedError, match="published"):
+        placeopt.solve(problem, "placement-search", evaluations=100)
+    assert {p.method for p in placeopt.solve(problem, evaluations=600).points} == {"moead"}
