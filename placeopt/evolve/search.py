@@ -75,7 +75,8 @@ def coarse_to_fine(F: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     ndarray of int64, shape (k,)
     """
     shares = (F - F.min(axis=0)) / np.maximum(np.ptp(F, axis=0), 1e-300)
-    chosen, waiting = [], rng.permutation(len(F))
+    chosen: list[np.ndarray] = []
+    waiting = rng.permutation(len(F))
     for cells in 2 ** np.arange(1, _FINEST + 1):
         place = np.minimum((shares * cells).astype(np.int64), cells - 1)
         _, cell = np.unique(place, axis=0, return_inverse=True)

@@ -44,6 +44,10 @@ class MultiClusterEncoder(Encoder):
         batch.play(np.ascontiguousarray(X, dtype=np.int64))
         return batch
 
+    def placed(self, X: np.ndarray) -> np.ndarray:
+        """Return the replicas of every request on every cluster, shape (n, T, C)."""
+        return self._play(X).state.placed
+
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1), which is 0."""
         F = np.empty((len(X), 4))

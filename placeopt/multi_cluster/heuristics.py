@@ -134,20 +134,14 @@ def greedy(task: Task[MultiCluster]) -> Front:
     return _look_ahead("greedy", task, *_grid())
 
 
-def greedy_episodes(problem: MultiCluster, rng: np.random.Generator) -> Stream:
-    """Return the episodes of all greedy plans at their ends; they are played together."""
-    weights, min_reward = _grid()
-    batch = Stream.of(problem, len(weights))
-    policies.play(batch, partial(policies.myopic, weights=weights, min_reward=min_reward), rng)
-    return batch
-
-
 def seeds(encoder: Encoder, rng: np.random.Generator, seconds: float | None = None) -> np.ndarray:
     """Return the vectors of greedy plans, without repetitions, shape (k, num_genes).
 
-    They are played in milliseconds; `seconds` changes nothing.
+    They are played together, in milliseconds; `seconds` changes nothing.
     """
     assert isinstance(encoder.problem, MultiCluster)
-    batch = greedy_episodes(encoder.problem, rng)
+    weights, min_reward = _grid()
+    batch = Stream.of(encoder.problem, len(weights))
+    policies.play(batch, partial(policies.myopic, weights=weights, min_reward=min_reward), rng)
     actions = batch.state.action
     return np.unique(np.where(actions < 0, batch.num_actions - 1, actions), axis=0)

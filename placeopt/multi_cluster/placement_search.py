@@ -22,7 +22,8 @@ from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.evolve.search import Variant, VectorSearch
 from placeopt.multi_cluster import changes
-from placeopt.multi_cluster.heuristics import greedy_episodes
+from placeopt.multi_cluster.encoder import MultiClusterEncoder
+from placeopt.multi_cluster.heuristics import seeds
 from placeopt.multi_cluster.instance import MultiCluster
 
 #: Plans that are improved between two looks at the archive.
@@ -48,6 +49,7 @@ class PlacementEncoder(Encoder):
         self.upper = np.repeat(problem.arrays.replicas, self._shape[1])
         self._state, self._change = changes.empty_state(problem.arrays)
         self._worst = np.array(problem.referee.worst)
+        self._actions = MultiClusterEncoder(problem, objectives)
 
     def _judged(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the decisions of vectors, shape (n, T, C), and their goals, (n, 4)."""
@@ -75,10 +77,13 @@ class PlacementEncoder(Encoder):
         return vector.ravel()
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Return vectors that place each request on one random cluster."""
-        requests, clusters = self._shape
-        chosen = rng.integers(clusters, size=(count, requests, 1)) == np.arange(clusters)
-        return (chosen * self.problem.arrays.replicas[:, None]).reshape(count, -1)
+        """Return vectors of random actions."""
+        return self._actions.placed(self._actions.sample(rng, count)).reshape(count, -1)
+
+    def seeds(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the vectors of greedy plans, shape (k, num_genes)."""
+        placed = self._actions.placed(seeds(self._actions, rng))
+        return placed.reshape(len(placed), -1)
 
     def improve(
         self,
@@ -147,9 +152,7 @@ def run(
     assert isinstance(encoder, PlacementEncoder)
     random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
     steps = tried * len(task.problem.requests)
-    greedy = greedy_episodes(task.problem, search.rng).state.placed
-    seeds = np.unique(greedy.reshape(len(greedy), -1), axis=0)
-    search.evaluate(np.concatenate((search.first(0), seeds)))
+    search.evaluate(np.concatenate((search.first(0), encoder.seeds(search.rng))))
     while not search.finished:
         search.archive.settle()
         X, weights = _starts(search)
