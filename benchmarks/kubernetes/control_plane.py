@@ -707,14 +707,12 @@ Expected: every plan ends as planned; the Deployment of two replicas never has f
 nothing rolls out; no mark is left at a pod.
 """
 ABOUT_WAITING = """\
-A pod of 800 m waits: no node has room. The plan moves a pod off n1, then starts the waiting one
-there. The scheduler does not wait for the second step. Expected: exit code 0, and the pod on n1.
-Found: {waiting}.
+A pod of 800 m waits: no node has room. The plan's first move makes room for it on n1, where the
+second move goes; its own node is n2. The scheduler does not wait for the third step: so the script
+has the Deployment ask for that replica at its step, and not before. Expected: exit code 0, and the
+pod on n2. Found: {waiting}.
 
-Where several pods wait, or several nodes get room, the scheduler may choose otherwise than the
-plan. At its step the script moves such a pod from there to its node. If it took room that an
-earlier step needs, that step's copy finds no node, and the script stops with the scheduler's words.
-Clusters with waiting pods are in the next table.
+Clusters with waiting pods are in the next table, too.
 """
 ABOUT_FLEETS = """\
 `tests/support/made_clusters.py` makes nodes and workloads: required and preferred spread,

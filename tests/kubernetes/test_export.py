@@ -544,8 +544,8 @@ def test_a_start_is_not_made_twice(tmp_path: Path) -> None:
 
 
 @NEEDS_TOOLS
-def test_a_pod_that_waits_gives_way_to_its_copy(tmp_path: Path) -> None:
-    """The Deployment is not scaled: it wants that replica already."""
+def test_a_pod_that_waits_is_asked_for_again_at_its_step(tmp_path: Path) -> None:
+    """Afterwards the Deployment wants as many replicas as before."""
     document = roomy()[0].to_document()
     waiting = {"name": "web-5c-b", "node": None, "cpu_millicores": 500, "memory_mib": 64}
     document["applications"][0]["microservices"].append(waiting)

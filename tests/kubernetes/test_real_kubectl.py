@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from api_stub import ApiStub, Object, rights
+from api_stub import ApiStub, Object, is_ready, rights
 from stub_shop import (
     EXPECTED,
     PLAN,
+    WAITING_END,
     WAITING_PLAN,
     WAITING_PODS,
     ScriptRunner,
@@ -194,73 +194,51 @@ def db_is_back(stub: ApiStub, before: str) -> bool:
     return pod is not None and pod["metadata"]["uid"] != before and "nodeName" in pod["spec"]
 
 
-def test_a_pod_that_waits_may_get_its_node_from_the_scheduler(tmp_path: Path) -> None:
-    """The first step makes room: the scheduler is there before the copy of the second step."""
+@pytest.mark.parametrize("kill_at", [1, 3, 7])
+def test_a_pod_that_waits_takes_no_room_before_its_step(kill_at: int, tmp_path: Path) -> None:
+    """Its Deployment does not ask for it until then, wherever the script was killed."""
     shop = problem(WAITING_PODS)
     with ApiStub(objects(WAITING_PODS)) as stub:
         runner = ScriptRunner(stub, tmp_path)
         runner.write(export(shop, WAITING_PLAN, origin(shop, WAITING_PODS)))
-        killed = runner.run(kill_at=4)  # made, marked, labeled; the pod of the second step is bound
-        wait_until(
-            stub, lambda: "nodeName" in stub.store.tables["pods", "shop", "late-9f-a"]["spec"]
-        )
-        assert "step 1 of 2" in killed.stdout
+        assert runner.run(kill_at=kill_at).returncode == -9
         done = runner.run()
         assert done.returncode == 0, done.stderr
-        found = workloads_on_nodes(stub.store)
-        assert found["late", "n1"] == 1 and found["cart", "n3"] == 1 and found.total() == 5
-        assert state(stub, "pods", "late-9f-a")["spec"]["nodeName"] == "n1", "no copy is left"
+        assert workloads_on_nodes(stub.store) == WAITING_END
+        assert state(stub, "deployments", "late")["spec"]["replicas"] == 1
+        assert stub.cluster.least == {"cart-7d": 2, "web-5c": 1, "late-9f": 0}
 
 
-def test_a_pod_that_waits_is_moved_from_where_the_scheduler_put_it(tmp_path: Path) -> None:
-    """The first step makes room on n1, the second on n2, where the plan has the pod that waits."""
-    pods = {
-        "cart-7d-a": ("cart", "n1", 300, 300),
-        "cart-7d-b": ("cart", "n2", 300, 300),
-        "web-5c-a": ("web", "n1", 100, 100),
-        "db-0": ("db", "n3", 300, 300),
-        "late-9f-a": ("late", None, 800, 800),
-    }
-    moves = (("cart-7d-a", "n3"), ("cart-7d-b", "n3"), ("late-9f-a", "n2"))
-    steps = [{"application": "shop", "microservice": p, "to": n} for p, n in moves]
-    shop = problem(pods)
-    with ApiStub(objects(pods)) as stub:
+def test_undo_asks_again_for_pods_that_wait(tmp_path: Path) -> None:
+    shop = problem(WAITING_PODS)
+    with ApiStub(objects(WAITING_PODS)) as stub:
         runner = ScriptRunner(stub, tmp_path)
-        runner.write(export(shop, {"steps": steps}, origin(shop, pods)))
-        runner.run(kill_at=4)
+        script = export(shop, WAITING_PLAN, origin(shop, WAITING_PODS))
+        runner.write(script.replace("\nstep 1 ", "\nfail broken\nstep 1 "))
+        assert "broken" in runner.run().stderr
+        assert state(stub, "deployments", "late")["spec"]["replicas"] == 0
+        assert runner.run("undo").returncode == 0
+        assert state(stub, "deployments", "late")["spec"]["replicas"] == 1
+
+
+def test_pods_that_wait_no_more_are_not_held(tmp_path: Path) -> None:
+    """Killed before they were held; the scheduler had room meanwhile: none that runs is ended."""
+    shop = problem(WAITING_PODS)
+    with ApiStub(objects(WAITING_PODS)) as stub:
+        runner = ScriptRunner(stub, tmp_path)
+        script = export(shop, WAITING_PLAN, origin(shop, WAITING_PODS))
+        runner.write(script.replace("\n      hold ", "\n      fail broken\n      hold "))
+        assert "broken" in runner.run().stderr
+        runner.write(script)
+        with stub.store.changed:
+            room = stub.store.tables["nodes", "", "n2"]
+            room["status"]["allocatable"]["cpu"] = "2"
+            stub.store.put(("nodes", "", "n2"), room)
         late = stub.store.tables["pods", "shop", "late-9f-a"]
-        wait_until(stub, lambda: late["spec"].get("nodeName") == "n1")
+        wait_until(stub, lambda: late["spec"].get("nodeName") == "n2" and is_ready(late))
         done = runner.run()
-        assert done.returncode == 0, done.stderr
-        assert workloads_on_nodes(stub.store) == Counter(
-            [("cart", "n3"), ("cart", "n3"), ("web", "n1"), ("db", "n3"), ("late", "n2")]
-        )
-
-
-def test_of_two_pods_that_wait_the_other_one_came(tmp_path: Path) -> None:
-    """Both are alike: each step takes the one that the scheduler put on its node."""
-    pods = {
-        "cart-7d-a": ("cart", "n1", 300, 300),
-        "cart-7d-b": ("cart", "n2", 300, 300),
-        "web-5c-a": ("web", "n1", 100, 100),
-        "db-0": ("db", "n3", 300, 300),
-        "late-9f-b": ("late", None, 800, 800),  # the scheduler looks at it first
-        "late-9f-a": ("late", None, 800, 800),
-    }
-    moves = (("cart-7d-a", "n3"), ("late-9f-a", "n1"), ("cart-7d-b", "n3"), ("late-9f-b", "n2"))
-    steps = [{"application": "shop", "microservice": p, "to": n} for p, n in moves]
-    shop = problem(pods)
-    with ApiStub(objects(pods)) as stub:
-        runner = ScriptRunner(stub, tmp_path)
-        runner.write(export(shop, {"steps": steps}, origin(shop, pods)))
-        runner.run(kill_at=3)
-        other = stub.store.tables["pods", "shop", "late-9f-b"]
-        wait_until(stub, lambda: other["spec"].get("nodeName") == "n1")
-        done = runner.run()
-        assert done.returncode == 0, done.stderr
-        found = workloads_on_nodes(stub.store)
-        assert (found["late", "n1"], found["late", "n2"], found.total()) == (1, 1, 6)
-        assert other["metadata"]["uid"] == state(stub, "pods", "late-9f-b")["metadata"]["uid"]
+        assert done.returncode == 1 and "0 replicas wait for a node, not 1" in done.stderr
+        assert workloads_on_nodes(stub.store).total() == 5
 
 
 def test_pods_of_a_stateful_set_that_wait_are_started_one_by_one(tmp_path: Path) -> None:

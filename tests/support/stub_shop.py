@@ -37,17 +37,19 @@ MOVES = (
     ("web-5c-a", "n3"),
 )
 PLAN = {"steps": [{"application": "shop", "microservice": p, "to": n} for p, n in MOVES]}
-#: A pod waits until the first step makes room for it.
+#: A pod waits. The first move makes room for it on n1, where the second one goes; its node is n2.
 WAITING_PODS: Pods = {
-    **PODS,
-    "cart-7d-a": ("cart", "n1", 400, 400),
-    "cart-7d-b": ("cart", "n2", 400, 400),
+    "cart-7d-a": ("cart", "n1", 300, 300),
+    "cart-7d-b": ("cart", "n2", 300, 300),
+    "web-5c-a": ("web", "n1", 100, 100),
+    "db-0": ("db", "n3", 300, 300),
     "late-9f-a": ("late", None, 800, 800),
 }
-WAITING_MOVES = (("cart-7d-a", "n3"), ("late-9f-a", "n1"))
+WAITING_MOVES = (("cart-7d-a", "n3"), ("cart-7d-b", "n1"), ("late-9f-a", "n2"))
 WAITING_PLAN = {
     "steps": [{"application": "shop", "microservice": p, "to": n} for p, n in WAITING_MOVES]
 }
+WAITING_END = Counter([("cart", "n3"), ("cart", "n1"), ("web", "n1"), ("db", "n3"), ("late", "n2")])
 EXPECTED = Counter([("cart", "n3"), ("cart", "n1"), ("db", "n1"), ("web", "n3")])
 
 

@@ -46,9 +46,12 @@ settled() { # namespace replicaset hash: wait until it has no more pods than it 
     sleep "$POLL"
   done
 }
+nodeless() { # namespace owner: how many of its pods wait for a node
+  kubectl -n "$1" get pods -o json | jq --arg owner "$2" "$NODELESS" || fail "kubectl does not answer"
+}
 whole() { # namespace statefulset: all its pods that have a node are ready, so that one may be missing
   local waits now
-  waits=$(kubectl -n "$1" get pods -o json | jq --arg set "$2" "$NODELESS") || fail "kubectl does not answer"
+  waits=$(nodeless "$1" "$2")
   now=$(kubectl -n "$1" get statefulset "$2" -o json | jq -r --argjson waits "$waits" '"\(.status.readyReplicas // 0) of \((.spec.replicas // 1) - $waits)"')
   [[ "${now% of *}" -ge "${now#* of }" ]] || fail "StatefulSet $1/$2 has $now pods ready, without those that wait for a node: none is deleted before all are"
 }

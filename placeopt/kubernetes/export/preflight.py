@@ -37,8 +37,8 @@ NODES = f"""
   else empty end
 """
 #: jq: pods and ReplicaSets of a namespace -> a line for each pod that is not as it was read. The
-#: pod of the step that an earlier run began may be on its way, or back if a StatefulSet has it, and
-#: one that waited may have got room that an earlier step made.
+#: pod of the step that an earlier run began may be on its way, or back if a StatefulSet has it; of
+#: pods that wait nothing is asked once the first run has begun.
 PODS = f"""
 def empty_: . == {{}} or . == [] or . == null;
 def plain: walk(
@@ -50,13 +50,13 @@ def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
 | $live["Pod \\(.name)"] as $now
 | (first($now.metadata.ownerReferences[]? | select(.controller)) // {{}}) as $owner
 | $live["\\($owner.kind) \\($owner.name)"] as $set
-| if .first == $made + 1
+| if .node == null and $begun then empty
+  elif .first == $made + 1
     and ($now == null or $now.metadata.deletionTimestamp or $owner.kind == "StatefulSet") then empty
   elif $now == null then "pod \\(.namespace)/\\(.name) is gone"
   elif $now.metadata.deletionTimestamp then "pod \\(.namespace)/\\(.name) is being deleted"
   elif .uid and .uid != $now.metadata.uid
   then "pod \\(.namespace)/\\(.name) is another one of the same name"
-  elif .node == null and (.to and $now.spec.nodeName == .to or $begun) then empty
   elif .node == null and $now.spec.nodeName
   then "pod \\(.namespace)/\\(.name) does not wait any more: it is on \\($now.spec.nodeName)"
   elif .node != $now.spec.nodeName
@@ -67,8 +67,8 @@ def asked: {{nodeSelector, affinity, topologySpreadConstraints}} | plain;
   else empty end
 """
 
-#: jq: pods of a namespace -> one on $node that waited for another, of the owner of $pod; nothing
-#: where $pod is on $node itself.
+#: jq: pods of a namespace -> one on $node that waited for another, of the StatefulSet of $pod;
+#: nothing where $pod is on $node itself.
 TWIN = """
 def owner: first(.metadata.ownerReferences[]? | select(.controller) | .kind + " " + .name) // null;
 ($taken | split(" ")) as $taken
@@ -91,7 +91,7 @@ def known(made: Sequence[PlanStep], origin: Origin) -> Document:
     dict
         ``nodes``: those where copies start, with the ``last`` step that starts one; ``pods``: those
         that steps end, with the ``first`` step that does, and for those that wait the node ``to``
-        which they may have got meanwhile.
+        which they are to have.
     """
     last = {s.target: s.number for s in made if s.target is not None and s.at is not None}
     nodes = []

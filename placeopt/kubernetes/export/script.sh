@@ -37,7 +37,7 @@ runs_on() { # namespace pod node: whether the cluster still is what the plan was
   found=$(kubectl -n "$1" get pod "$2" -o jsonpath='{.spec.nodeName}')
   [[ "$found" == "$3" ]] || fail "pod $1/$2 runs on '$found', not on '$3': the cluster has changed since it was read; plan again"
 }
-about() { # namespace pod node: the pod to start there; of two that wait and are alike, the one that the scheduler put there
+about() { # namespace pod node: the pod of a StatefulSet to start there; of two that wait, the one that the scheduler put there
   local found twin taken
   found=$(sed -n "s/^swapped $1 $2 //p" "$DONE" 2>/dev/null | tail -n 1)
   taken=$(sed -n "s/^swapped $1 [^ ]* //p" "$DONE" 2>/dev/null | tr '\n' ' ')
@@ -48,14 +48,24 @@ about() { # namespace pod node: the pod to start there; of two that wait and are
   fi
   echo "${found:-$2}"
 }
-came() { # namespace pod copy node: whether a pod that waited got its node from the scheduler before its step; its copy goes
-  local found
-  found=$(kubectl -n "$1" get pod "$2" -o jsonpath='{.spec.nodeName}') || fail "kubectl does not answer"
-  [[ "$found" == "$4" ]] || return 1
-  found=$(kubectl -n "$1" get pod "$3" -o jsonpath='{.metadata.labels.pod-template-hash}' --ignore-not-found) || fail "kubectl does not answer"
-  [[ -z "$found" ]] || return 1 # the copy is adopted, the other one about to end
-  kubectl -n "$1" delete pod "$3" --ignore-not-found || fail "kubectl does not answer"
-  ready "$1" "$2"
+# Replicas that wait for a node are asked for again at their steps, so that none of them takes the room of a copy.
+hold() { # namespace deployment count
+  local ns=$1 name=$2 want now waiting rs hash
+  if grep -qsx "held $ns $name" "$DONE"; then return; fi
+  want=$(sed -n "s/^scaled $ns $name //p" "$DONE" 2>/dev/null || true)
+  if [[ -z "$want" ]]; then
+    want=$(kubectl -n "$ns" get deployment "$name" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
+    echo "scaled $ns $name $want" >>"$DONE"
+  fi
+@newest@
+  now=$(kubectl -n "$ns" get deployment "$name" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
+  if ((now > want - $3)); then
+    waiting=$(nodeless "$ns" "$rs")
+    ((waiting >= $3)) || fail "of $ns/$name $waiting replicas wait for a node, not $3: the cluster has changed since it was read; plan again"
+    kubectl -n "$ns" scale deployment "$name" --replicas=$((want - $3))
+  fi
+  settled "$ns" "$rs" "$hash"
+  echo "held $ns $name" >>"$DONE"
 }
 
 step() { # number description function arguments...
@@ -74,11 +84,9 @@ step() { # number description function arguments...
 # A copy on the new node first; the ReplicaSet adopts it and ends the old one when it is ready.
 move() { # namespace old-pod old-node new-pod node requests
   local ns=$1 old=$2 new=$4 node=$5 requests=$6 rs hash now adopted
-  if [[ -z "$3" ]]; then old=$(about "$ns" "$old" "$node"); fi
   now=$(state "$ns" "$old")
   if [[ "$now" == alive ]]; then
-    if [[ -z "$3" && "$requests" == "{}" ]] && came "$ns" "$old" "$new" "$node"; then return 0; fi
-    [[ -z "$3" ]] || runs_on "$ns" "$old" "$3" # one that waited moves from wherever the scheduler has put it
+    runs_on "$ns" "$old" "$3"
 @owner@
     if [[ -z "$rs" ]]; then now=$(state "$ns" "$old"); fi # it went just now
   fi
@@ -217,6 +225,7 @@ undo() {
 @undo@
   forget '^cordoned '
   forget '^scaled '
+  forget '^held '
   forget '^resized '
   if [[ -n "$back" ]]; then # their copies are the scheduler's now: the rest of the plan does not fit
     echo undone >>"$DONE"
@@ -249,6 +258,7 @@ if [[ -z "${DRY_RUN:-}" ]]; then
       arrive
       check
       grep -qsx begun "$DONE" || echo begun >>"$DONE"
+@hold@
       ;;
     *) fail "'$1' is not known; legal: check, undo, or nothing" ;;
   esac

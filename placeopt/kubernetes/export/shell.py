@@ -101,10 +101,10 @@ _SAID = """
   else ([.status.phase // "Pending",
     (.status.containerStatuses[]?.state.waiting | select(.) | .reason)] | join(", ")) end
 """
-#: jq: pods -> how many of a StatefulSet wait for a node.
+#: jq: pods -> how many of an owner wait for a node.
 _NODELESS = """
-[.items[] | select(.spec.nodeName | not)
- | select(any(.metadata.ownerReferences[]?; .kind == "StatefulSet" and .name == $set))] | length
+[.items[] | select((.spec.nodeName or .metadata.deletionTimestamp) | not)
+ | select(any(.metadata.ownerReferences[]?; .controller and .name == $owner))] | length
 """
 _MINE = "select(any(.metadata.ownerReferences[]?; .controller and .name == $rs))"
 #: jq: pods -> how many a ReplicaSet owns or is about to adopt; the names of those of them that are
@@ -227,6 +227,12 @@ def _kind(step: PlanStep) -> str:
     if step.action == "start" and step.at is not None and step.at.pod is not None:
         return "move"  # a pod that waits for a node is there: the copy takes its place
     return step.action if step.action in _LINES else "move"
+
+
+def _waits(step: PlanStep) -> bool:
+    """Return whether a step starts a replica of a Deployment that waits for a node."""
+    at = step.at
+    return step.action == "start" and at is not None and bool(at.pod) and not step.interrupts
 
 
 _LINES = {
@@ -360,6 +366,7 @@ def script(problem: Problem, plan: Plan, origin: Origin) -> str:
         "newest": _indented((_FIND_NEWEST, *_HASH)),
         "grow": _indented(_GROW, 4),
         "settle": _indented(_SETTLE),
+        "hold": "\n".join(_hold_lines(made)) or "      :",
         "recreate": _indented(_RECREATE),
         "known": _json(known(made, origin)),
         "spaces": " ".join(sorted({shlex.quote(s.at.namespace) for s in made if s.at})) or "''",
@@ -371,6 +378,15 @@ def script(problem: Problem, plan: Plan, origin: Origin) -> str:
         "empty": _say_empty(empties),
     }
     return _fill(_asset("script.sh"), fields).rstrip("\n")
+
+
+def _hold_lines(made: Iterable[PlanStep]) -> list[str]:
+    """Return the lines that hold the replicas that wait."""
+    waiting = Counter((s.at.namespace, s.at.name) for s in made if s.at and _waits(s))
+    return [
+        f"      hold {shlex.quote(space)} {shlex.quote(name)} {count}"
+        for (space, name), count in waiting.items()
+    ]
 
 
 def _undo_lines(made: Iterable[PlanStep]) -> list[str]:
@@ -408,7 +424,8 @@ def _call(step: PlanStep, bought: Container[str]) -> str:
     """Return the lines of a step; nodes that are to be bought get their names when they are."""
     at = step.at
     assert at is not None
-    kind, requests, pod = _kind(step), _json(at.requests), at.pod or at.new_pod
+    kind = "start" if _waits(step) else _kind(step)
+    requests, pod = _json(at.requests), at.pod or at.new_pod
     starts = (at.namespace, at.name, at.new_pod, step.target, requests)
     ends = (at.namespace, at.name, at.pod, step.source)
     arguments = {
