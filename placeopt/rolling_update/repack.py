@@ -61,9 +61,10 @@ def repack(
 ) -> Front:
     """Close node after node, and order the moves to the deployments met on the way.
 
-    Every packing is repaired by shifts and swaps. Every order is direct if one is found, else has
-    hops, else stops. Where no plan is feasible the one that breaks least is kept, with the reasons.
-    The front carries the bound of `bound_vector`, so that its gap is known.
+    Every packing is repaired by shifts and swaps; nodes that resist, and all of large instances,
+    are emptied by exchanges. Every order is direct if one is found, else has hops, else stops.
+    Where no plan is feasible the one that breaks least is kept, with the reasons. The front carries
+    the bound of `bound_vector`, so that its gap is known.
     """
     limited = max_moves is not None or min_saving_per_move > 0
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
