@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placeopt
+from placeopt.core import run_directory
+from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError
 from placeopt.multi_cluster import changes
 from placeopt.multi_cluster.instance import MultiCluster
@@ -96,3 +101,25 @@ def test_published_rules_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="published"):
         placeopt.solve(problem, "placement-search", evaluations=100)
     assert {p.method for p in placeopt.solve(problem, evaluations=600).points} == {"moead"}
+
+
+def test_a_run_that_was_cancelled_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From its archive: no point is lost, and the evaluations that are missing are made."""
+    problem = MultiCluster.generate(1, requests=12)
+    budget, improve, calls = Budget(evaluations=1500), PlacementEncoder.improve, []
+
+    def stop(encoder: PlacementEncoder, *asked: Any) -> np.ndarray:
+        calls.append(asked)
+        if len(calls) == 8:
+            budget.cancel()
+        return improve(encoder, *asked)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PlacementEncoder, "improve", stop)
+        part = placeopt.solve(problem, "placement-search", run_dir=tmp_path, budget=budget)
+    assert not part.runs[0].completed
+    monkeypatch.setattr(run_directory, "_SESSION", "another process")
+    again = placeopt.solve(problem, "placement-search", evaluations=1500, run_dir=tmp_path)
+    reference = np.maximum(part.reference(), again.reference())
+    assert again.runs[0].evaluations == 1500 and again.runs[0].parameters["taken_up_at"] > 0
+    assert again.hypervolume(reference) >= part.hypervolume(reference)
