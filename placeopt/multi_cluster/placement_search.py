@@ -15,8 +15,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Front, Objective, Plan
+from placeopt.core.front import Front, Objective, Plan, names_of
 from placeopt.core.interfaces import Encoder
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
@@ -30,6 +31,8 @@ from placeopt.multi_cluster.instance import MultiCluster
 BATCH = 64
 #: Random changes that are tried on a plan, for each of its requests.
 TRIED = 10
+#: Of `fullest`: vectors, generations, and share of the budget.
+FULLEST, GENERATIONS, SHARE = 64, 40, 0.1
 
 
 class PlacementEncoder(Encoder):
@@ -49,7 +52,7 @@ class PlacementEncoder(Encoder):
         self.upper = np.repeat(problem.arrays.replicas, self._shape[1])
         self._state, self._change = changes.empty_state(problem.arrays)
         self._worst = np.array(problem.referee.worst)
-        self._actions = MultiClusterEncoder(problem, objectives)
+        self.actions = MultiClusterEncoder(problem, objectives)
 
     def _judged(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the decisions of vectors, shape (n, T, C), and their goals, (n, 4)."""
@@ -78,12 +81,11 @@ class PlacementEncoder(Encoder):
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return vectors of random actions."""
-        return self._actions.placed(self._actions.sample(rng, count)).reshape(count, -1)
+        return self.of_actions(self.actions.sample(rng, count))
 
-    def seeds(self, rng: np.random.Generator) -> np.ndarray:
-        """Return the vectors of greedy plans, shape (k, num_genes)."""
-        placed = self._actions.placed(seeds(self._actions, rng))
-        return placed.reshape(len(placed), -1)
+    def of_actions(self, X: np.ndarray) -> np.ndarray:
+        """Return the vectors of the plans of vectors of actions."""
+        return self.actions.placed(X).reshape(len(X), -1)
 
     def improve(
         self,
@@ -131,6 +133,28 @@ def chosen(problem: MultiCluster) -> str:
     return "moead" if problem.semantics == "published" else "placement-search"
 
 
+def fullest(problem: MultiCluster, rng: np.random.Generator, budget: Budget) -> np.ndarray:
+    """Return vectors of actions that refuse few requests, by evolution from the greedy ones.
+
+    Where room is scarce such plans are far from each other by changes of single decisions. Of
+    actions one change moves much: what finds no place goes to another.
+    """
+    encoder = MultiClusterEncoder(problem, problem.select(["rejected"]))
+    X = seeds(encoder, rng)
+    refused = encoder.evaluate(X)[0][:, 0]
+    for _ in range(GENERATIONS):
+        if budget.exhausted or refused.min() <= 0:
+            break
+        mothers, fathers = rng.integers(len(X), size=(2, budget.allow(FULLEST)))
+        children = encoder.vary(rng, X[mothers], X[fathers])
+        budget.spend(len(children))
+        X = np.concatenate((children, X))
+        refused = np.concatenate((encoder.evaluate(children)[0][:, 0], refused))
+        best = np.argsort(refused, kind="stable")[:FULLEST]  # of equals the new ones
+        X, refused = X[best], refused[best]
+    return X
+
+
 def run(
     task: Task[MultiCluster],
     *,
@@ -152,7 +176,11 @@ def run(
     assert isinstance(encoder, PlacementEncoder)
     random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
     steps = tried * len(task.problem.requests)
-    search.evaluate(np.concatenate((search.first(0), encoder.seeds(search.rng))))
+    first = [search.first(0), encoder.of_actions(seeds(encoder.actions, search.rng))]
+    if "rejected" in names_of(task.objectives):
+        full = fullest(task.problem, search.rng, task.budget.share(SHARE))
+        first.insert(1, encoder.of_actions(full))
+    search.evaluate(np.concatenate(first))
     while not search.finished:
         search.archive.settle()
         X, weights = _starts(search)
