@@ -17,7 +17,7 @@ SPEC = ProblemSpec(
     drawing="placeopt.edge_cloud.drawing",
     summary="placeopt.edge_cloud.summary",
     certify="placeopt.edge_cloud.bounds:certify",
-    auto=(("rollout", 0.25), ("price-guided", 0.1), ("lns", 0.3), ("moead", 1.0)),
+    auto=(("rollout", 0.25), ("lns", 0.45), ("moead", 1.0)),
     methods=(
         Method(
             "bound",

@@ -259,7 +259,7 @@ def test_auto_runs_methods_in_turn() -> None:
     assert sorted(run.method for run in front.runs[1:]) == sorted(names)
     assert {point.method for point in front.points} <= set(names)
     assert front.runs[0].evaluations <= 4000
-    assert front.bounds, "the bounds of price-guided and lns are kept"
+    assert front.bounds, "the bounds of lns are kept"
     alone = placeopt.solve(problem, "lns", evaluations=4000, seed=1)
     reference = np.maximum(front.values.max(axis=0), alone.values.max(axis=0)) * 1.1
     assert front.hypervolume(reference) > alone.hypervolume(reference)
