@@ -151,17 +151,20 @@ def _require_columns(
     file: str, header: Sequence[str], required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
     """Raise where a column is missing, unknown, or stands twice."""
-    faults, legal = Faults(), [*required, *(optional or ())]
-    for column in required:
-        with faults.gather():
-            if column not in header:
-                raise fault(file, 1, f"no column {column!r}", f"legal columns: {', '.join(legal)}")
-    for column in header:
-        with faults.gather():
-            if header.count(column) > 1 or (optional is not None and column not in legal):
-                problem = f"column {column[:60]!a} is unknown or stands twice"
-                raise fault(file, 1, problem, did_you_mean(column[:60], legal))
-    faults.check()
+    legal = [*required, *(optional or ())]
+    missing = [column for column in required if column not in header]
+    wrong = [c for c in header if header.count(c) > 1 or (optional is not None and c not in legal)]
+    told = [f"no column {_quoted(missing)}"] if missing else []
+    told += [f"column {_quoted(wrong)} is unknown or stands twice"] if wrong else []
+    if told:
+        only = wrong[0][:60] if len(set(wrong)) == 1 and not missing else ""
+        remedy = did_you_mean(only, legal) if only else f"legal columns: {', '.join(legal)}"
+        raise fault(file, 1, "; and ".join(told), remedy)
+
+
+def _quoted(columns: Sequence[str]) -> str:
+    """Return the first few of some names, each once."""
+    return ", ".join(f"{column[:60]!a}" for column in list(dict.fromkeys(columns))[:5])
 
 
 def _row(file: str, number: int, header: Sequence[str], cells: Sequence[str]) -> TableRow:

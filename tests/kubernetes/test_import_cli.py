@@ -598,3 +598,7 @@ def test_tables_and_pins_name_every_fault(
     assert code == 2 and not out.exists()
     for part in ("line 4", "'Bad'", "line 5", "2 cells", "line 6", "'four'", "line 3", "'much'"):
         assert part in said, part
+    tables["prices"].write_text("place,1,2,3,4,5,6,7,8\n", encoding="utf-8")
+    code, _, said = run(*asked, *given)
+    assert code == 2 and "no column 'location', 'size'; and column 'place', '1'" in said
+    assert len(said) < 1500
