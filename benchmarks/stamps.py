@@ -10,9 +10,7 @@ then a comment with
 * `text`: a hash of the page above the stamp.
 
 `wrong` compares both hashes with the files as they are: a page that was edited by hand, or is older
-than its script, is told. The package itself does not count: every page would be old at once. Pages
-from before there were stamps stand in ``before_stamps.json`` with the hash of their text; `write`
-takes a page from that list, nothing adds to it.
+than its script, is told. The package itself does not count: every page would be old at once.
 """
 
 from __future__ import annotations
@@ -27,8 +25,6 @@ from typing import Any
 
 BENCHMARKS = Path(__file__).resolve().parent
 ROOT = BENCHMARKS.parent
-#: Page below ``benchmarks/`` -> hash of its text: written before there were stamps.
-OLD_PAGES = BENCHMARKS / "before_stamps.json"
 #: What draws tables and stamps, and measures nothing.
 _APART = {BENCHMARKS / "stamps.py", BENCHMARKS / "machine.py"}
 _STAMP = re.compile(r"\n<!-- stamp (\{.*\}) -->\n\Z")
@@ -71,7 +67,7 @@ def _imported(script: Path) -> Iterator[Path]:
 
 
 def write(page: Path, text: str, script: str | Path, settings: Mapping[str, Any]) -> None:
-    """Write a page with its stamp, and take it from the list of pages without one.
+    """Write a page with its stamp.
 
     Parameters
     ----------
@@ -89,16 +85,6 @@ def write(page: Path, text: str, script: str | Path, settings: Mapping[str, Any]
         "text": short_hash(body),
     }
     page.write_text(f"{body}\n<!-- stamp {json.dumps(stamp)} -->\n", encoding="utf-8")
-    old = old_pages()
-    if page.is_relative_to(BENCHMARKS) and str(page.relative_to(BENCHMARKS)) in old:
-        del old[str(page.relative_to(BENCHMARKS))]
-        OLD_PAGES.write_text(json.dumps(old, indent=1) + "\n", encoding="utf-8")
-
-
-def old_pages() -> dict[str, str]:
-    """Return the pages from before there were stamps, with the hashes of their texts."""
-    known: dict[str, str] = json.loads(OLD_PAGES.read_text(encoding="utf-8"))
-    return known
 
 
 def wrong(page: Path) -> str:
@@ -106,7 +92,7 @@ def wrong(page: Path) -> str:
     text = page.read_text(encoding="utf-8")
     found = _STAMP.search(text)
     if found is None:
-        return _wrong_unstamped(page, text)
+        return "it has no stamp: write it with stamps.write"
     stamp = json.loads(found[1])
     script = ROOT / stamp["script"]
     if short_hash(text[: found.start()]) != stamp["text"]:
@@ -115,13 +101,4 @@ def wrong(page: Path) -> str:
         return f"its script {stamp['script']} is gone: delete the page too"
     if code_hash(script, stamp["settings"]) != stamp["code"]:
         return f"it is older than {stamp['script']}: run the script again"
-    return ""
-
-
-def _wrong_unstamped(page: Path, text: str) -> str:
-    before = old_pages().get(str(page.relative_to(BENCHMARKS)))
-    if before is None:
-        return "it has no stamp: write it with stamps.write"
-    if before != short_hash(text):
-        return "it was edited by hand, or written without stamps.write"
     return ""

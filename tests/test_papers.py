@@ -90,29 +90,16 @@ def test_a_page_is_as_its_script_wrote_it(stamps: ModuleType, page: Path) -> Non
     assert stamps.wrong(page) == ""
 
 
-def test_pages_from_before_there_were_stamps_are_still_there(stamps: ModuleType) -> None:
-    """The list only shrinks: a page that is stamped or gone leaves it."""
-    listed = stamps.old_pages()
-    assert len(listed) <= 24
-    for name in listed:
-        text = (BENCHMARKS / name).read_text(encoding="utf-8")
-        assert "<!-- stamp" not in text, f"take {name} from benchmarks/before_stamps.json"
-
-
 def test_an_edited_page_and_a_changed_script_are_told(
     stamps: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ROOT", "BENCHMARKS"):
         monkeypatch.setattr(stamps, name, tmp_path)
-    monkeypatch.setattr(stamps, "OLD_PAGES", tmp_path / "old.json")
-    (tmp_path / "old.json").write_text('{"page.md": "0"}')
     page, script, part = (tmp_path / name for name in ("page.md", "script.py", "part.py"))
     script.write_text("import part\nprint(1)\n")
     part.write_text("x = 1\n")
-    page.write_text("old\n")
-    assert "by hand" in stamps.wrong(page)
     stamps.write(page, "one\ntwo", script, {"seeds": 3})
-    assert stamps.wrong(page) == "" and stamps.old_pages() == {}
+    assert stamps.wrong(page) == ""
     written = page.read_text(encoding="utf-8")
     page.write_text(written.replace("two", "three"))
     assert "edited" in stamps.wrong(page)

@@ -53,7 +53,8 @@ def html(papers: Sequence[Paper], documents: Mapping[str, Any], *, quick: bool) 
     results = {name: document["result"] for name, document in documents.items()}
     number = counts(papers, results)
     tiles = [(status, str(number[status]), _MEANINGS[status]) for status in STATUSES]
-    sections = [("count", "The count", markup.tiles(tiles) + markup.paragraphs(_notes(quick)))]
+    notes = ["Quick run: few seeds and short runs."] if quick else []
+    sections = [("count", "The count", markup.tiles(tiles) + markup.paragraphs(notes))]
     for paper in papers:
         sections.append((paper.key, f"{paper.where}: {paper.problem}", _part(paper, results)))
     sections.append(("runs", "How it was made", _runs(documents)))
@@ -71,16 +72,6 @@ def html(papers: Sequence[Paper], documents: Mapping[str, Any], *, quick: bool) 
         footer="Written by benchmarks/papers/run.py: make papers.",
         script="",
     )
-
-
-def _notes(quick: bool) -> list[str]:
-    notes = [
-        "benchmarks/before_stamps.json lists the pages that were written before pages had stamps: "
-        "a test cannot tell whether their scripts would still write them."
-    ]
-    if quick:
-        notes.insert(0, "Quick run: few seeds and short runs.")
-    return notes
 
 
 def _part(paper: Paper, results: Mapping[str, Any]) -> str:

@@ -43,6 +43,47 @@ class ActionRows(BaseFeaturesExtractor):
         return observations
 
 
+class LegalRows:
+    """The legal rows of a batch, one observation after another: networks compute no others.
+
+    Parameters
+    ----------
+    legal : Tensor
+        Which rows are legal, bool of shape (B, A).
+
+    Attributes
+    ----------
+    owner, action : Tensor
+        Observation and action of each legal row, int64 of shape (R,).
+    """
+
+    def __init__(self, legal: torch.Tensor):
+        self._legal, self._counts = legal, legal.sum(dim=1)
+        self._none = (self._counts == 0).unsqueeze(1)
+        self.owner, self.action = legal.nonzero(as_tuple=True)
+
+    def highest(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the maximum of each observation's rows of x (R, columns), (B, columns), or 0."""
+        return self._reduced(x, "max")
+
+    def mean(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the mean of each observation's rows of x (R, columns), (B, columns), or 0."""
+        return self._reduced(x, "mean")
+
+    def _reduced(self, x: torch.Tensor, how: str) -> torch.Tensor:
+        found = torch.segment_reduce(x, how, lengths=self._counts, axis=0)
+        return found.masked_fill(self._none, 0.0)
+
+    def given(self, x: torch.Tensor) -> torch.Tensor:
+        """Return to each row that of its observation, (R, columns) of x (B, columns)."""
+        return x.index_select(0, self.owner)
+
+    def spread(self, values: torch.Tensor) -> torch.Tensor:
+        """Return values (R,) at their actions, `ILLEGAL` at others, (B, A)."""
+        whole = torch.full(self._legal.shape, ILLEGAL)
+        return whole.index_put((self.owner, self.action), values)
+
+
 class Equivariant(nn.Module):
     """One layer, x L + b - 1 maxpool(x) G, the maximum over legal rows.
 
@@ -59,15 +100,9 @@ class Equivariant(nn.Module):
         self.pool = nn.Parameter(nn.init.orthogonal_(torch.empty(inputs, outputs), gain / 10))
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    def forward(self, x: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
-        """Return (B, A, outputs) of x (B, A, inputs) and legal (B, A, 1)."""
-        return x @ self.own + (self.bias - pooled(x, legal) @ self.pool).unsqueeze(-2)
-
-
-def pooled(x: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
-    """Return the maximum over legal rows, (B, inputs); 0 where no row is legal."""
-    highest = torch.where(legal, x, torch.tensor(-torch.inf)).amax(dim=-2)
-    return torch.where(legal.any(dim=-2), highest, torch.tensor(0.0))
+    def forward(self, x: torch.Tensor, rows: LegalRows) -> torch.Tensor:
+        """Return (R, outputs) of the legal rows x (R, inputs)."""
+        return x @ self.own + rows.given(self.bias - rows.highest(x) @ self.pool)
 
 
 class Network(nn.Module):
@@ -101,33 +136,34 @@ class Network(nn.Module):
             self.register_buffer("base", torch.full((shape.parts,), float(factor)))
             self.growth = nn.Parameter(torch.zeros(shape.parts))
 
-    def split(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Return the parts of rows (B, A, F + K + 1).
-
-        They are inputs (B, A, I), legality (B, A, 1) and weighted one-step rewards (B, A, K).
-        """
+    def inputs(
+        self, observations: torch.Tensor, rows: LegalRows
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the inputs (R, I) and weighted one-step rewards (R, K) of legal rows."""
         s = self.shape
-        legal = rows[..., -1:] > 0.5
-        x = rows[..., :-1]
+        x = observations[rows.owner, rows.action, :-1]
         if not s.score:
-            return x, legal, None
-        at_once = x[..., s.features :] * (
-            x[..., list(s.score[: s.parts])]
-            + x[..., list(s.score[s.parts :])].sum(dim=-1, keepdim=True)
+            return x, None
+        at_once = x[:, s.features :] * (
+            x[:, list(s.score[: s.parts])]
+            + x[:, list(s.score[s.parts :])].sum(dim=-1, keepdim=True)
         )
-        at_once = at_once - pooled(at_once, legal).unsqueeze(-2)
-        return torch.cat([x, CONTRAST * at_once], dim=-1), legal, at_once
+        at_once = at_once - rows.given(rows.highest(at_once))
+        return torch.cat([x, CONTRAST * at_once], dim=-1), at_once
 
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return a value for every action, (B, A); without outputs the pooled rows, (B, 2 H)."""
-        x, legal, at_once = self.split(rows)
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return a value for every action, (B, A), of observations (B, A, F + K + 1).
+
+        Illegal actions have `ILLEGAL`. Without outputs return the pooled rows, (B, 2 H).
+        """
+        rows = LegalRows(observations[..., -1] > 0.5)
+        x, at_once = self.inputs(observations, rows)
         for layer in self.layers[: len(self.shape.hidden)]:
-            x = self.act(layer(x, legal))
+            x = self.act(layer(x, rows))
         if not self.outputs:
-            mean = (x * legal).sum(dim=-2) / legal.sum(dim=-2).clamp(min=1)
-            return torch.cat([pooled(x, legal), mean], dim=-1)
-        values = self.layers[-1](x, legal).squeeze(-1)
-        return values if at_once is None else values + at_once @ self.factor
+            return torch.cat([rows.highest(x), rows.mean(x)], dim=-1)
+        values = self.layers[-1](x, rows).squeeze(-1)
+        return rows.spread(values if at_once is None else values + at_once @ self.factor)
 
     @property
     def factor(self) -> torch.Tensor:
@@ -204,7 +240,7 @@ class DeepSetsQ(QNetwork):
 
     def forward(self, obs: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         """Return (B, A)."""
-        return torch.where(obs[..., -1] > 0.5, self.q_net(obs), torch.tensor(ILLEGAL))
+        return self.q_net(obs)
 
 
 class DeepSetsQPolicy(DeepSetsPolicy, DQNPolicy):

@@ -85,7 +85,7 @@ def test_numpy_equals_torch(form, actions):
     """The same arrays give the same logits, whatever the number of actions."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed")
-    from placeopt.rl.deepsets import Network, numpy_arrays
+    from placeopt.rl.deepsets import ILLEGAL, Network, numpy_arrays
 
     seed, features, parts, hidden, activation, scored = form
     policy = make(
@@ -106,7 +106,8 @@ def test_numpy_equals_torch(form, actions):
     ).astype(np.float32)
     with torch.no_grad():
         theirs = network(torch.from_numpy(rows)).numpy()
-    assert np.allclose(policy.logits(x, w, masks), theirs, atol=2e-4, rtol=1e-4)
+    assert np.allclose(policy.logits(x, w, masks)[masks], theirs[masks], atol=2e-4, rtol=1e-4)
+    assert (theirs[~masks] == ILLEGAL).all()
 
 
 def test_file_round_trip(tmp_path):
