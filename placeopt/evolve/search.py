@@ -13,7 +13,7 @@ from pydantic import Field
 
 from placeopt.core import interfaces
 from placeopt.core.arrays_file import Arrays
-from placeopt.core.dominance import contributions
+from placeopt.core.dominance import by_worth
 from placeopt.core.front import Front, Objective, Plan, farthest
 from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
@@ -26,6 +26,8 @@ from placeopt.evolve.recombination import recombine
 MAX_GENES = 5_000_000
 #: Distances that may be computed to choose points when time is short.
 MAX_DISTANCES = 2_000_000
+#: Seconds of judging a plan for a front, for each second of judging it alone.
+IN_A_FRONT = 1.3
 #: Time to make a front of judged plans, as a share of the time to judge them.
 SORTING = 0.06
 #: Points that are judged even when the time is over.
@@ -188,7 +190,7 @@ class VectorSearch:
             taken.append(time.perf_counter() - began)
             if len(taken) > 1 and taken[-1] > _LONG_JUDGING * self.budget.seconds_limit:
                 break
-        return min(taken)
+        return IN_A_FRONT * min(taken)
 
     @property
     def _seconds_to_seed(self) -> float | None:
@@ -357,16 +359,15 @@ class VectorSearch:
             yield vectors[k]
 
     def _by_gain(self, F: np.ndarray) -> list[int]:
-        """Return all rows of F: the extremes, distant points if few can be judged, then by gain.
+        """Return all rows of F: the extremes, then by worth for the hypervolume.
 
-        The gain of a point is the hypervolume that it adds; with four goals or more that takes too
-        long, and points of new cells come first.
+        With four goals or more that takes too long. Then distant points come first if few can be
+        judged, and points of new cells otherwise.
         """
+        if F.shape[1] in (2, 3):
+            return list(by_worth(F, MIN_JUDGED).tolist())
         room = max(MIN_JUDGED, int(self.budget.seconds_left / self._judging))
         few = 10 * room <= len(F) and room * len(F) <= MAX_DISTANCES
-        if F.shape[1] in (2, 3):
-            others = np.argsort(-contributions(F), kind="stable")
-        else:
-            others = coarse_to_fine(F, self.rng)
+        others = coarse_to_fine(F, self.rng)
         apart = farthest(F, room) if few else []
         return list(dict.fromkeys([*F.argmin(axis=0).tolist(), *apart, *others.tolist()]))

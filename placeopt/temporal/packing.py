@@ -22,6 +22,9 @@ MAX_TRIED = 128
 FEW_BINS = 32
 #: Pools whose cost is remembered, a power of two.
 REMEMBERED = 1 << 16
+#: Added to what is hashed. `mix` doubles with its argument once in 64 times: two replicas that
+#: start at 5 would have the hash of one that starts at 10.
+APART = np.uint64(0x632BE59BD9B4E019)
 
 
 class Packing(NamedTuple):
@@ -270,7 +273,7 @@ def _send(genes, instance, packing, values):
             continue
         largest = spot = 0.0
         start = np.uint64(i * instance.horizon + genes[i] + 1)
-        mark = mix(start * np.uint64(0x9E3779B97F4A7C15))
+        mark = mix(start * np.uint64(0x9E3779B97F4A7C15) + APART)
         r = first[i]
         while r < last:
             gene, q = genes[n + r], r + 1

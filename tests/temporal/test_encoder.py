@@ -65,6 +65,15 @@ def test_what_is_remembered_changes_no_value():
         np.testing.assert_array_equal(build_encoder(problem).evaluate(genes[None])[0][0], values)
 
 
+def test_no_two_pools_are_taken_for_each_other():
+    """Of many pools with several replicas of a request none has the cost of another."""
+    problem = Temporal.generate(951, requests=10)
+    forwards, backwards = (build_encoder(problem, problem.objectives) for _ in range(2))
+    X = forwards.sample(np.random.default_rng(1), 60_000)
+    F = forwards.evaluate(X)[0]
+    assert (F == backwards.evaluate(X[::-1])[0][::-1]).all()
+
+
 def test_where_nothing_is_limited_every_vector_is_feasible():
     """An instance without limits needs no constraint column at all."""
     problem = Temporal.generate(3, requests=10)
