@@ -13,7 +13,7 @@ from pydantic import Field
 
 from placeopt.core import interfaces
 from placeopt.core.arrays_file import Arrays
-from placeopt.core.dominance import by_worth
+from placeopt.core.dominance import by_worth, thinned
 from placeopt.core.front import Front, Objective, Plan, farthest
 from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
@@ -335,39 +335,37 @@ class VectorSearch:
         limit = min(points or len(vectors), max(50, MAX_GENES // self.encoder.num_genes))
         if self.budget.cancelled:
             limit = min(limit, MAX_CANCELLED)
-        F = self.archive.F
-        if limit < len(vectors):
-            chosen = farthest(F, limit)
-            vectors, F = vectors[chosen], F[chosen]
+        order = self._to_judge(limit) if len(self.archive) else range(len(vectors))
         return self.task.front(
-            (Candidate(self.encoder.decode(x)) for x in self._until_time(vectors, F)),
+            (Candidate(self.encoder.decode(vectors[k])) for k in self._until_time(order)),
             method=method,
             completed=completed,
             parameters=parameters,
             libraries=libraries,
         )
 
-    def _until_time(self, vectors: np.ndarray, F: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield vectors until the time limit, at least `MIN_JUDGED` of them."""
-        timed = self._judging and len(vectors) > MIN_JUDGED
-        order = self._by_gain(F) if timed else range(len(vectors))
+    def _until_time(self, order: Iterable[int]) -> Iterator[int]:
+        """Yield rows until the time limit, at least `MIN_JUDGED` of them."""
         began = self.budget.seconds
         for position, k in enumerate(order):
             sorting = SORTING * (self.budget.seconds - began)
             if position >= MIN_JUDGED and self.budget.seconds_left <= sorting:
                 return
-            yield vectors[k]
+            yield k
 
-    def _by_gain(self, F: np.ndarray) -> list[int]:
-        """Return all rows of F: the extremes, then by worth for the hypervolume.
+    def _to_judge(self, limit: int) -> Iterable[int]:
+        """Return at most `limit` rows of the archive; with a time limit those of most worth first.
 
-        With four goals or more that takes too long. Then distant points come first if few can be
-        judged, and points of new cells otherwise.
+        Worth is that for the hypervolume. With four goals or more that takes too long. Then distant
+        points come first if few can be judged, and points of new cells otherwise.
         """
+        F = self.archive.F
+        if not self._judging or len(F) <= MIN_JUDGED:
+            return thinned(F, limit).tolist() if limit < len(F) else range(len(F))
         if F.shape[1] in (2, 3):
-            return list(by_worth(F, MIN_JUDGED).tolist())
+            return by_worth(F, MIN_JUDGED)[:limit].tolist()
         room = max(MIN_JUDGED, int(self.budget.seconds_left / self._judging))
         few = 10 * room <= len(F) and room * len(F) <= MAX_DISTANCES
         others = coarse_to_fine(F, self.rng)
         apart = farthest(F, room) if few else []
-        return list(dict.fromkeys([*F.argmin(axis=0).tolist(), *apart, *others.tolist()]))
+        return list(dict.fromkeys([*F.argmin(axis=0).tolist(), *apart, *others.tolist()]))[:limit]

@@ -32,7 +32,7 @@ _MAX_SETS = 3_000
 #: Seconds that a certificate takes where the budget is used up.
 _OWN_SECONDS = 10.0
 #: Limits and lines of a certificate.
-_CELLS, _LINES = 120, 64
+_CELLS, _LINES = 120, 96
 #: Requests up to which the configuration program is solved too; it grows with them.
 _MAX_PROGRAM = 100
 
