@@ -107,6 +107,7 @@ GENERIC = (
         "placeopt.rollout.rollout:run",
         "decision after decision, each judged by a base policy's rest",
         "sequence",
+        seconds=PROVING_SECONDS,
         kept="plans of each weighting",
     ),
     Method(
@@ -307,9 +308,12 @@ def _stages(name: str, problem: Problem) -> list[Method]:
 def budget_for(
     name: str, problem: Problem, evaluations: int | None = None, seconds: float | None = None
 ) -> Budget:
-    """Return the budget of a run: the limits given, or the method's own where none is given."""
+    """Return the budget of a run: the limits given, or the method's own where none is given.
+
+    Of several stages of ``auto`` the last one's: what comes before it gets a share.
+    """
     if evaluations is None and seconds is None and name in methods():
-        seconds = max((m.seconds for m in _stages(name, problem) if m.seconds), default=None)
+        seconds = next((m.seconds for m in reversed(_stages(name, problem))), None)
     return Budget(evaluations, seconds)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError
 
-#: Time limit in seconds of methods that prove, where none is given: they end within a minute.
+#: Time limit in seconds of methods that may take long, where none is given: they end in a minute.
 PROVING_SECONDS = 50.0
 
 
@@ -39,8 +39,8 @@ class Method:
     modules : tuple of str
         Modules that the extra provides.
     seconds : float or None
-        Time limit of a run that is given no limit at all, for methods that prove: what is not
-        proven by then is said to be so. None for the default number of evaluations.
+        Time limit of a run that is given no limit at all, for methods that may take long: what is
+        not proven by then is said to be so. None for the default number of evaluations.
     parallel : bool
         Whether it consists of independent tasks, which run on ``task.workers``.
     kept : str or None

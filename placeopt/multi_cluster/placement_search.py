@@ -164,7 +164,8 @@ def run(
 ) -> Front:
     """Improve plans by changes of single decisions, each under weights of its own.
 
-    A plan counts as one evaluation, however many changes were tried on it.
+    A plan that is improved counts as `tried` evaluations: all changes that are tried on it look at
+    each of its requests about so many times.
     """
     if task.problem.semantics == "published":
         raise UnsupportedError(
@@ -183,16 +184,17 @@ def run(
     search.evaluate(np.concatenate(first))
     while not search.finished:
         search.archive.settle()
-        X, weights = _starts(search)
+        X, weights = _starts(search, tried)
         search.evaluate(encoder.improve(X, weights, search.archive.F.min(axis=0), steps, random))
+        search.budget.spend(search.budget.allow((tried - 1) * len(X)))
     return search.conclude("placement-search", {"tried": tried})
 
 
-def _starts(search: VectorSearch) -> tuple[np.ndarray, np.ndarray]:
+def _starts(search: VectorSearch, tried: int) -> tuple[np.ndarray, np.ndarray]:
     """Return vectors of the archive and the random weights for which each is the best."""
     F = search.archive.F
     ideal, width = F.min(axis=0), np.maximum(np.ptp(F, axis=0), 1e-9)
-    count = max(1, search.budget.allow(BATCH))
+    count = max(1, search.budget.allow(BATCH * tried) // tried)
     # A direction from the ideal point has the inverse of its coordinates for weights.
     inverse = 1 / np.maximum(search.rng.dirichlet(np.ones(F.shape[1]), size=count), 1e-3)
     weights = inverse / inverse.sum(axis=1, keepdims=True) / width

@@ -221,9 +221,9 @@ def test_fronts_without_a_point_or_a_trace(tmp_path: Path) -> None:
 
 def test_better_fronts_while_it_runs() -> None:
     """Every front has new points; the last one is that of `solve`."""
-    fronts = list(placeopt.iterate("aws-10", "moead", evaluations=6000, every=0))
+    fronts = list(placeopt.iterate("aws-10", "moead", evaluations=20_000, every=0))
     assert len(fronts) > 2
-    assert fronts[-1].points == placeopt.solve("aws-10", "moead", evaluations=6000).points
+    assert fronts[-1].points == placeopt.solve("aws-10", "moead", evaluations=20_000).points
     seen: set[tuple[float, ...]] = set()
     for found in fronts[:-1]:
         new = {point.values for point in found} - seen

@@ -11,7 +11,14 @@ from placeopt.temporal.instance import Temporal
 
 @pytest.mark.parametrize(
     ("requests", "first"),
-    [(3, "bin-plans"), (19, "moead"), (60, "sharded"), (100, "sharded"), (499, "sharded"), (500, "sharded")],
+    [
+        (3, "bin-plans"),
+        (19, "moead"),
+        (60, "sharded"),
+        (100, "sharded"),
+        (499, "sharded"),
+        (500, "sharded"),
+    ],
 )
 def test_the_method_follows_the_size(requests: int, first: str) -> None:
     stages = method_for(Temporal.generate(1, requests=requests, max_replicas=3))
