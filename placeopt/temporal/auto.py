@@ -6,11 +6,11 @@ from placeopt.temporal.instance import Temporal
 
 #: Up to so many replicas the exact method ends within seconds.
 FEW_REPLICAS = 10
-#: From so many requests MOEA/D starts from the search in parts, which gets a share of the budget
-#: (benchmarks/auto_stages.md).
-PARTS_SHARES = ((100, 0.5), (20, 0.2))
-#: Size from which the search in parts alone is better (benchmarks/scale/results.md).
-MANY_REQUESTS = 500
+#: Sizes from which MOEA/D starts from the search in parts (benchmarks/auto_stages.md), and from
+#: which that alone is better (benchmarks/scale/results.md).
+SOME_REQUESTS, MANY_REQUESTS = 20, 500
+#: Share of the budget of the search in parts before MOEA/D (benchmarks/auto_stages.md).
+PARTS_SHARE = 0.2
 
 
 def method_for(problem: Temporal) -> str | tuple[tuple[str, float], ...]:
@@ -24,7 +24,6 @@ def method_for(problem: Temporal) -> str | tuple[tuple[str, float], ...]:
         return "bin-plans"
     if len(problem.requests) >= MANY_REQUESTS:
         return "sharded"
-    for requests, share in PARTS_SHARES:
-        if len(problem.requests) >= requests:
-            return (("sharded", share), ("moead", 1.0))
+    if len(problem.requests) >= SOME_REQUESTS:
+        return (("sharded", PARTS_SHARE), ("moead", 1.0))
     return "moead"
