@@ -2,7 +2,7 @@
 
 All seconds are CPU seconds. The generator seeds are other ones than those of benchmarks/auto.md.
 
-python benchmarks/auto/stages.py [--limits 2 10] [--requests 50 100 200 350 500]
+python benchmarks/auto/stages.py [--limits 2 10] [--requests 20 50 100 200 350 500]
 # writes benchmarks/auto_stages.md
 """
 
@@ -36,6 +36,7 @@ SEEDS = (931, 932)
 STAGES = {
     "`moead`": (("moead", 1.0),),
     "`sharded`": (("sharded", 1.0),),
+    "`sharded` on a fifth, then `moead`": (("sharded", 0.2), ("moead", 1.0)),
     "`sharded` on half, then `moead`": (("sharded", 0.5), ("moead", 1.0)),
 }
 
@@ -56,7 +57,7 @@ def main() -> None:
     """Measure and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--limits", type=float, nargs="+", default=[2, 10])
-    parser.add_argument("--requests", type=int, nargs="+", default=[50, 100, 200, 350, 500])
+    parser.add_argument("--requests", type=int, nargs="+", default=[20, 50, 100, 200, 350, 500])
     given = parser.parse_args()
     said, rows = facts("numpy", "numba", "moocore"), []
     shares(Temporal.generate(1, requests=60), 0.5)  # compiles
@@ -74,7 +75,7 @@ def main() -> None:
         "",
         f"`python benchmarks/auto/stages.py {' '.join(sys.argv[1:])}` wrote this page.",
         "",
-        f"Generator seeds {' and '.join(map(str, SEEDS))}. Shares of the hypervolume of the three "
+        f"Generator seeds {' and '.join(map(str, SEEDS))}. Shares of the hypervolume of the four "
         "fronts together, of the worse seed; the best of a row is bold. Seconds are CPU seconds.",
         "",
         *table(("requests", "limit (s)", *STAGES), rows),
