@@ -3,9 +3,11 @@
 Presets `reach-ppo` and `rsdql` of `placeopt train`: MaskablePPO and DQN of stable-baselines3 with
 the paper's hyper-parameters; what it does not print, such as passes over a batch and the network of
 sets, is ours. Episodes have 4 to 20 pods of one application, anywhere. The paper trains 3 million
-steps on 64 cores and a GPU; here every agent trains for some CPU seconds of one core, and the next
-run of `make papers ONLY=reach_training` goes on from its checkpoint. Curves are mean returns of the
-latest episodes, ms of latency less 2 for a move.
+steps on 64 cores and a GPU; here every agent has one core. All agents train in turns, each to
+twice the steps of the turn before, and those on more pods and nodes to a quarter of that until the
+others have ended. `make papers ONLY=reach_training MINUTES=60` ends the turn that
+is under way after 60 CPU minutes; the next run goes on from its checkpoints. Curves are mean
+returns of the latest episodes, ms of latency less 2 for a move.
 """
 
 from __future__ import annotations
@@ -14,46 +16,56 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from machine import table
-from papers.measure import SCRATCH
+from papers.measure import SCRATCH, Cells
 
 from placeopt.rescheduling import environment
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rl.policy import TrainedPolicy
 from placeopt.rl.settings import TrainingSettings
 
-FULL = {"seconds": 45.0, "keep": True}
-QUICK = {"seconds": 1.0, "keep": False}
+FULL = {"steps": 3_000_000, "keep": True}
+QUICK = {"steps": 2_048, "keep": False}
+#: Steps of the first turn.
+FIRST = 125_000
 #: Agent of the paper -> preset.
 AGENTS = {"REACH": "reach-ppo", "RSDQL": "rsdql"}
-#: Pods and machines of each of three kinds: Fig. 7.
-SCALES = ((20, 2), (28, 4), (36, 6))
+#: Pods and machines of each of three kinds: Fig. 7. Its 20 pods on 6 nodes are an agent of Fig. 6.
+SCALES = ((28, 4), (36, 6))
+SMALLEST, AS_IN_FIG_6 = "20 pods, 6 nodes", "aggregator-sequential, REACH"
+#: Share of the steps of a turn that agents of Fig. 7 train to: a step takes 3 to 6 times as long.
+SCALED = 0.25
 DECISIONS = 200
-Row = dict[str, Any]
+#: Steps, CPU seconds and mean return after each round.
+Curve = list[list[float]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(TrainingSettings):
-    """Settings with short rounds: points of a curve, and ends of a run."""
+    """Settings with rounds that make some hundred points of a curve."""
 
     @property
     def round_steps(self) -> int:
         """Steps of a round: RSDQL's checkpoint has its replay buffer, and takes seconds."""
-        return 2_048 if self.algorithm == "ppo" else 10_240
+        return 10_240 if self.algorithm == "ppo" else 51_200
 
 
 def trained(
-    preset: str, name: str, seconds: float, keep: bool, **options: Any
-) -> tuple[TrainedPolicy, Row]:
-    """Return an agent and its curve, trained for some CPU seconds; with `keep` more than before."""
+    preset: str, name: str, steps: int, keep: bool, stop: Callable[[int], bool], **options: Any
+) -> tuple[TrainedPolicy, Curve]:
+    """Return an agent of a run of so many steps, and its curve, once `stop(steps made)`.
+
+    With `keep` go on from its checkpoint.
+    """
     from placeopt.rl.training import train
 
     known = environment.PRESETS[preset].settings
-    settings = Settings().with_options(known.to_document() | {"weights": (1.0,)})
+    settings = Settings().with_options(known.to_document() | {"weights": (1.0,), "steps": steps})
     batch = environment.batch(None, settings.num_envs, **options)
     batch.reset()
     folder = SCRATCH / "reach"
@@ -61,13 +73,12 @@ def trained(
     folder.mkdir(parents=True, exist_ok=True)
     again = keep and checkpoint.exists() and log.exists()
     curve = json.loads(log.read_text(encoding="utf-8")) if again else []
-    before = curve[-1][1] if curve else 0.0
 
     def note(news: Any) -> bool:
         curve.append([news.steps, news.seconds, news.facts.get("reward", np.nan)])
         if keep:
             log.write_text(json.dumps(curve), encoding="utf-8")
-        return bool(news.seconds - before > seconds)
+        return stop(news.steps)
 
     policy = train(
         batch,
@@ -78,7 +89,7 @@ def trained(
         resume=checkpoint if again else None,
         on_round=note,
     )
-    return policy, {"curve": curve}
+    return policy, curve
 
 
 def decision_ms(policy: TrainedPolicy, **options: Any) -> float:
@@ -95,39 +106,44 @@ def decision_ms(policy: TrainedPolicy, **options: Any) -> float:
     return 1000 * spent / DECISIONS
 
 
-def agent(preset: str, name: str, seconds: float, keep: bool, **options: Any) -> Row:
-    """Train an agent on, and time its decisions."""
-    policy, row = trained(preset, name, seconds, keep, **options)
-    return row | {"decision_ms": decision_ms(policy, **options)}
-
-
-def measure(cells: Callable[..., Any], seconds: float, keep: bool) -> dict[str, Any]:
-    """Train on what is there; a longer curve of an earlier run stays."""
-    found: dict[str, Any] = {"applications": {}, "scales": {}}
+def agents() -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Yield each agent: part of the result, name there, preset, and options of its episodes."""
     for application in APPLICATIONS:
         for who, preset in AGENTS.items():
-            found["applications"][f"{application}, {who}"] = grown(
-                cells,
-                f"{application}-{preset}",
-                lambda key, p=preset, a=application: agent(p, key, seconds, keep, application=a),
-            )
+            yield "applications", f"{application}, {who}", preset, {"application": application}
     for pods, machines in SCALES:
         sizes = {"cloud_a": machines, "edge_a": machines, "edge_b": machines}
         options = {"application": "aggregator-sequential", "replicas": [1, pods // 4], **sizes}
-        found["scales"][f"{pods} pods, {3 * machines} nodes"] = grown(
-            cells,
-            f"scale-{pods}",
-            lambda key, o=options: agent("reach-ppo", key, seconds, keep, **o),
-        )
+        yield "scales", f"{pods} pods, {3 * machines} nodes", "reach-ppo", options
+
+
+def measure(cells: Cells, steps: int, keep: bool) -> dict[str, Any]:
+    """Train on what is there; a longer curve of an earlier run stays."""
+    goals = [min(steps, FIRST * 2**k) for k in range(1 + ceil(log2(max(1, steps / FIRST))))]
+    for turn in [*goals, steps / SCALED]:
+        for part, name, preset, options in agents():
+            goal = min(steps, turn if part == "applications" else max(FIRST, SCALED * turn))
+            before = cells.known.get(name, {"curve": [[0]]})
+            if before["curve"][-1][0] >= goal or (cells.out_of_time and name in cells.known):
+                continue
+            file = name.replace(", ", "-").replace(" ", "-")
+            policy, curve = trained(
+                preset,
+                file,
+                steps,
+                keep,
+                lambda made, goal=goal: made >= goal or cells.out_of_time,
+                **options,
+            )
+            if curve[-1][0] > before["curve"][-1][0]:
+                row = {"curve": curve, "decision_ms": decision_ms(policy, **options)}
+                cells.known.pop(name, None)
+                cells(name, lambda row=row: row)
+    found: dict[str, Any] = {"applications": {}, "scales": {}}
+    found["scales"][SMALLEST] = cells.known[AS_IN_FIG_6]
+    for part, name, _, _ in agents():
+        found[part][name] = cells.known[name]
     return found
-
-
-def grown(cells: Callable[..., Any], key: str, work: Callable[[str], Row]) -> Row:
-    """Return the longer one of what `work` returns and what a run before returned."""
-    before, now = cells.known.pop(key, None), work(key)
-    longer = before and before["curve"][-1][0] > now["curve"][-1][0]
-    kept: Row = cells(key, lambda: before if longer else now)
-    return kept
 
 
 # -- what entries and the page read ----------------------------------------------------------------
