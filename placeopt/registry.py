@@ -26,7 +26,7 @@ from placeopt.core.files import AnyPath
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.shipped import find, instances
-from placeopt.core.spec import PROVING_SECONDS, Method, ProblemSpec, load
+from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, load
 
 #: Our problem packages.
 PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling")
@@ -54,7 +54,7 @@ GENERIC = (
         "exact front of the Pyomo model (small instances)",
         "model",
         parallel=True,
-        seconds=PROVING_SECONDS,
+        seconds=DEFAULT_SECONDS,
         kept="points, and all that was proven",
     ),
     *(
@@ -107,7 +107,7 @@ GENERIC = (
         "placeopt.rollout.rollout:run",
         "decision after decision, each judged by a base policy's rest",
         "sequence",
-        seconds=PROVING_SECONDS,
+        seconds=DEFAULT_SECONDS,
         kept="plans of each weighting",
     ),
     Method(

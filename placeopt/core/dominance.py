@@ -110,9 +110,10 @@ def thinned(values: np.ndarray, size: int) -> np.ndarray:
 def by_worth(values: np.ndarray, size: int) -> np.ndarray:
     """Return all row numbers of rows that do not dominate each other, the ones of most worth first.
 
-    The rows whose loss costs least hypervolume leave a twentieth at a time, of many rows a quarter,
-    until `size` of them stay; who stays longer is worth more. The least of a column never leave
-    where these have room. By what each row adds alone, all rows of a dense place would be last.
+    A row is worth more the later it leaves. Rows leave in batches, those first whose loss costs
+    least hypervolume, until `size` of them stay. A batch is a twentieth of the rows, a quarter
+    where there are many. The row with the least value of a column never leaves if `size` has room
+    for it. Sorting once by what each row adds alone would put all rows of a dense place last.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from typing import Any
 from placeopt.core.errors import MissingExtraError, UnsupportedError
 
 #: Time limit in seconds of methods that may take long, where none is given: they end in a minute.
-PROVING_SECONDS = 50.0
+DEFAULT_SECONDS = 50.0
 
 
 def load(entry: str) -> Any:

@@ -356,8 +356,8 @@ class VectorSearch:
     def _to_judge(self, limit: int) -> Iterable[int]:
         """Return at most `limit` rows of the archive; with a time limit those of most worth first.
 
-        Worth is that for the hypervolume. With four goals or more that takes too long. Then distant
-        points come first if few can be judged, and points of new cells otherwise.
+        Worth is hypervolume (`by_worth`). With four goals or more it takes too long to compute:
+        then distant points come first if few can be judged, points of new cells otherwise.
         """
         F = self.archive.F
         if not self._judging or len(F) <= MIN_JUDGED:

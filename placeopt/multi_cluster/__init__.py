@@ -3,7 +3,7 @@
 Latency, cost, inequality and rejections pull apart; after HephaestusForge (FGCS 2025).
 """
 
-from placeopt.core.spec import PROVING_SECONDS, Method, ProblemSpec
+from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec
 
 SPEC = ProblemSpec(
     kind="multi-cluster",
@@ -38,7 +38,7 @@ SPEC = ProblemSpec(
             "hindsight",
             "placeopt.multi_cluster.hindsight:hindsight",
             "what one who knew the trace could earn; proven where small",
-            seconds=PROVING_SECONDS,
+            seconds=DEFAULT_SECONDS,
             kept="the plan of each strategy",
         ),
         Method(

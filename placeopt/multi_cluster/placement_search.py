@@ -164,8 +164,7 @@ def run(
 ) -> Front:
     """Improve plans by changes of single decisions, each under weights of its own.
 
-    A plan that is improved counts as `tried` evaluations: all changes that are tried on it look at
-    each of its requests about so many times.
+    An improved plan counts as `tried` evaluations: so many changes are tried for each request.
     """
     if task.problem.semantics == "published":
         raise UnsupportedError(

@@ -48,19 +48,21 @@ class LegalRows:
 
     Parameters
     ----------
-    legal : Tensor
-        Which rows are legal, bool of shape (B, A).
+    observations : Tensor
+        Shape (B, A, F + K + 1), the last column whether the action is legal.
 
     Attributes
     ----------
-    owner, action : Tensor
-        Observation and action of each legal row, int64 of shape (R,).
+    x : Tensor
+        Features and weights of each legal row, shape (R, F + K).
     """
 
-    def __init__(self, legal: torch.Tensor):
-        self._legal, self._counts = legal, legal.sum(dim=1)
+    def __init__(self, observations: torch.Tensor):
+        legal = observations[..., -1] > 0.5
+        self._shape, self._counts = legal.shape, legal.sum(dim=1)
         self._none = (self._counts == 0).unsqueeze(1)
-        self.owner, self.action = legal.nonzero(as_tuple=True)
+        self._owner, self._action = legal.nonzero(as_tuple=True)
+        self.x = observations[self._owner, self._action, :-1]
 
     def highest(self, x: torch.Tensor) -> torch.Tensor:
         """Return the maximum of each observation's rows of x (R, columns), (B, columns), or 0."""
@@ -76,12 +78,12 @@ class LegalRows:
 
     def given(self, x: torch.Tensor) -> torch.Tensor:
         """Return to each row that of its observation, (R, columns) of x (B, columns)."""
-        return x.index_select(0, self.owner)
+        return x.index_select(0, self._owner)
 
     def spread(self, values: torch.Tensor) -> torch.Tensor:
         """Return values (R,) at their actions, `ILLEGAL` at others, (B, A)."""
-        whole = torch.full(self._legal.shape, ILLEGAL)
-        return whole.index_put((self.owner, self.action), values)
+        whole = torch.full(self._shape, ILLEGAL)
+        return whole.index_put((self._owner, self._action), values)
 
 
 class Equivariant(nn.Module):
@@ -136,12 +138,9 @@ class Network(nn.Module):
             self.register_buffer("base", torch.full((shape.parts,), float(factor)))
             self.growth = nn.Parameter(torch.zeros(shape.parts))
 
-    def inputs(
-        self, observations: torch.Tensor, rows: LegalRows
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def inputs(self, rows: LegalRows) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the inputs (R, I) and weighted one-step rewards (R, K) of legal rows."""
-        s = self.shape
-        x = observations[rows.owner, rows.action, :-1]
+        s, x = self.shape, rows.x
         if not s.score:
             return x, None
         at_once = x[:, s.features :] * (
@@ -152,12 +151,15 @@ class Network(nn.Module):
         return torch.cat([x, CONTRAST * at_once], dim=-1), at_once
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return a value for every action, (B, A), of observations (B, A, F + K + 1).
+        """Return what `of` returns for the legal rows of observations (B, A, F + K + 1)."""
+        return self.of(LegalRows(observations))
 
-        Illegal actions have `ILLEGAL`. Without outputs return the pooled rows, (B, 2 H).
+    def of(self, rows: LegalRows) -> torch.Tensor:
+        """Return a value for every action, (B, A); an illegal one has `ILLEGAL`.
+
+        Without outputs return the pooled rows, (B, 2 H).
         """
-        rows = LegalRows(observations[..., -1] > 0.5)
-        x, at_once = self.inputs(observations, rows)
+        x, at_once = self.inputs(rows)
         for layer in self.layers[: len(self.shape.hidden)]:
             x = self.act(layer(x, rows))
         if not self.outputs:
@@ -189,7 +191,8 @@ class Heads(nn.Module):
 
     def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the logits and the critic's pooled rows."""
-        return self.actor(rows), self.critic(rows)
+        legal = LegalRows(rows)
+        return self.actor.of(legal), self.critic.of(legal)
 
 
 class DeepSetsPolicy(BasePolicy):
@@ -237,10 +240,6 @@ class DeepSetsQ(QNetwork):
     def __init__(self, *, shape: Shape, factor: float, **options: Any):
         super().__init__(**options)
         self.q_net = Network(shape, 1, factor)  # type: ignore[assignment]
-
-    def forward(self, obs: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        """Return (B, A)."""
-        return self.q_net(obs)
 
 
 class DeepSetsQPolicy(DeepSetsPolicy, DQNPolicy):

@@ -3,7 +3,7 @@
 Node cost, starts and disruptions pull apart; after the runtime re-orchestration paper.
 """
 
-from placeopt.core.spec import PROVING_SECONDS, Method, ProblemSpec
+from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec
 
 SPEC = ProblemSpec(
     kind="rolling-update",
@@ -24,7 +24,7 @@ SPEC = ProblemSpec(
             "decomposition",
             "placeopt.rolling_update.decomposition:decomposition",
             "packing, then order, with proofs; exact where small",
-            seconds=PROVING_SECONDS,
+            seconds=DEFAULT_SECONDS,
             kept="descents, orders, points, and all that was proven",
         ),
         Method(

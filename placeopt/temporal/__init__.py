@@ -3,7 +3,7 @@
 Latency, cost and interruption pull apart; after the CNSM 2024 paper.
 """
 
-from placeopt.core.spec import PROVING_SECONDS, Method, ProblemSpec
+from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec
 
 SPEC = ProblemSpec(
     kind="temporal",
@@ -26,7 +26,7 @@ SPEC = ProblemSpec(
             "bin-plans",
             "placeopt.temporal.exact.exact_front:bin_plans",
             "exact front by what can share a machine (to 10 requests)",
-            seconds=PROVING_SECONDS,
+            seconds=DEFAULT_SECONDS,
             kept="passes, and boxes that were looked through",
         ),
         Method(
