@@ -20,8 +20,9 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(MAKE) -j2 lint suite
 
+# Bytecode is kept, whatever the environment says: hundreds of tests start processes of their own.
 suite: $(STAMP)
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Kernels with every index checked, compiled from an empty cache.
 bounds: $(STAMP)

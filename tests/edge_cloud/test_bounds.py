@@ -31,7 +31,7 @@ def covered(values: np.ndarray, bounds: tuple[tuple[float, ...], ...]) -> bool:
     return all((np.array(bounds) <= row + 1e-9).all(axis=1).any() for row in values)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_method_finds_less_than_is_proven(seed):
     """No plan lies below the bound set or below a proven weighted sum, whatever the method."""
     problem = random_instance(seed)

@@ -468,7 +468,7 @@ def test_a_replica_set_that_ended_another_pod_is_told(tmp_path: Path) -> None:
 
 
 @NEEDS_TOOLS
-@pytest.mark.parametrize("broken", range(12, 18))
+@pytest.mark.parametrize("broken", (12, 14, 17))
 def test_pods_that_end_slowly_do_not_stop_a_script_that_is_taken_up(
     broken: int, tmp_path: Path
 ) -> None:

@@ -49,7 +49,7 @@ def require_below(vectors: np.ndarray, values: np.ndarray) -> None:
 def test_no_plan_is_below(seconds: float) -> None:
     """Against all plans of four requests, by closed forms and by linear programs."""
     used = 0
-    for seed in range(8):
+    for seed in range(4):
         problem = instance(seed)
         vectors, solves = lower_bounds(problem, Budget(seconds=seconds))
         require_below(vectors, attainable(problem))
@@ -62,7 +62,7 @@ def test_every_cut_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bounds._Cuts] = []
     vectors = bounds._Cuts.vectors
     monkeypatch.setattr(bounds._Cuts, "vectors", lambda c, t: (seen.append(c), vectors(c, t))[1])
-    for seed in range(6):
+    for seed in range(3):
         problem = instance(seed)
         lower_bounds(problem, Budget(seconds=20))
         values, cuts = attainable(problem), seen[-1]

@@ -32,7 +32,7 @@ def brute(problem: MultiCluster, weights: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("semantics", ["fixed", "published"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_optimum_against_all_sequences(semantics: str, seed: int) -> None:
     """Every strategy; with few histories kept, the bound still holds; the plan is the reward's."""
     problem = MultiCluster.generate(

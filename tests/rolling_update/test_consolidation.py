@@ -104,7 +104,7 @@ def test_bound_and_packing_against_all_deployments(
     if exchanges_first:
         monkeypatch.setattr(consolidation, "_MAX_REPAIRED_NODES", 0)
     hits = solved = 0
-    for seed in range(40):
+    for seed in range(20):
         problem = tiny(seed)
         every = deployments(problem)
         found = list(Consolidation(problem, seed).targets(Budget()))
@@ -117,7 +117,7 @@ def test_bound_and_packing_against_all_deployments(
         solved += 1
         hits += bool(found) and found[-1].price == best
         assert [t.price for t in found] == sorted((t.price for t in found), reverse=True)
-    assert solved > 20
+    assert solved > 10
     assert hits >= 0.9 * solved, (hits, solved)
 
 
@@ -132,7 +132,7 @@ def test_what_has_no_room_was_repaired_in_vain(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("clusters", [2, 4])
 def test_the_papers_instances_are_packed_to_the_bound(clusters: int) -> None:
-    for seed in range(15):
+    for seed in range(8):
         problem = RollingUpdate.generate(seed, clusters=clusters)
         search = Consolidation(problem, seed)
         last = list(search.targets(Budget()))[-1]

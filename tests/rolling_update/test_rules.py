@@ -340,7 +340,7 @@ def run(problem: RollingUpdate, names: list[str] | None = None, **parameters: An
     return decomposition(Task(problem, problem.select(names), Budget(), 0), **parameters)
 
 
-@pytest.mark.parametrize("seed", [s for s in range(200, 226) if s != 224])
+@pytest.mark.parametrize("seed", range(200, 213))
 def test_the_exact_methods_against_all_plans(seed: int) -> None:
     """The time-indexed model, and the decomposition, have the front of the direct plans."""
     document = ruled(seed, most=4)
@@ -357,7 +357,7 @@ def test_the_exact_methods_against_all_plans(seed: int) -> None:
     assert [v for v in truth if tuple(v) not in found] == []
 
 
-@pytest.mark.parametrize("seed", [s for s in range(300, 324) if s != 315])
+@pytest.mark.parametrize("seed", range(300, 312))
 def test_the_front_and_its_bounds_against_all_plans(seed: int) -> None:
     document = ruled(seed, most=4)
     problem = RollingUpdate.from_document(document)
@@ -381,7 +381,7 @@ def test_the_front_and_its_bounds_against_all_plans(seed: int) -> None:
 def test_heuristics_keep_the_rules() -> None:
     """Every plan that repack and the baselines offer is legal, and repack is often the cheapest."""
     best = total = 0
-    for seed in range(400, 460):
+    for seed in range(400, 430):
         document = ruled(seed)
         problem = RollingUpdate.from_document(document)
         front = repack(Task(problem, problem.objectives, Budget(), 0))
