@@ -24,7 +24,7 @@ model.carbon = pyo.Objective(
     expr=sum(grams[v] * cores[i] * model.place[i, v] for i, v in model.PLACEMENTS)
 )
 
-front = placeopt.enumerate(model, seconds=5)
+front = placeopt.enumerate(model, seconds=3)
 
 print(f"{len(front)} plans; {front.runs[0].parameters['reason']}")
 for point in front.points:

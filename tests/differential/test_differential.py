@@ -22,7 +22,7 @@ from placeopt import registry
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.front import Front
 
-SEEDS = 8
+SEEDS = 9
 POLICIES = {"multi-cluster": "multi-cluster-fixed-rate5", "rescheduling": "rescheduling-testbed"}
 CASES = [
     (m.name, kind)

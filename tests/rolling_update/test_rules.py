@@ -392,7 +392,7 @@ def test_heuristics_keep_the_rules() -> None:
         if len(problem.arrays.home) < 4 and (truth := Plans(document).front()):
             total += 1
             best += bool(legal) and min(p.values[0] for p in legal) == truth[0][0]
-    assert best >= 0.8 * total > 8
+    assert best >= 0.75 * total > 8
 
 
 def test_an_episode_that_ends_is_legal() -> None:
