@@ -57,11 +57,15 @@ class Cell(NamedTuple):
 
 
 def measure(arguments: list[str]) -> tuple[int, float]:
-    """Return exit code and CPU seconds of ``placeopt`` with some arguments."""
+    """Return exit code and CPU seconds of ``placeopt`` with some arguments.
+
+    Bytecode is kept, as at a user's: to compile it in each process would take .1 s.
+    """
     child = subprocess.Popen(
         ["timeout", str(PATIENCE), sys.executable, "-c", PROGRAM, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""},
     )
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -17,8 +19,7 @@ def minimal(vectors: Sequence[Sequence[float]] | np.ndarray) -> np.ndarray:
     values = np.array(vectors, dtype=float)
     if len(values) == 0:
         return values.reshape(0, values.shape[1] if values.ndim == 2 else 0)
-    values = np.unique(values, axis=0)
-    return values[nondominated(values)]
+    return np.unique(values[nondominated(values)], axis=0)
 
 
 def nondominated(values: np.ndarray) -> np.ndarray:
@@ -139,12 +140,57 @@ def by_worth(values: np.ndarray, size: int) -> np.ndarray:
 def join_bounds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the tightest lower-bound set that two sets prove together.
 
-    It holds the minimal ones of all componentwise maxima.
+    It holds the minimal ones of all componentwise maxima of a row of each.
     """
     if len(one) == 0 or len(other) == 0:
         return other if len(one) == 0 else one
-    both = np.maximum(one[:, None, :], other[None, :, :]).reshape(-1, one.shape[1])
-    return minimal(both)
+    if one.shape[1] == 3:
+        return minimal(_maxima(one, other))
+    return minimal(np.maximum(one[:, None, :], other[None, :, :]).reshape(-1, one.shape[1]))
+
+
+def _maxima(one: np.ndarray, other: np.ndarray) -> list[tuple[float, float, float]]:
+    """Return some maxima of a row of each of two sets, the minimal ones among them; three columns.
+
+    Rows come by their third value. Each meets those rows of the other set that came before it and
+    that are not dominated in the first two values: thousands of rows have few such pairs.
+    """
+    rows = [(z, 0, x, y) for x, y, z in one.tolist()] + [(z, 1, x, y) for x, y, z in other.tolist()]
+    stairs, found = (Staircase(), Staircase()), []
+    for z, side, x, y in sorted(rows):
+        if (free := stairs[side].add(x, y)) is not None:
+            met = stairs[1 - side].within(x, y, *free)
+            found += [(max(x, u), max(y, v), z) for u, v in met]
+    return found
+
+
+class Staircase:
+    """Points of the plane of which none dominates another, by ascending first value."""
+
+    def __init__(self) -> None:
+        self._xs: list[float] = []
+        self._falls: list[float] = []  # second values, negated: ascending as well
+
+    def add(self, x: float, y: float) -> tuple[float, float] | None:
+        """Add a point; return the least first and second value at which others cover its quadrant.
+
+        None where a point that is there dominates it or is equal.
+        """
+        last = bisect_right(self._xs, x)
+        if last and -self._falls[last - 1] <= y:
+            return None
+        begin, end = bisect_left(self._xs, x), bisect_right(self._falls, -y)
+        self._xs[begin:end], self._falls[begin:end] = [x], [-y]
+        right = self._xs[begin + 1] if begin + 1 < len(self._xs) else math.inf
+        above = -self._falls[begin - 1] if begin else math.inf
+        return right, above
+
+    def within(self, x: float, y: float, right: float, above: float) -> list[tuple[float, float]]:
+        """Return the points whose maxima with (x, y) can be minimal, left of and below limits."""
+        begin = max(bisect_right(self._xs, x) - 1, bisect_right(self._falls, -above), 0)
+        end = min(bisect_left(self._falls, -y) + 1, bisect_left(self._xs, right))
+        end = max(end, begin + 1)  # where one point is both the last left of x and below y
+        return [(u, -w) for u, w in zip(self._xs[begin:end], self._falls[begin:end], strict=True)]
 
 
 def worst(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:

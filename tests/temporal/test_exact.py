@@ -184,9 +184,7 @@ def _hosts(
     return options
 
 
-@pytest.mark.parametrize(
-    ("seed", "replicas"), [(16, 2), (80, 2), (105, 3), (131, 3), (3, 2)]
-)
+@pytest.mark.parametrize(("seed", "replicas"), [(16, 2), (80, 2), (105, 3), (131, 3), (3, 2)])
 def test_front_is_exact_where_machines_must_agree_on_starts(seed: int, replicas: int) -> None:
     """Against an oracle over all starts; in the first four a relaxed point has no schedule."""
     problem = tiny(seed, requests=3, replicas=replicas, horizon=5)
