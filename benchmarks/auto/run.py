@@ -40,6 +40,7 @@ import placeopt  # noqa: E402
 from placeopt import registry  # noqa: E402
 from placeopt.core.errors import UnsupportedError  # noqa: E402
 from placeopt.core.front import Front, merge  # noqa: E402
+from placeopt.warm_up import warm_up  # noqa: E402
 
 #: Problem and arguments of its generator: a small and a large instance of each.
 SIZES: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -151,11 +152,12 @@ def kept_cell(
 
 @cache
 def compile_all(kind: str, sizes: str) -> None:
-    """Run every method for a moment, before the clock runs; `sizes` are a JSON object."""
+    """Compile, then run every method for a moment; `sizes` are a JSON object."""
+    warm_up([kind])
     problem = registry.problem_class(kind).generate(1, **json.loads(sizes))
     for method in methods_of(kind):
-        with suppress(UnsupportedError):  # auto has methods of its own, one after another
-            placeopt.solve(problem, method, seconds=5 if method == "auto" else 0.3)
+        with suppress(UnsupportedError):
+            placeopt.solve(problem, method, seconds=0.3)
 
 
 def row_of(kind: str, name: str, limit: float, cells: list[Cell]) -> tuple[str, ...]:

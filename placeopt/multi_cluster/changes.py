@@ -221,7 +221,7 @@ def judge_all(instance, state, change, vectors, worst, values):
         write_values(state.sums, vectors.shape[1], worst, values[k])
 
 
-# -- descent ---------------------------------------------------------------------------------------
+# -- descent and variation -------------------------------------------------------------------------
 
 
 @kernel
@@ -284,3 +284,21 @@ def descend_all(instance, state, change, vectors, weights, ideal, worst, steps, 
                     lowest = value
                     make_change(instance, state, change, t)
         vectors[k] = state.placed
+
+
+@kernel
+def vary_all(replicas, children, fathers, random):
+    """Change plans (n, T, C) in place: a stretch of requests is the father's, one is drawn anew.
+
+    One on average, by `_draw`. Advances `random`, (1,).
+    """
+    requests = children.shape[1]
+    split = np.zeros(children.shape[2], dtype=np.int64)
+    for k in range(len(children)):
+        one, other = below(random, requests + 1), below(random, requests + 1)
+        begin, end = min(one, other), max(one, other)
+        children[k, begin:end] = fathers[k, begin:end]
+        for t in range(requests):
+            if below(random, requests) == 0:
+                _draw(random, children[k, t], replicas[t], split)
+                children[k, t] = split

@@ -3,7 +3,8 @@
 A plan here is any division of the replicas of each request over the clusters; the searches over
 vectors know only all on one cluster and three spreads. Again and again weights are drawn, and the
 plan that is best for them is improved by random changes of single decisions
-(`placeopt.multi_cluster.changes`).
+(`placeopt.multi_cluster.changes`). Where that gives few new plans, as on small instances, children
+of the plans in the archive fill the front.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from placeopt.multi_cluster.instance import MultiCluster
 BATCH = 64
 #: Random changes that are tried on a plan, for each of its requests.
 TRIED = 10
+#: Share of improved plans that are new to the archive below which children are made as well.
+FEW_NEW = 0.5
 #: Of `fullest`: vectors, generations, and share of the budget.
 FULLEST, GENERATIONS, SHARE = 64, 40, 0.1
 
@@ -113,6 +116,16 @@ class PlacementEncoder(Encoder):
         changes.descend_all(*scratch, vectors, every, origin, self._worst, steps, random)
         return vectors.reshape(len(X), -1)
 
+    def vary(
+        self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
+    ) -> np.ndarray:
+        """Return children with a stretch of the requests from the father, one drawn anew."""
+        children = np.array(mothers, dtype=np.int64).reshape(-1, *self._shape)
+        random = rng.integers(0, 2**64, size=1, dtype=np.uint64)
+        replicas = self.problem.arrays.replicas
+        changes.vary_all(replicas, children, fathers.reshape(children.shape), random)
+        return children.reshape(len(children), -1)
+
 
 @dataclass(frozen=True)
 class _Placements(Variant):
@@ -184,8 +197,11 @@ def run(
     while not search.finished:
         search.archive.settle()
         X, weights = _starts(search, tried)
-        search.evaluate(encoder.improve(X, weights, search.archive.F.min(axis=0), steps, random))
+        known = search.archive.F
+        X, F, _ = search.evaluate(encoder.improve(X, weights, known.min(axis=0), steps, random))
         search.budget.spend(search.budget.allow((tried - 1) * len(X)))
+        if _share_of_new(F, known) < FEW_NEW:
+            search.evaluate(_children(search, BATCH * tried))
     return search.conclude("placement-search", {"tried": tried})
 
 
@@ -200,3 +216,16 @@ def _starts(search: VectorSearch, tried: int) -> tuple[np.ndarray, np.ndarray]:
     distance = weights[:, None] * (F - ideal)
     chosen = (distance.max(axis=2) + distance.sum(axis=2)).argmin(axis=1)
     return np.array([search.archive.vector(k) for k in chosen.tolist()]), weights
+
+
+def _share_of_new(F: np.ndarray, known: np.ndarray) -> float:
+    """Return the share of rows that no known row equals or dominates."""
+    return 1.0 - float((known[:, None] <= F).all(axis=2).any(axis=0).mean()) if len(F) else 1.0
+
+
+def _children(search: VectorSearch, count: int) -> np.ndarray:
+    """Return children of plans of the archive: neighbours of many, which no weights lead to."""
+    search.archive.settle()
+    pairs = search.rng.integers(len(search.archive), size=(2, count))
+    mothers, fathers = search.archive.result()[pairs]
+    return search.encoder.vary(search.rng, mothers, fathers)

@@ -14,7 +14,7 @@ import placeopt
 from placeopt.core import run_directory
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError
-from placeopt.multi_cluster import changes
+from placeopt.multi_cluster import changes, placement_search
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.placement_search import PlacementEncoder
 
@@ -28,9 +28,13 @@ def test_goals_after_many_changes_are_the_referees(seed: int, rate: float) -> No
     X = encoder.sample(rng, 6)
     random = np.array([seed], dtype=np.uint64)
     better = encoder.improve(X, rng.random((6, 4)), np.zeros(4), 60, random)
-    F, G = encoder.evaluate(np.concatenate((X, better)))
+    children = encoder.vary(rng, X, better)
+    sums = children.reshape(6, 12, 3).sum(axis=2)
+    assert ((sums == problem.arrays.replicas) | (sums == 0)).all()
+    X = np.concatenate((X, better, children))
+    F, G = encoder.evaluate(X)
     assert not G.any()
-    for x, values in zip(np.concatenate((X, better)), F, strict=True):
+    for x, values in zip(X, F, strict=True):
         plan = encoder.decode(x)
         verdict = problem.evaluate(plan)
         assert verdict.feasible and verdict.values == pytest.approx(values.tolist(), rel=1e-9)
@@ -72,6 +76,17 @@ def test_the_same_seed_gives_the_same_front() -> None:
     assert fronts[0].runs[0].evaluations == 700
 
 
+def test_children_fill_the_front_of_a_small_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where descents end at the same plans again and again."""
+    problem = MultiCluster.generate(952, requests=20)
+    fronts = [placeopt.solve(problem, "placement-search", evaluations=30_000)]
+    monkeypatch.setattr(placement_search, "FEW_NEW", 0.0)
+    fronts.append(placeopt.solve(problem, "placement-search", evaluations=30_000))
+    reference = np.maximum(*(front.reference() for front in fronts))
+    filled, descents = (front.hypervolume(reference) for front in fronts)
+    assert filled > 1.01 * descents
+
+
 def test_free_divisions_reach_further_than_actions() -> None:
     """`auto` takes it by the fixed rules; with as many evaluations it is ahead of MOEA/D."""
     problem = MultiCluster.generate(1, requests=20)
@@ -110,7 +125,7 @@ def test_a_run_that_was_cancelled_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
 
     def stop(encoder: PlacementEncoder, *asked: Any) -> np.ndarray:
         calls.append(asked)
-        if len(calls) == 8:
+        if len(calls) == 4:
             budget.cancel()
         return improve(encoder, *asked)
 
