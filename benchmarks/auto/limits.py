@@ -1,7 +1,7 @@
 """Whether a time limit is the whole of a run: every method on every problem, as a process.
 
 All seconds are CPU seconds of the process, and its clock counts them too: what else runs on the
-machine makes no difference. A run that is very late is made once more, as the first may compile.
+machine makes no difference. A short run before each compiles, and does not count.
 
 python benchmarks/auto/limits.py [--limits .5 1 5] [--certify .5 1] [--small 20]
 
@@ -42,8 +42,8 @@ SITTINGS = (
     "Put together from several sittings, some at a load of 13 to 18, while the package changed; "
     "the load above is that at the end."
 )
-#: Share of the aim beyond which a run is made again.
-AGAIN = 1.5
+#: Limit of the run before, which does not count.
+COMPILING = 1.0
 #: Real seconds after which a process is ended.
 PATIENCE = 300
 
@@ -73,13 +73,10 @@ def measure(arguments: list[str]) -> tuple[int, float]:
 
 
 def cell(instance: str, method: str, limit: float, certify: bool) -> Cell:
-    """Run a method once, or twice if it is very late."""
-    asked = ["solve", instance, "--method", method, "--time-limit", str(limit), "-o", os.devnull]
-    asked += ["--certify"] * certify
-    code, seconds = measure(asked)
-    if seconds > AGAIN * (limit * (1 + SHARE) + SECONDS):
-        code, again = measure(asked)
-        seconds = min(seconds, again)
+    """Run a method, after a short run that compiles what is not compiled yet."""
+    asked = ["solve", instance, "--method", method, "-o", os.devnull, *["--certify"] * certify]
+    measure([*asked, "--time-limit", str(min(limit, COMPILING))])
+    code, seconds = measure([*asked, "--time-limit", str(limit)])
     return Cell(method, code == 0, seconds)
 
 
