@@ -14,6 +14,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Front, Run, merge, names_of
 from placeopt.core.parameters import checked
+from placeopt.core.parameters import parameters as known_parameters
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import Checkpoint, task_key
 from placeopt.core.task import Task
@@ -44,9 +45,10 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
     """Run the methods that measurements favour for this problem; `parameters` are the last one's.
 
     Each gets a share of the budget that is left and starts from what those before have found.
-    Points keep the name of the method that found them.
+    Points keep the name of the method that found them. Where only an earlier method knows the
+    parameters, it runs alone: they may limit plans.
     """
-    stages = registry.auto(task.problem)
+    stages = _serving(registry.auto(task.problem), task.problem, parameters)
     names = [name for name, _ in stages]
     if len(stages) == 1:
         return run_method(names[0], task, parameters)
@@ -64,6 +66,17 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
             break
         fronts.append(units.do(name, partial(stage, name, share), Front.from_document))
     return _joined("auto", names, fronts, task)
+
+
+def _serving(
+    stages: Sequence[tuple[str, float]], problem: Problem, given: dict[str, Any]
+) -> Sequence[tuple[str, float]]:
+    """Return the stages if the last one knows the given parameters, else the one that does."""
+    for name, _ in reversed(stages if given else ()):
+        known = {p.name for p in known_parameters(registry.method(name).load(problem.problem))}
+        if given.keys() <= known:
+            return stages if name == stages[-1][0] else ((name, 1.0),)
+    return stages
 
 
 def ensemble(

@@ -18,7 +18,8 @@ SPEC = ProblemSpec(
     drawing="placeopt.rescheduling.drawing",
     summary="placeopt.rescheduling.summary",
     certify="placeopt.rescheduling.bounds:certify",
-    auto="block-search",
+    auto=(("block-search", 0.5), ("moead", 1.0)),
+    quick="block-search",
     methods=(
         Method(
             "block-search",
