@@ -378,3 +378,16 @@ def test_cloud_first_fills_the_fastest() -> None:
         plan = method(Task(problem)).points[0].plan
         homes = problem.final_counts(plan).sum(axis=0)
         assert {problem.nodes[n].kind for n in np.flatnonzero(homes)} <= kinds
+
+
+def test_auto_goes_on_where_block_search_ends() -> None:
+    """With a limit on the moves, which only block search knows, that one answers alone."""
+    problem = Rescheduling.generate(953)
+    blocks = api.solve(problem, "block-search")
+    found = api.solve(problem)
+    assert {"block-search", "moead"} == {run.method for run in found.runs} - {"auto"}
+    assert found.hypervolume(found.reference()) > blocks.hypervolume(found.reference())
+    few = api.solve(problem, max_moves=3)
+    assert {p.method for p in few.points} == {"block-search"} and few.values[:, 1].max() <= 3
+    with pytest.raises(UsageError, match="no parameter 'most_moves'"):
+        api.solve(problem, most_moves=3)
