@@ -71,7 +71,7 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
 def _serving(
     stages: Sequence[tuple[str, float]], problem: Problem, given: dict[str, Any]
 ) -> Sequence[tuple[str, float]]:
-    """Return the stages if the last one knows the given parameters, else the one that does."""
+    """Return all stages, or only the one that knows the given parameters if the last does not."""
     for name, _ in reversed(stages if given else ()):
         known = {p.name for p in known_parameters(registry.method(name).load(problem.problem))}
         if given.keys() <= known:

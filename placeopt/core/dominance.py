@@ -150,13 +150,14 @@ def join_bounds(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _maxima(one: np.ndarray, other: np.ndarray) -> list[tuple[float, float, float]]:
-    """Return some maxima of a row of each of two sets, the minimal ones among them; three columns.
+    """Return componentwise maxima of pairs of rows, one of each set, each row of three values.
 
-    Rows come by their third value. Each meets those rows of the other set that came before it and
-    that are not dominated in the first two values: thousands of rows have few such pairs.
+    All minimal maxima are among them. Rows are taken in the order of their third values. A row is
+    paired with rows of the other set that were taken before it, and only where no known row gives
+    a smaller maximum. So thousands of rows make few pairs.
     """
     rows = [(z, 0, x, y) for x, y, z in one.tolist()] + [(z, 1, x, y) for x, y, z in other.tolist()]
-    stairs, found = (Staircase(), Staircase()), []
+    stairs, found = (_Staircase(), _Staircase()), []
     for z, side, x, y in sorted(rows):
         if (free := stairs[side].add(x, y)) is not None:
             met = stairs[1 - side].within(x, y, *free)
@@ -164,17 +165,19 @@ def _maxima(one: np.ndarray, other: np.ndarray) -> list[tuple[float, float, floa
     return found
 
 
-class Staircase:
-    """Points of the plane of which none dominates another, by ascending first value."""
+class _Staircase:
+    """Points (x, y) of which none dominates another, sorted by x; y then falls."""
 
     def __init__(self) -> None:
         self._xs: list[float] = []
-        self._falls: list[float] = []  # second values, negated: ascending as well
+        self._falls: list[float] = []  # -y, which ascends as well
 
     def add(self, x: float, y: float) -> tuple[float, float] | None:
-        """Add a point; return the least first and second value at which others cover its quadrant.
+        """Add a point, and remove the points that it dominates.
 
-        None where a point that is there dominates it or is equal.
+        Return the x of the next point to the right and the y of the next point above, or infinity:
+        from there on these points dominate whatever (x, y) does. Return None, and add nothing, if a
+        known point dominates (x, y) or equals it.
         """
         last = bisect_right(self._xs, x)
         if last and -self._falls[last - 1] <= y:
@@ -186,7 +189,7 @@ class Staircase:
         return right, above
 
     def within(self, x: float, y: float, right: float, above: float) -> list[tuple[float, float]]:
-        """Return the points whose maxima with (x, y) can be minimal, left of and below limits."""
+        """Return the points whose maximum with (x, y) can be minimal, x < `right`, y < `above`."""
         begin = max(bisect_right(self._xs, x) - 1, bisect_right(self._falls, -above), 0)
         end = min(bisect_left(self._falls, -y) + 1, bisect_left(self._xs, right))
         end = max(end, begin + 1)  # where one point is both the last left of x and below y

@@ -288,9 +288,10 @@ def descend_all(instance, state, change, vectors, weights, ideal, worst, steps, 
 
 @kernel
 def vary_all(replicas, children, fathers, random):
-    """Change plans (n, T, C) in place: a stretch of requests is the father's, one is drawn anew.
+    """Change plans (n, T, C) in place.
 
-    One on average, by `_draw`. Advances `random`, (1,).
+    A child takes the decisions of a random stretch of requests from its father. Then `_draw` makes
+    another decision for one request, on average. Advances `random`, (1,).
     """
     requests = children.shape[1]
     split = np.zeros(children.shape[2], dtype=np.int64)

@@ -119,7 +119,7 @@ class PlacementEncoder(Encoder):
     def vary(
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
-        """Return children with a stretch of the requests from the father, one drawn anew."""
+        """Return children: a stretch of requests from the father, one decision drawn anew."""
         children = np.array(mothers, dtype=np.int64).reshape(-1, *self._shape)
         random = rng.integers(0, 2**64, size=1, dtype=np.uint64)
         replicas = self.problem.arrays.replicas
@@ -224,8 +224,7 @@ def _share_of_new(F: np.ndarray, known: np.ndarray) -> float:
 
 
 def _children(search: VectorSearch, count: int) -> np.ndarray:
-    """Return children of plans of the archive: neighbours of many, which no weights lead to."""
-    search.archive.settle()
-    pairs = search.rng.integers(len(search.archive), size=(2, count))
-    mothers, fathers = search.archive.result()[pairs]
+    """Return `count` children of plans of the archive, whose pairs are drawn at random."""
+    known = search.archive.result()
+    mothers, fathers = known[search.rng.integers(len(known), size=(2, count))]
     return search.encoder.vary(search.rng, mothers, fathers)

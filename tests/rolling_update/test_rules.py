@@ -381,7 +381,7 @@ def test_the_front_and_its_bounds_against_all_plans(seed: int) -> None:
 def test_heuristics_keep_the_rules() -> None:
     """Every plan that repack and the baselines offer is legal, and repack is often the cheapest."""
     best = total = 0
-    for seed in range(400, 430):
+    for seed in range(400, 460):
         document = ruled(seed)
         problem = RollingUpdate.from_document(document)
         front = repack(Task(problem, problem.objectives, Budget(), 0))
@@ -392,7 +392,7 @@ def test_heuristics_keep_the_rules() -> None:
         if len(problem.arrays.home) < 4 and (truth := Plans(document).front()):
             total += 1
             best += bool(legal) and min(p.values[0] for p in legal) == truth[0][0]
-    assert best >= 0.75 * total > 8
+    assert best >= 0.8 * total > 8
 
 
 def test_an_episode_that_ends_is_legal() -> None:
