@@ -49,6 +49,8 @@ _LOOK_SECONDS = 0.1
 _FINEST = 8
 #: Judging that takes longer than this share of the time limit is measured twice, not four times.
 _LONG_JUDGING = 0.02
+#: Plans of the archive that are judged to measure again how long judging takes.
+_JUDGED_AGAIN = 5
 
 
 Encoding = Annotated[str, Field(description="Encoding: own, or published of a paper.")]
@@ -154,7 +156,7 @@ class VectorSearch:
             minimal=True,
         )
         self._taken_up = self._take_up()
-        self._judging = self._seconds_to_judge()
+        self._judging, self._judged_of = self._seconds_to_judge(), 0
         self._block = 8
 
     def _take_up(self) -> int:
@@ -185,12 +187,30 @@ class VectorSearch:
         genes = self.encoder.sample(self.rng, 1)[0]
         taken = []
         for _ in range(4):  # the first call fills caches, others may be interrupted
-            began = time.perf_counter()
-            self.problem.evaluate(self.encoder.decode(genes))
-            taken.append(time.perf_counter() - began)
+            taken.append(self._judged_in(genes))
             if len(taken) > 1 and taken[-1] > _LONG_JUDGING * self.budget.seconds_limit:
                 break
         return IN_A_FRONT * min(taken)
+
+    def _judged_in(self, genes: np.ndarray) -> float:
+        """Return the seconds to decode and judge the plan of a vector."""
+        began = time.perf_counter()
+        self.problem.evaluate(self.encoder.decode(genes))
+        return time.perf_counter() - began
+
+    def _judge_some(self) -> None:
+        """Measure judging again, by plans of the archive, whenever that has twice the points.
+
+        A random plan, measured before the search, can take twice as long.
+        """
+        size = len(self.archive)
+        if size < 2 * self._judged_of or size < _JUDGED_AGAIN or not self._judging:
+            return
+        self._judged_of = size
+        if _JUDGED_AGAIN * self._judging < _LONG_JUDGING * self.budget.seconds:
+            rows = np.linspace(0, size - 1, _JUDGED_AGAIN).astype(int).tolist()
+            taken = [self._judged_in(self.archive.vector(k)) for k in rows]
+            self._judging = IN_A_FRONT * float(np.median(taken))
 
     @property
     def _seconds_to_seed(self) -> float | None:
@@ -271,6 +291,7 @@ class VectorSearch:
         X = X[: len(F)]
         self.budget.spend(len(X))
         self.archive.add(X, F, G)
+        self._judge_some()
         self.task.keep(self._found)
         self.budget.report(interim=self._interim)
         return X, F, G

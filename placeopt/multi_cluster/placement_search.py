@@ -35,7 +35,7 @@ TRIED = 10
 #: Share of improved plans that are new to the archive below which children are made as well.
 FEW_NEW = 0.5
 #: Of `fullest`: vectors, generations, and share of the budget.
-FULLEST, GENERATIONS, SHARE = 64, 40, 0.1
+FULLEST, GENERATIONS, SHARE = 64, 40, 0.05
 
 
 class PlacementEncoder(Encoder):
@@ -146,14 +146,15 @@ def chosen(problem: MultiCluster) -> str:
     return "moead" if problem.semantics == "published" else "placement-search"
 
 
-def fullest(problem: MultiCluster, rng: np.random.Generator, budget: Budget) -> np.ndarray:
-    """Return vectors of actions that refuse few requests, by evolution from the greedy ones.
+def fullest(
+    problem: MultiCluster, X: np.ndarray, rng: np.random.Generator, budget: Budget
+) -> np.ndarray:
+    """Return vectors of actions that refuse few requests, by evolution from those in X.
 
     Where room is scarce such plans are far from each other by changes of single decisions. Of
     actions one change moves much: what finds no place goes to another.
     """
     encoder = MultiClusterEncoder(problem, problem.select(["rejected"]))
-    X = seeds(encoder, rng)
     refused = encoder.evaluate(X)[0][:, 0]
     for _ in range(GENERATIONS):
         if budget.exhausted or refused.min() <= 0:
@@ -189,9 +190,10 @@ def run(
     assert isinstance(encoder, PlacementEncoder)
     random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
     steps = tried * len(task.problem.requests)
-    first = [search.first(0), encoder.of_actions(seeds(encoder.actions, search.rng))]
+    greedy = seeds(encoder.actions, search.rng)
+    first = [search.first(0), encoder.of_actions(greedy)]
     if "rejected" in names_of(task.objectives):
-        full = fullest(task.problem, search.rng, task.budget.share(SHARE))
+        full = fullest(task.problem, greedy, search.rng, task.budget.share(SHARE))
         first.insert(1, encoder.of_actions(full))
     search.evaluate(np.concatenate(first))
     while not search.finished:

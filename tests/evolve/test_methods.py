@@ -10,6 +10,8 @@ import pytest
 
 import placeopt
 from placeopt.core.budget import Budget
+from placeopt.core.task import Task
+from placeopt.evolve.search import VectorSearch
 from placeopt.registry import from_document
 from placeopt.temporal import cnsm_csv
 from placeopt.temporal.instance import Temporal
@@ -113,12 +115,23 @@ def test_a_time_limit_covers_the_whole_run(problem):
 
 def test_a_slow_moment_costs_no_points(problem, monkeypatch):
     """Where judging seemed far slower than it is, the time that is left is used all the same."""
-    from placeopt.evolve.search import VectorSearch
-
     monkeypatch.setattr(VectorSearch, "_seconds_to_judge", lambda self: 0.5)
     began = time.perf_counter()
     front = placeopt.solve(problem, "moead", seconds=3, seed=1)
     assert len(front) > 100 and time.perf_counter() - began < 4
+
+
+def test_judging_is_measured_again_by_plans_of_the_archive(problem, monkeypatch):
+    """A random plan takes ten times as long; the archive's count once there are some."""
+    taken = iter([1e-5] * 4)
+    monkeypatch.setattr(VectorSearch, "_judged_in", lambda self, genes: next(taken, 1e-6))
+    search = VectorSearch(Task(problem, problem.objectives, Budget(seconds=60)))
+    assert search._judging == pytest.approx(1.3e-5)
+    while len(search.archive) < 5 or search.budget.seconds < 0.01:
+        search.evaluate(search.first(64))
+        search.archive.settle()
+    search.evaluate(search.first(1))
+    assert search._judging == pytest.approx(1.3e-6)
 
 
 def test_cancelling_returns_what_was_found(problem):
