@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.edge_cloud.arrays import ORDERS, application_order
-from placeopt.edge_cloud.local_search import neighbourhoods
+from placeopt.edge_cloud.local_search import diving, neighbourhoods
 from placeopt.edge_cloud.local_search.exact_placement import construct, plan_value
 from placeopt.edge_cloud.local_search.prices import Prices, Relaxation
 
@@ -17,6 +17,14 @@ _SEARCH_LIMIT = 300
 #: Temperatures of the annealing at its beginning and end, in parts of the mean value of an
 #: application.
 _HOT, _COLD = 0.1, 0.004
+#: The same at the beginning where the plan is a dive's: 2.1 to 2.4 % remain of 1,000 applications
+#: after 6 s, and 2.3 to 2.6 % with `_HOT`.
+_WARM = 0.03
+#: Applications from which on a dive pays; the search alone anneals fewer as well.
+MANY_APPLICATIONS = 400
+#: A dive takes the time of 400 to 900 steps of the prices and makes some 2,000 evaluations. The
+#: search after it gets what is left.
+_DIVE_STEPS, _DIVE_EVALUATIONS = 1200, 20_000
 #: Steps between two looks at the budget.
 _CHUNK = 200
 
@@ -76,8 +84,25 @@ class PlanBuilder:
         ]
         return self.best(prices.weight, found)
 
-    def improve(self, prices: Prices, hosts: np.ndarray, budget: Budget) -> np.ndarray:
-        """Return the best plan of a large neighbourhood search from a plan.
+    def dive(self, prices: Prices, budget: Budget) -> list[np.ndarray]:
+        """Return the plan of a dive where there are many applications and much is left, else none.
+
+        See `placeopt.edge_cloud.local_search.diving`.
+        """
+        many = len(self._instance.source) >= MANY_APPLICATIONS
+        if not many or budget.evaluations_left < _DIVE_EVALUATIONS:
+            return []
+        began = budget.seconds
+        self._relaxation.costs_alone(prices.weight, prices.price)
+        step = budget.seconds - began
+        if budget.seconds_left < _DIVE_STEPS * step:
+            return []
+        return [diving.dive(self._relaxation, prices, budget)]
+
+    def improve(
+        self, prices: Prices, hosts: np.ndarray, budget: Budget, dived: bool = False
+    ) -> np.ndarray:
+        """Return the best plan of a large neighbourhood search from a plan, which may be a dive's.
 
         The search uses up the budget; every step is an evaluation.
         """
@@ -93,10 +118,11 @@ class PlanBuilder:
         )
         state = neighbourhoods.lns_state(task, hosts, self._rng)
         applications, left = len(self._instance.source), budget.share()
+        hot = _WARM if dived else _HOT
         scale = max(prices.bound / applications, 0.1 * state.totals[0] / applications, 1e-9)
         while not budget.exhausted:
             steps = max(1, budget.allow(_CHUNK))
-            temperature = scale * _HOT * (_COLD / _HOT) ** left.progress
+            temperature = scale * hot * (_COLD / hot) ** left.progress
             neighbourhoods.improve(
                 task, state, self._relaxation.search, steps, temperature, _SEARCH_LIMIT
             )

@@ -54,7 +54,7 @@ class Prices:
     bound: float
 
 
-class _Ascent:
+class Ascent:
     """Prices that ascend along slopes by Adam, kept at 0 or above."""
 
     def __init__(self, start: np.ndarray):
@@ -97,7 +97,7 @@ class Relaxation:
         self.search = placement_search(instance)
         self.hosts = np.full(len(instance.demand), -1)
         self._values = np.zeros(len(instance.source))
-        self._unit = np.maximum(instance.demand.mean(axis=0), 1e-9)
+        self.unit = np.maximum(instance.demand.mean(axis=0), 1e-9)
         layers = np.array([problem.layers.index(node.layer) for node in problem.nodes])
         self._member = layers[:, None] == np.arange(len(problem.layers))  # (nodes, layers)
 
@@ -131,10 +131,10 @@ class Relaxation:
         chosen = np.arange(0, applications, max(1, applications // _SAMPLE))
         part = len(chosen) / applications
         capacity = member.T @ instance.capacity
-        ascent, best, proven = _Ascent(np.zeros(capacity.shape)), np.zeros(capacity.shape), -np.inf
+        ascent, best, proven = Ascent(np.zeros(capacity.shape)), np.zeros(capacity.shape), -np.inf
         self.hosts[:] = -1
         for step in range(_LAYER_STEPS):
-            price = member @ ascent.price / self._unit
+            price = member @ ascent.price / self.unit
             bound = self._relax(weight, price, chosen, _SAMPLE_LIMIT) / part
             bound -= float((price * instance.capacity).sum())
             if bound > proven:
@@ -143,7 +143,7 @@ class Relaxation:
                 share.spend(1)
             if share.progress > 0.3 or share.out_of_time:
                 break
-            slope = (member.T @ node_loads(instance, self.hosts) / part - capacity) / self._unit
+            slope = (member.T @ node_loads(instance, self.hosts) / part - capacity) / self.unit
             decay = (_LAST_LAYER_STEP / _FIRST_LAYER_STEP) ** (step / _LAYER_STEPS)
             ascent.step(slope, scale * _FIRST_LAYER_STEP * decay)
         return member @ best
@@ -161,16 +161,16 @@ class Relaxation:
             Prices to begin with, shape (nodes, 2); prices of layers by default.
         """
         scale = typical_difference(self.instance, weight)
-        ascent = _Ascent(
-            self._layer_prices(weight, share, scale) if start is None else start * self._unit
+        ascent = Ascent(
+            self._layer_prices(weight, share, scale) if start is None else start * self.unit
         )
-        best = Prices(weight, ascent.price / self._unit, -np.inf)
+        best = Prices(weight, ascent.price / self.unit, -np.inf)
         first, last = scale * _FIRST_STEP, scale * _LAST_STEP
         for step in range(steps):
-            proven = self.bound(weight, ascent.price / self._unit)
+            proven = self.bound(weight, ascent.price / self.unit)
             share.spend(1)
             if proven > best.bound:
-                best = Prices(weight, ascent.price / self._unit, proven)
+                best = Prices(weight, ascent.price / self.unit, proven)
             if share.exhausted or (self.hosts < 0).any():  # an application has no place even alone
                 break
             overload = node_loads(self.instance, self.hosts) - self.instance.capacity
@@ -178,7 +178,7 @@ class Relaxation:
                 break  # the placements fit and pay for no room that they leave: they are optimal
             progress = max(step / steps, share.progress)
             length = min(1.0, (step + 1) / (_RAMP + 1)) * first * (last / first) ** progress
-            ascent.step(overload / self._unit, length)
+            ascent.step(overload / self.unit, length)
         return best
 
     def ascents(
