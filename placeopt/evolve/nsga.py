@@ -94,7 +94,7 @@ def _run(
 
     from placeopt.evolve.pymoo_adapter import EncodedProblem, ScreenedVariation
 
-    search = VectorSearch(task, variant)
+    search = VectorSearch(task, variant, points)
 
     def evaluate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         _, F, G = search.evaluate(X)
@@ -121,5 +121,4 @@ def _run(
         name,
         {"population": population, "offspring": offspring, "points": points},
         ("pymoo", "numpy", "numba", "moocore"),
-        points,
     )

@@ -133,6 +133,8 @@ class VectorSearch:
     task : Task
     variant : Variant, optional
         Which encoder, operators and first vectors.
+    points : int, optional
+        Points of the front, at most.
 
     Attributes
     ----------
@@ -143,12 +145,15 @@ class VectorSearch:
         Every non-dominated vector that was evaluated.
     """
 
-    def __init__(self, task: Task[Problem], variant: Variant | None = None):
+    def __init__(
+        self, task: Task[Problem], variant: Variant | None = None, points: int | None = None
+    ):
         self.task, self.variant = task, variant or Variant()
         self.problem, self.objectives, self.budget = task.problem, task.objectives, task.budget
         self.encoder = self.variant.encoder(task.problem, task.objectives)
         self.rng = np.random.default_rng(task.seed)
         self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))
+        self._most_points = min(points or MAX_GENES, max(50, MAX_GENES // self.encoder.num_genes))
         self._interim = Interim(
             values=lambda: self.archive.F,
             plan=lambda k: self.encoder.decode(self.archive.vector(k)),
@@ -206,8 +211,8 @@ class VectorSearch:
         size = len(self.archive)
         if size < 2 * self._judged_of or size < _JUDGED_AGAIN or not self._judging:
             return
-        self._judged_of = size
         if _JUDGED_AGAIN * self._judging < _LONG_JUDGING * self.budget.seconds:
+            self._judged_of = size
             rows = np.linspace(0, size - 1, _JUDGED_AGAIN).astype(int).tolist()
             taken = [self._judged_in(self.archive.vector(k)) for k in rows]
             self._judging = IN_A_FRONT * float(np.median(taken))
@@ -229,9 +234,8 @@ class VectorSearch:
         """Seconds that remain for the search; judging gets what it needs, at most half of all."""
         if self.budget.seconds_limit is None:
             return math.inf
-        return self.budget.seconds_left - min(
-            self._judging * len(self.archive), self.budget.seconds_limit / 2
-        )
+        judged = min(len(self.archive), self._most_points)
+        return self.budget.seconds_left - min(self._judging * judged, self.budget.seconds_limit / 2)
 
     @property
     def progress(self) -> float:
@@ -342,9 +346,8 @@ class VectorSearch:
         method: str,
         parameters: dict[str, Any],
         libraries: Sequence[str] = ("numpy", "numba", "moocore"),
-        points: int | None = None,
     ) -> Front:
-        """Return the judged front of at most `points` of the archive, or as many as time allows."""
+        """Return the judged front: of the archive what time allows, and no more than asked for."""
         completed = not self.budget.cancelled and (
             self.budget.seconds_limit is None or self.budget.evaluations_left == 0
         )
@@ -353,7 +356,7 @@ class VectorSearch:
         if self._taken_up:
             parameters = parameters | {"taken_up_at": self._taken_up}
         vectors = self.archive.result()
-        limit = min(points or len(vectors), max(50, MAX_GENES // self.encoder.num_genes))
+        limit = min(len(vectors), self._most_points)
         if self.budget.cancelled:
             limit = min(limit, MAX_CANCELLED)
         order = self._to_judge(limit) if len(self.archive) else range(len(vectors))
