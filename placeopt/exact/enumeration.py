@@ -57,6 +57,8 @@ _MUCH_UNKNOWN, _REGIONS_PER_BOX, _REGIONS_PER_LATE_BOX = 0.2, 1, 16
 #: Seconds, and share of the limit, after which a search asks for more than regions: one that ends
 #: before needs no good points on the way.
 _QUICK_SECONDS, _QUICK_SHARE = 1.0, 0.02
+#: A search with so few limits to ask about has its answers as soon by regions alone.
+_FEW_LIMITS = 12
 #: Shortest time slice of one question, seconds.
 _MIN_SLICE = 1.0
 
@@ -221,7 +223,9 @@ class _Search:
         limit, coarse = self.budget.seconds_limit, self.rules.coarse
         if coarse is not None:
             return 0.0 if coarse else math.inf
-        return math.inf if limit is None else min(_QUICK_SECONDS, _QUICK_SHARE * limit)
+        if limit is None or self.regions.box.limits <= _FEW_LIMITS:
+            return math.inf
+        return min(_QUICK_SECONDS, _QUICK_SHARE * limit)
 
     def _begin_to_spread(self) -> None:
         """Ask for weighted sums and for boxes from now on."""

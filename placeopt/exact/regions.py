@@ -8,6 +8,7 @@ multi-objective optimization", EJOR 245, 2015).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,12 @@ class Box:
         """Range of each objective, 1 where it is unknown or nothing; shape (objectives,)."""
         spread = np.nan_to_num(self.nadir - self.ideal, nan=1.0, posinf=1.0, neginf=1.0)
         return np.where(spread > 0, spread, 1.0)
+
+    @property
+    def limits(self) -> float:
+        """How many limits on the other objectives differ; inf where one is a real value."""
+        others = self.others
+        return float(self.spread[others].prod()) if self.whole[others].all() else math.inf
 
     @property
     def others(self) -> np.ndarray:

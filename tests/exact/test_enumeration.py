@@ -9,6 +9,7 @@ import math
 import threading
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -301,6 +302,24 @@ def test_spread_questions_begin_only_where_a_search_takes_more_than_a_moment():
     slow = Budget(seconds=1000)
     slow.resume(0, 2.0)
     assert search(Listed(sphere(30)), WHOLE, budget=slow).solves > quick.solves
+
+
+@pytest.mark.parametrize(("width", "asked"), [(5, False), (40, True)])
+def test_sums_are_not_asked_for_where_few_limits_are_left(width, asked):
+    sums = []
+
+    class Noting(Listed):
+        def minimise_sum(self, weights, limits, *, seconds, start):
+            sums.append(weights)
+            return super().minimise_sum(weights, limits, seconds=seconds, start=start)
+
+    slow = Budget(seconds=1000)
+    slow.resume(0, 2.0)
+    vectors = [[k, 90 - 2 * k] for k in range(width)]
+    found = search(Noting(vectors), WHOLE, budget=slow)
+    assert found.status == "complete"
+    assert values(found).tolist() == vectors
+    assert bool(sums) == asked
 
 
 def test_a_weighted_sum_that_contradicts_a_known_point_proves_nothing():
