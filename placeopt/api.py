@@ -66,7 +66,7 @@ def solve(
         Names of the goals, in the order wanted; all of the problem's by default.
     evaluations : int, optional
         Budget in evaluations. Without this and `seconds` it is 50,000, and methods that prove, such
-        as ``epsilon-constraint``, have 50 seconds.
+        as ``epsilon-constraint``, have 50 seconds; those of jMetalPy end at either.
     seconds : float, optional
         Time limit in seconds for the whole run; what was found by then is returned.
     seed : int

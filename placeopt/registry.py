@@ -14,7 +14,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from placeopt.core.budget import Budget
+from placeopt.core.budget import DEFAULT_EVALUATIONS, Budget
 from placeopt.core.documents import read_json, what_is
 from placeopt.core.errors import (
     DocumentError,
@@ -63,6 +63,8 @@ GENERIC = (
             f"placeopt.evolve.jmetal_methods:{name}",
             f"{title} of jMetalPy with the operators of the CNSM 2024 paper, without seeds",
             "encoder",
+            seconds=DEFAULT_SECONDS,
+            evaluations=DEFAULT_EVALUATIONS,
             kept="the archive",
         )
         for name, title in (("nsga2", "NSGA-II"), ("nsga3", "NSGA-III"), ("smpso", "SMPSO"))
@@ -313,7 +315,8 @@ def budget_for(
     Of several stages of ``auto`` the last one's: what comes before it gets a share.
     """
     if evaluations is None and seconds is None and name in methods():
-        seconds = next((m.seconds for m in reversed(_stages(name, problem))), None)
+        for last in _stages(name, problem)[-1:]:
+            evaluations, seconds = last.evaluations, last.seconds
     return Budget(evaluations, seconds)
 
 

@@ -40,7 +40,9 @@ class Method:
         Modules that the extra provides.
     seconds : float or None
         Time limit of a run that is given no limit at all, for methods that may take long: what is
-        not proven by then is said to be so. None for the default number of evaluations.
+        not proven by then is said to be so. None for the default number of evaluations alone.
+    evaluations : int or None
+        Evaluations of such a run, where it ends by whichever comes first.
     parallel : bool
         Whether it consists of independent tasks, which run on ``task.workers``.
     kept : str or None
@@ -55,6 +57,7 @@ class Method:
     extra: str | None = None
     modules: tuple[str, ...] = ()
     seconds: float | None = None
+    evaluations: int | None = None
     parallel: bool = False
     kept: str | None = None
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import placeopt
+from placeopt import registry
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.interfaces import build_encoder
 from placeopt.core.task import Task
@@ -110,6 +111,14 @@ def test_jmetal_runs_end_with_the_budget(
     problem: Temporal, method: str, given: dict[str, float]
 ) -> None:
     assert placeopt.solve(problem, method, **given).points
+
+
+def test_jmetal_runs_end_within_a_minute_where_nothing_is_asked(problem: Temporal) -> None:
+    for method in JMETAL:
+        budget = registry.budget_for(method, problem)
+        assert (budget.evaluations_limit, budget.seconds_limit) == (50_000, 50.0)
+        budget = registry.budget_for(method, problem, evaluations=10**6)
+        assert (budget.evaluations_limit, budget.seconds_limit) == (10**6, None)
 
 
 def test_jmetal_runs_serve_single_goals(problem: Temporal) -> None:
