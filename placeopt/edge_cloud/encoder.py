@@ -16,8 +16,9 @@ import numpy as np
 
 from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Encoder
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
+from placeopt.core.kernels.rows import copy_row
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.kernels import Placement, cost, fits, latency, put, take
@@ -74,7 +75,8 @@ def _place_together(instance, placement, application):
 def _place(tables, genes, room, hosts):
     """Decode a vector into `hosts`, with `room` as scratch; return the applications left out."""
     instance, left_out = tables.instance, 0
-    room[:] = instance.capacity
+    for node in range(len(room)):
+        copy_row(instance.capacity[node], room[node])
     hosts[:] = -1
     placement = Placement(hosts, room)
     for application in tables.order:
@@ -91,7 +93,7 @@ def _place(tables, genes, room, hosts):
     return left_out
 
 
-@kernel
+@allocating_kernel
 def _evaluate(tables, X, room, hosts):
     """Return cost and latency, (len(X), 2), and the share of applications left out, (len(X),).
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.edge_cloud.kernels import cost, fits, put, take
 
 BIG = 1e300
@@ -60,7 +60,7 @@ def _anchor(instance, state, service):
     return node, reach
 
 
-@kernel
+@allocating_kernel
 def _can_complete(instance, state, first):
     """Return whether a search places an application from microservice `first` on.
 
@@ -113,7 +113,7 @@ def _leaves_places(instance, state, service, node):
     return answer
 
 
-@kernel
+@allocating_kernel
 def mask(instance, order, state):
     """Return which nodes are legal for the next microservice, (nodes,) bool."""
     answer = np.zeros(len(instance.operating), dtype=np.bool_)
@@ -249,7 +249,7 @@ def _simulate(instance, order, state, weights, farthest, end, least, limit):
     return total if at == stop and total < limit else BIG
 
 
-@kernel
+@allocating_kernel
 def _rollout_node(instance, order, state, weights, beta, gamma, horizon):
     """Return the node that rollout takes next, -1 for none; leaves the state as it was.
 

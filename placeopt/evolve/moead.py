@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.front import Front
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
@@ -31,7 +31,7 @@ STAGES = ((0.0, 1.0), (0.3, 1.5), (0.6, 2.5))
 RECOMBINATIONS = ((0.2, 0.02), (0.45, 0.02), (0.7, 0.02), (0.95, 0.05))
 
 
-@kernel
+@allocating_kernel
 def _choose(block, neighbours, F, state):
     """Choose for each subproblem of a block its parents and the subproblems its child may improve.
 
@@ -63,7 +63,7 @@ def _choose(block, neighbours, F, state):
     return parents, candidates
 
 
-@kernel
+@allocating_kernel
 def _fittest(weights, columns, excess):
     """Return for each weight the vector of the lowest Tchebycheff value plus excess, (weights,).
 

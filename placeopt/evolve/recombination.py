@@ -13,7 +13,7 @@ import numpy as np
 
 from placeopt.core.dominance import contributions, nondominated
 from placeopt.core.interfaces import Parts
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 
 #: Cells on each side of the grid that finds dominated sums quickly; their square for two goals.
 CELLS = 256
@@ -48,7 +48,7 @@ def _insert(part, kept, begin, end, values):
     return end + 1
 
 
-@kernel
+@allocating_kernel
 def _interchangeable(order, key, values):
     """Return the groups of interchangeable parts: parts of one key.
 
@@ -110,7 +110,7 @@ def _choices(row, group, first, chosen):
     return count, sums
 
 
-@kernel
+@allocating_kernel
 def _sums(rows, group, first, kept, values, grid, low, scale, limit):
     """Return sums of alternatives of the parts of vectors, (k, 3), and their parts, (k, parts).
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
+from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.arrays import MultiClusterArrays
 from placeopt.multi_cluster.simulator.outcomes import grown
 from placeopt.multi_cluster.simulator.state import MAX_MS
@@ -31,6 +32,7 @@ class PlanState(NamedTuple):
     load: np.ndarray  # int64 (T, C) replicas that run when t arrives
     used: np.ndarray  # int64 (T, C, 2) cpu and memory in use when t arrives
     factor: np.ndarray  # (T, C) by which they raise the latency
+    growth: np.ndarray  # (T, C) by which t raises it
     outcome: np.ndarray  # (T, 3) latency, cost and Gini coefficient of accepted requests
     sums: np.ndarray  # (4,) sums of outcomes, and the number of accepted requests
 
@@ -40,6 +42,7 @@ class Change(NamedTuple):
 
     split: np.ndarray  # int64 (C,) replicas
     more: np.ndarray  # int64 (C,) the same, less those now
+    growth: np.ndarray  # (C,) by which the request raises the latency
     ratio: np.ndarray  # (C,) by which factors of later requests grow
     outcome: np.ndarray  # (T, 3) of the requests that it touches
     sums: np.ndarray  # (4,)
@@ -57,12 +60,14 @@ def empty_state(instance: MultiClusterArrays) -> tuple[PlanState, Change]:
         load=np.zeros((requests, clusters), dtype=np.int64),
         used=np.zeros((requests, clusters, 2), dtype=np.int64),
         factor=np.ones((requests, clusters)),
+        growth=np.ones((requests, clusters)),
         outcome=np.zeros((requests, 3)),
         sums=np.zeros(4),
     )
     change = Change(
         split=np.zeros(clusters, dtype=np.int64),
         more=np.zeros(clusters, dtype=np.int64),
+        growth=np.ones(clusters),
         ratio=np.ones(clusters),
         outcome=np.zeros((requests, 3)),
         sums=np.zeros(4),
@@ -76,23 +81,24 @@ def empty_state(instance: MultiClusterArrays) -> tuple[PlanState, Change]:
 
 
 @kernel
-def _fits(capacity, used, demand, split):
-    """Return whether a split (C,) fits beside what is used (C, 2)."""
+def _fits(capacity, used, demand, t, split):
+    """Return whether a split (C,) of request t fits beside what is in use (T, C, 2)."""
     for c in range(len(split)):
         if split[c] > 0:
             for r in range(2):
-                if used[c, r] + split[c] * demand[r] > capacity[c, r]:
+                if used[t, c, r] + split[c] * demand[t, r] > capacity[c, r]:
                     return False
     return True
 
 
 @kernel
-def _fits_beside(capacity, used, demand, split, more, more_demand):
-    """Return whether a split still fits where `more` (C,) replicas of another request run."""
-    for c in range(len(split)):
-        if more[c] > 0 and split[c] > 0:
+def _fits_beside(capacity, used, demand, placed, s, t, more):
+    """Return whether request s still fits where `more` (C,) replicas of request t run."""
+    for c in range(len(more)):
+        if more[c] > 0 and placed[s, c] > 0:
             for r in range(2):
-                if used[c, r] + more[c] * more_demand[r] + split[c] * demand[r] > capacity[c, r]:
+                taken = used[s, c, r] + more[c] * demand[t, r]
+                if taken + placed[s, c] * demand[s, r] > capacity[c, r]:
                     return False
     return True
 
@@ -109,56 +115,50 @@ def _gini(load):
 
 
 @kernel
-def _write_outcome(base, price, increase, asked, split, load, factor, outcome):
-    """Write latency, cost and Gini coefficient of a request that is placed as `split` (C,).
-
-    `load` and `factor` (C,) are those of the requests before it; the load gets its replicas too.
-    """
-    latency = cost = 0.0
-    for c in range(len(split)):
-        load[c] += split[c]
-        if split[c] > 0:
-            latency += min(MAX_MS, grown(base[c] * factor[c], increase, split[c], asked)) * split[c]
-            cost += price[c] * split[c]
-    outcome[0], outcome[1], outcome[2] = latency / asked, cost / asked, _gini(load)
-
-
-@kernel
 def try_change(instance, state, change, t):
     """Write what follows if request t is placed as ``change.split``; return whether all fits."""
-    capacity, demand, increase = instance.capacity, instance.demand, instance.increase
-    base, price, replicas = instance.base, instance.price, instance.replicas
-    placed, used, accepted, outcome = state.placed, state.used, state.accepted, state.outcome
+    capacity, demand, replicas = instance.capacity, instance.demand, instance.replicas
+    base, price, increase = instance.base, instance.price, instance.increase
+    placed, used, loads, outcome = state.placed, state.used, state.load, state.outcome
+    factor, growth, accepted, before = state.factor, state.growth, state.accepted, state.sums
     split, more, ratio, sums = change.split, change.more, change.ratio, change.sums
-    load, factor = change.load, change.factor
-    if not _fits(capacity, used[t], demand[t], split):
+    load, new, own = change.load, change.outcome, change.growth
+    if not _fits(capacity, used, demand, t, split):
         return False
+    count, latency, cost, asked = 0, 0.0, 0.0, replicas[t]
     for c in range(len(split)):
         more[c] = split[c] - placed[t, c]
-        ratio[c] = grown(1.0, increase[t], split[c], replicas[t])
-        ratio[c] /= grown(1.0, increase[t], placed[t, c], replicas[t])
-    sums[:] = state.sums
+        own[c] = grown(1.0, increase[t], split[c], asked)
+        ratio[c] = own[c] / growth[t, c]
+        load[c] = loads[t, c] + split[c]
+        if split[c] > 0:
+            count += split[c]
+            latency += min(MAX_MS, base[c] * factor[t, c] * own[c]) * split[c]
+            cost += price[c] * split[c]
+    copy_row(before, sums)
     if accepted[t]:
-        sums[:3] -= outcome[t]
+        for k in range(3):
+            sums[k] -= outcome[t, k]
         sums[3] -= 1.0
-    if split.sum() > 0:
-        load[:], factor[:] = state.load[t], state.factor[t]
-        new = change.outcome[t]
-        _write_outcome(base, price, increase[t], replicas[t], split, load, factor, new)
-        sums[:3] += new
+    if count > 0:
+        new[t, 0], new[t, 1], new[t, 2] = latency / asked, cost / asked, _gini(load)
+        for k in range(3):
+            sums[k] += new[t, k]
         sums[3] += 1.0
     for s in range(t + 1, state.ends[t]):
         if not accepted[s]:
             continue
-        if not _fits_beside(capacity, used[s], demand[s], placed[s], more, demand[t]):
+        if not _fits_beside(capacity, used, demand, placed, s, t, more):
             return False
+        latency = 0.0
         for c in range(len(split)):
-            load[c] = state.load[s, c] + more[c]
-            factor[c] = state.factor[s, c] * ratio[c]
-        new = change.outcome[s]
-        _write_outcome(base, price, increase[s], replicas[s], placed[s], load, factor, new)
-        for k in range(3):
-            sums[k] += new[k] - outcome[s, k]
+            load[c] = loads[s, c] + more[c] + placed[s, c]
+            if placed[s, c] > 0:
+                ms = base[c] * (factor[s, c] * ratio[c]) * growth[s, c]
+                latency += min(MAX_MS, ms) * placed[s, c]
+        new[s, 0], new[s, 1], new[s, 2] = latency / replicas[s], outcome[s, 1], _gini(load)
+        sums[0] += new[s, 0] - outcome[s, 0]
+        sums[2] += new[s, 2] - outcome[s, 2]
     return True
 
 
@@ -175,12 +175,13 @@ def make_change(instance, state, change, t):
                 for r in range(2):
                     used[s, c, r] += more[c] * demand[r]
         if state.accepted[s]:
-            state.outcome[s] = change.outcome[s]
-    state.placed[t] = split
+            copy_row(change.outcome[s], state.outcome[s])
+    copy_row(split, state.placed[t])
+    copy_row(change.growth, state.growth[t])
     state.accepted[t] = split.sum() > 0
     if state.accepted[t]:
-        state.outcome[t] = change.outcome[t]
-    state.sums[:] = change.sums
+        copy_row(change.outcome[t], state.outcome[t])
+    copy_row(change.sums, state.sums)
 
 
 # -- whole plans -----------------------------------------------------------------------------------
@@ -194,14 +195,22 @@ def begin(instance, state, change, vector):
     """
     state.placed[:], state.load[:], state.outcome[:], state.sums[:] = 0, 0, 0.0, 0.0
     state.accepted[:] = False
-    state.factor[:] = 1.0
+    state.factor[:], state.growth[:] = 1.0, 1.0
     for t in range(len(vector)):
-        state.used[t] = instance.used
+        for c in range(len(instance.used)):
+            copy_row(instance.used[c], state.used[t, c])
     for t in range(len(vector)):
         if vector[t].sum() == instance.replicas[t]:
-            change.split[:] = vector[t]
+            copy_row(vector[t], change.split)
             if try_change(instance, state, change, t):
                 make_change(instance, state, change, t)
+
+
+@kernel
+def _write_decisions(state, vector):
+    """Write the decisions into `vector` (T, C)."""
+    for t in range(len(vector)):
+        copy_row(state.placed[t], vector[t])
 
 
 @kernel
@@ -217,7 +226,7 @@ def judge_all(instance, state, change, vectors, worst, values):
     """Write the goals (n, 4) of vectors (n, T, C), and into these what `begin` makes of them."""
     for k in range(len(vectors)):
         begin(instance, state, change, vectors[k])
-        vectors[k] = state.placed
+        _write_decisions(state, vectors[k])
         write_values(state.sums, vectors.shape[1], worst, values[k])
 
 
@@ -233,7 +242,7 @@ def _draw(random, placed, asked, split):
     clusters, accepted = len(split), placed.sum() > 0
     kind = uniform(random)
     if accepted and kind < _REFUSE + _SHIFT:
-        split[:] = placed
+        copy_row(placed, split)
         if kind < _REFUSE:
             split[:] = 0
             return
@@ -251,6 +260,15 @@ def _draw(random, placed, asked, split):
 
 
 @kernel
+def _same(split, placed):
+    """Return whether two decisions (C,) are the same."""
+    same = True
+    for c in range(len(split)):
+        same &= split[c] == placed[c]
+    return same
+
+
+@kernel
 def _weighted(values, weights, ideal):
     """Return the largest weighted distance of a goal from its ideal, plus the sum of all."""
     largest = total = 0.0
@@ -260,7 +278,7 @@ def _weighted(values, weights, ideal):
     return largest + total
 
 
-@kernel
+@allocating_kernel
 def descend_all(instance, state, change, vectors, weights, ideal, worst, steps, random):
     """Improve vectors (n, T, C) in place, each by `steps` random changes under its weights (n, 4).
 
@@ -275,7 +293,7 @@ def descend_all(instance, state, change, vectors, weights, ideal, worst, steps, 
         for _ in range(steps):
             t = below(random, requests)
             _draw(random, state.placed[t], instance.replicas[t], change.split)
-            if (change.split == state.placed[t]).all():
+            if _same(change.split, state.placed[t]):
                 continue
             if try_change(instance, state, change, t):
                 write_values(change.sums, requests, worst, values)
@@ -283,10 +301,10 @@ def descend_all(instance, state, change, vectors, weights, ideal, worst, steps, 
                 if value <= lowest:
                     lowest = value
                     make_change(instance, state, change, t)
-        vectors[k] = state.placed
+        _write_decisions(state, vectors[k])
 
 
-@kernel
+@allocating_kernel
 def vary_all(replicas, children, fathers, random):
     """Change plans (n, T, C) in place.
 
@@ -302,4 +320,4 @@ def vary_all(replicas, children, fathers, random):
         for t in range(requests):
             if below(random, requests) == 0:
                 _draw(random, children[k, t], replicas[t], split)
-                children[k, t] = split
+                copy_row(split, children[k, t])

@@ -37,7 +37,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.simulator.state import LAST_GINI, MAX_MS, REFUSAL
 
 #: Columns of a row; from `SHARED` on they are the same for every action.
@@ -117,7 +118,7 @@ def _describe_action(action, accepts, parts, refusal, split, asked, demand, tabl
     if not accepts[action]:
         row[8] = refusal
         return
-    row[5:8] = parts[action]
+    copy_row(parts[action], row[5:8])
     if action < clusters:
         _add_cluster(row, table[action], 1.0, asked, demand, clusters)
     else:
@@ -127,7 +128,7 @@ def _describe_action(action, accepts, parts, refusal, split, asked, demand, tabl
                 _add_cluster(row, table[c], here / asked, here, demand, clusters)
 
 
-@kernel
+@allocating_kernel
 def write_observations(traces, state, outcomes, which, max_replicas, observations):
     """Refresh `observations` (N, A, 31) of the environments of `which`, in place.
 

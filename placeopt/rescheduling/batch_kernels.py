@@ -77,8 +77,9 @@ def _measure_calls(instance, deployment, scratch):
             for node in range(instance.user.size if callers + callees > 0.0 else 0):
                 scratch.from_node[call, node] += callees * instance.delay[node, other]
                 scratch.to_node[call, node] += callers * instance.delay[other, node]
-        scratch.to_partners[caller] += scratch.from_node[call]
-        scratch.to_partners[callee] += scratch.to_node[call]
+        for node in range(instance.user.size):
+            scratch.to_partners[caller, node] += scratch.from_node[call, node]
+            scratch.to_partners[callee, node] += scratch.to_node[call, node]
 
 
 @kernel

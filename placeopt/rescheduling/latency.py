@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.rows import copy_row
 from placeopt.rescheduling.arrays import ReschedulingArrays
 
 
@@ -68,8 +69,8 @@ def latencies(instance: ReschedulingArrays, deployments: np.ndarray) -> np.ndarr
 def _latencies(instance, deployments, deployment, scratch, found):
     """Write the latency of each of `deployments` (n, S, N) into `found` (n,)."""
     for k in range(deployments.shape[0]):
-        deployment.counts[:] = deployments[k]
         for service in range(instance.replicas.size):
+            copy_row(deployments[k, service], deployment.counts[service])
             deployment.own[service] = mean_own(instance, deployment.counts, service)
         for call in range(instance.callee.size):
             deployment.network[call] = mean_network(instance, deployment.counts, call)
@@ -221,7 +222,7 @@ def latency_after(instance, deployment, scratch, service, source, target):
         network[call] += change / (instance.replicas[caller] * instance.replicas[callee[call]])
         changed[caller] = True
     changed[service] = True
-    scratch.kept_processing[:] = processing
+    copy_row(processing, scratch.kept_processing)
     for other in instance.order:  # callees first: what changed is passed on to the callers
         if changed[other]:
             changed[other] = False
@@ -234,7 +235,7 @@ def latency_after(instance, deployment, scratch, service, source, target):
                     caller = instance.caller[instance.touch[k]]
                     changed[caller] = caller != other
     after = processing[instance.order[-1]]
-    processing[:] = scratch.kept_processing
+    copy_row(scratch.kept_processing, processing)
     own[service] = kept_own
     for k in range(instance.touch_first[service], instance.touch_first[service + 1]):
         network[instance.touch[k]] = scratch.kept_network[instance.touch[k]]

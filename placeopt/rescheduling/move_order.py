@@ -9,7 +9,7 @@ import heapq
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.latency import fits
 
@@ -20,7 +20,7 @@ _Counts = tuple[tuple[int, ...], ...]
 MAX_HOPS = 4
 
 
-@kernel
+@allocating_kernel
 def arrange(instance, target, moves):
     """Write moves from home to a deployment `target` (S, N), each with room when it is made.
 

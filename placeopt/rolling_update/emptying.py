@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below
 from placeopt.rolling_update.packing import is_unbound, opens, put
 
@@ -23,7 +23,7 @@ _LEAST_GAIN, _LEAST_PASSED_ON = 1e-9, 0.005
 _PLAIN = 300
 
 
-@kernel
+@allocating_kernel
 def empty_node(instance, state, n, rounds):
     """Empty node n, which is no longer open, by exchanges with open nodes; changes `state`.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.rules import counted, may_start, tally
 
@@ -34,7 +34,7 @@ def num_homeless(a: UpdateArrays, targets: np.ndarray) -> np.ndarray:
     return found
 
 
-@kernel
+@allocating_kernel
 def _num_homeless(rules, final, order, new, capacity, hosts, nodes):
     """Return how many of M microservices on N nodes are homeless when a node is lost.
 
@@ -74,7 +74,7 @@ def _num_homeless(rules, final, order, new, capacity, hosts, nodes):
     return homeless
 
 
-@kernel
+@allocating_kernel
 def _by_node(final, order, nodes):
     """Return where each node begins among its microservices, and these as `order` has them."""
     first = np.zeros(nodes + 1, np.int64)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import mix, uniform
 from placeopt.core.kernels.union_find import join, root
 from placeopt.rolling_update.loads import excess, fits, share
@@ -73,7 +73,7 @@ class OrderState(NamedTuple):
     random: np.ndarray  # (1,) uint64
 
 
-@kernel
+@allocating_kernel
 def grouped(number, free, rules, waiting, capacity, usable, home, old, new, target, pinned):
     """Return the `Moves` of arrays with the shapes given there."""
     first, members = np.zeros(len(capacity) + 1, np.int64), np.empty(len(target), np.int64)
@@ -102,7 +102,7 @@ def grouped(number, free, rules, waiting, capacity, usable, home, old, new, targ
     )
 
 
-@kernel
+@allocating_kernel
 def _begin(moves, load, count, seed):
     """Return the state before the first move, every node queued; load (N, R), counts are copied."""
     nodes, total = moves.capacity.shape[0], len(moves.target)
@@ -302,7 +302,7 @@ def _key(todo, part):
     return bits if len(part) <= 64 else mixed ^ bits
 
 
-@kernel
+@allocating_kernel
 def _search(moves, state, part, limit, noise):
     """Search a direct order of a part depth first, visiting `limit` states at most.
 
@@ -365,7 +365,10 @@ def _hop(moves, state, part, enables):
     """
     best, best_p, best_n, compared = -np.inf, part[0], part[0], 0
     capacity, load, waiting, new = moves.capacity, state.load, state.waiting, moves.new
-    for level in range(enables.max(), min(1, enables.max()) - 1, -1):
+    most: int = 0
+    for value in enables:
+        most = max(most, value)
+    for level in range(most, min(1, most) - 1, -1):
         for k in range(len(part)):
             p = part[k]
             here = state.where[p]
@@ -415,7 +418,7 @@ def _stop(moves, state, part, enables):
     return True
 
 
-@kernel
+@allocating_kernel
 def _force(moves, state, part, max_hops, max_stops, noise):
     """Finish a part move by move: the best that fits, else a hop, else a stop; changes `state`.
 
@@ -457,7 +460,7 @@ def _force(moves, state, part, max_hops, max_stops, noise):
     return True
 
 
-@kernel
+@allocating_kernel
 def _parts(moves, state):
     """Return the pending moves, part by part, and where the part of each root node begins and ends.
 
@@ -485,7 +488,7 @@ def _parts(moves, state):
     return members, cuts
 
 
-@kernel
+@allocating_kernel
 def order(moves, load, count, limit, max_hops, max_stops, noise, seed):
     """Order all moves: each part directly if the search finds how, else with hops and stops.
 
@@ -532,7 +535,7 @@ def order(moves, load, count, limit, max_hops, max_stops, noise, seed):
     return state, direct, complete
 
 
-@kernel
+@allocating_kernel
 def count_all(targets, every, mandatory, load, count):
     """Return starts, stops and moves not made of the first order that comes, shape (K, 3).
 

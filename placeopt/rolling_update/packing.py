@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.rolling_update.loads import (
     excess,
@@ -201,7 +201,7 @@ def _is_legal(instance, state, i, cluster):
     return True
 
 
-@kernel
+@allocating_kernel
 def start(instance, node, is_open, seed):
     """Return the state in which microservice i is on ``node[i]``, (Q,); `is_open` is (N,)."""
     num, nodes = len(node), len(instance.capacity)
@@ -331,7 +331,7 @@ def _stands(instance, state, i):
     return instance.free[i] or holds(instance.rules, state.counts, m, n, _rests(instance, i, n))
 
 
-@kernel
+@allocating_kernel
 def _move_group(instance, state, i, c, limit):
     """Move the group of microservice i to cluster c if overflow grows by less than `limit`.
 
@@ -536,7 +536,7 @@ def obey(instance, state):
     return False
 
 
-@kernel
+@allocating_kernel
 def please(instance, state, wishes, base):
     """Keep soft rules where it costs neither nodes nor starts; changes `state`.
 

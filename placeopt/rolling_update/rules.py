@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.rolling_update.rule_tables import ANY_SKEW, APART, TOGETHER
 
 # Places of the head of packed tables: where each begins, in the order of `RuleTables`; the sizes.
@@ -55,7 +55,7 @@ def num_counters(rules):
     return rules[_FLOOR] - rules[_FIRST] - 1
 
 
-@kernel
+@allocating_kernel
 def counters_of(rules, m):
     """Return the counters that count microservice m or that its checks ask, repeated or not."""
     first, last = _get(rules, _ADD_FIRST, m), _get(rules, _ADD_FIRST, m + 1)
@@ -235,7 +235,7 @@ def meets_itself(rules, m, o, n):
     return False
 
 
-@kernel
+@allocating_kernel
 def counted(rules, node):
     """Return the counts of a deployment, the node of every microservice (M,), -1 for none."""
     count = np.zeros(rules[_COUNTS], np.int64)
@@ -254,7 +254,7 @@ def num_broken_by(rules, count, m, n):
     return broken
 
 
-@kernel
+@allocating_kernel
 def num_broken(rules, nodes, rests):
     """Return how many checks each of some deployments breaks, shape (K,).
 

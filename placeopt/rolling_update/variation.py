@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, mix, next_bits
 from placeopt.rolling_update.loads import fits, overloaded
 
@@ -31,7 +31,7 @@ class GeneTables(NamedTuple):
     capacity: np.ndarray  # (N, R) by rank
 
 
-@kernel
+@allocating_kernel
 def _gene(tables, i, rank):
     """Return the gene that puts microservice i on the node of a rank, -1 where it may not be."""
     first, end = tables.legal_first[i], tables.legal_first[i + 1]
@@ -114,7 +114,7 @@ def _cross(child, father, tables, random):
             child[i] = father[i]
 
 
-@kernel
+@allocating_kernel
 def _vary(children, fathers, tables, seed):
     """Vary `children` in place, shape (n, Q)."""
     random = np.full(1, seed, np.uint64)

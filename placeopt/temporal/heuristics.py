@@ -14,7 +14,7 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective, nondominated
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import lattice
 from placeopt.temporal.encoder import TemporalEncoder
@@ -74,7 +74,7 @@ def _best_pool(request, weights, blend, instance, worst_latency, newest, earlier
     return best_index, best_bin
 
 
-@kernel
+@allocating_kernel
 def _build(weights, blend, instance, genes):
     """Write the genes of one plan, shape (n + R,), in place."""
     n, replicas = len(instance.duration), len(instance.request)

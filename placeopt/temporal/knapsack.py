@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel
 
 #: Cells of capacity beyond which sizes are rounded down to coarser units; that admits more.
 MAX_CELLS = 6_000
@@ -55,7 +55,7 @@ class Knapsack:
         return _pack(value, setup, self._sizes, self.limits, self._room)
 
 
-@kernel
+@allocating_kernel
 def _pack(value, setup, sizes, limits, room):
     """Fill the table of best sums by capacity, item by item; return the best sum and its counts."""
     n = len(value)

@@ -62,7 +62,8 @@ def _level(genes, instance, order, load, shares):
             genes[request] = start
             for pool in range(len(shares)):
                 if shares[pool] > 0:
-                    load[pool, start : start + instance.duration[request]] += shares[pool]
+                    for slot in range(start, start + instance.duration[request]):
+                        load[pool, slot] += shares[pool]
 
 
 @kernel

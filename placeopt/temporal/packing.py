@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import mix
 from placeopt.temporal.pools import PoolArrays
 
@@ -364,7 +364,7 @@ def _value(genes, instance, packing, scratch, memory, values):
     values[1] = packing.cost.sum()
 
 
-@kernel
+@allocating_kernel
 def evaluate(X, instance, packing, scratch, memory):
     """Return (6), (7), (8) of vectors, shape (len(X), 3), and their excess machines, (len(X),)."""
     F, excess = np.empty((len(X), 3)), np.zeros(len(X))
@@ -375,7 +375,7 @@ def evaluate(X, instance, packing, scratch, memory):
     return F, excess
 
 
-@kernel
+@allocating_kernel
 def costs_by_place(X, instance, packing, scratch, memory):
     """Return what each location costs in each vector in USD, shape (len(X), places)."""
     costs = np.zeros((len(X), instance.place.max() + 1))
@@ -387,7 +387,7 @@ def costs_by_place(X, instance, packing, scratch, memory):
     return costs
 
 
-@kernel
+@allocating_kernel
 def pack(genes, instance, packing, scratch):
     """Pack all pools of one vector, in place in `packing`."""
     _send(genes, instance, packing, np.empty(3))

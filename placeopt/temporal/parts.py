@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import mix
 from placeopt.core.kernels.union_find import join, root
 from placeopt.temporal.pools import pool_of, served
@@ -55,7 +55,7 @@ def _add(genes, instance, request, parent, label, key, values):
     values[part, 2] += interruption / ((end - begin) * n)
 
 
-@kernel
+@allocating_kernel
 def find(X, costs, instance):
     """Return the parts of k vectors X, shape (k, num_genes).
 

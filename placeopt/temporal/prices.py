@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel
 from placeopt.temporal.knapsack import Knapsack
 from placeopt.temporal.pools import PoolArrays
 
@@ -55,7 +55,7 @@ class Priced(NamedTuple):
     chosen: np.ndarray  # (G, P) mean number of requests that go to each pool
 
 
-@kernel
+@allocating_kernel
 def _answer(fixed, slope, groups, load, chosen):
     """Send every request to the pool of the least ``fixed + slope x work``; return the sum.
 

@@ -16,7 +16,7 @@ import numpy as np
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Encoder
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
 
@@ -40,7 +40,7 @@ class PublishedArrays(NamedTuple):
     max_machines: np.ndarray  # (O,) machines of each offer, -1 for no limit
 
 
-@kernel
+@allocating_kernel
 def _pack(genes, instance, machine_of, kind, free, excess):
     """Pack one vector by next fit; return the number of machines.
 
@@ -69,7 +69,7 @@ def _pack(genes, instance, machine_of, kind, free, excess):
     return machines
 
 
-@kernel
+@allocating_kernel
 def _add_values(genes, instance, machine_of, kind, machines, F, excess):
     """Write (6), (7), (8) of a packed vector into F, (3,), and excess machines into `excess`."""
     n = len(instance.duration)
@@ -94,7 +94,7 @@ def _add_values(genes, instance, machine_of, kind, machines, F, excess):
             excess[2] += (leased[o] - limit) / max(1, limit)
 
 
-@kernel
+@allocating_kernel
 def _evaluate(X, instance):
     """Return F (len(X), 3) and G (len(X), 3): excess of vCPU, memory, machines."""
     replicas = len(instance.request)

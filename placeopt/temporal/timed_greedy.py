@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.temporal.pools import PoolArrays, served, weighted_quality
 
 #: Share of the amortised cost in the blend of costs: see `placeopt.temporal.heuristics`.
@@ -149,7 +149,7 @@ def _place(request, genes, instance, leased, machines, trial):
     return leased
 
 
-@kernel
+@allocating_kernel
 def _build(weights, instance, genes):
     """Write the genes of one plan, shape (n + R,), in place."""
     n, replicas = len(instance.duration), len(instance.request)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below
 from placeopt.temporal.pools import PoolArrays, pool_of, served
 
@@ -183,7 +183,7 @@ def _mutate(child, instance, random):
             _join(child, instance, request, other, random)
 
 
-@kernel
+@allocating_kernel
 def _vary(mothers, fathers, instance, random, crossing):
     """Return one child of each pair of rows; generator k of `random`, shape (k,), makes child k."""
     children = mothers.copy()

@@ -226,3 +226,73 @@ def test_where_the_folder_is_not_writable_the_users_cache_is_used(
     seen = (run(package, code), run(package, code))
     assert seen == (("31 True 0", "31 True 1") if home_is_writable else ("31 False 0",) * 2)
     assert bool(list(tmp_path.rglob("*.nbi"))) == home_is_writable
+
+
+ARRAYS = """
+import numpy as np
+
+from placeopt.core.kernels.compile import allocating_kernel, kernel
+
+@allocating_kernel
+def made(n):
+    return np.ones(n)
+
+@allocating_kernel
+def total(n):
+    return part(made(n))
+
+@kernel
+def part(x):
+    first = x[1:]
+    return first.sum()
+
+@kernel
+def view(x):
+    return x[1:], len(x)
+
+@kernel
+def viewed(x):
+    return view(x)[0][0]
+
+@allocating_kernel
+def counted(x):
+    return view(x)[0][0]
+
+@kernel
+def uncounted(n):
+    return made(n)[0]
+
+@kernel
+def makes(n):
+    return np.ones(n)[0]
+"""
+
+
+def test_arrays_stay_with_those_who_count_them(tmp_path: Path) -> None:
+    """What counts references and what does not hand no arrays to each other, or to Python."""
+    (tmp_path / "arrays.py").write_text(ARRAYS)
+    code = "import arrays, numpy as np; print(arrays.{})"
+    for call, value in (("total(5)", 4.0), ("viewed(np.arange(3.0))", 1.0), ("made(2).sum()", 2.0)):
+        assert float(run(tmp_path, code.format(call))) == value
+    for call, said in (
+        ("view(np.ones(3))", "view returns an array: mark it allocating_kernel"),
+        ("counted(np.ones(3))", "view returns an array: mark it allocating_kernel"),
+        ("uncounted(3)", "made returns an array: mark its caller allocating_kernel"),
+        ("makes(3)", "np.ones"),
+    ):
+        with pytest.raises(subprocess.CalledProcessError) as error:
+            run(tmp_path, code.format(call))
+        assert said in error.value.stderr
+
+
+def test_a_kernel_that_is_marked_anew_is_compiled_anew(tmp_path: Path) -> None:
+    """The file has the same length and time of change."""
+    module = tmp_path / "edited.py"
+    seen = []
+    for name in ("kernel           ", "allocating_kernel"):
+        text = MODULE.format(factor=2).replace("import kernel", f"import {name} as kernel")
+        module.write_text(text)
+        os.utime(module, (1_700_000_000, 1_700_000_000))
+        code = "import edited; print(edited.outer(5), len(edited.outer.stats.cache_hits))"
+        seen.append((run(tmp_path, code), run(tmp_path, code)))
+    assert seen == [("10 0", "10 1")] * 2

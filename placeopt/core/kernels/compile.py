@@ -3,8 +3,12 @@
 numba caches a kernel's binary beside its source and asks the source file alone whether the binary
 is still good. A kernel may call kernels of other files, use their constants, and take their named
 tuples. Therefore each cached kernel here carries a stamp of its own file and of the files with
-kernels that its module imports, transitively, of the constants in its module, and of the fields of
-its named tuples.
+kernels that its module imports, transitively, of the constants in its module, of the fields of its
+named tuples, and of how it is compiled.
+
+A kernel works on arrays that it is given. numba counts who uses an array, to free it in the end,
+wherever a name stands for one; in kernels of named tuples that takes more time than their work. So
+kernels here do not count, and cannot make arrays. Those that do are marked `allocating_kernel`.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import numpy as np
 from numba.core import config, event, sigutils, types
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
+from numba.core.targetconfig import ConfigStack
 
 from placeopt.core.compiling import Clock
 from placeopt.core.deferred import deferred
@@ -30,22 +35,44 @@ from placeopt.core.kernels.callee import Callee, NumbaDispatcher
 _TUPLES: Any = types.BaseTuple
 #: Modules that numba imports to see that they are there; a kernel that calls them imports them.
 _ONLY_CHECKED = ("scipy.linalg", "scipy.linalg.cython_blas")
-#: No kernel is called from C: wrappers for that would be compiled for nothing.
-_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+#: No kernel is called from C: wrappers for that would be compiled for nothing. "NRT" counts
+#: references and gives memory.
+_OPTIONS = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+}
+_ALLOCATING = {**_OPTIONS, "_nrt": True}
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile `function` on its first call; cache the binary where that can be written."""
+    """Compile `function` on its first call; cache the binary where that can be written.
+
+    It makes no arrays: where it does, numba says ``NRT required but not enabled`` or that it cannot
+    resolve ``_allocate``. Assigning an array to a part of another one makes one; see
+    `placeopt.core.kernels.rows`.
+    """
+    return _compiled(function, _OPTIONS)
+
+
+def allocating_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function that makes arrays, or returns one; else as `kernel`."""
+    return _compiled(function, _ALLOCATING)
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba sets it by name
         return function
-    compiled = _Kernel(function, targetoptions=_OPTIONS)
+    compiled = _Kernel(function, targetoptions=options)
     try:
         compiled.enable_caching()
     except RuntimeError:  # numba found no folder that it may write to
         return compiled
     compiled.kept = _stamp(compiled)
     if not compiled.kept:  # without a stamp a cache could be stale
-        return _Kernel(function, targetoptions=_OPTIONS)
+        return _Kernel(function, targetoptions=options)
     return compiled
 
 
@@ -57,7 +84,23 @@ class _Kernel(NumbaDispatcher):  # type: ignore[misc]
 
     @cached_property
     def _callee(self) -> Callee:
-        return Callee(self.py_func, _OPTIONS, kept=self.kept)
+        return Callee(self.py_func, self.targetoptions, kept=self.kept)
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for arguments of some types."""
+        found = super().compile(sig)
+        for made in self.overloads.values():
+            self._returns(made, counted=True)
+        return found
+
+    def _returns(self, made: Any, counted: bool) -> None:
+        """Refuse to give arrays to a caller that counts when this one does not, or the reverse.
+
+        Their memory would be freed too soon, or never.
+        """
+        if _has_array(made.signature.return_type) and counted != self.targetoptions["_nrt"]:
+            other = "it" if counted else "its caller"
+            raise TypeError(f"{self.__name__} returns an array: mark {other} allocating_kernel")
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Say how another kernel calls this one: by the types of constants, not by their values."""
@@ -66,8 +109,11 @@ class _Kernel(NumbaDispatcher):  # type: ignore[misc]
             {name: types.unliteral(kind) for name, kind in kws.items()},
         )
         if self._is_there(kinds):
-            return super().get_call_template(kinds, {})
-        return self._callee.get_call_template(kinds, {})
+            template, made = super().get_call_template(kinds, {}), self.overloads
+        else:
+            template, made = self._callee.get_call_template(kinds, {}), self._callee.overloads
+        self._returns(made[kinds], counted=ConfigStack().top().nrt)
+        return template
 
     def get_overload(self, sig: Any) -> Any:
         """Return what stands for this kernel in a kernel that calls it."""
@@ -137,7 +183,8 @@ def _stamp(compiled: Any) -> bool:
 
     module = sys.modules[compiled.py_func.__module__]
     stored.load_overload = load_overload
-    stored._cache_file._source_stamp = _digest(str(module.__file__), module.__name__)
+    digest = _digest(str(module.__file__), module.__name__)
+    stored._cache_file._source_stamp = f"{digest} {sorted(compiled.targetoptions.items())}"
     stored._cache_file._load_index = load_index
     stored._index_key = index_key
     return True
@@ -181,6 +228,13 @@ def _origin(value: Any) -> ModuleType | None:
     ):
         return value
     return None
+
+
+def _has_array(kind: Any) -> bool:
+    """Return whether a type is one of arrays, or of tuples with some."""
+    if isinstance(kind, _TUPLES):
+        return any(map(_has_array, kind))
+    return isinstance(kind, types.Array)
 
 
 def _fields(signature: Any) -> tuple[Any, ...]:

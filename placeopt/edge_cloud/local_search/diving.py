@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.edge_cloud import kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.kernels import Placement
@@ -40,7 +40,7 @@ class Mixture(NamedTuple):
     share: np.ndarray  # (applications, _KEPT)
 
 
-@kernel
+@allocating_kernel
 def count_in(instance, hosts, chosen, mixture):
     """Let the placements in `hosts` of the chosen applications count for one step, in place.
 

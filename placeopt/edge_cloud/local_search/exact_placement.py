@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.rows import copy_row
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.kernels import (
     Placement,
@@ -62,7 +63,7 @@ def placement_search(instance: EdgeCloudArrays) -> PlacementSearch:
     )
 
 
-@kernel
+@allocating_kernel
 def _sequences(instance, max_services):
     """Return the breadth-first order of each microservice's application from that microservice.
 
@@ -169,7 +170,7 @@ def _search(instance, room, search, application, last, forced, best, limit):
         value = search.value[depth] + search.cost[j, position]
         if depth == count - 1:
             best = value
-            search.found[:count] = hosts[base : base + count]
+            copy_row(hosts[base : base + count], search.found)
             take(instance, placement, base + j)
         else:
             depth += 1
@@ -181,7 +182,11 @@ def _search(instance, room, search, application, last, forced, best, limit):
 def _smallest(instance, application):
     """Return the least cpu and the least memory of a microservice of an application."""
     first, last = instance.first[application], instance.first[application + 1]
-    return instance.demand[first:last, 0].min(), instance.demand[first:last, 1].min()
+    cpu, memory = instance.demand[first, 0], instance.demand[first, 1]
+    for service in range(first + 1, last):
+        cpu = min(cpu, instance.demand[service, 0])
+        memory = min(memory, instance.demand[service, 1])
+    return cpu, memory
 
 
 @kernel
@@ -264,7 +269,7 @@ def paid(instance, price, hosts, application):
     return total
 
 
-@kernel
+@allocating_kernel
 def relax(instance, weight, price, search, hosts, chosen, values, limit):
     """Place each chosen application as if it were alone; return what is proven of the sum.
 
@@ -286,7 +291,7 @@ def relax(instance, weight, price, search, hosts, chosen, values, limit):
     return total
 
 
-@kernel
+@allocating_kernel
 def construct(instance, weight, price, search, order, limit):
     """Place applications one by one, each best in the room that is left; return their nodes.
 

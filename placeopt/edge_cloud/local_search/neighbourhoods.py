@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
+from placeopt.core.kernels.rows import copy_row
 from placeopt.edge_cloud import kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.local_search.exact_placement import BIG, paid, place_best, weighted_sum
@@ -280,7 +281,7 @@ def _accept(task, state, removed, change):
     state.totals[0] += change
     if state.totals[0] < state.totals[1] - 1e-9:
         state.totals[1] = state.totals[0]
-        state.best[:] = state.hosts
+        copy_row(state.hosts, state.best)
 
 
 @kernel
@@ -294,7 +295,7 @@ def _restore(instance, state, removed, old):
             _put(instance, state, service, old[service])
 
 
-@kernel
+@allocating_kernel
 def improve(task, state, search, rounds, temperature, limit):
     """Take `rounds` steps, in place; a step that adds the temperature is accepted with odds 1/e.
 

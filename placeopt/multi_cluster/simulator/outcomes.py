@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.multi_cluster.simulator.state import BF1B1, FFD, MAX_MS, REFUSAL
 
 # -- spreads ---------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def write_rewards(i, asked, refusal, traces, state, outcomes):
             parts[a, :] = refusal
 
 
-@kernel
+@allocating_kernel
 def refresh_all(traces, state, outcomes, which):
     """Refresh `outcomes` of the environments of `which`, whole numbers, in place.
 
@@ -237,7 +237,7 @@ def refresh_all(traces, state, outcomes, which):
 # -- division --------------------------------------------------------------------------------------
 
 
-@kernel
+@allocating_kernel
 def take_by_weight(weights, asked, split):
     """Write into `split` (C,) the replicas of each cluster in proportion to whole weights (C,).
 
@@ -272,7 +272,7 @@ def replicas_that_fit(room, demand):
     return fit
 
 
-@kernel
+@allocating_kernel
 def divide_all(traces, state, outcomes, actions):
     """Write Karmada's division into the place of FFD in `outcomes`, and its `actions` (N,)."""
     clusters = state.load.shape[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.multi_cluster.simulator.outcomes import refresh_all
 from placeopt.multi_cluster.simulator.transition import step_all
 
@@ -28,7 +28,7 @@ def placing(accepts, parts, wanted):
     return best
 
 
-@kernel
+@allocating_kernel
 def play_all(traces, state, outcomes, wanted, everyone):
     """Play the vectors `wanted` (N, T) to the end of the episodes that have just begun, in place.
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.simulator.outcomes import (
     replicas_that_fit,
     sort_by_free_cpu,
@@ -94,7 +95,7 @@ def _spread(free, used, capacity, unit, demand, asked, order, split, accepts):
     clusters = len(free)
     sort_by_free_cpu(free, True, order)
     _first_fit(free, demand, asked, order, split[FFD])
-    split[FFI] = split[FFD]
+    copy_row(split[FFD], split[FFI])
     _best_fit(free, unit, demand, asked, split[BF1B1])
     for s in range(3):
         fits = True
@@ -143,7 +144,7 @@ def _spread_latency(matrix, split, asked):
     return total / asked
 
 
-@kernel
+@allocating_kernel
 def refresh_all(traces, state, outcomes, which):
     """Refresh `outcomes` of the environments of `which`, whole numbers, in place.
 
@@ -176,7 +177,7 @@ def refresh_all(traces, state, outcomes, which):
         write_rewards(i, asked, refusal, traces, state, outcomes)
 
 
-@kernel
+@allocating_kernel
 def divide_all(traces, state, outcomes, actions):
     """Write Karmada's division into the place of FFD in `outcomes`, and its `actions` (N,).
 

@@ -6,6 +6,7 @@ The rules are in ``models/multi_cluster/README.md``.
 from __future__ import annotations
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.simulator.outcomes import grown
 from placeopt.multi_cluster.simulator.state import (
     ACCEPTED,
@@ -24,7 +25,9 @@ def clear(traces, state, i):
     `state.used` holds what is allocated beforehand.
     """
     state.now[i], state.active[i] = 0, 0
-    state.free[i] = traces.capacity[i] - state.used[i]
+    for c in range(state.free.shape[1]):
+        for r in range(2):
+            state.free[i, c, r] = traces.capacity[i, c, r] - state.used[i, c, r]
     state.load[i, :] = 0
     state.placed[i, :, :] = 0
     state.action[i, :] = -1
@@ -38,7 +41,7 @@ def decide(traces, state, outcomes, i, action, rewards):
     Return whether the action places the request; one that does not refuses it.
     """
     t, clusters = state.now[i], state.load.shape[1]
-    rewards[i] = outcomes.parts[i, action]
+    copy_row(outcomes.parts[i, action], rewards[i])
     state.now[i] += 1
     placed, sums = state.placed[i, t], state.sums[i]
     if not outcomes.accepts[i, action]:
@@ -47,7 +50,7 @@ def decide(traces, state, outcomes, i, action, rewards):
     if action < clusters:
         placed[action] = traces.replicas[i, t]
     else:
-        placed[:] = outcomes.split[i, action - clusters]
+        copy_row(outcomes.split[i, action - clusters], placed)
         sums[SPREADS] += 1.0
     sums[ACCEPTED] += 1.0
     for k in range(3):
@@ -76,7 +79,7 @@ def _depart(traces, state, i):
     departure, demand = traces.departure[i], traces.demand[i]
     replicas, increase = traces.replicas[i], traces.increase[i]
     load, used, free, capacity = state.load[i], state.used[i], state.free[i], traces.capacity[i]
-    raw[:] = traces.base[i]
+    copy_row(traces.base[i], raw)
     for k in range(state.active[i]):
         t = running[k]
         if departure[t] <= time:

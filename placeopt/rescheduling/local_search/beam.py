@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.latency import (
     LatencyScratch,
@@ -119,7 +119,7 @@ def _one_more_fits(demand, free, node, option):
     return free[node, 0] >= demand[0] * count and free[node, 1] >= demand[1] * count
 
 
-@kernel
+@allocating_kernel
 def _place(instance, beam, k, service, option):
     """Write counts and mean times of a service in deployment k once it runs as in `option` (N,).
 
@@ -151,7 +151,7 @@ def _take(instance, beam, k, service, option):
             beam.free[k, node, resource] -= option[node] * instance.demand[service, resource]
 
 
-@kernel
+@allocating_kernel
 def _copy(beam, source, target):
     """Write deployment `source` over deployment `target`."""
     for part in (beam.counts, beam.free):
@@ -161,7 +161,7 @@ def _copy(beam, source, target):
     beam.moves[target] = beam.moves[source]
 
 
-@kernel
+@allocating_kernel
 def _search(instance, beam):
     """Build deployments; return how many, in the first places of ``beam.counts``, best first."""
     width, alive = beam.moves.size // 2, 1
@@ -187,7 +187,7 @@ def _search(instance, beam):
     return alive
 
 
-@kernel
+@allocating_kernel
 def _expand(instance, beam, k, service):
     """Write what may become of a service in deployment k, and the latency then."""
     kept_own, kept_network = beam.own[k, service], beam.network[k].copy()

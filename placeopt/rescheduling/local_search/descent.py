@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.rescheduling.latency import (
     critical_path,
     fits,
@@ -47,7 +47,7 @@ def load(instance, state, counts):
             refresh(instance, deployment, service)
 
 
-@kernel
+@allocating_kernel
 def load_plan(instance, state, moves):
     """Make the deployment after moves (k, 3) the state's own."""
     counts = instance.home.copy()
@@ -184,7 +184,7 @@ def descend(instance, state, archive, offering, back, max_moves):
     return now, False
 
 
-@kernel
+@allocating_kernel
 def offer(instance, state, archive, latency_ms):
     """Keep the state's deployment if it is the best of its number of moves and can be reached."""
     counts, count = state.deployment.counts, 0
@@ -224,7 +224,7 @@ def _move_block(instance, state, zone_of, service, zone):
     refresh(instance, deployment, service)
 
 
-@kernel
+@allocating_kernel
 def descend_from_blocks(instance, state, archive, zone_of, first, last, begun, ended):
     """Descend from the block vectors numbered `first` to `last`.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 
 #: Branchings on one path of the search, and search nodes.
 MAX_DEPTH, MAX_NODES = 300, 20_000
@@ -22,7 +22,7 @@ _NONE = -(2**40)
 IMPOSSIBLE, FOUND, UNKNOWN = 0, 1, -1
 
 
-@kernel
+@allocating_kernel
 def common_starts(counts, demands, durations, capacity, window, horizon):
     """Search for common starts.
 
@@ -112,7 +112,7 @@ def _require(path, i, j, gap):
     return True
 
 
-@kernel
+@allocating_kernel
 def _overload(counts, demands, durations, capacity, starts, members):
     """Write a smallest set of requests that together overload a machine to `members`, (n,).
 

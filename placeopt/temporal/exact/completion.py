@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel
 from placeopt.temporal.exact.numbers import NEVER
 from placeopt.temporal.exact.patterns import Patterns
 from placeopt.temporal.exact.sets import all_counts, next_part, write_counts
@@ -106,7 +106,7 @@ class Completion:
         return table, (int(latency.sum()), cost, round(interruption))
 
 
-@kernel
+@allocating_kernel
 def _table(least, replicas):
     """Return the least sum of `least` over all partitions of every set, shape (sets,).
 
@@ -120,7 +120,7 @@ def _table(least, replicas):
     return table
 
 
-@kernel
+@allocating_kernel
 def _best_part(code, least, table, replicas, counts):
     """Return the least sum for a set, and the code of the part with its lowest request.
 
@@ -145,7 +145,7 @@ def _best_part(code, least, table, replicas, counts):
     return best, choice
 
 
-@kernel
+@allocating_kernel
 def _trace(least, table, replicas):
     """Return the codes of the parts of a best partition of the full set, shape (parts,)."""
     counts = np.zeros(len(replicas), np.int64)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import mix
 
 #: Columns of the label table: the vector, the label that was extended and by which pattern, the
@@ -88,7 +88,7 @@ class Extension(NamedTuple):
     fenwick: np.ndarray  # (F,) prefix minima: the least cost up to an interruption
 
 
-@kernel
+@allocating_kernel
 def sweep(model, targets, extension, search, unit, max_looks, max_labels, everything):
     """Extend states by the number of replicas that they have placed, for a while.
 
@@ -138,7 +138,7 @@ def sweep(model, targets, extension, search, unit, max_looks, max_labels, everyt
     return Search(labels, states, slots, heads, counters), DONE
 
 
-@kernel
+@allocating_kernel
 def settle(labels, head, counters, fenwick, unit, everything):
     """Return the labels of a list that no other dominates; all of them with `everything`.
 
@@ -174,7 +174,7 @@ def settle(labels, head, counters, fenwick, unit, everything):
     return kept[:count]
 
 
-@kernel
+@allocating_kernel
 def _listed(labels, head):
     """Return the labels of a list, shape (q,), and their order by latency, then cost, (q,)."""
     count, label, span = 0, head, np.int64(1)
@@ -212,7 +212,7 @@ def _unpack(model, extension, code):
     return lowest, rest
 
 
-@kernel
+@allocating_kernel
 def _label_bounds(model, extension, labels, kept):
     """Return the weighted sums of labels, (labels, K); write their minima, `least` and `bound`."""
     bounds = np.empty((len(kept), len(model.weights)))
@@ -403,7 +403,7 @@ def _hash(code, size):
     return np.int64(mix(np.uint64(code)) % np.uint64(size))
 
 
-@kernel
+@allocating_kernel
 def _rehashed(states, count, size):
     """Return a hash table of `size` slots for the first `count` states."""
     slots = np.zeros(size, np.int64)
@@ -415,7 +415,7 @@ def _rehashed(states, count, size):
     return slots
 
 
-@kernel
+@allocating_kernel
 def _longer(table, more):
     """Return a copy of a table with more than twice as many rows."""
     new = np.zeros((2 * len(table) + more, table.shape[1]), np.int64)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.temporal.exact.sets import next_part, write_counts
 
 #: Search nodes per set; a set that needs more keeps low < high.
 MAX_NODES = 200_000
 
 
-@kernel
+@allocating_kernel
 def makespans(replicas, demands, durations, capacity, horizon):
     """Return least makespans of all sets on one machine size, as proven intervals [low, high].
 
@@ -56,7 +56,7 @@ def makespans(replicas, demands, durations, capacity, horizon):
     return low, high
 
 
-@kernel
+@allocating_kernel
 def _split(code, replicas, counts, high):
     """Return the least sum of makespans, `high`, over all ways to cut a set in two."""
     part = np.zeros(len(replicas), np.int64)
@@ -104,7 +104,7 @@ def _work(items, resource, limit, capacity):
     return -(-work // capacity)
 
 
-@kernel
+@allocating_kernel
 def _chain(items, first, capacity):
     """Return the total length of items that exclude each other in pairs.
 
@@ -126,7 +126,7 @@ def _chain(items, first, capacity):
     return length
 
 
-@kernel
+@allocating_kernel
 def _search(items, capacity, floor, target):
     """Search for a makespan below `target`: in every order, each item starts as early as it can.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.compile import allocating_kernel
 from placeopt.temporal.exact.makespan import makespans
 from placeopt.temporal.exact.numbers import NEVER, Lease, Numbers
 from placeopt.temporal.exact.sets import all_counts, count_sets, next_part, write_counts
@@ -194,7 +194,7 @@ def _drop_beaten(
             kept[c] &= ~beaten
 
 
-@kernel
+@allocating_kernel
 def _cut(replicas, previous, best, kept):
     """Cut every set into parts in all ways, by growing code.
 
