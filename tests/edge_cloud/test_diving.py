@@ -108,7 +108,9 @@ def test_lns_begins_with_a_dive_where_there_is_much_to_place(
     assert not dives
     monkeypatch.setattr(builder, "MANY_APPLICATIONS", 30)
     solve(evaluations=10_000)
-    solve(seconds=0.05)
+    with monkeypatch.context() as slower:  # as if a dive took hours, on any machine
+        slower.setattr(builder, "_DIVE_STEPS", 10**9)
+        solve(seconds=0.05)
     assert not dives
     front = solve(evaluations=25_000)
     assert len(dives) == 1 and front.runs[0].evaluations <= 25_000
