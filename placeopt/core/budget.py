@@ -205,7 +205,7 @@ class Budget:
             done.set()
             watcher.join()
 
-    def share(self, part: float = 1.0, evaluations: int | None = None) -> Budget:
+    def share(self, part: float = 1.0, evaluations: float | None = None) -> Budget:
         """Return a budget of a part of what is left, in evaluations and in seconds.
 
         What it spends, this budget spends too. It ends when this budget ends.
@@ -214,7 +214,7 @@ class Budget:
         ----------
         part : float
             Above 0, at most 1.
-        evaluations : int, optional
+        evaluations : float, optional
             Instead of that part of the evaluations.
 
         Examples
@@ -230,7 +230,7 @@ class Budget:
 class _Share(Budget):
     """A part of what is left of another budget."""
 
-    def __init__(self, whole: Budget, part: float, evaluations: int | None):
+    def __init__(self, whole: Budget, part: float, evaluations: float | None):
         timed, counted = whole.seconds_limit is not None, whole.evaluations_limit is not None
         super().__init__(1, max(1e-9, whole.seconds_left * part) if timed else None)
         wanted = whole.evaluations_left * part if evaluations is None else evaluations

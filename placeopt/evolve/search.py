@@ -13,7 +13,7 @@ from pydantic import Field
 
 from placeopt.core import interfaces
 from placeopt.core.arrays_file import Arrays
-from placeopt.core.dominance import by_worth, thinned
+from placeopt.core.dominance import by_rays, by_worth, thinned
 from placeopt.core.front import Front, Objective, Plan, farthest
 from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
@@ -24,12 +24,15 @@ from placeopt.evolve.recombination import recombine
 
 #: Genes of all points of a front together: plans of large instances take a second and megabytes.
 MAX_GENES = 5_000_000
-#: Distances that may be computed to choose points when time is short.
-MAX_DISTANCES = 2_000_000
 #: Seconds of judging a plan for a front, for each second of judging it alone.
 IN_A_FRONT = 1.3
 #: Time to make a front of judged plans, as a share of the time to judge them.
 SORTING = 0.06
+#: Largest share of a time limit that is for judging. Few points that are chosen well have most of
+#: the hypervolume.
+JUDGING = 0.35
+#: Points of four goals or more that are put in the best order for judging; others come after them.
+MAX_SORTED = 1000
 #: Points that are judged even when the time is over.
 MIN_JUDGED = 50
 #: Largest front of a cancelled run: whoever pressed Ctrl-C does not wait for thousands of plans.
@@ -45,8 +48,6 @@ _SAMPLED_GENES = 10**6
 _SEEDING = 0.25
 #: Rows are evaluated in blocks of about so many seconds, between which the clock is asked.
 _LOOK_SECONDS = 0.1
-#: Levels of the grid of `coarse_to_fine`, each with half the cells' width of the one before.
-_FINEST = 8
 #: Judging that takes longer than this share of the time limit is measured twice, not four times.
 _LONG_JUDGING = 0.02
 #: Plans of the archive that are judged to measure again how long judging takes.
@@ -59,38 +60,6 @@ Operators = Annotated[
     Field(description="Own of the encoding, or sbx: those of the CNSM 2024 paper."),
 ]
 Seeded = Annotated[bool, Field(description="Start from the problem's greedy vectors.")]
-
-
-def coarse_to_fine(F: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the rows of F so that the first ones of any number are spread over all of them.
-
-    One point of each cell of a coarse grid comes first, then one of each cell of a finer grid that
-    has none yet, and so on. Of 3,600 points of a front of four goals the first 2,000 have 99.1 % of
-    the hypervolume; 2,000 random ones have 98.6 %.
-
-    Parameters
-    ----------
-    F : ndarray, shape (k, objectives)
-    rng : Generator
-        Draws the order of points that come with the same grid.
-
-    Returns
-    -------
-    ndarray of int64, shape (k,)
-    """
-    shares = (F - F.min(axis=0)) / np.maximum(np.ptp(F, axis=0), 1e-300)
-    chosen: list[np.ndarray] = []
-    waiting = rng.permutation(len(F))
-    for cells in 2 ** np.arange(1, _FINEST + 1):
-        place = np.minimum((shares * cells).astype(np.int64), cells - 1)
-        _, cell = np.unique(place, axis=0, return_inverse=True)
-        served = np.zeros(len(F), dtype=bool)
-        served[cell[np.concatenate([*chosen, waiting[:0]])]] = True
-        _, first = np.unique(cell[waiting], return_index=True)
-        new = first[~served[cell[waiting[first]]]]
-        chosen.append(rng.permutation(waiting[new]))
-        waiting = np.delete(waiting, new)
-    return np.concatenate([*chosen, waiting])
 
 
 @dataclass(frozen=True)
@@ -189,6 +158,7 @@ class VectorSearch:
         """
         if self.budget.seconds_limit is None or self.budget.out_of_time:
             return 0.0
+        by_rays(np.eye(len(self.objectives)), 1)  # compiles early, not when time is over
         genes = self.encoder.sample(self.rng, 1)[0]
         taken = []
         for _ in range(4):  # the first call fills caches, others may be interrupted
@@ -231,11 +201,12 @@ class VectorSearch:
 
     @property
     def _seconds_left(self) -> float:
-        """Seconds that remain for the search; judging gets what it needs, at most half of all."""
+        """Seconds that remain for the search; judging gets what it needs, up to a share."""
         if self.budget.seconds_limit is None:
             return math.inf
         judged = min(len(self.archive), self._most_points)
-        return self.budget.seconds_left - min(self._judging * judged, self.budget.seconds_limit / 2)
+        most = JUDGING * self.budget.seconds_limit
+        return self.budget.seconds_left - min(self._judging * judged, most)
 
     @property
     def progress(self) -> float:
@@ -380,8 +351,8 @@ class VectorSearch:
     def _to_judge(self, limit: int) -> Iterable[int]:
         """Return at most `limit` rows of the archive; with a time limit those of most worth first.
 
-        Worth is hypervolume (`by_worth`). With four goals or more it takes too long to compute:
-        then distant points come first if few can be judged, points of new cells otherwise.
+        Worth is hypervolume: what a row adds to those before, or, with two and three goals, what
+        would be lost without it.
         """
         F = self.archive.F
         if not self._judging or len(F) <= MIN_JUDGED:
@@ -389,7 +360,4 @@ class VectorSearch:
         if F.shape[1] in (2, 3):
             return by_worth(F, MIN_JUDGED)[:limit].tolist()
         room = max(MIN_JUDGED, int(self.budget.seconds_left / self._judging))
-        few = 10 * room <= len(F) and room * len(F) <= MAX_DISTANCES
-        others = coarse_to_fine(F, self.rng)
-        apart = farthest(F, room) if few else []
-        return list(dict.fromkeys([*F.argmin(axis=0).tolist(), *apart, *others.tolist()]))[:limit]
+        return by_rays(F, min(room, limit, MAX_SORTED))[:limit].tolist()

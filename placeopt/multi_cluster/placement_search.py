@@ -34,8 +34,10 @@ BATCH = 64
 TRIED = 10
 #: Share of improved plans that are new to the archive below which children are made as well.
 FEW_NEW = 0.5
-#: Of `fullest`: vectors, generations, and share of the budget.
+#: Of `fullest`: vectors, generations at most, and about its share of the budget.
 FULLEST, GENERATIONS, SHARE = 64, 40, 0.05
+#: Seconds of a generation for each request. No clock is asked, so that equal runs stay equal.
+SECONDS_EACH = 4e-5
 
 
 class PlacementEncoder(Encoder):
@@ -156,17 +158,26 @@ def fullest(
     """
     encoder = MultiClusterEncoder(problem, problem.select(["rejected"]))
     refused = encoder.evaluate(X)[0][:, 0]
-    for _ in range(GENERATIONS):
-        if budget.exhausted or refused.min() <= 0:
+    share = budget.share(evaluations=SHARE * budget.evaluations_left)
+    for _ in range(_generations(problem, budget)):
+        if share.exhausted or refused.min() <= 0:
             break
-        mothers, fathers = rng.integers(len(X), size=(2, budget.allow(FULLEST)))
+        mothers, fathers = rng.integers(len(X), size=(2, share.allow(FULLEST)))
         children = encoder.vary(rng, X[mothers], X[fathers])
-        budget.spend(len(children))
+        share.spend(len(children))
         X = np.concatenate((children, X))
         refused = np.concatenate((encoder.evaluate(children)[0][:, 0], refused))
         best = np.argsort(refused, kind="stable")[:FULLEST]  # of equals the new ones
         X, refused = X[best], refused[best]
     return X
+
+
+def _generations(problem: MultiCluster, budget: Budget) -> int:
+    """Return how many generations a time limit has room for, 1 to `GENERATIONS`."""
+    if budget.seconds_limit is None:
+        return GENERATIONS
+    affordable = SHARE * budget.seconds_limit / (SECONDS_EACH * len(problem.requests))
+    return max(1, min(GENERATIONS, int(affordable)))
 
 
 def run(
@@ -193,7 +204,7 @@ def run(
     greedy = seeds(encoder.actions, search.rng)
     first = [search.first(0), encoder.of_actions(greedy)]
     if "rejected" in names_of(task.objectives):
-        full = fullest(task.problem, greedy, search.rng, task.budget.share(SHARE))
+        full = fullest(task.problem, greedy, search.rng, task.budget)
         first.insert(1, encoder.of_actions(full))
     search.evaluate(np.concatenate(first))
     while not search.finished:
@@ -215,8 +226,11 @@ def _starts(search: VectorSearch, tried: int) -> tuple[np.ndarray, np.ndarray]:
     # A direction from the ideal point has the inverse of its coordinates for weights.
     inverse = 1 / np.maximum(search.rng.dirichlet(np.ones(F.shape[1]), size=count), 1e-3)
     weights = inverse / inverse.sum(axis=1, keepdims=True) / width
-    distance = weights[:, None] * (F - ideal)
-    chosen = (distance.max(axis=2) + distance.sum(axis=2)).argmin(axis=1)
+    above = F - ideal
+    largest = np.zeros((count, len(F)))
+    for goal in range(F.shape[1]):
+        np.maximum(largest, np.outer(weights[:, goal], above[:, goal]), out=largest)
+    chosen = (largest + weights @ above.T).argmin(axis=1)
     return np.array([search.archive.vector(k) for k in chosen.tolist()]), weights
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placeopt.core.dominance import join_bounds, minimal
+from placeopt.core import dominance
+from placeopt.core.dominance import by_rays, farthest, hypervolume, join_bounds, minimal, thinned
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4])
@@ -37,3 +38,66 @@ def test_thousands_of_bounds_are_joined_without_all_pairs() -> None:
 def test_a_set_without_rows_says_nothing() -> None:
     one, none = np.ones((2, 3)), np.empty((0, 3))
     assert join_bounds(one, none) is one and join_bounds(none, one) is one
+
+
+def _sphere(rows: int, columns: int) -> np.ndarray:
+    F = np.abs(np.random.default_rng(2).normal(size=(rows, columns)))
+    return 2 - F / np.linalg.norm(F, axis=1, keepdims=True)
+
+
+def _reference(F: np.ndarray) -> np.ndarray:
+    return F.max(axis=0) + 0.1 * np.ptp(F, axis=0)
+
+
+@pytest.mark.parametrize("columns", [4, 5])
+def test_rows_by_rays_are_about_those_that_add_most_hypervolume(columns: int) -> None:
+    """They have as much as rows that are chosen by the exact hypervolume, one after another."""
+    F = _sphere(120, columns)
+    reference = _reference(F)
+    exact = np.unique(F.argmin(axis=0)).tolist()
+    while len(exact) < 25:
+        gains = [hypervolume(F[[*exact, k]], reference) for k in range(len(F))]
+        exact.append(int(np.argmax(gains)))
+    order = by_rays(F, 25)
+    assert sorted(order.tolist()) == list(range(120))
+    assert set(F.argmin(axis=0)) <= set(order[:25].tolist())
+    ours = hypervolume(F[order[:25]], reference)
+    assert ours > 0.99 * hypervolume(F[exact], reference)
+    assert ours > 1.02 * hypervolume(F[farthest(F, 25)], reference)
+
+
+def test_each_row_by_rays_adds_most_to_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel looks at few rows in each step; here all are looked at."""
+    seen: list[np.ndarray] = []
+    from placeopt.core.kernels import worth
+
+    choose = worth.choose
+    monkeypatch.setattr(worth, "choose", lambda *given: (seen.append(given[0]), choose(*given))[1])
+    F = _sphere(60, 4)
+    order = by_rays(F, 20)
+    levels = seen[0].astype(float)
+    first = len(np.unique(F.argmin(axis=0)))
+    for place in range(first, 20):
+        covered = levels[order[:place]].max(axis=0)
+        gains = np.maximum(levels - covered, 0.0).sum(axis=1)
+        assert gains[order[place]] == pytest.approx(gains.max(), rel=1e-9)
+
+
+def test_rows_by_rays_of_odd_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row, equal rows, columns without a range, more rows asked for than there are."""
+    assert by_rays(np.ones((1, 4)), 5).tolist() == [0]
+    assert sorted(by_rays(np.ones((3, 4)), 2).tolist()) == [0, 1, 2]
+    assert len(by_rays(_sphere(30, 4), 2)) == 30
+    monkeypatch.setattr(dominance, "ALL_RAYS", 10)
+    assert sorted(by_rays(_sphere(30, 4), 40).tolist()) == list(range(30))
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4])
+def test_thinning_keeps_extremes_and_more_volume_than_distance_does(columns: int) -> None:
+    """Of 400 points on a sphere 30 are kept."""
+    F = _sphere(400, columns)
+    kept = thinned(F, 30)
+    assert len(kept) == 30 and set(F.argmin(axis=0)) <= set(kept)
+    reference = _reference(F)
+    assert hypervolume(F[kept], reference) > hypervolume(F[farthest(F, 30)], reference)
+    np.testing.assert_array_equal(thinned(F, 400), np.arange(400))

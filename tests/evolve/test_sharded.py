@@ -9,7 +9,6 @@ import pytest
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.dominance import farthest, hypervolume, thinned
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.interfaces import build_division, build_encoder
 from placeopt.core.task import Task
@@ -149,16 +148,3 @@ def test_members_are_the_best_of_all_that_was_offered():
     np.testing.assert_allclose((members.F[members.of] * weights).sum(axis=1), members.score)
     np.testing.assert_array_equal(members.F, F[members.X[:, 0]])
     assert len(members.X) == len(np.unique(members.of))
-
-
-def test_thinning_keeps_extremes_and_more_volume_than_distance_does():
-    """Of 400 points on a sphere 30 are kept."""
-    rng = np.random.default_rng(2)
-    F = np.abs(rng.normal(size=(400, 3)))
-    F = 2 - F / np.linalg.norm(F, axis=1, keepdims=True)
-    kept = thinned(F, 30)
-    assert len(kept) == 30 and set(F.argmin(axis=0)) <= set(kept)
-    reference = [2.1] * 3
-    assert hypervolume(F[kept], reference) > hypervolume(F[farthest(F, 30)], reference)
-    np.testing.assert_array_equal(thinned(F, 400), np.arange(400))
-    assert len(thinned(np.abs(rng.normal(size=(50, 4))), 10)) == 10

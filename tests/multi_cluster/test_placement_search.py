@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from placeopt.core import run_directory
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError
 from placeopt.multi_cluster import changes, placement_search
+from placeopt.multi_cluster.encoder import MultiClusterEncoder
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.placement_search import PlacementEncoder
 
@@ -74,6 +76,29 @@ def test_the_same_seed_gives_the_same_front() -> None:
     fronts = [placeopt.solve(problem, "placement-search", evaluations=700) for _ in range(2)]
     assert fronts[0].values.tolist() == fronts[1].values.tolist()
     assert fronts[0].runs[0].evaluations == 700
+
+
+def test_a_slow_machine_takes_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A time limit ends a search sooner or later, and changes nothing of what was before."""
+    problem = MultiCluster.generate(11)
+    drawn: list[list[np.ndarray]] = []
+    descend, evaluate = PlacementEncoder.improve, MultiClusterEncoder.evaluate
+
+    def improve(self: PlacementEncoder, X: Any, weights: Any, *rest: Any) -> np.ndarray:
+        drawn[-1].append(weights)
+        return descend(self, X, weights, *rest)
+
+    def slowly(self: MultiClusterEncoder, X: Any) -> Any:
+        time.sleep(0.01)
+        return evaluate(self, X)
+
+    monkeypatch.setattr(PlacementEncoder, "improve", improve)
+    for method in ("placement-search", "auto"):
+        drawn.append([])
+        placeopt.solve(problem, method, seconds=0.8)
+        monkeypatch.setattr(MultiClusterEncoder, "evaluate", slowly)
+    assert all(drawn)
+    np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
 
 
 def test_children_fill_the_front_of_a_small_instance(monkeypatch: pytest.MonkeyPatch) -> None:
