@@ -9,6 +9,8 @@ from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.edge_cloud.bounds import bound
 from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.local_search import prices
+from placeopt.edge_cloud.local_search.prices import Relaxation
 from placeopt.exact import epsilon_constraint
 from placeopt.registry import method
 from placeopt.rollout import rollout
@@ -91,8 +93,6 @@ def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
 
 def test_the_prices_do_not_depend_on_what_was_asked_before():
     """A bound for a weight is the same alone and from a relaxation that has served another."""
-    from placeopt.edge_cloud.local_search.prices import Relaxation
-
     problem, relaxations = EdgeCloud.generate(3, applications=200), []
     for weights in ((0.01,), (0.9, 0.01)):
         relaxation = Relaxation(problem)
@@ -102,10 +102,20 @@ def test_the_prices_do_not_depend_on_what_was_asked_before():
     )
 
 
+@pytest.mark.parametrize("seed", [1, 4])
+def test_good_prices_become_better_by_shorter_steps(monkeypatch, seed):
+    """Steps of the usual length only lead away from them."""
+    relaxation = Relaxation(EdgeCloud.generate(seed, applications=60))
+    good = relaxation.ascend(0.1, Budget(evaluations=1000), 60)
+    better = relaxation.ascend(0.1, Budget(evaluations=1000), 40, good.price)
+    monkeypatch.setattr(prices, "_LOOK", 1000)
+    usual = relaxation.ascend(0.1, Budget(evaluations=1000), 40, good.price)
+    assert better.bound > good.bound
+    assert better.bound > usual.bound
+
+
 def test_prices_begin_near_where_they_end():
     """Prices of layers prove most of what prices of nodes do, where all of the edge is scarce."""
-    from placeopt.edge_cloud.local_search.prices import Relaxation
-
     problem = EdgeCloud.generate(1, applications=300, load=1.0)
     early, late = (
         Relaxation(problem).ascend(0.01, Budget(evaluations=10**6), steps).bound

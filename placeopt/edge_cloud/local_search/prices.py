@@ -30,6 +30,9 @@ _SAMPLE = 128
 _MEAN_DECAY, _SQUARE_DECAY = 0.85, 0.95
 #: The first so many steps are shorter, since the first slopes say little of each node.
 _RAMP = 8
+#: Where no bound is above the first after so many steps, prices begin anew with shorter steps: they
+#: were good. Of 10,000 applications at load .4, 60 steps prove some 1 % more.
+_LOOK, _SHORTER = 12, 0.25
 #: Nodes of the search for one application, after which only the part that is proven counts; fewer
 #: for the sample, which proves nothing.
 _SEARCH_LIMIT, _SAMPLE_LIMIT = 500, 30
@@ -164,20 +167,23 @@ class Relaxation:
         ascent = Ascent(
             self._layer_prices(weight, share, scale) if start is None else start * self.unit
         )
-        best = Prices(weight, ascent.price / self.unit, -np.inf)
+        best, improved, begun = Prices(weight, ascent.price / self.unit, -np.inf), 0, 0
         first, last = scale * _FIRST_STEP, scale * _LAST_STEP
         for step in range(steps):
             proven = self.bound(weight, ascent.price / self.unit)
             share.spend(1)
             if proven > best.bound:
-                best = Prices(weight, ascent.price / self.unit, proven)
+                best, improved = Prices(weight, ascent.price / self.unit, proven), step
             if share.exhausted or (self.hosts < 0).any():  # an application has no place even alone
                 break
             overload = node_loads(self.instance, self.hosts) - self.instance.capacity
             if ((overload <= 0) & ((overload == 0) | (ascent.price == 0))).all():
                 break  # the placements fit and pay for no room that they leave: they are optimal
+            if step == _LOOK and not improved:
+                ascent, begun, first = Ascent(best.price * self.unit), step, first * _SHORTER
+                continue
             progress = max(step / steps, share.progress)
-            length = min(1.0, (step + 1) / (_RAMP + 1)) * first * (last / first) ** progress
+            length = min(1.0, (step - begun + 1) / (_RAMP + 1)) * first * (last / first) ** progress
             ascent.step(overload / self.unit, length)
         return best
 
