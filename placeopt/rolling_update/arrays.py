@@ -110,6 +110,7 @@ class UpdateArrays:
         everything = [(a, m) for a in applications for m in a.microservices]
         waits = any(m.node is None or m.removed for _, m in everything)
         self.names = [(a.name, m.name) for a, m in everything]
+        self._labels = [f"microservice {m.name!r} of {a.name!r}" for a, m in everything]
         self.node_names = [n.name for n in nodes] + [WAITING] * waits
         self.waiting = len(nodes) if waits else -1
         number: dict[str | None, int] = {n.name: k for k, n in enumerate(nodes)}
@@ -293,7 +294,7 @@ class UpdateArrays:
 
     def label(self, m: int) -> str:
         """Return how messages name a microservice."""
-        return f"microservice {self.names[m][1]!r} of {self.names[m][0]!r}"
+        return self._labels[m]
 
 
 def _latency_matrix(

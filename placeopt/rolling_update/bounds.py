@@ -1,4 +1,4 @@
-"""Lower bounds of rolling updates: what capacity has to be paid for, whoever goes where."""
+"""Lower bounds of rolling updates: what has to be paid for and started, whoever goes where."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from placeopt.core.dominance import minimal
 from placeopt.core.front import Objective
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
@@ -15,6 +16,8 @@ from placeopt.rolling_update.instance import RollingUpdate
 #: Nodes of branch and bound in which numbers of nodes are counted; a limit in seconds would not
 #: give the same bound twice.
 _MAX_BRANCHES = 500
+#: Prices at which starts are bounded, at most.
+_MAX_STEPS = 200
 
 
 def lower_bound(problem: RollingUpdate) -> int:
@@ -175,17 +178,46 @@ def _cover(rest: int, prices: np.ndarray, capacities: np.ndarray, unit: int) -> 
     return total if rest > 0 or unit == 0 else -(-total // unit) * unit
 
 
-def bound_vector(problem: RollingUpdate, objectives: Sequence[Objective]) -> list[list[float]]:
-    """Return the one vector that bounds every plan; nothing where no plan exists.
+def bound_vectors(problem: RollingUpdate, objectives: Sequence[Objective]) -> np.ndarray:
+    """Return vectors of which every plan is bounded by one; none where no plan exists.
 
-    Its values are the price of `lower_bound`, a start for all that must start, no stop, and what
-    nodes lose of what cannot move.
+    They have ever higher prices, from that of `lower_bound` on, and the starts without which no
+    plan gets below the next price; no stop, and what nodes lose of what cannot move.
+
+    Returns
+    -------
+    float array (k, objectives)
+        Sorted; none of the vectors dominates another.
     """
+    columns = problem.columns(objectives)
     if problem.infeasibility():
-        return []
+        return np.zeros((0, len(columns)))
     a = problem.arrays
-    starts = (a.mandatory | (a.movable & a.drain[a.home])).sum()
-    values = [lower_bound(problem) / a.price_scale, float(starts), 0.0]
+    price, starts = _steps(a, lower_bound(problem))
+    values = [price / a.price_scale, starts, 0 * starts]
     if a.survival.asked:
-        values.append(float(a.survival.lost(np.where(a.stuck, a.home, -1)[None])[0]))
-    return [[values[c] for c in problem.columns(objectives)]]
+        lost = a.survival.lost(np.where(a.stuck, a.home, -1)[None])
+        values.append(np.repeat(lost.astype(float), len(starts)))
+    return minimal(np.column_stack(values)[:, columns])
+
+
+def _steps(a: UpdateArrays, lowest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return prices, from `lowest` on, and the starts of every plan below the next price, (k,).
+
+    A plan that costs less than now leaves nodes. Whatever a node hosts starts elsewhere then. The
+    nodes with fewest starts for their price are left first, the last one in part.
+    """
+    hosts = a.hosting(np.ones_like(a.movable))
+    left = hosts & ~a.hosting(a.stuck) & (a.price > 0) & ~a.drain
+    now = int(a.price[left | a.hosting(a.stuck)].sum())
+    must = a.mandatory | (a.movable & a.drain[a.home])
+    stays = np.bincount(a.home[a.movable & ~must], minlength=len(a.price))[left]
+    order = np.argsort(stays / a.price[left], kind="stable")
+    saved = np.concatenate(([0], np.cumsum(a.price[left][order])))
+    starts = np.concatenate(([0], np.cumsum(stays[order])))
+    unit = math.gcd(*a.price.tolist()) or 1  # all prices are multiples of it
+    lowest = -(-lowest // unit) * unit
+    step = unit * max(1, math.ceil((now - lowest) / (unit * _MAX_STEPS)))
+    price = np.arange(lowest, max(lowest, now) + step, step)
+    fewest = np.interp(now - (price + step - unit), saved, starts)
+    return price, must.sum() + np.ceil(fewest - 1e-9)

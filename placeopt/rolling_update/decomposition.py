@@ -24,7 +24,7 @@ from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values, too_short_to_load
 from placeopt.exact.memory import Found, Memory
-from placeopt.rolling_update.bounds import bound_vector, lower_bound
+from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.model_size import static_size
 from placeopt.rolling_update.reach import Reach, reach
@@ -74,7 +74,7 @@ def decomposition(
     limited = max_moves is not None or min_saving_per_move > 0
     search = _Decomposition(task, solver=solver, max_hops=max_hops, limited=limited)
     search.run(restarts, task.start, max_coefficients)
-    kept = worthwhile(task.problem, search.choice(), max_moves, min_saving_per_move)
+    kept = worthwhile(task, search.choice(), max_moves, min_saving_per_move)
     return front_of(
         task,
         search.result(kept),
@@ -156,21 +156,33 @@ class _Decomposition:
             self._enumerate()
 
     def _make_quick_plans(self, restarts: int | None, start: Front | None) -> None:
-        """Pack and order; for the cost alone, until a direct plan reaches its bound."""
+        """Pack and order; for the cost alone, until a direct plan reaches its bound.
+
+        That nothing else is missing may be known without a solver, too.
+        """
         trade = self.limited or [o.name for o in self.objectives] != ["node_cost"]
         enough = None if trade else lower_bound(self.problem) / self.problem.arrays.price_scale
         self.plans = [p.plan for p in start.points] if start is not None else []
         asked = self.problem, self.budget, self.seed, restarts, self.max_hops
         for plan in plans(*asked, trade=trade, units=self.task.units()):
             self.plans.append(plan)
-            values = None if trade else self._values(plan)
+            values = self._values(plan)  # at once: a time limit is for the referee, too
             if values is not None and (values[0], values[2]) == (enough, 0.0):
                 self.settled = True
                 if self._is_direct(plan):
                     return
+        self.settled = self.settled or (not self.limited and self._reach_all_floors())
+
+    def _reach_all_floors(self) -> bool:
+        """Return whether plans without stops reach every bound that needs no solver."""
+        columns = self.problem.columns(self.objectives)
+        floors = bound_vectors(self.problem, self.objectives)
+        known = [v for plan in self.plans if (v := self._values(plan)) is not None and v[2] == 0]
+        values = np.array(known).reshape(-1, len(self.problem.objectives))[:, columns]
+        return len(floors) > 0 and bool((values[:, None] <= floors).all(axis=2).any(axis=0).all())
 
     def _values(self, plan: Plan) -> tuple[float, ...] | None:
-        verdict = self.problem.evaluate(plan)
+        verdict = self.task.judge(plan)
         return verdict.values if verdict.feasible else None
 
     def _enumerate(self) -> None:
@@ -329,7 +341,7 @@ class _Decomposition:
     def result(self, kept: Sequence[Plan]) -> Enumeration:
         """Return plans and proven bounds in the objectives asked for."""
         count, columns = len(self.objectives), self.problem.columns(self.objectives)
-        values = [self.problem.evaluate(plan).values for plan in kept]
+        values = [self.task.judge(plan).values for plan in kept]
         points = [
             Found(in_units([v[c] for c in columns], self.objectives), plan)
             for v, plan in zip(values, kept, strict=True)
@@ -344,17 +356,19 @@ class _Decomposition:
             solves=0 if self.search is None else self.search.solves,
         )
 
-    def _bounds(self) -> list[list[float]]:
+    def _bounds(self) -> np.ndarray:
         """Return vectors that together bound every plan, in the objectives asked for."""
         columns = self.problem.columns(self.objectives)
-        floor = bound_vector(self.problem, self.objectives)
+        floors = bound_vectors(self.problem, self.objectives)
         if self.search is None:
-            return floor
+            return floors
         enumerated = np.zeros((len(self.search.bounds), len(self.problem.objectives)))
         enumerated[:, self.problem.columns(self.goals)] = in_values(self.search.bounds, self.goals)
         every = enumerated.tolist()
         for claim, proven, _ in self.excluded:
             hop, stop = [x + (k == 1) for k, x in enumerate(claim)], [*claim[:2], 1.0, *claim[3:]]
             every += [hop, stop] if proven else [claim]
-        lowest = floor[0] if floor else np.zeros(len(columns))
-        return [np.maximum(np.array(values)[columns], lowest).tolist() for values in every]
+        proofs = np.array(every).reshape(-1, len(self.problem.objectives))[:, columns]
+        if not len(floors):
+            return proofs
+        return np.maximum(proofs[:, None], floors[None]).reshape(-1, len(columns))

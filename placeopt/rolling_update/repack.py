@@ -16,17 +16,20 @@ from placeopt.core.interim import Interim
 from placeopt.core.task import Candidate, Task
 from placeopt.core.units import Units
 from placeopt.rolling_update.baselines import rolling_update_plan
-from placeopt.rolling_update.bounds import bound_vector
+from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.consolidators import started_plan
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import reach
 
-#: Microservices that all descents of one run together place, and the largest number of descents.
-_WORK, _MAX_DESCENTS = 2500, 25
-#: Deployments of one descent that are ordered, and of each of the descents of `seeds`.
-_ORDERED, _SEEDED = 12, 36
+#: Microservices that all descents of one run together place, to trade and for the cost alone, and
+#: the largest number of descents.
+_WORK, _WORK_FOR_COST, _MAX_DESCENTS = 40_000, 2500, 25
+#: Deployments of one descent that are ordered, where starts are traded for cost.
+_ORDERED = 36
+#: Share of the time left that a descent may take then.
+_DESCENDING = 0.6
 
 # Parameters that `repack` and `decomposition` share.
 Restarts = Annotated[
@@ -64,19 +67,22 @@ def repack(
     Every packing is repaired by shifts and swaps; nodes that resist, and all of large instances,
     are emptied by exchanges. Every order is direct if one is found, else has hops, else stops.
     Where no plan is feasible the one that breaks least is kept, with the reasons. The front carries
-    the bound of `bound_vector`, so that its gap is known.
+    the bounds of `bound_vectors`, so that its gap is known.
     """
     limited = max_moves is not None or min_saving_per_move > 0
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
     asked = task.problem, task.budget, task.seed, restarts, max_hops
-    found = list(plans(*asked, trade=trade, units=task.units()))
-    if not any(task.judge(plan).feasible for plan in found):
+    found, feasible = [], False
+    for plan in plans(*asked, trade=trade, units=task.units()):
+        found.append(plan)
+        feasible |= task.judge(plan).feasible  # at once: a time limit is for the referee, too
+    if not feasible:
         found += last_resorts(task.problem)
-    kept = worthwhile(task.problem, found, max_moves, min_saving_per_move)
+    kept = worthwhile(task, found, max_moves, min_saving_per_move)
     return task.front(
         map(Candidate, kept),
         method="repack",
-        bounds=bound_vector(task.problem, task.objectives),
+        bounds=bound_vectors(task.problem, task.objectives).tolist(),
         completed=not task.budget.out_of_time,
         parameters={
             "restarts": restarts,
@@ -110,11 +116,13 @@ def plans(
     if problem.infeasibility():
         return
     if restarts is None:
-        restarts = max(1, min(_MAX_DESCENTS, _WORK // len(problem.arrays.home)))
+        work = _WORK if trade else _WORK_FOR_COST
+        restarts = max(1, min(_MAX_DESCENTS, work // len(problem.arrays.home)))
     for k in range(restarts):
         if k and budget.exhausted:
             return
-        descend = partial(_descent, problem, seed + 1000 * k, budget, trade)
+        time = budget.share(_DESCENDING) if trade else budget
+        descend = partial(_descent, problem, seed + 1000 * k, time, trade)
         for j, target in enumerate(units.do(f"descent {k}", descend)):
             order = partial(_orders, problem, np.array(target), max_hops, seed, trade)
             for plan in units.do(f"order {k}.{j}", order):
@@ -153,11 +161,16 @@ def _views(problem: RollingUpdate, trade: bool) -> list[RollingUpdate]:
 
 
 def _chosen(targets: Sequence[TargetDeployment], count: int) -> list[TargetDeployment]:
-    """Return the last target, the first, and others spread evenly between; the last one first."""
+    """Return at most `count` targets, the last one first, then the first, then always halfway.
+
+    So those that are ordered before the time is up are spread over all.
+    """
     if not targets:
         return []
     picks = np.unique(np.linspace(len(targets) - 1, 0, num=count).round().astype(int))[::-1]
-    return [targets[k] for k in picks.tolist()]
+    end, levels = len(picks) - 1, len(picks).bit_length()
+    turns = (round(end * k / 2**level) for level in range(levels + 1) for k in range(2**level + 1))
+    return [targets[picks[turn]] for turn in dict.fromkeys(turns)]
 
 
 def _orders(
@@ -172,7 +185,7 @@ def _orders(
 
 
 def worthwhile(
-    problem: RollingUpdate,
+    task: Task[RollingUpdate],
     candidates: list[Plan],
     max_moves: int | None,
     min_saving_per_move: float,
@@ -187,7 +200,7 @@ def worthwhile(
     if max_moves is None and min_saving_per_move == 0:
         return candidates
     limit = math.inf if max_moves is None else max_moves
-    verdicts = [(plan, problem.evaluate(plan)) for plan in candidates]
+    verdicts = [(plan, task.judge(plan)) for plan in candidates]
     feasible = [(plan, verdict.values) for plan, verdict in verdicts if verdict.feasible]
     if not feasible:
         return candidates
@@ -219,6 +232,6 @@ def seeds(
         found += [
             encoder.encode_target(target.node)
             for view in _views(encoder.problem, trade=True)
-            for target in _chosen(list(Consolidation(view, seed).targets(budget)), _SEEDED)
+            for target in _chosen(list(Consolidation(view, seed).targets(budget)), _ORDERED)
         ]
     return np.unique(np.array(found, dtype=np.int64).reshape(-1, encoder.num_genes), axis=0)

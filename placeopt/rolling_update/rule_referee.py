@@ -84,6 +84,8 @@ class RuleReferee:
         return copies
 
     def _tally(self, copies: Copies, m: int, n: int, sign: int) -> None:
+        if not self.groups[m]:
+            return
         views = [v for v in self.views if n >= 0 and self.arrays.node_names[n] in self.sets[v]]
         for per in self.levels:
             if (domain := self.domain(n, per)) is not None:

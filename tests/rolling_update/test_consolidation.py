@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import placeopt
 from placeopt.core.budget import Budget
+from placeopt.rolling_update import bounds as bounds_module
 from placeopt.rolling_update import consolidation
-from placeopt.rolling_update.bounds import lower_bound
+from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import reach
@@ -103,7 +105,7 @@ def test_bound_and_packing_against_all_deployments(
 ) -> None:
     if exchanges_first:
         monkeypatch.setattr(consolidation, "_MAX_REPAIRED_NODES", 0)
-    hits = solved = 0
+    hits = solved = steps = 0
     for seed in range(20):
         problem = tiny(seed)
         every = deployments(problem)
@@ -114,11 +116,40 @@ def test_bound_and_packing_against_all_deployments(
         assert all(feasible(problem, t.node) for t in found), seed
         best = min(t.price for t in every)
         assert lower_bound(problem) <= best, seed
+        bounds = bound_vectors(problem, problem.select(["node_cost", "starts"]))
+        for target in every:
+            starts = problem.arrays.starts_of(target.node).sum()
+            values = target.price / problem.arrays.price_scale, starts
+            assert (bounds <= values).all(axis=1).any(), (seed, values)
+        steps += len(bounds) > 1
         solved += 1
         hits += bool(found) and found[-1].price == best
         assert [t.price for t in found] == sorted((t.price for t in found), reverse=True)
     assert solved > 10
     assert hits >= 0.9 * solved, (hits, solved)
+    assert steps >= 5, steps
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_fewer_prices_bound_the_starts_less(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = RollingUpdate.generate(3, microservices=20, nodes=20)
+    goals = problem.select(["node_cost", "starts"])
+    every = bound_vectors(problem, goals)
+    monkeypatch.setattr(bounds_module, "_MAX_STEPS", steps)
+    fewer = bound_vectors(problem, goals)
+    assert len(fewer) <= steps + 1 < len(every)
+    assert fewer[0][0] == every[0][0] and fewer[-1][1] == every[-1][1]
+    for vector in every:
+        assert (fewer <= vector).all(axis=1).any()
+
+
+def test_large_fronts_are_proven_without_a_solver() -> None:
+    """Of 400 microservices every plan of the front starts no more than what has to start."""
+    problem = RollingUpdate.generate(0, microservices=40, nodes=20)
+    front = placeopt.solve(problem, "decomposition", max_coefficients=0)
+    assert len(front.points) == 6
+    assert all(point.status == "optimal" for point in front.points)
+    assert front.gap() == 0
 
 
 def test_what_has_no_room_was_repaired_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from placeopt.core.front import Front, minimal
 from placeopt.core.run_directory import Checkpoint
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
+from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.decomposition import certify, decomposition
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.repack import repack
@@ -183,6 +184,8 @@ def test_the_front_and_its_bounds_against_all_plans(seed: int) -> None:
     assert bool(front.points) == bool(truth)
     for values in truth:
         assert (bounds <= np.array(values) + 1e-9).all(axis=1).any()
+        floors = bound_vectors(problem, problem.objectives)
+        assert (floors <= np.array(values) + 1e-9).all(axis=1).any()
     for point in front.points:
         assert point.status in ("optimal", "bounded")
         assert point.status == "bounded" or list(point.values) in truth

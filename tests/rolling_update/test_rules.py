@@ -17,7 +17,7 @@ from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
 from placeopt.rolling_update import rules as kernels
 from placeopt.rolling_update.baselines import recreate_plan, rolling_update_plan
-from placeopt.rolling_update.bounds import lower_bound
+from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.decomposition import decomposition
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
@@ -367,6 +367,8 @@ def test_the_front_and_its_bounds_against_all_plans(seed: int) -> None:
         assert lower_bound(problem) / problem.arrays.price_scale <= truth[0][0]
     for values in truth:
         assert any((b <= np.array(values) + 1e-9).all() for b in bounds)
+        floors = bound_vectors(problem, problem.objectives)
+        assert (floors <= np.array(values) + 1e-9).all(axis=1).any()
     for point in front.points:
         verdict = problem.evaluate(point.plan)
         if verdict.feasible:
