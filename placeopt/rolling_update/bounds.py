@@ -17,7 +17,7 @@ from placeopt.rolling_update.instance import RollingUpdate
 #: give the same bound twice.
 _MAX_BRANCHES = 500
 #: Prices at which starts are bounded, at most.
-_MAX_STEPS = 200
+_MAX_STEPS = 500
 
 
 def lower_bound(problem: RollingUpdate) -> int:

@@ -30,8 +30,9 @@ _MAX_REPAIRED_NODES = 1000
 _SLACKS, _FLEET_ROUNDS = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5), 3
 #: Nodes that may resist in an exchange where there are many to buy.
 _EXCHANGE_PATIENCE = 2
-#: Size of the random term in the choice of the next node to close.
-_CHOICE_NOISE = 0.02
+#: Size of the random term in the choice of the next node to close, and what a microservice that
+#: starts anyway counts there beside one that need not.
+_CHOICE_NOISE, _STARTS_ANYWAY = 0.02, 0.1
 
 
 class TargetDeployment(NamedTuple):
@@ -129,13 +130,21 @@ class Consolidation:
         Shifts and swaps of one repair.
     patience : int
         Nodes in a row that may resist before the search ends.
+    by_starts : bool
+        Whether nodes whose end costs few starts are closed first, not those of little load.
     """
 
     def __init__(
-        self, problem: RollingUpdate, seed: int = 0, rounds: int = 20_000, patience: int = 6
+        self,
+        problem: RollingUpdate,
+        seed: int = 0,
+        rounds: int = 20_000,
+        patience: int = 6,
+        by_starts: bool = False,
     ):
         a = problem.arrays
         self.problem, self.rounds, self.patience = problem, rounds, patience
+        self.by_starts = by_starts
         self.instance, self.mine = packing_instance(problem)
         self.rng = np.random.default_rng(seed)
         self.forced = a.hosting(a.stuck)
@@ -396,16 +405,30 @@ class Consolidation:
         return TargetDeployment(self._price(state), self._nodes(state))
 
     def _next(self, state: kernels.PackingState, resisting: set[int]) -> int | None:
-        """Return the open priced node that saves most for the load that has to move."""
+        """Return the open priced node that saves most for what has to move."""
         a = self.problem.arrays
         may = state.open & ~self.forced & (a.price > 0)
         may[list(resisting)] = False
         choice = np.flatnonzero(may)
         if len(choice) == 0:
             return None
-        share = (state.load[choice] / np.maximum(a.capacity[choice], 1)).max(axis=1)
+        effort = self._starts(state)[choice] if self.by_starts else self._fullness(state, choice)
         noise = _CHOICE_NOISE * self.rng.random(len(choice))
-        return int(choice[(share / a.price[choice] * a.price_scale + noise).argmin()])
+        return int(choice[(effort / a.price[choice] * a.price_scale + noise).argmin()])
+
+    def _fullness(self, state: kernels.PackingState, nodes: np.ndarray) -> np.ndarray:
+        """Return the share of each node that is used, of the resource that is used most."""
+        capacity = np.maximum(self.problem.arrays.capacity[nodes], 1)
+        share: np.ndarray = (state.load[nodes] / capacity).max(axis=1)
+        return share
+
+    def _starts(self, state: kernels.PackingState) -> np.ndarray:
+        """Return the starts that the end of every node costs, as a share of the most, (N,)."""
+        rests = self.instance.rests & (state.node == self.instance.home)
+        weights = np.where(rests, 1.0, _STARTS_ANYWAY)
+        starts = np.bincount(state.node, weights, minlength=len(self.forced))
+        share: np.ndarray = starts / starts.max()
+        return share
 
     def _close_by_repair(self, state: kernels.PackingState, n: int, rounds: int) -> bool:
         """Close node n in place; where that overloads others for good, restore the state."""

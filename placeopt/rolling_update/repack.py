@@ -122,7 +122,8 @@ def plans(
         if k and budget.exhausted:
             return
         time = budget.share(_DESCENDING) if trade else budget
-        descend = partial(_descent, problem, seed + 1000 * k, time, trade)
+        by_starts = trade and k % 2 == 0
+        descend = partial(_descent, problem, seed + 1000 * k, time, trade, by_starts)
         for j, target in enumerate(units.do(f"descent {k}", descend)):
             order = partial(_orders, problem, np.array(target), max_hops, seed, trade)
             for plan in units.do(f"order {k}.{j}", order):
@@ -143,11 +144,14 @@ def last_resorts(problem: RollingUpdate) -> list[Plan]:
     return [started_plan(problem), rolling_update_plan(problem)]
 
 
-def _descent(problem: RollingUpdate, seed: int, budget: Budget, trade: bool) -> list[list[int]]:
+def _descent(
+    problem: RollingUpdate, seed: int, budget: Budget, trade: bool, by_starts: bool
+) -> list[list[int]]:
     """Return the nodes of some deployments that one descent of each view meets."""
     count, chosen = _ORDERED if trade else 1, []
     for view in _views(problem, trade):
-        chosen += _chosen(list(Consolidation(view, seed).targets(budget)), count)
+        met = Consolidation(view, seed, by_starts=by_starts).targets(budget)
+        chosen += _chosen(list(met), count)
     return [target.node.tolist() for target in chosen]
 
 
