@@ -65,9 +65,9 @@ def decomposition(
 ) -> Front:
     """Return the front of cost and starts, and of what is lost at worst, with proofs.
 
-    Quick plans come from the compiled packing. They end the search where only the cost is asked for
-    and they reach its bound. Otherwise, up to `max_coefficients`, the packing model is enumerated
-    and every deployment ordered. Plans with stops come from the quick plans alone. Without the
+    Quick plans come from the compiled packing. They end the search where they reach every bound
+    that needs no solver. Otherwise, up to `max_coefficients`, the packing model is enumerated and
+    every deployment ordered. Plans with stops come from the quick plans alone. Without the
     objective `disruptions` they are left out while there are others. With `max_hops` 0 all orders
     are direct, which is the paper's problem; the bounds hold for all plans.
     """
@@ -94,7 +94,8 @@ def decomposition(
 def certify(problem: RollingUpdate, front: Front, budget: Budget) -> Front:
     """Return a front with the lower-bound set of `decomposition`, and a status of each point."""
     search = _Decomposition(Task(problem, front.objectives, budget, seed=0))
-    search.run(None, front, MAX_COEFFICIENTS)
+    enumerable = static_size(problem) <= MAX_COEFFICIENTS
+    search.run(None if enumerable else 0, front, MAX_COEFFICIENTS)  # other plans prove nothing
     proof = search.result([])
     whole = [o.step is not None for o in front.objectives]
     points = []

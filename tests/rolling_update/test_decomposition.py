@@ -215,6 +215,17 @@ def test_the_whole_front_of_a_paper_instance() -> None:
     assert front.gap() == 0
 
 
+def test_a_certificate_of_a_large_front_looks_for_no_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = RollingUpdate.generate(0, microservices=40, nodes=20)
+    front = repack(Task(problem, problem.objectives, Budget(), 1), restarts=2)
+    monkeypatch.setattr("placeopt.rolling_update.decomposition.MAX_COEFFICIENTS", 0)
+    monkeypatch.setattr("placeopt.rolling_update.repack.Consolidation", None)
+    certified = certify(problem, front, Budget())
+    assert certified.bounds == front.bounds
+    assert [p.values for p in certified.points] == [p.values for p in front.points]
+    assert sum(p.status == "optimal" for p in certified.points) > 3
+
+
 def test_a_quick_front_gets_a_certificate() -> None:
     problem = tiny(3)
     quick = repack(Task(problem, problem.objectives, Budget(), 0))
