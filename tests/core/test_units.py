@@ -131,7 +131,7 @@ def kill_after(monkeypatch: pytest.MonkeyPatch, last: int) -> None:
         ("edge-cloud", "lns", {"applications": 4}, 2),
         ("edge-cloud", "price-guided", {"applications": 4}, 3),
         ("edge-cloud", "bound", {"applications": 4}, 3),
-        ("rolling-update", "decomposition", {"microservices": 8, "nodes": 4}, 3),
+        ("rolling-update", "decomposition", {"microservices": 2, "nodes": 8}, 3),
     ],
 )
 def test_what_was_found_and_proven_is_taken_up(
