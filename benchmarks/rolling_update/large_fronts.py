@@ -26,7 +26,11 @@ from placeopt import api  # noqa: E402
 from placeopt.rolling_update.instance import RollingUpdate  # noqa: E402
 
 #: Applications, microservices of each, nodes, and the most seeds of this size.
-SIZES = ((10, 40, 20, 99), (10, 400, 40, 99), (100, 5, 120, 99), (1000, 5, 1200, 99)) + (
+SIZES = (
+    (10, 40, 20, 99),
+    (10, 400, 40, 99),
+    (100, 5, 120, 99),
+    (1000, 5, 1200, 99),
     (10_000, 5, 12_000, 1),
 )
 COLUMNS = (
