@@ -15,6 +15,7 @@ import numpy as np
 
 from placeopt.core import indicators, picking
 from placeopt.core.dominance import (
+    all_reached,
     farthest,
     hypervolume,
     join_bounds,
@@ -509,7 +510,7 @@ class Front:
     def complete(self) -> bool:
         """Whether a point reaches every bound, so that nothing any plan could reach is missing."""
         values, bounds = self.values * self._signs, _signed(self.bounds, self._signs)
-        return len(bounds) > 0 and all(bool((values <= b).all(axis=1).any()) for b in bounds)
+        return all_reached(bounds, values)
 
     def sparsity(self) -> float:
         """Return the sparsity, equation (19) of Di Cicco et al., CNSM 2024; 0 for one point."""

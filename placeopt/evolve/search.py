@@ -158,7 +158,8 @@ class VectorSearch:
         """
         if self.budget.seconds_limit is None or self.budget.out_of_time:
             return 0.0
-        by_rays(np.eye(len(self.objectives)), 1)  # compiles early, not when time is over
+        if len(self.objectives) > 3:  # compiles early, not when time is over
+            by_rays(np.eye(len(self.objectives)), 1)
         genes = self.encoder.sample(self.rng, 1)[0]
         taken = []
         for _ in range(4):  # the first call fills caches, others may be interrupted

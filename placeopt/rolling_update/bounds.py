@@ -179,15 +179,15 @@ def _cover(rest: int, prices: np.ndarray, capacities: np.ndarray, unit: int) -> 
 
 
 def bound_vectors(problem: RollingUpdate, objectives: Sequence[Objective]) -> np.ndarray:
-    """Return vectors of which every plan is bounded by one; none where no plan exists.
+    """Return a lower-bound set: every plan is weakly dominated by one of its vectors.
 
-    They have ever higher prices, from that of `lower_bound` on, and the starts without which no
-    plan gets below the next price; no stop, and what nodes lose of what cannot move.
+    Each vector has a price, from that of `lower_bound` upwards, and the starts that a plan needs
+    between this price and the next one. It has no stops, and the loss of what cannot move.
 
     Returns
     -------
     float array (k, objectives)
-        Sorted; none of the vectors dominates another.
+        Sorted; no vector dominates another. It is empty where no plan exists.
     """
     columns = problem.columns(objectives)
     if problem.infeasibility():
@@ -202,10 +202,11 @@ def bound_vectors(problem: RollingUpdate, objectives: Sequence[Objective]) -> np
 
 
 def _steps(a: UpdateArrays, lowest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return prices, from `lowest` on, and the starts of every plan below the next price, (k,).
+    """Return prices from `lowest` upwards, and the starts that a plan needs below the next, (k,).
 
-    A plan that costs less than now leaves nodes. Whatever a node hosts starts elsewhere then. The
-    nodes with fewest starts for their price are left first, the last one in part.
+    A plan that costs less than the running deployment empties paid nodes. What runs on an emptied
+    node starts elsewhere. The fewest starts come from nodes with few starts for their price; part
+    of the last node is enough, as this is a bound.
     """
     hosts = a.hosting(np.ones_like(a.movable))
     left = hosts & ~a.hosting(a.stuck) & (a.price > 0) & ~a.drain

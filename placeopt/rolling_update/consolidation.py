@@ -131,7 +131,7 @@ class Consolidation:
     patience : int
         Nodes in a row that may resist before the search ends.
     by_starts : bool
-        Whether nodes whose end costs few starts are closed first, not those of little load.
+        Nodes that take few starts to empty are closed first, instead of nodes of little load.
     """
 
     def __init__(
@@ -423,7 +423,7 @@ class Consolidation:
         return share
 
     def _starts(self, state: kernels.PackingState) -> np.ndarray:
-        """Return the starts that the end of every node costs, as a share of the most, (N,)."""
+        """Return the starts that it takes to empty each node, as a share of the most, (N,)."""
         rests = self.instance.rests & (state.node == self.instance.home)
         weights = np.where(rests, 1.0, _STARTS_ANYWAY)
         starts = np.bincount(state.node, weights, minlength=len(self.forced))

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
+from placeopt.core.dominance import all_reached
 from placeopt.core.front import Front, Plan, Run, minimal
 from placeopt.core.task import Task
 from placeopt.core.versions import versions
@@ -159,7 +160,7 @@ class _Decomposition:
     def _make_quick_plans(self, restarts: int | None, start: Front | None) -> None:
         """Pack and order; for the cost alone, until a direct plan reaches its bound.
 
-        That nothing else is missing may be known without a solver, too.
+        The search is settled where plans reach all bounds that need no solver.
         """
         trade = self.limited or [o.name for o in self.objectives] != ["node_cost"]
         enough = None if trade else lower_bound(self.problem) / self.problem.arrays.price_scale
@@ -180,7 +181,7 @@ class _Decomposition:
         floors = bound_vectors(self.problem, self.objectives)
         known = [v for plan in self.plans if (v := self._values(plan)) is not None and v[2] == 0]
         values = np.array(known).reshape(-1, len(self.problem.objectives))[:, columns]
-        return len(floors) > 0 and bool((values[:, None] <= floors).all(axis=2).any(axis=0).all())
+        return all_reached(floors, values)
 
     def _values(self, plan: Plan) -> tuple[float, ...] | None:
         verdict = self.task.judge(plan)
@@ -370,6 +371,4 @@ class _Decomposition:
             hop, stop = [x + (k == 1) for k, x in enumerate(claim)], [*claim[:2], 1.0, *claim[3:]]
             every += [hop, stop] if proven else [claim]
         proofs = np.array(every).reshape(-1, len(self.problem.objectives))[:, columns]
-        if not len(floors):
-            return proofs
         return np.maximum(proofs[:, None], floors[None]).reshape(-1, len(columns))

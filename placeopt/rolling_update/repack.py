@@ -165,9 +165,9 @@ def _views(problem: RollingUpdate, trade: bool) -> list[RollingUpdate]:
 
 
 def _chosen(targets: Sequence[TargetDeployment], count: int) -> list[TargetDeployment]:
-    """Return at most `count` targets, the last one first, then the first, then always halfway.
+    """Return at most `count` targets: the last, the first, the middle one, then the quarters.
 
-    So those that are ordered before the time is up are spread over all.
+    If time ends while they are ordered, the plans are still spread over the whole descent.
     """
     if not targets:
         return []
