@@ -26,14 +26,14 @@ from placeopt.edge_cloud.local_search.prices import (
     Prices,
     Relaxation,
     lower_bounds,
-    typical_difference,
+    typical_differences,
 )
 from placeopt.edge_cloud.sequence import EdgeCloudSequence
 
 #: Weights at the ends of a spread: almost all on one objective, so that the other breaks ties.
 _ENDS = (1e-3, 1 - 1e-3)
 #: Steps of the prices for the first weight of a spread, and for each that follows.
-_FIRST_STEPS, _NEXT_STEPS = 300, 50
+_FIRST_STEPS, _NEXT_STEPS = 100, 25
 #: SpreadSize of a weight's share of the budget that the prices may use, with and without a search.
 _PRICES_BEFORE_SEARCH, _PRICES_ALONE = 0.45, 0.7
 
@@ -56,7 +56,7 @@ def spread(
         return [float(weight)]
     if len(objectives) == 1:
         return [float(objectives[0].name == "cost")]
-    cost, latency = (typical_difference(problem.arrays, w) for w in (1.0, 0.0))
+    cost, latency = (difference or 1.0 for difference in typical_differences(problem.arrays))
     share = np.linspace(0, 1, parts) if parts > 1 else np.array([0.5])
     weights = (share / cost) / (share / cost + (1 - share) / latency)
     return np.clip(weights, *_ENDS).tolist()
@@ -173,8 +173,8 @@ def _affordable(problem: EdgeCloud, budget: Budget, wanted: int) -> int:
             begun = time.perf_counter()
             relaxation.bound(0.5, np.zeros(problem.arrays.capacity.shape))
         step = time.perf_counter() - begun
-        by_time = budget.seconds_left / max(1e-9, 2 * _NEXT_STEPS * step)
-    return int(max(3, min(wanted, by_time, budget.evaluations_left / (10 * _NEXT_STEPS))))
+        by_time = budget.seconds_left / max(1e-9, 4 * _NEXT_STEPS * step)
+    return int(max(3, min(wanted, by_time, budget.evaluations_left / (20 * _NEXT_STEPS))))
 
 
 def by_weights(

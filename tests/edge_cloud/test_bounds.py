@@ -7,9 +7,10 @@ import pytest
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
+from placeopt.edge_cloud.arrays import node_loads
 from placeopt.edge_cloud.bounds import bound
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search import prices
+from placeopt.edge_cloud.local_search import columns
 from placeopt.edge_cloud.local_search.prices import Relaxation
 from placeopt.exact import epsilon_constraint
 from placeopt.registry import method
@@ -103,15 +104,27 @@ def test_the_prices_do_not_depend_on_what_was_asked_before():
 
 
 @pytest.mark.parametrize("seed", [1, 4])
-def test_good_prices_become_better_by_shorter_steps(monkeypatch, seed):
-    """Steps of the usual length only lead away from them."""
+def test_good_prices_become_better(seed):
+    """An ascent that begins with good prices loses nothing, and goes on from them."""
     relaxation = Relaxation(EdgeCloud.generate(seed, applications=60))
-    good = relaxation.ascend(0.1, Budget(evaluations=1000), 60)
+    good = relaxation.ascend(0.1, Budget(evaluations=1000), 22)
     better = relaxation.ascend(0.1, Budget(evaluations=1000), 40, good.price)
-    monkeypatch.setattr(prices, "_LOOK", 1000)
-    usual = relaxation.ascend(0.1, Budget(evaluations=1000), 40, good.price)
     assert better.bound > good.bound
-    assert better.bound > usual.bound
+
+
+def test_an_ascent_ends_where_prices_are_final():
+    """Long before its steps are used up; what it proves is what 2,000 steps of whole ones do."""
+    relaxation = Relaxation(EdgeCloud.generate(2, applications=60))
+    budget = Budget(evaluations=10**6)
+    found = relaxation.ascend(0.1, budget, 1000)
+    assert budget.evaluations < 300
+    ascent = columns.new_ascent(found.price * relaxation.unit)
+    highest = found.bound
+    for step in range(2000):
+        highest = max(highest, relaxation.bound(0.1, ascent.price / relaxation.unit))
+        slope = node_loads(relaxation.instance, relaxation.hosts) - relaxation.instance.capacity
+        columns.ascend(ascent, slope / relaxation.unit, 0.02 * 0.01 ** (step / 2000))
+    assert found.bound == pytest.approx(highest, rel=5e-4)
 
 
 def test_prices_begin_near_where_they_end():

@@ -17,22 +17,20 @@ from placeopt.core.budget import Budget
 from placeopt.core.front import Objective, names_of
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.local_search import columns
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
 
 # ``models/edge_cloud/README.md`` says what was measured of the layers, the sample and the ramp.
-#: First and last step of the prices of nodes, in units of `typical_difference`.
+#: First and last step of the prices of nodes, in units of `Relaxation.typical_difference`.
 _FIRST_STEP, _LAST_STEP = 0.08, 0.0025
 #: The same of the prices of layers, and how many steps these take.
 _FIRST_LAYER_STEP, _LAST_LAYER_STEP, _LAYER_STEPS = 0.5, 0.03, 40
 #: Applications, about, on which the prices of layers are found.
 _SAMPLE = 128
-#: Decay of the mean slope and of its mean square.
-_MEAN_DECAY, _SQUARE_DECAY = 0.85, 0.95
 #: The first so many steps are shorter, since the first slopes say little of each node.
 _RAMP = 8
-#: Where no bound is above the first after so many steps, prices begin anew with shorter steps: they
-#: were good. Of 10,000 applications at load .4, 60 steps prove some 1 % more.
-_LOOK, _SHORTER = 12, 0.25
+#: Steps that place all applications anew, before the first climb among columns.
+_WHOLE_STEPS = 20
 #: Nodes of the search for one application, after which only the part that is proven counts; fewer
 #: for the sample, which proves nothing.
 _SEARCH_LIMIT, _SAMPLE_LIMIT = 500, 30
@@ -57,30 +55,12 @@ class Prices:
     bound: float
 
 
-class Ascent:
-    """Prices that ascend along slopes by Adam, kept at 0 or above."""
-
-    def __init__(self, start: np.ndarray):
-        self.price, self._count = start, 0
-        self._mean, self._square = np.zeros_like(start), np.zeros_like(start)
-
-    def step(self, slope: np.ndarray, length: float) -> None:
-        """Move each price by about `length` where its slope keeps its sign."""
-        self._count += 1
-        self._mean = _MEAN_DECAY * self._mean + (1 - _MEAN_DECAY) * slope
-        self._square = _SQUARE_DECAY * self._square + (1 - _SQUARE_DECAY) * slope**2
-        mean = self._mean / (1 - _MEAN_DECAY**self._count)
-        square = self._square / (1 - _SQUARE_DECAY**self._count)
-        self.price = np.maximum(0.0, self.price + length * mean / (np.sqrt(square) + 1e-12))
-
-
-def typical_difference(instance: EdgeCloudArrays, weight: float) -> float:
-    """Return how much the choice of a node typically changes a weighted sum by."""
+def typical_differences(instance: EdgeCloudArrays) -> tuple[float, float]:
+    """Return how much the choice of a node typically changes cost and latency by."""
     delays = instance.delay[instance.source]
     delays = delays[np.isfinite(delays) & (delays > 0)]
-    latency = np.median(delays) if delays.size else 0.0
-    cost = np.ptp(instance.operating + instance.network * instance.data.mean())
-    return float(weight * cost + (1 - weight) * latency) or 1.0
+    latency = float(np.median(delays)) if delays.size else 0.0
+    return float(np.ptp(instance.operating + instance.network * instance.data.mean())), latency
 
 
 class Relaxation:
@@ -103,6 +83,13 @@ class Relaxation:
         self.unit = np.maximum(instance.demand.mean(axis=0), 1e-9)
         layers = np.array([problem.layers.index(node.layer) for node in problem.nodes])
         self._member = layers[:, None] == np.arange(len(problem.layers))  # (nodes, layers)
+
+        self._differences = typical_differences(instance)
+
+    def typical_difference(self, weight: float) -> float:
+        """Return how much the choice of a node typically changes a weighted sum by."""
+        cost, latency = self._differences
+        return weight * cost + (1 - weight) * latency or 1.0
 
     def _relax(
         self, weight: float, price: np.ndarray, chosen: np.ndarray, limit: int = _SEARCH_LIMIT
@@ -134,21 +121,22 @@ class Relaxation:
         chosen = np.arange(0, applications, max(1, applications // _SAMPLE))
         part = len(chosen) / applications
         capacity = member.T @ instance.capacity
-        ascent, best, proven = Ascent(np.zeros(capacity.shape)), np.zeros(capacity.shape), -np.inf
+        ascent = columns.new_ascent(np.zeros(capacity.shape))
+        best, proven = ascent.price.copy(), -np.inf
         self.hosts[:] = -1
         for step in range(_LAYER_STEPS):
             price = member @ ascent.price / self.unit
             bound = self._relax(weight, price, chosen, _SAMPLE_LIMIT) / part
             bound -= float((price * instance.capacity).sum())
             if bound > proven:
-                best, proven = ascent.price, bound
+                best, proven = ascent.price.copy(), bound
             if int((step + 1) * part) > int(step * part):
                 share.spend(1)
             if share.progress > 0.3 or share.out_of_time:
                 break
             slope = (member.T @ node_loads(instance, self.hosts) / part - capacity) / self.unit
             decay = (_LAST_LAYER_STEP / _FIRST_LAYER_STEP) ** (step / _LAYER_STEPS)
-            ascent.step(slope, scale * _FIRST_LAYER_STEP * decay)
+            columns.ascend(ascent, slope, scale * _FIRST_LAYER_STEP * decay)
         return member @ best
 
     def ascend(
@@ -163,29 +151,44 @@ class Relaxation:
         start : ndarray, optional
             Prices to begin with, shape (nodes, 2); prices of layers by default.
         """
-        scale = typical_difference(self.instance, weight)
-        ascent = Ascent(
-            self._layer_prices(weight, share, scale) if start is None else start * self.unit
-        )
-        best, improved, begun = Prices(weight, ascent.price / self.unit, -np.inf), 0, 0
-        first, last = scale * _FIRST_STEP, scale * _LAST_STEP
+        scale = self.typical_difference(weight)
+        climbs = columns.Climbs(self.instance, weight, self.unit, scale)
+        begin = self._layer_prices(weight, share, scale) if start is None else start * self.unit
+        whole, ascent = _WHOLE_STEPS if start is None else 0, columns.new_ascent(begin)
+        best = Prices(weight, begin / self.unit, -np.inf)
         for step in range(steps):
-            proven = self.bound(weight, ascent.price / self.unit)
+            price = ascent.price / self.unit
+            proven = self.bound(weight, price)
             share.spend(1)
-            if proven > best.bound:
-                best, improved = Prices(weight, ascent.price / self.unit, proven), step
-            if share.exhausted or (self.hosts < 0).any():  # an application has no place even alone
+            gain = proven - best.bound
+            if gain > 0:
+                best = Prices(weight, price, proven)
+            if share.exhausted or self._final(price):
                 break
-            overload = node_loads(self.instance, self.hosts) - self.instance.capacity
-            if ((overload <= 0) & ((overload == 0) | (ascent.price == 0))).all():
-                break  # the placements fit and pay for no room that they leave: they are optimal
-            if step == _LOOK and not improved:
-                ascent, begun, first = Ascent(best.price * self.unit), step, first * _SHORTER
+            climbs.remember(self.hosts)
+            if step < whole:
+                length = min(1.0, (step + 1) / (_RAMP + 1)) * scale * _FIRST_STEP
+                decay = (_LAST_STEP / _FIRST_STEP) ** (step / whole)
+                columns.ascend(ascent, self._overload() / self.unit, length * decay)
                 continue
-            progress = max(step / steps, share.progress)
-            length = min(1.0, (step - begun + 1) / (_RAMP + 1)) * first * (last / first) ** progress
-            ascent.step(overload / self.unit, length)
+            if not climbs.go_on(gain, best.bound):
+                break
+            ascent = columns.new_ascent(climbs.climb(best.price * self.unit, self.hosts))
         return best
+
+    def _overload(self) -> np.ndarray:
+        """Return what the placements in `hosts` demand of each node above its capacity."""
+        return node_loads(self.instance, self.hosts) - self.instance.capacity
+
+    def _final(self, price: np.ndarray) -> bool:
+        """Return whether no prices prove more, or an application has no place even alone.
+
+        Placements that fit and pay for no room that they leave are optimal.
+        """
+        if (self.hosts < 0).any():
+            return True
+        overload = self._overload()
+        return bool(((overload <= 0) & ((overload == 0) | (price == 0))).all())
 
     def ascents(
         self,
