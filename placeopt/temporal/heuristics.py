@@ -14,7 +14,7 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective, nondominated
-from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.compile import kernel
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import lattice
 from placeopt.temporal.encoder import TemporalEncoder
@@ -74,14 +74,14 @@ def _best_pool(request, weights, blend, instance, worst_latency, newest, earlier
     return best_index, best_bin
 
 
-@allocating_kernel
-def _build(weights, blend, instance, genes):
-    """Write the genes of one plan, shape (n + R,), in place."""
-    n, replicas = len(instance.duration), len(instance.request)
-    bins = 0
-    newest = np.full(len(instance.offer), -1)
-    earlier = np.empty(replicas, dtype=np.int64)
-    free = np.empty((replicas, 2), dtype=np.int64)
+@kernel
+def _build(weights, blend, instance, newest, earlier, free, genes):
+    """Write the genes of one plan, shape (n + R,), in place.
+
+    For the bins, see `_find_bin`; `newest`, (pools,), is that of each pool.
+    """
+    n, bins = len(instance.duration), 0
+    newest[:] = -1
     genes[:] = 0
     for request in instance.rank:
         worst_latency = 0.0
@@ -104,10 +104,10 @@ def _build(weights, blend, instance, genes):
 
 
 @kernel
-def _build_all(weights, blend, instance, X):
+def _build_all(weights, blend, instance, newest, earlier, free, X):
     """Write one plan a row into X, shape (k, n + R), in place."""
     for k in range(len(weights)):
-        _build(weights[k], blend, instance, X[k])
+        _build(weights[k], blend, instance, newest, earlier, free, X[k])
 
 
 def seeds(
@@ -160,8 +160,12 @@ def _few_enough_for_starts(encoder: TemporalEncoder) -> bool:
 def _greedy(encoder: TemporalEncoder, weights: np.ndarray, blends: tuple[float, ...]) -> np.ndarray:
     """Return one vector per blend and weight vector, shape (len(blends) * k, num_genes)."""
     X = np.zeros((len(blends), len(weights), encoder.num_genes), dtype=np.int64)
+    instance, replicas = encoder.arrays, len(encoder.arrays.request)
+    newest, earlier, free = (
+        np.zeros(shape, dtype=np.int64) for shape in (len(instance.offer), replicas, (replicas, 2))
+    )
     for k, blend in enumerate(blends):
-        _build_all(weights, blend, encoder.arrays, X[k])
+        _build_all(weights, blend, instance, newest, earlier, free, X[k])
     return X.reshape(-1, encoder.num_genes)
 
 

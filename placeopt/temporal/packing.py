@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import mix
 from placeopt.temporal.pools import PoolArrays
 
@@ -25,6 +25,8 @@ REMEMBERED = 1 << 16
 #: Added to what is hashed. `mix` doubles with its argument once in 64 times: two replicas that
 #: start at 5 would have the hash of one that starts at 10.
 APART = np.uint64(0x632BE59BD9B4E019)
+#: What `evaluate` is given where nobody asks for the costs of locations.
+_NO_COSTS = np.zeros((0, 0))
 
 
 class Packing(NamedTuple):
@@ -66,9 +68,9 @@ class PoolMemory(NamedTuple):
     mislead a search, but not a front: its values are the referee's.
     """
 
-    key: np.ndarray  # (REMEMBERED,) uint64
-    cost: np.ndarray  # (REMEMBERED,) USD
-    machines: np.ndarray  # (REMEMBERED,) number of bins
+    key: np.ndarray  # (size,) uint64; the size is a power of two
+    cost: np.ndarray  # (size,) USD
+    machines: np.ndarray  # (size,) number of bins
 
 
 def _zeros(*shape: int) -> np.ndarray:
@@ -107,11 +109,9 @@ def new_scratch(instance: PoolArrays) -> PackingScratch:
     )
 
 
-def new_memory() -> PoolMemory:
+def new_memory(size: int = REMEMBERED) -> PoolMemory:
     """Return an empty memory."""
-    return PoolMemory(
-        np.zeros(REMEMBERED, dtype=np.uint64), np.zeros(REMEMBERED), _zeros(REMEMBERED)
-    )
+    return PoolMemory(np.zeros(size, dtype=np.uint64), np.zeros(size), _zeros(size))
 
 
 @kernel
@@ -307,7 +307,7 @@ def _recall(packing, memory):
         cost[p], machines[p] = 0.0, 0
         if held[p] > 0:
             sent[p] = mix(sent[p] + np.uint64(p))
-            k = np.int64(sent[p] & np.uint64(REMEMBERED - 1))
+            k = np.int64(sent[p] & np.uint64(len(memory.key) - 1))
             if memory.key[k] == sent[p]:
                 cost[p], machines[p] = memory.cost[k], memory.machines[k]
             else:
@@ -334,7 +334,7 @@ def _remember(instance, packing, memory):
             total, hourly, whole = 0.0, instance.price[p, 0], instance.price[p, 1]
             for b in range(pool[p, 0], pool[p, 0] + pool[p, 1]):
                 total += min(hourly * bins[b, 3], whole)
-            k = np.int64(sent[p] & np.uint64(REMEMBERED - 1))
+            k = np.int64(sent[p] & np.uint64(len(memory.key) - 1))
             memory.key[k], memory.cost[k], memory.machines[k] = sent[p], total, pool[p, 1]
             packing.cost[p], packing.machines[p] = total, pool[p, 1]
 
@@ -361,36 +361,57 @@ def _value(genes, instance, packing, scratch, memory, values):
         _number_bins(packing.pool, packing.held)
         _pack(genes, instance, packing, scratch)
         _remember(instance, packing, memory)
-    values[1] = packing.cost.sum()
+    values[1] = 0.0
+    for p in range(len(packing.cost)):
+        values[1] += packing.cost[p]
 
 
-@allocating_kernel
-def evaluate(X, instance, packing, scratch, memory):
-    """Return (6), (7), (8) of vectors, shape (len(X), 3), and their excess machines, (len(X),)."""
-    F, excess = np.empty((len(X), 3)), np.zeros(len(X))
+@kernel
+def _evaluate(X, instance, packing, scratch, memory, F, excess, costs):
+    """Write (6), (7), (8) of vectors into F, (len(X), 3), and their excess machines, (len(X),).
+
+    Adds what each location costs in each to `costs`, (len(X), places), or (0, 0) for none.
+    """
     for k in range(len(X)):
         _value(X[k], instance, packing, scratch, memory, F[k])
         if instance.limited:
             excess[k] = _excess(instance, scratch.leased, packing.machines)
+        for p in range(len(instance.place) if len(costs) > 0 else 0):
+            costs[k, instance.place[p]] += packing.cost[p]
+
+
+def evaluate(
+    X: np.ndarray,
+    instance: PoolArrays,
+    packing: Packing,
+    scratch: PackingScratch,
+    memory: PoolMemory,
+    costs: np.ndarray = _NO_COSTS,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (6), (7), (8) of vectors, shape (len(X), 3), and their excess machines, (len(X),).
+
+    What each location costs in USD is added to `costs`, shape (len(X), places), if it is given.
+    """
+    F, excess = np.empty((len(X), 3)), np.zeros(len(X))
+    _evaluate(X, instance, packing, scratch, memory, F, excess, costs)
     return F, excess
 
 
-@allocating_kernel
-def costs_by_place(X, instance, packing, scratch, memory):
+def costs_by_place(
+    X: np.ndarray,
+    instance: PoolArrays,
+    packing: Packing,
+    scratch: PackingScratch,
+    memory: PoolMemory,
+) -> np.ndarray:
     """Return what each location costs in each vector in USD, shape (len(X), places)."""
-    costs = np.zeros((len(X), instance.place.max() + 1))
-    values = np.empty(3)
-    for k in range(len(X)):
-        _value(X[k], instance, packing, scratch, memory, values)
-        for p in range(len(instance.place)):
-            costs[k, instance.place[p]] += packing.cost[p]
+    costs = np.zeros((len(X), int(instance.place.max()) + 1))
+    evaluate(X, instance, packing, scratch, memory, costs)
     return costs
 
 
-@allocating_kernel
-def pack(genes, instance, packing, scratch):
+def pack(
+    genes: np.ndarray, instance: PoolArrays, packing: Packing, scratch: PackingScratch
+) -> None:
     """Pack all pools of one vector, in place in `packing`."""
-    _send(genes, instance, packing, np.empty(3))
-    packing.wanted[:] = True
-    _number_bins(packing.pool, packing.held)
-    _pack(genes, instance, packing, scratch)
+    evaluate(genes[None], instance, packing, scratch, new_memory(1))

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import allocating_kernel
+from placeopt.core.kernels.compile import kernel
 from placeopt.temporal.knapsack import Knapsack
 from placeopt.temporal.pools import PoolArrays
 
@@ -55,7 +55,19 @@ class Priced(NamedTuple):
     chosen: np.ndarray  # (G, P) mean number of requests that go to each pool
 
 
-@allocating_kernel
+@kernel
+def _first_not_below(values, low, high, limit):
+    """Return the first index from `low` to `high` of a sorted value of `limit` or more."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
 def _answer(fixed, slope, groups, load, chosen):
     """Send every request to the pool of the least ``fixed + slope x work``; return the sum.
 
@@ -87,7 +99,7 @@ def _answer(fixed, slope, groups, load, chosen):
                         work == crossing and slope[demand, p] < slope[demand, following]
                     ):
                         following, crossing = p, work
-            end = at + np.searchsorted(groups.work[at:last], crossing)
+            end = _first_not_below(groups.work, at, last, crossing)
             work = groups.sum_of_work[end] - groups.sum_of_work[at]
             total += fixed[g, current] * (end - at) + slope[demand, current] * work
             load[current, demand] += work

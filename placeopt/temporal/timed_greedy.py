@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.compile import kernel
 from placeopt.temporal.pools import PoolArrays, served, weighted_quality
 
 #: Share of the amortised cost in the blend of costs: see `placeopt.temporal.heuristics`.
@@ -149,33 +149,21 @@ def _place(request, genes, instance, leased, machines, trial):
     return leased
 
 
-@allocating_kernel
-def _build(weights, instance, genes):
-    """Write the genes of one plan, shape (n + R,), in place."""
-    n, replicas = len(instance.duration), len(instance.request)
-    machines = _Machines(
-        np.empty(replicas, np.int64),
-        np.zeros(replicas, np.int64),
-        np.zeros((replicas, instance.horizon, 3), np.int64),
-    )
-    trial = _Trial(
-        np.empty(replicas, np.int64),
-        np.empty(replicas, np.int64),
-        np.empty(replicas, np.int64),
-        np.empty(replicas, np.int64),
-    )
-    placed, mark = np.zeros(n, np.bool_), np.zeros(instance.horizon, np.bool_)
+@kernel
+def _build(weights, instance, machines, trial, placed, mark, genes):
+    """Write the genes of one plan, shape (n + R,), in place; the others are scratch."""
+    machines.busy[:], machines.used[:], placed[:], genes[:] = 0, 0, False, 0
     leased = 0
-    genes[:] = 0
     for request in instance.rank:
         if not served(instance, request):
             continue
         _mark_starts(request, placed, genes, instance, mark)
         best = np.inf
-        for begin in np.flatnonzero(mark):
-            total = _try(request, begin, weights, instance, leased, machines, trial)
-            if total < best - 1e-12:
-                best, genes[request] = total, begin
+        for begin in range(len(mark)):
+            if mark[begin]:
+                total = _try(request, begin, weights, instance, leased, machines, trial)
+                if total < best - 1e-12:
+                    best, genes[request] = total, begin
         _try(request, genes[request], weights, instance, leased, machines, trial)
         placed[request] = True
         leased = _place(request, genes, instance, leased, machines, trial)
@@ -186,7 +174,12 @@ def timed_vectors(weights: np.ndarray, instance: PoolArrays) -> np.ndarray:
 
     Weights, shape (k, 3), are per ms, USD and share.
     """
-    X = np.zeros((len(weights), len(instance.duration) + len(instance.request)), dtype=np.int64)
+    n, replicas, slots = len(instance.duration), len(instance.request), instance.horizon
+    shapes = replicas, replicas, (replicas, slots, 3)
+    machines = _Machines(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
+    trial = _Trial(*(np.zeros(replicas, dtype=np.int64) for _ in _Trial._fields))
+    placed, mark = np.zeros(n, dtype=np.bool_), np.zeros(slots, dtype=np.bool_)
+    X = np.zeros((len(weights), n + replicas), dtype=np.int64)
     for row, genes in zip(weights, X, strict=True):
-        _build(row, instance, genes)
+        _build(row, instance, machines, trial, placed, mark, genes)
     return X

@@ -183,6 +183,15 @@ def _mutate(child, instance, random):
             _join(child, instance, request, other, random)
 
 
+@kernel
+def _equal(one, other):
+    """Return whether two vectors are the same."""
+    same = True
+    for k in range(len(one)):
+        same = same and one[k] == other[k]
+    return same
+
+
 @allocating_kernel
 def _vary(mothers, fathers, instance, random, crossing):
     """Return one child of each pair of rows; generator k of `random`, shape (k,), makes child k."""
@@ -192,7 +201,7 @@ def _vary(mothers, fathers, instance, random, crossing):
         if crossing and below(own, 10) < CROSSED:
             _cross(children[k], fathers[k], instance, own)
         # A child that equals its mother is not worth an evaluation.
-        if not crossing or below(own, 10) < MUTATED or (children[k] == mothers[k]).all():
+        if not crossing or below(own, 10) < MUTATED or _equal(children[k], mothers[k]):
             _mutate(children[k], instance, own)
     return children
 
