@@ -28,7 +28,7 @@ _MEAN_DECAY, _SQUARE_DECAY = 0.85, 0.95
 _LAST_STEP = 0.1
 #: Steps of a climb, at least, and for each node: the time to place all applications anew grows with
 #: the nodes.
-_STEPS, _STEPS_OF_NODE = 16, 0.33
+_STEPS, _STEPS_OF_NODE = 64, 0.33
 #: First step of the first climb, in typical differences; it grows after a climb that proves half of
 #: what it promised, and shrinks after one that proves nothing or promises next to nothing, which is
 #: this part of the bound. Prices are final where a climb would begin with the least.
