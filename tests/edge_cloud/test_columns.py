@@ -12,6 +12,7 @@ from placeopt.edge_cloud.kernels import Placement
 from placeopt.edge_cloud.local_search import columns
 from placeopt.edge_cloud.local_search.columns import KEPT, Columns
 from placeopt.edge_cloud.local_search.exact_placement import BIG, plan_value
+from placeopt.edge_cloud.local_search.homes import homes, no_homes
 
 WEIGHT = 0.3
 
@@ -70,7 +71,8 @@ def test_the_best_columns_under_prices_are_placed(seed: int) -> None:
         instance, Placement(np.full(len(instance.demand), -1), room.copy()), everyone, known
     )
     hosts = np.zeros(len(instance.demand), dtype=int)
-    columns.place(instance, price, everyone, known, hosts)
+    no_charge = np.zeros((len(everyone), 1))
+    columns.place(instance, price, no_charge, everyone, known, hosts)
     total, half = 0.0, problem_with(problem, room)
     for application in everyone:
         first, last = instance.first[application], instance.first[application + 1]
@@ -89,8 +91,9 @@ def test_the_best_columns_under_prices_are_placed(seed: int) -> None:
             total += min(costs)
         else:
             assert (hosts[first:last] == -1).all()
-    ascent, unit = columns.new_ascent(price), np.ones(2)
-    highest, best = columns.climb(instance, unit, everyone, known, ascent, 1, 0.1)
+    ascents, unit = (columns.new_ascent(price), columns.new_ascent(no_charge)), np.ones(2)
+    arrays = instance, unit, everyone, known, no_homes()
+    highest, best, _ = columns.climb(*arrays, *ascents, 1, 0.1)
     assert highest == pytest.approx(total - (price * instance.capacity).sum())
     assert np.array_equal(best, price)
 
@@ -126,8 +129,9 @@ def test_shares_are_those_of_the_latest_steps() -> None:
     instance, (known, _) = problem.arrays, filled(problem, 5, 0)
     everyone, unit = np.arange(4), np.ones(2)
     known.share[:] = 0.5
-    ascent = columns.new_ascent(np.zeros(instance.capacity.shape))
-    columns.climb(instance, unit, everyone, known, ascent, 10, 0.1)
+    prices = columns.new_ascent(np.zeros(instance.capacity.shape))
+    charges = columns.new_ascent(np.zeros((4, 1)))
+    columns.climb(instance, unit, everyone, known, no_homes(), prices, charges, 10, 0.1)
     best = known.value.argmin(axis=1)
     faded = 0.5 * columns._SHARE_DECAY**10
     for application in everyone:
@@ -138,15 +142,26 @@ def test_shares_are_those_of_the_latest_steps() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_climb_never_ends_below_its_begin(seed: int) -> None:
-    """Its prices have the value that it says, and mostly a higher one."""
+@pytest.mark.parametrize("charged", [False, True])
+def test_a_climb_never_ends_below_its_begin(seed: int, charged: bool) -> None:
+    """Its prices and charges have the value that it says, and mostly a higher one."""
     problem = EdgeCloud.generate(seed, applications=40, load=1.0)
     instance, (known, _) = problem.arrays, filled(problem, 12, seed)
-    everyone, unit = np.arange(40), np.ones(2)
-    zero = np.zeros(instance.capacity.shape)
-    arrays = instance, unit, everyone, known
-    begin, _ = columns.climb(*arrays, columns.new_ascent(zero), 1, 0.1)
-    highest, best = columns.climb(*arrays, columns.new_ascent(zero), 200, 0.1)
-    again, _ = columns.climb(*arrays, columns.new_ascent(best), 1, 0.1)
+    home = instance.source[instance.application_of]
+    columns.remember(instance, WEIGHT, home, np.arange(40), known)
+    assert known.home.sum() >= 40
+    arrays = instance, np.ones(2), np.arange(40), known, homes(instance) if charged else no_homes()
+
+    def climb(price: np.ndarray, charge: np.ndarray, steps: int) -> tuple:
+        return columns.climb(
+            *arrays, columns.new_ascent(price), columns.new_ascent(charge), steps, 0.1
+        )
+
+    zero, no_charge = np.zeros(instance.capacity.shape), np.zeros((40, 1))
+    begin, _, _ = climb(zero, no_charge, 1)
+    highest, price, charge = climb(zero, no_charge, 200)
+    again, _, _ = climb(price, charge, 1)
     assert highest == pytest.approx(again) and highest > begin
-    assert (best >= 0).all() and (known.value[known.chosen == 0] == BIG).all()
+    assert (price >= 0).all() and (known.value[known.chosen == 0] == BIG).all()
+    assert charge.any() == charged
+    assert not charged or not charge[homes(instance).free].any()

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.rows import copy_row
 from placeopt.edge_cloud import kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
-from placeopt.edge_cloud.local_search.exact_placement import BIG, weighted_sum
+from placeopt.edge_cloud.local_search.exact_placement import BIG, at_home, weighted_sum
+from placeopt.edge_cloud.local_search.homes import Homes, fill, no_homes
 
 #: Columns of an application; the one that was chosen longest ago makes room for another.
 KEPT = 16
@@ -43,6 +43,7 @@ class Columns(NamedTuple):
 
     nodes: np.ndarray  # int32 (applications, KEPT, n)
     value: np.ndarray  # (applications, KEPT) weighted sum, `BIG` where it does not fit
+    home: np.ndarray  # bool (applications, KEPT) whether it is at home: see `homes`
     share: np.ndarray  # (applications, KEPT) how often it was chosen of late
     chosen: np.ndarray  # int64 (applications, KEPT) step that chose it last, 0 where not in use
     step: np.ndarray  # int64 (1,) steps so far
@@ -51,9 +52,9 @@ class Columns(NamedTuple):
 class Ascent(NamedTuple):
     """Prices that ascend along slopes by Adam (D. Kingma and J. Ba, 2015), kept at 0 or above."""
 
-    price: np.ndarray  # (nodes, 2) of a mean demand
-    mean: np.ndarray  # (nodes, 2) of the slopes
-    square: np.ndarray  # (nodes, 2) mean of their squares
+    price: np.ndarray  # (nodes, 2) of a mean demand, or (applications, 1)
+    mean: np.ndarray  # the same shape; of the slopes
+    square: np.ndarray  # mean of their squares
     step: np.ndarray  # int64 (1,) steps so far
 
 
@@ -63,6 +64,7 @@ def no_columns(instance: EdgeCloudArrays) -> Columns:
     return Columns(
         nodes=np.zeros((*shape, int(np.diff(instance.first).max())), dtype=np.int32),
         value=np.full(shape, BIG),
+        home=np.zeros(shape, dtype=np.bool_),
         share=np.zeros(shape),
         chosen=np.zeros(shape, dtype=np.int64),
         step=np.zeros(1, dtype=np.int64),
@@ -70,19 +72,19 @@ def no_columns(instance: EdgeCloudArrays) -> Columns:
 
 
 def new_ascent(price: np.ndarray) -> Ascent:
-    """Return an ascent that begins at a price, (nodes, 2)."""
+    """Return an ascent that begins at a price."""
     zero = np.zeros_like(price)
     return Ascent(price.copy(), zero, zero.copy(), np.zeros(1, dtype=np.int64))
 
 
 @kernel
 def ascend(ascent, slope, length):
-    """Move each price by about `length` where its slope, (nodes, 2), keeps its sign; in place."""
+    """Move each price by about `length` where its slope keeps its sign, in place."""
     ascent.step[0] += 1
     known_mean = 1 - _MEAN_DECAY ** ascent.step[0]
     known_square = 1 - _SQUARE_DECAY ** ascent.step[0]
     for node in range(len(slope)):
-        for k in range(2):
+        for k in range(slope.shape[1]):
             mean = _MEAN_DECAY * ascent.mean[node, k] + (1 - _MEAN_DECAY) * slope[node, k]
             square = _SQUARE_DECAY * ascent.square[node, k]
             square += (1 - _SQUARE_DECAY) * slope[node, k] ** 2
@@ -120,6 +122,7 @@ def remember(instance, weight, hosts, applications, columns):
         for service in range(first, last):
             columns.nodes[application, k, service - first] = hosts[service]
         columns.value[application, k] = weighted_sum(instance, weight, hosts, application)
+        columns.home[application, k] = at_home(instance, hosts, application)
         columns.chosen[application, k] = columns.step[0]
 
 
@@ -151,7 +154,7 @@ def discard(instance, placement, applications, columns):
 
 
 @kernel
-def _best(instance, price, columns, application):
+def _best(instance, price, charge, columns, application):
     """Return the best column of an application under prices, -1 for none, and its value."""
     first = instance.first[application]
     services = instance.first[application + 1] - first
@@ -160,6 +163,8 @@ def _best(instance, price, columns, application):
         if columns.chosen[application, k] == 0:
             break
         value = columns.value[application, k]
+        if columns.home[application, k]:
+            value += charge[application, 0]
         for j in range(services):
             node = columns.nodes[application, k, j]
             value += price[node, 0] * instance.demand[first + j, 0]
@@ -170,28 +175,29 @@ def _best(instance, price, columns, application):
 
 
 @kernel
-def place(instance, price, applications, columns, hosts):
+def place(instance, price, charge, applications, columns, hosts):
     """Write the best column under prices of each of some applications into `hosts`, in place.
 
     Where none fits the nodes of an application are -1.
     """
     for application in applications:
-        best, _ = _best(instance, price, columns, application)
+        best, _ = _best(instance, price, charge, columns, application)
         first = instance.first[application]
         for service in range(first, instance.first[application + 1]):
             hosts[service] = columns.nodes[application, best, service - first] if best >= 0 else -1
 
 
 @kernel
-def _choose(instance, price, applications, columns, load):
+def _choose(instance, price, charge, applications, columns, load, homed):
     """Let the best column under prices count for one step, for each of some applications, in place.
 
-    Adds what they demand to `load`, (nodes, 2). Returns the sum of their values, prices included.
+    Adds what they demand to `load`, (nodes, 2), and 1 for each that is at home to `homed`,
+    (applications, 1). Returns the sum of their values, prices and charges included.
     """
     columns.step[0] += 1
     total = 0.0
     for application in applications:
-        best, least = _best(instance, price, columns, application)
+        best, least = _best(instance, price, charge, columns, application)
         for k in range(KEPT):
             columns.share[application, k] *= _SHARE_DECAY
         if best < 0:
@@ -199,6 +205,7 @@ def _choose(instance, price, applications, columns, load):
         total += least
         columns.chosen[application, best] = columns.step[0]
         columns.share[application, best] += 1 - _SHARE_DECAY
+        homed[application, 0] += columns.home[application, best]
         first = instance.first[application]
         for service in range(first, instance.first[application + 1]):
             node = columns.nodes[application, best, service - first]
@@ -208,31 +215,36 @@ def _choose(instance, price, applications, columns, load):
 
 
 @allocating_kernel
-def climb(instance, unit, applications, columns, ascent, steps, length):
-    """Take steps of the prices that choose among the columns of some applications, in place.
+def climb(instance, unit, applications, columns, homes, prices, charges, steps, length):
+    """Take steps of prices and charges that choose among columns of some applications, in place.
 
-    Prices are of `unit`, (2,). The first step has the given length, the last a tenth of it. Returns
-    the highest value of the relaxed problem on the way and its prices.
+    `prices` and `charges` are ascents, the former of `unit`, (2,). The first step has the given
+    length, the last a tenth of it. Returns the highest value of the relaxed problem on the way, its
+    prices and its charges.
     """
-    price, best, highest = np.empty_like(ascent.price), ascent.price.copy(), -np.inf
-    slope = np.empty_like(ascent.price)
+    price, best, highest = np.empty_like(prices.price), prices.price.copy(), -np.inf
+    slope, homed, best_charge = np.empty_like(price), charges.price.copy(), charges.price.copy()
     for step in range(steps):
         value = 0.0
         for node in range(len(price)):
             for k in range(2):
-                price[node, k] = ascent.price[node, k] / unit[k]
+                price[node, k] = prices.price[node, k] / unit[k]
                 value -= price[node, k] * instance.capacity[node, k]
                 slope[node, k] = 0.0
-        value += _choose(instance, price, applications, columns, slope)
+        homed[:] = 0.0
+        value += _choose(instance, price, charges.price, applications, columns, slope, homed)
+        value -= fill(homes, charges.price, homed)
         if value > highest:
             highest = value
-            for node in range(len(price)):
-                copy_row(ascent.price[node], best[node])
+            best[:], best_charge[:] = prices.price, charges.price
         for node in range(len(price)):
             for k in range(2):
                 slope[node, k] = (slope[node, k] - instance.capacity[node, k]) / unit[k]
-        ascend(ascent, slope, length * _LAST_STEP ** (step / steps))
-    return highest, best
+        now = length * _LAST_STEP ** (step / steps)
+        ascend(prices, slope, now)
+        if len(homes.member) > 0:
+            ascend(charges, homed, now)
+    return highest, best, best_charge
 
 
 class Climbs:
@@ -254,6 +266,14 @@ class Climbs:
         self._steps = max(_STEPS, int(_STEPS_OF_NODE * len(instance.capacity)))
         self._difference, self._length = difference, _LENGTH
         self._promised = np.nan  # of the last climb, above the bound from where it began
+        self._homes = no_homes()
+
+    def charge(self, homes: Homes, bound: float) -> None:
+        """Charge applications for being at home from now on, by climbs of the first length.
+
+        `bound` is the best one so far.
+        """
+        self._homes, self._length, self._promised = homes, _LENGTH, -bound
 
     def remember(self, hosts: np.ndarray) -> None:
         """Make columns of the placements in `hosts`, (microservices,)."""
@@ -271,13 +291,25 @@ class Climbs:
         self._promised = -bound
         return self._length >= _LEAST
 
-    def climb(self, price: np.ndarray, hosts: np.ndarray) -> np.ndarray:
-        """Return better prices, (nodes, 2), of a mean demand, as those to begin with.
+    def climb(
+        self, price: np.ndarray, charge: np.ndarray, hosts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return better prices, (nodes, 2), and charges, (applications, 1), than those given.
 
-        Writes the best columns under them into `hosts`, where the next search begins.
+        Prices are of a mean demand. Writes the best columns into `hosts`, where the next search
+        begins.
         """
-        arrays = self._instance, self._unit, self._everyone, self._columns, new_ascent(price)
-        highest, best = climb(*arrays, self._steps, self._difference * self._length)
+        known, length = (self._everyone, self._columns), self._difference * self._length
+        highest, price, charge = climb(
+            self._instance,
+            self._unit,
+            *known,
+            self._homes,
+            new_ascent(price),
+            new_ascent(charge),
+            self._steps,
+            length,
+        )
         self._promised += highest
-        place(self._instance, best / self._unit, self._everyone, self._columns, hosts)
-        return best
+        place(self._instance, price / self._unit, charge, *known, hosts)
+        return price, charge

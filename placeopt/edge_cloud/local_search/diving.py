@@ -19,6 +19,7 @@ from placeopt.edge_cloud.kernels import Placement
 from placeopt.edge_cloud.local_search import columns
 from placeopt.edge_cloud.local_search.columns import KEPT, Columns, put_all
 from placeopt.edge_cloud.local_search.exact_placement import relax
+from placeopt.edge_cloud.local_search.homes import no_homes
 from placeopt.edge_cloud.local_search.prices import Prices, Relaxation
 
 #: Before applications are fixed, those that wait are placed anew, and steps of the prices choose
@@ -94,15 +95,16 @@ def _mix(
     weight, price, unit = prices.weight, prices.price, relaxation.unit
     length = _LENGTH * relaxation.typical_difference(weight)
     hosts, values = np.full(len(left.demand), -1), np.zeros(len(left.source))
+    charge = np.zeros((len(left.source), 1))
     for count in steps:
-        columns.place(left, price, waiting, known, hosts)
-        relax(left, weight, price, relaxation.search, hosts, waiting, values, _SEARCH_LIMIT)
+        columns.place(left, price, charge, waiting, known, hosts)
+        relax(left, weight, price, charge, relaxation.search, hosts, waiting, values, _SEARCH_LIMIT)
         columns.remember(left, weight, hosts, waiting, known)
         budget.spend(1)
         if budget.out_of_time:
             break
         known.share[:] = 0
-        ascent = columns.new_ascent(price * unit)
-        columns.climb(left, unit, waiting, known, ascent, count, length)
-        price = ascent.price / unit
+        ascents = columns.new_ascent(price * unit), columns.new_ascent(charge)
+        columns.climb(left, unit, waiting, known, no_homes(), *ascents, count, length)
+        price = ascents[0].price / unit
     return price

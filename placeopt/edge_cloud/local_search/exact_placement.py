@@ -190,8 +190,10 @@ def _smallest(instance, application):
 
 
 @kernel
-def place_best(instance, weight, price, room, search, application, best, limit):
+def place_best(instance, weight, price, charge, room, search, application, best, limit):
     """Place an application best, prices included, in the room there is.
+
+    `charge` is paid for being at home: see `placeopt.edge_cloud.local_search.homes`.
 
     Nodes are admitted in the order of their delay from the source. A placement that is better than
     those before must use the node admitted last, which makes the bound sharp. Returns the value, or
@@ -234,7 +236,8 @@ def place_best(instance, weight, price, room, search, application, best, limit):
                 )
                 if used > limit:
                     proven = min(proven, lower)
-                best = min(best, value + late)
+                # Only the source is admitted so far: the application is at home.
+                best = min(best, value + late + (charge if last == 0 and node == source else 0.0))
     return best, min(best, proven)
 
 
@@ -269,9 +272,20 @@ def paid(instance, price, hosts, application):
     return total
 
 
+@kernel
+def at_home(instance, hosts, application):
+    """Return whether an application runs wholly at its source."""
+    home = True
+    for service in range(instance.first[application], instance.first[application + 1]):
+        home = home and hosts[service] == instance.source[application]
+    return home
+
+
 @allocating_kernel
-def relax(instance, weight, price, search, hosts, chosen, values, limit):
+def relax(instance, weight, price, charge, search, hosts, chosen, values, limit):
     """Place each chosen application as if it were alone; return what is proven of the sum.
+
+    `charge`, (applications, 1), is paid for being at home.
 
     Starts from the placements in `hosts` and writes better ones there. Writes the value of each
     application, prices included, into `values`, (applications,).
@@ -282,8 +296,17 @@ def relax(instance, weight, price, search, hosts, chosen, values, limit):
         if hosts[first] >= 0:
             before = weighted_sum(instance, weight, hosts, application)
             before += paid(instance, price, hosts, application)
+            before += charge[application, 0] * at_home(instance, hosts, application)
         values[application], proven = place_best(
-            instance, weight, price, room, search, application, before, limit
+            instance,
+            weight,
+            price,
+            charge[application, 0],
+            room,
+            search,
+            application,
+            before,
+            limit,
         )
         total += proven
         if values[application] < before:
@@ -300,7 +323,7 @@ def construct(instance, weight, price, search, order, limit):
     room, hosts = instance.capacity.copy(), np.full(len(instance.demand), -1)
     placement = Placement(hosts, room)
     for application in order:
-        best, _ = place_best(instance, weight, price, room, search, application, BIG, limit)
+        best, _ = place_best(instance, weight, price, 0.0, room, search, application, BIG, limit)
         if best < BIG:
             first = instance.first[application]
             for service in range(first, instance.first[application + 1]):

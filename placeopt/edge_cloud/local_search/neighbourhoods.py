@@ -261,7 +261,7 @@ def _rebuild(task, state, search, price, removed, gate, limit):
     instance, value = task.instance, 0.0
     for application in removed:
         best, _ = place_best(
-            instance, task.weight, price, state.room, search, application, BIG, limit
+            instance, task.weight, price, 0.0, state.room, search, application, BIG, limit
         )
         first = instance.first[application]
         if best < BIG:

@@ -9,7 +9,7 @@ an estimate of the optimum nor a solver.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search import columns
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
+from placeopt.edge_cloud.local_search.homes import fill, homes
 
 # ``models/edge_cloud/README.md`` says what was measured of the layers, the sample and the ramp.
 #: First and last step of the prices of nodes, in units of `Relaxation.typical_difference`.
@@ -38,14 +39,14 @@ _SEARCH_LIMIT, _SAMPLE_LIMIT = 500, 30
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices, and the lower bound that they prove.
+    """Prices, and a lower bound, which they prove or others that begin with them.
 
     Attributes
     ----------
     weight : float
         Of the cost.
     price : ndarray, shape (nodes, 2)
-        Per unit of cpu and memory.
+        Per unit of cpu and memory; nobody is charged for being at home beside them.
     bound : float
         Nothing feasible has a smaller weighted sum.
     """
@@ -85,6 +86,7 @@ class Relaxation:
         self._member = layers[:, None] == np.arange(len(problem.layers))  # (nodes, layers)
 
         self._differences = typical_differences(instance)
+        self.homes, self._no_charge = homes(instance), np.zeros((len(instance.source), 1))
 
     def typical_difference(self, weight: float) -> float:
         """Return how much the choice of a node typically changes a weighted sum by."""
@@ -92,19 +94,30 @@ class Relaxation:
         return weight * cost + (1 - weight) * latency or 1.0
 
     def _relax(
-        self, weight: float, price: np.ndarray, chosen: np.ndarray, limit: int = _SEARCH_LIMIT
+        self,
+        weight: float,
+        price: np.ndarray,
+        charge: np.ndarray,
+        chosen: np.ndarray,
+        limit: int = _SEARCH_LIMIT,
     ) -> float:
         """Place applications alone under prices, in `hosts`; return what is proven of the sum."""
-        arrays = (self.instance, weight, price, self.search, self.hosts, chosen, self._values)
-        return float(relax(*arrays, limit))
+        arrays = self.search, self.hosts, chosen, self._values
+        return float(relax(self.instance, weight, price, charge, *arrays, limit))
 
-    def bound(self, weight: float, price: np.ndarray) -> float:
-        """Return the lower bound that prices prove; inf where an application has no place."""
-        proven = self._relax(weight, price, np.arange(len(self._values)))
+    def bound(self, weight: float, price: np.ndarray, charge: np.ndarray | None = None) -> float:
+        """Return the lower bound that prices prove; inf where an application has no place.
+
+        `charge`, shape (applications, 1), is what applications pay for being at home: see
+        `placeopt.edge_cloud.local_search.homes`.
+        """
+        charge = self._no_charge if charge is None else charge
+        proven = self._relax(weight, price, charge, np.arange(len(self._values)))
         if proven >= BIG / 2:
             return np.inf
-        capacity = float((price * self.instance.capacity).sum())
-        return proven - capacity - 1e-11 * (abs(proven) + 3 * capacity)  # covers rounding
+        returned = float((price * self.instance.capacity).sum())
+        returned += fill(self.homes, charge, np.zeros_like(charge))
+        return proven - returned - 1e-11 * (abs(proven) + 3 * returned)  # covers rounding
 
     def costs_alone(self, weight: float, price: np.ndarray) -> np.ndarray:
         """Return the cost of each application alone, prices included, shape (applications,)."""
@@ -126,7 +139,7 @@ class Relaxation:
         self.hosts[:] = -1
         for step in range(_LAYER_STEPS):
             price = member @ ascent.price / self.unit
-            bound = self._relax(weight, price, chosen, _SAMPLE_LIMIT) / part
+            bound = self._relax(weight, price, self._no_charge, chosen, _SAMPLE_LIMIT) / part
             bound -= float((price * instance.capacity).sum())
             if bound > proven:
                 best, proven = ascent.price.copy(), bound
@@ -155,14 +168,15 @@ class Relaxation:
         climbs = columns.Climbs(self.instance, weight, self.unit, scale)
         begin = self._layer_prices(weight, share, scale) if start is None else start * self.unit
         whole, ascent = _WHOLE_STEPS if start is None else 0, columns.new_ascent(begin)
-        best = Prices(weight, begin / self.unit, -np.inf)
+        best, plain = Prices(weight, begin / self.unit, -np.inf), None
+        charge = best_charge = self._no_charge
         for step in range(steps):
             price = ascent.price / self.unit
-            proven = self.bound(weight, price)
+            proven = self.bound(weight, price, charge)
             share.spend(1)
             gain = proven - best.bound
             if gain > 0:
-                best = Prices(weight, price, proven)
+                best, best_charge = Prices(weight, price, proven), charge
             if share.exhausted or self._final(price):
                 break
             climbs.remember(self.hosts)
@@ -172,9 +186,13 @@ class Relaxation:
                 columns.ascend(ascent, self._overload() / self.unit, length * decay)
                 continue
             if not climbs.go_on(gain, best.bound):
-                break
-            ascent = columns.new_ascent(climbs.climb(best.price * self.unit, self.hosts))
-        return best
+                if plain is not None or not len(self.homes.member):
+                    break
+                plain = best
+                climbs.charge(self.homes, best.bound)
+            price, charge = climbs.climb(best.price * self.unit, best_charge, self.hosts)
+            ascent = columns.new_ascent(price)
+        return best if plain is None else replace(best, price=plain.price)
 
     def _overload(self) -> np.ndarray:
         """Return what the placements in `hosts` demand of each node above its capacity."""

@@ -1,0 +1,100 @@
+"""Applications that run wholly at their source: which of them may, node by node, is a knapsack.
+
+Prices of capacity let half of an application run at its source. On a small node that is most of the
+gap: its room is enough for one application and a half. So an application is charged for being at
+home, which is to run wholly at its source, and each source pays the most that those of its
+applications that fit together are charged (Lagrangian decomposition; M. Guignard and S. Kim, 1987).
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from placeopt.core.kernels.compile import kernel
+from placeopt.edge_cloud.arrays import EdgeCloudArrays
+
+#: Applications of a source beyond which nothing is charged: one more or less matters little there.
+MOST = 10
+
+
+class Homes(NamedTuple):
+    """Which applications may be at home together, for each source where not all of them may."""
+
+    first: np.ndarray  # (sources + 1,) into `member`
+    member: np.ndarray  # applications
+    set_first: np.ndarray  # (sources + 1,) into `sets`
+    sets: np.ndarray  # int64; bit k of a set is the k-th member; no set is within another
+    free: np.ndarray  # applications that are no members: they are not charged
+
+
+def homes(instance: EdgeCloudArrays, most: int = MOST) -> Homes:
+    """Return the homes of an instance; sources of more than `most` applications are left out."""
+    demand = np.add.reduceat(instance.demand, instance.first[:-1])
+    members: list[np.ndarray] = []
+    sets: list[np.ndarray] = []
+    for source in np.unique(instance.source):
+        member = np.flatnonzero(instance.source == source)
+        together = demand[member].sum(axis=0)
+        if len(member) <= most and (together > instance.capacity[source]).any():
+            members.append(member)
+            sets.append(_largest_sets(demand[member], instance.capacity[source]))
+    first, member = _ragged(members)
+    return Homes(first, member, *_ragged(sets), np.setdiff1d(np.arange(len(demand)), member))
+
+
+def no_homes() -> Homes:
+    """Return that nobody is charged."""
+    return Homes(*_ragged([]), *_ragged([]), np.zeros(0, dtype=np.int64))
+
+
+def _largest_sets(demand: np.ndarray, capacity: np.ndarray) -> np.ndarray:
+    """Return the sets of rows of `demand` that fit, as bits, but for those within another."""
+    chosen = np.array(list(product((0, 1), repeat=len(demand))), dtype=np.int64)
+    fits = (chosen @ demand <= capacity).all(axis=1)
+    wider = (chosen[:, None, :] + np.eye(len(demand), dtype=np.int64)).clip(max=1)
+    code = 1 << np.arange(len(demand))
+    grows = (fits[_position(wider @ code, chosen @ code)] & (chosen == 0)).any(axis=1)
+    return chosen[fits & ~grows] @ code
+
+
+def _position(codes: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return where codes are in a permutation of 0, 1, 2, ..."""
+    position = np.empty(len(known), dtype=np.int64)
+    position[known] = np.arange(len(known))
+    return position[codes]
+
+
+def _ragged(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first index of each row and their concatenation."""
+    first = np.cumsum([0, *map(len, rows)])
+    return first, np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+
+
+@kernel
+def fill(known, charge, slope):
+    """Return the most that applications which may be at home together pay, over all sources.
+
+    `known` are `Homes`; `charge` is (applications, 1). Takes 1 from the `slope`, (applications, 1),
+    of each that is at home then; that of applications which are not charged becomes 0.
+    """
+    total = 0.0
+    for application in known.free:
+        slope[application, 0] = 0.0
+    for source in range(len(known.first) - 1):
+        low, high = known.first[source], known.first[source + 1]
+        best, most = 0, -1.0
+        for k in range(known.set_first[source], known.set_first[source + 1]):
+            paid = 0.0
+            for j in range(high - low):
+                if known.sets[k] >> j & 1:
+                    paid += charge[known.member[low + j], 0]
+            if paid > most:
+                best, most = known.sets[k], paid
+        total += most
+        for j in range(high - low):
+            if best >> j & 1:
+                slope[known.member[low + j], 0] -= 1
+    return total
