@@ -39,8 +39,8 @@ PROGRAM = (
 SHARE, SECONDS = 0.1, 0.7
 #: Said of a page whose rows were measured before.
 SITTINGS = (
-    "Put together from several sittings, some at a load of 13 to 18, while the package changed; "
-    "the load above is that at the end."
+    "Put together from several sittings of a day on which the package changed, two runs side by "
+    "side; the load above is that at the end."
 )
 #: Limit of the run before, which does not count.
 COMPILING = 1.0
