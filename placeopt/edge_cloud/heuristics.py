@@ -212,9 +212,9 @@ def by_weights(
         if not found.plans or not budget.exhausted:
             built = [builder.build(prices, (1.0,) if search or share.exhausted else (1.0, 0.8))]
             if search:
-                dived = builder.dive(prices, share)
-                begin = builder.best(prices.weight, found.plans + built + dived)
-                built.append(builder.improve(prices, begin, share, dived=bool(dived)))
+                plans = found.plans + built + builder.dive(prices, share)
+                begin = builder.best(prices.weight, plans)
+                built.append(builder.improve(prices, begin, share))
             found.plans += built
             found.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
             note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"

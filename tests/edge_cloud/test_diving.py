@@ -15,6 +15,7 @@ from placeopt.edge_cloud.local_search.builder import PlanBuilder
 from placeopt.edge_cloud.local_search.columns import no_columns, remember
 from placeopt.edge_cloud.local_search.diving import dive, fix
 from placeopt.edge_cloud.local_search.prices import Relaxation
+from placeopt.warm_up import EVALUATIONS
 
 WEIGHT = 0.01
 
@@ -69,20 +70,15 @@ def test_a_dive_is_better_than_a_plan_built_in_one_go() -> None:
     assert budget.evaluations > 3 * len(diving.STEPS)
 
 
-def test_lns_begins_with_a_dive_where_there_is_much_to_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """From so many applications and evaluations on, and with time for it."""
+def test_lns_begins_with_a_dive_where_enough_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From so many evaluations on, and with time for it."""
     problem, dives = EdgeCloud.generate(3, applications=30), []
     monkeypatch.setattr(diving, "dive", lambda *given: dives.append(dive(*given)) or dives[-1])
 
     def solve(**limits: float) -> placeopt.Front:
         return placeopt.solve(problem, "lns", weight=WEIGHT, seed=1, **limits)
 
-    solve(evaluations=2500)
-    assert not dives
-    monkeypatch.setattr(builder, "MANY_APPLICATIONS", 30)
-    solve(evaluations=1000)
+    solve(evaluations=60)
     with monkeypatch.context() as slower:  # as if a dive took hours, on any machine
         slower.setattr(builder, "_DIVE_STEPS", 10**9)
         solve(seconds=0.05)
@@ -90,3 +86,11 @@ def test_lns_begins_with_a_dive_where_there_is_much_to_place(
     front = solve(evaluations=2500)
     assert len(dives) == 1 and front.runs[0].evaluations <= 2500
     assert all(problem.evaluate(p.plan).values == p.values for p in front.points)
+
+
+def test_warming_up_compiles_a_dive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small budget is enough for one, so that no user waits for it later."""
+    dives = []
+    monkeypatch.setattr(diving, "dive", lambda *given: dives.append(dive(*given)) or dives[-1])
+    placeopt.solve(EdgeCloud.generate(1, applications=50), "lns", evaluations=EVALUATIONS)
+    assert dives

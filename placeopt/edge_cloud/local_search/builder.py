@@ -16,16 +16,10 @@ from placeopt.edge_cloud.local_search.prices import Prices, Relaxation
 _SEARCH_LIMIT = 300
 #: Temperatures of the annealing at its beginning and end, in parts of the mean value of an
 #: application.
-_HOT, _COLD = 0.1, 0.004
-#: The same at the beginning where the plan is a dive's: 1.8 % remain of 1,000 applications after
-#: 10 s on average, and 1.95 % with `_HOT`.
-_WARM = 0.03
-#: Applications from which on a dive pays: of 300, 1.2 instead of 1.3 % remain after 1 s. The search
-#: alone anneals fewer as well.
-MANY_APPLICATIONS = 200
+_HOT, _COLD = 0.06, 0.004
 #: A dive takes the time of some 60 steps of the prices and makes 100 to 200 evaluations. It is done
-#: where several times as much is left.
-_DIVE_STEPS, _DIVE_EVALUATIONS = 120, 2000
+#: where there is time for twice as much.
+_DIVE_STEPS, _DIVE_EVALUATIONS = 120, 50
 #: Steps between two looks at the budget.
 _CHUNK = 200
 
@@ -86,12 +80,11 @@ class PlanBuilder:
         return self.best(prices.weight, found)
 
     def dive(self, prices: Prices, budget: Budget) -> list[np.ndarray]:
-        """Return the plan of a dive where there are many applications and much is left, else none.
+        """Return the plan of a dive where enough is left, else none.
 
         See `placeopt.edge_cloud.local_search.diving`.
         """
-        many = len(self._instance.source) >= MANY_APPLICATIONS
-        if not many or budget.evaluations_left < _DIVE_EVALUATIONS:
+        if budget.evaluations_left < _DIVE_EVALUATIONS:
             return []
         began = budget.seconds
         self._relaxation.costs_alone(prices.weight, prices.price)
@@ -100,10 +93,8 @@ class PlanBuilder:
             return []
         return [diving.dive(self._relaxation, prices, budget)]
 
-    def improve(
-        self, prices: Prices, hosts: np.ndarray, budget: Budget, dived: bool = False
-    ) -> np.ndarray:
-        """Return the best plan of a large neighbourhood search from a plan, which may be a dive's.
+    def improve(self, prices: Prices, hosts: np.ndarray, budget: Budget) -> np.ndarray:
+        """Return the best plan of a large neighbourhood search from a plan.
 
         The search uses up the budget; every step is an evaluation.
         """
@@ -119,11 +110,10 @@ class PlanBuilder:
         )
         state = neighbourhoods.lns_state(task, hosts, self._rng)
         applications, left = len(self._instance.source), budget.share()
-        hot = _WARM if dived else _HOT
         scale = max(prices.bound / applications, 0.1 * state.totals[0] / applications, 1e-9)
         while not budget.exhausted:
             steps = max(1, budget.allow(_CHUNK))
-            temperature = scale * hot * (_COLD / hot) ** left.progress
+            temperature = scale * _HOT * (_COLD / _HOT) ** left.progress
             neighbourhoods.improve(
                 task, state, self._relaxation.search, steps, temperature, _SEARCH_LIMIT
             )
