@@ -10,7 +10,7 @@ from placeopt.core.task import Task
 from placeopt.edge_cloud.arrays import node_loads
 from placeopt.edge_cloud.bounds import bound
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search import columns
+from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
 from placeopt.edge_cloud.local_search.prices import Relaxation
 from placeopt.exact import epsilon_constraint
 from placeopt.registry import method
@@ -118,12 +118,12 @@ def test_an_ascent_ends_where_prices_are_final():
     budget = Budget(evaluations=10**6)
     found = relaxation.ascend(0.1, budget, 1000)
     assert budget.evaluations < 300
-    ascent = columns.new_ascent(found.price * relaxation.unit)
+    ascent = new_ascent(found.price * relaxation.unit)
     highest = found.bound
     for step in range(2000):
         highest = max(highest, relaxation.bound(0.1, ascent.price / relaxation.unit))
         slope = node_loads(relaxation.instance, relaxation.hosts) - relaxation.instance.capacity
-        columns.ascend(ascent, slope / relaxation.unit, 0.02 * 0.01 ** (step / 2000))
+        ascend(ascent, slope / relaxation.unit, 0.02 * 0.01 ** (step / 2000))
     assert found.bound == pytest.approx(highest, rel=5e-4)
 
 

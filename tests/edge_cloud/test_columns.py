@@ -9,7 +9,8 @@ from edge_cloud_instances import random_instance
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.kernels import Placement
-from placeopt.edge_cloud.local_search import columns
+from placeopt.edge_cloud.local_search import climbs, columns
+from placeopt.edge_cloud.local_search.ascent import new_ascent
 from placeopt.edge_cloud.local_search.columns import KEPT, Columns
 from placeopt.edge_cloud.local_search.exact_placement import BIG, plan_value
 from placeopt.edge_cloud.local_search.homes import homes, no_homes
@@ -91,9 +92,9 @@ def test_the_best_columns_under_prices_are_placed(seed: int) -> None:
             total += min(costs)
         else:
             assert (hosts[first:last] == -1).all()
-    ascents, unit = (columns.new_ascent(price), columns.new_ascent(no_charge)), np.ones(2)
+    ascents, unit = (new_ascent(price), new_ascent(no_charge)), np.ones(2)
     arrays = instance, unit, everyone, known, no_homes()
-    highest, best, _ = columns.climb(*arrays, *ascents, 1, 0.1)
+    highest, best, _ = climbs.climb(*arrays, *ascents, 1, 0.1)
     assert highest == pytest.approx(total - (price * instance.capacity).sum())
     assert np.array_equal(best, price)
 
@@ -129,9 +130,9 @@ def test_shares_are_those_of_the_latest_steps() -> None:
     instance, (known, _) = problem.arrays, filled(problem, 5, 0)
     everyone, unit = np.arange(4), np.ones(2)
     known.share[:] = 0.5
-    prices = columns.new_ascent(np.zeros(instance.capacity.shape))
-    charges = columns.new_ascent(np.zeros((4, 1)))
-    columns.climb(instance, unit, everyone, known, no_homes(), prices, charges, 10, 0.1)
+    prices = new_ascent(np.zeros(instance.capacity.shape))
+    charges = new_ascent(np.zeros((4, 1)))
+    climbs.climb(instance, unit, everyone, known, no_homes(), prices, charges, 10, 0.1)
     best = known.value.argmin(axis=1)
     faded = 0.5 * columns._SHARE_DECAY**10
     for application in everyone:
@@ -153,9 +154,7 @@ def test_a_climb_never_ends_below_its_begin(seed: int, charged: bool) -> None:
     arrays = instance, np.ones(2), np.arange(40), known, homes(instance) if charged else no_homes()
 
     def climb(price: np.ndarray, charge: np.ndarray, steps: int) -> tuple:
-        return columns.climb(
-            *arrays, columns.new_ascent(price), columns.new_ascent(charge), steps, 0.1
-        )
+        return climbs.climb(*arrays, new_ascent(price), new_ascent(charge), steps, 0.1)
 
     zero, no_charge = np.zeros(instance.capacity.shape), np.zeros((40, 1))
     begin, _, _ = climb(zero, no_charge, 1)

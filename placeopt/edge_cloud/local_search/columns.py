@@ -1,9 +1,7 @@
-"""Placements that applications were given before, and prices that ascend among those alone.
+"""Columns: the placements that applications were given before.
 
 To place an application best takes some hundred times as long as to compare the placements that are
-known of it. So each step that places all of them anew is followed by hundreds that choose among the
-known placements. The field calls a known placement a column, and what the steps solve the
-restricted master (column generation).
+known of it. The field calls a known placement a column.
 """
 
 from __future__ import annotations
@@ -12,27 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.compile import kernel
 from placeopt.edge_cloud import kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.local_search.exact_placement import BIG, at_home, weighted_sum
-from placeopt.edge_cloud.local_search.homes import Homes, fill, no_homes
 
 #: Columns of an application; the one that was chosen longest ago makes room for another.
 KEPT = 16
 #: Decay of a column's share from step to step.
 _SHARE_DECAY = 0.98
-#: Decay of the mean slope and of its mean square.
-_MEAN_DECAY, _SQUARE_DECAY = 0.85, 0.95
-#: The last step of a climb, in lengths of its first.
-_LAST_STEP = 0.1
-#: Steps of a climb, at least, and for each node: the time to place all applications anew grows with
-#: the nodes.
-_STEPS, _STEPS_OF_NODE = 64, 0.33
-#: First step of the first climb, in typical differences; it grows after a climb that proves half of
-#: what it promised, and shrinks after one that proves nothing or promises next to nothing, which is
-#: this part of the bound. Prices are final where a climb would begin with the least.
-_LENGTH, _LONGER, _SHORTER, _LITTLE, _LEAST = 0.01, 1.5, 0.5, 1e-5, 0.0005
 
 
 class Columns(NamedTuple):
@@ -49,15 +35,6 @@ class Columns(NamedTuple):
     step: np.ndarray  # int64 (1,) steps so far
 
 
-class Ascent(NamedTuple):
-    """Prices that ascend along slopes by Adam (D. Kingma and J. Ba, 2015), kept at 0 or above."""
-
-    price: np.ndarray  # (nodes, 2) of a mean demand, or (applications, 1)
-    mean: np.ndarray  # the same shape; of the slopes
-    square: np.ndarray  # mean of their squares
-    step: np.ndarray  # int64 (1,) steps so far
-
-
 def no_columns(instance: EdgeCloudArrays) -> Columns:
     """Return room for the columns of an instance."""
     shape = len(instance.source), KEPT
@@ -69,28 +46,6 @@ def no_columns(instance: EdgeCloudArrays) -> Columns:
         chosen=np.zeros(shape, dtype=np.int64),
         step=np.zeros(1, dtype=np.int64),
     )
-
-
-def new_ascent(price: np.ndarray) -> Ascent:
-    """Return an ascent that begins at a price."""
-    zero = np.zeros_like(price)
-    return Ascent(price.copy(), zero, zero.copy(), np.zeros(1, dtype=np.int64))
-
-
-@kernel
-def ascend(ascent, slope, length):
-    """Move each price by about `length` where its slope keeps its sign, in place."""
-    ascent.step[0] += 1
-    known_mean = 1 - _MEAN_DECAY ** ascent.step[0]
-    known_square = 1 - _SQUARE_DECAY ** ascent.step[0]
-    for node in range(len(slope)):
-        for k in range(slope.shape[1]):
-            mean = _MEAN_DECAY * ascent.mean[node, k] + (1 - _MEAN_DECAY) * slope[node, k]
-            square = _SQUARE_DECAY * ascent.square[node, k]
-            square += (1 - _SQUARE_DECAY) * slope[node, k] ** 2
-            ascent.mean[node, k], ascent.square[node, k] = mean, square
-            change = mean / known_mean / (np.sqrt(square / known_square) + 1e-12)
-            ascent.price[node, k] = max(0.0, ascent.price[node, k] + length * change)
 
 
 @kernel
@@ -188,7 +143,7 @@ def place(instance, price, charge, applications, columns, hosts):
 
 
 @kernel
-def _choose(instance, price, charge, applications, columns, load, homed):
+def choose(instance, price, charge, applications, columns, load, homed):
     """Let the best column under prices count for one step, for each of some applications, in place.
 
     Adds what they demand to `load`, (nodes, 2), and 1 for each that is at home to `homed`,
@@ -212,104 +167,3 @@ def _choose(instance, price, charge, applications, columns, load, homed):
             load[node, 0] += instance.demand[service, 0]
             load[node, 1] += instance.demand[service, 1]
     return total
-
-
-@allocating_kernel
-def climb(instance, unit, applications, columns, homes, prices, charges, steps, length):
-    """Take steps of prices and charges that choose among columns of some applications, in place.
-
-    `prices` and `charges` are ascents, the former of `unit`, (2,). The first step has the given
-    length, the last a tenth of it. Returns the highest value of the relaxed problem on the way, its
-    prices and its charges.
-    """
-    price, best, highest = np.empty_like(prices.price), prices.price.copy(), -np.inf
-    slope, homed, best_charge = np.empty_like(price), charges.price.copy(), charges.price.copy()
-    for step in range(steps):
-        value = 0.0
-        for node in range(len(price)):
-            for k in range(2):
-                price[node, k] = prices.price[node, k] / unit[k]
-                value -= price[node, k] * instance.capacity[node, k]
-                slope[node, k] = 0.0
-        homed[:] = 0.0
-        value += _choose(instance, price, charges.price, applications, columns, slope, homed)
-        value -= fill(homes, charges.price, homed)
-        if value > highest:
-            highest = value
-            best[:], best_charge[:] = prices.price, charges.price
-        for node in range(len(price)):
-            for k in range(2):
-                slope[node, k] = (slope[node, k] - instance.capacity[node, k]) / unit[k]
-        now = length * _LAST_STEP ** (step / steps)
-        ascend(prices, slope, now)
-        if len(homes.member) > 0:
-            ascend(charges, homed, now)
-    return highest, best, best_charge
-
-
-class Climbs:
-    """Climbs among the columns of one weight, each as long as the one before deserves.
-
-    Parameters
-    ----------
-    unit : ndarray, shape (2,)
-        The mean demand.
-    difference : float
-        What the choice of a node typically changes a weighted sum by.
-    """
-
-    def __init__(
-        self, instance: EdgeCloudArrays, weight: float, unit: np.ndarray, difference: float
-    ):
-        self._instance, self._weight, self._unit = instance, weight, unit
-        self._columns, self._everyone = no_columns(instance), np.arange(len(instance.source))
-        self._steps = max(_STEPS, int(_STEPS_OF_NODE * len(instance.capacity)))
-        self._difference, self._length = difference, _LENGTH
-        self._promised = np.nan  # of the last climb, above the bound from where it began
-        self._homes = no_homes()
-
-    def charge(self, homes: Homes, bound: float) -> None:
-        """Charge applications for being at home from now on, by climbs of the first length.
-
-        `bound` is the best one so far.
-        """
-        self._homes, self._length, self._promised = homes, _LENGTH, -bound
-
-    def remember(self, hosts: np.ndarray) -> None:
-        """Make columns of the placements in `hosts`, (microservices,)."""
-        remember(self._instance, self._weight, hosts, self._everyone, self._columns)
-
-    def go_on(self, gain: float, bound: float) -> bool:
-        """Learn what the last climb gained; return whether another may gain something.
-
-        `bound` is the best one so far.
-        """
-        if gain > self._promised / 2:
-            self._length *= _LONGER
-        elif gain <= 0 or self._promised <= _LITTLE * abs(bound):
-            self._length *= _SHORTER
-        self._promised = -bound
-        return self._length >= _LEAST
-
-    def climb(
-        self, price: np.ndarray, charge: np.ndarray, hosts: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return better prices, (nodes, 2), and charges, (applications, 1), than those given.
-
-        Prices are of a mean demand. Writes the best columns into `hosts`, where the next search
-        begins.
-        """
-        known, length = (self._everyone, self._columns), self._difference * self._length
-        highest, price, charge = climb(
-            self._instance,
-            self._unit,
-            *known,
-            self._homes,
-            new_ascent(price),
-            new_ascent(charge),
-            self._steps,
-            length,
-        )
-        self._promised += highest
-        place(self._instance, price / self._unit, charge, *known, hosts)
-        return price, charge

@@ -17,6 +17,8 @@ from placeopt.core.kernels.compile import kernel
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.kernels import Placement
 from placeopt.edge_cloud.local_search import columns
+from placeopt.edge_cloud.local_search.ascent import new_ascent
+from placeopt.edge_cloud.local_search.climbs import climb
 from placeopt.edge_cloud.local_search.columns import KEPT, Columns, put_all
 from placeopt.edge_cloud.local_search.exact_placement import relax
 from placeopt.edge_cloud.local_search.homes import no_homes
@@ -104,7 +106,7 @@ def _mix(
         if budget.out_of_time:
             break
         known.share[:] = 0
-        ascents = columns.new_ascent(price * unit), columns.new_ascent(charge)
-        columns.climb(left, unit, waiting, known, no_homes(), *ascents, count, length)
+        ascents = new_ascent(price * unit), new_ascent(charge)
+        climb(left, unit, waiting, known, no_homes(), *ascents, count, length)
         price = ascents[0].price / unit
     return price

@@ -1,9 +1,9 @@
 """Lagrangian prices of the nodes' capacities, and the lower bounds that they prove.
 
 With a price for every unit of capacity, equation (1) splits into its applications. The sum of their
-optima less the price of all capacities is a lower bound, whatever the prices. The prices ascend
-along normalised subgradients with momentum (Adam; D. Kingma and J. Ba, 2015), which needs neither
-an estimate of the optimum nor a solver.
+optima less the price of all capacities is a lower bound, whatever the prices. Prices ascend by
+steps that place all applications anew, then by climbs among their columns; when they are final,
+applications are charged for being at home.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from placeopt.core.budget import Budget
 from placeopt.core.front import Objective, names_of
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search import columns
+from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
+from placeopt.edge_cloud.local_search.climbs import Climbs
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
 from placeopt.edge_cloud.local_search.homes import fill, homes
 
@@ -134,7 +135,7 @@ class Relaxation:
         chosen = np.arange(0, applications, max(1, applications // _SAMPLE))
         part = len(chosen) / applications
         capacity = member.T @ instance.capacity
-        ascent = columns.new_ascent(np.zeros(capacity.shape))
+        ascent = new_ascent(np.zeros(capacity.shape))
         best, proven = ascent.price.copy(), -np.inf
         self.hosts[:] = -1
         for step in range(_LAYER_STEPS):
@@ -149,7 +150,7 @@ class Relaxation:
                 break
             slope = (member.T @ node_loads(instance, self.hosts) / part - capacity) / self.unit
             decay = (_LAST_LAYER_STEP / _FIRST_LAYER_STEP) ** (step / _LAYER_STEPS)
-            columns.ascend(ascent, slope, scale * _FIRST_LAYER_STEP * decay)
+            ascend(ascent, slope, scale * _FIRST_LAYER_STEP * decay)
         return member @ best
 
     def ascend(
@@ -165,9 +166,9 @@ class Relaxation:
             Prices to begin with, shape (nodes, 2); prices of layers by default.
         """
         scale = self.typical_difference(weight)
-        climbs = columns.Climbs(self.instance, weight, self.unit, scale)
+        climbs = Climbs(self.instance, weight, self.unit, scale)
         begin = self._layer_prices(weight, share, scale) if start is None else start * self.unit
-        whole, ascent = _WHOLE_STEPS if start is None else 0, columns.new_ascent(begin)
+        whole, ascent = _WHOLE_STEPS if start is None else 0, new_ascent(begin)
         best, plain = Prices(weight, begin / self.unit, -np.inf), None
         charge = best_charge = self._no_charge
         for step in range(steps):
@@ -183,7 +184,7 @@ class Relaxation:
             if step < whole:
                 length = min(1.0, (step + 1) / (_RAMP + 1)) * scale * _FIRST_STEP
                 decay = (_LAST_STEP / _FIRST_STEP) ** (step / whole)
-                columns.ascend(ascent, self._overload() / self.unit, length * decay)
+                ascend(ascent, self._overload() / self.unit, length * decay)
                 continue
             if not climbs.go_on(gain, best.bound):
                 if plain is not None or not len(self.homes.member):
@@ -191,7 +192,7 @@ class Relaxation:
                 plain = best
                 climbs.charge(self.homes, best.bound)
             price, charge = climbs.climb(best.price * self.unit, best_charge, self.hosts)
-            ascent = columns.new_ascent(price)
+            ascent = new_ascent(price)
         return best if plain is None else replace(best, price=plain.price)
 
     def _overload(self) -> np.ndarray:
