@@ -84,7 +84,7 @@ class PlanBuilder:
 
         See `placeopt.edge_cloud.local_search.diving`.
         """
-        if budget.evaluations_left < _DIVE_EVALUATIONS:
+        if budget.out_of_time or budget.evaluations_left < _DIVE_EVALUATIONS:
             return []
         began = budget.seconds
         self._relaxation.costs_alone(prices.weight, prices.price)
@@ -98,6 +98,8 @@ class PlanBuilder:
 
         The search uses up the budget; every step is an evaluation.
         """
+        if budget.exhausted:
+            return hosts
         task = neighbourhoods.lns_task(
             self._instance,
             self._rng,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
 from placeopt.edge_cloud.local_search.climbs import Climbs
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
-from placeopt.edge_cloud.local_search.homes import fill, homes
+from placeopt.edge_cloud.local_search.homes import Homes, fill, homes
 
 # ``models/edge_cloud/README.md`` says what was measured of the layers, the sample and the ramp.
 #: First and last step of the prices of nodes, in units of `Relaxation.typical_difference`.
@@ -87,7 +88,12 @@ class Relaxation:
         self._member = layers[:, None] == np.arange(len(problem.layers))  # (nodes, layers)
 
         self._differences = typical_differences(instance)
-        self.homes, self._no_charge = homes(instance), np.zeros((len(instance.source), 1))
+        self._no_charge = np.zeros((len(instance.source), 1))
+
+    @cached_property
+    def homes(self) -> Homes:
+        """Which applications may run wholly at their source together."""
+        return homes(self.instance)
 
     def typical_difference(self, weight: float) -> float:
         """Return how much the choice of a node typically changes a weighted sum by."""
@@ -112,12 +118,17 @@ class Relaxation:
         `charge`, shape (applications, 1), is what applications pay for being at home: see
         `placeopt.edge_cloud.local_search.homes`.
         """
-        charge = self._no_charge if charge is None else charge
-        proven = self._relax(weight, price, charge, np.arange(len(self._values)))
+        everyone, returned = (
+            np.arange(len(self._values)),
+            float((price * self.instance.capacity).sum()),
+        )
+        if charge is None:
+            charge = self._no_charge
+        else:
+            returned += fill(self.homes, charge, np.zeros_like(charge))
+        proven = self._relax(weight, price, charge, everyone)
         if proven >= BIG / 2:
             return np.inf
-        returned = float((price * self.instance.capacity).sum())
-        returned += fill(self.homes, charge, np.zeros_like(charge))
         return proven - returned - 1e-11 * (abs(proven) + 3 * returned)  # covers rounding
 
     def costs_alone(self, weight: float, price: np.ndarray) -> np.ndarray:
@@ -173,7 +184,7 @@ class Relaxation:
         charge = best_charge = self._no_charge
         for step in range(steps):
             price = ascent.price / self.unit
-            proven = self.bound(weight, price, charge)
+            proven = self.bound(weight, price, charge if plain else None)
             share.spend(1)
             gain = proven - best.bound
             if gain > 0:
@@ -187,13 +198,13 @@ class Relaxation:
                 ascend(ascent, self._overload() / self.unit, length * decay)
                 continue
             if not climbs.go_on(gain, best.bound):
-                if plain is not None or not len(self.homes.member):
+                if plain or not len(self.homes.member):
                     break
                 plain = best
                 climbs.charge(self.homes, best.bound)
             price, charge = climbs.climb(best.price * self.unit, best_charge, self.hosts)
             ascent = new_ascent(price)
-        return best if plain is None else replace(best, price=plain.price)
+        return replace(best, price=plain.price) if plain else best
 
     def _overload(self) -> np.ndarray:
         """Return what the placements in `hosts` demand of each node above its capacity."""
