@@ -8,7 +8,8 @@ TORCH ?= torch==2.13.0
 
 # Tests that call kernels directly, for the run with checked indices.
 KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_update/test_packing.py \
-	tests/multi_cluster/test_simulator.py tests/edge_cloud/test_kernels.py
+	tests/multi_cluster/test_simulator.py tests/edge_cloud/test_kernels.py \
+	tests/edge_cloud/test_columns.py tests/edge_cloud/test_homes.py tests/edge_cloud/test_diving.py
 
 .PHONY: demo test suite lint bounds rl docs papers wheel first-hour clean
 
