@@ -17,8 +17,8 @@ _SEARCH_LIMIT = 300
 #: Temperatures of the annealing at its beginning and end, in parts of the mean value of an
 #: application.
 _HOT, _COLD = 0.06, 0.004
-#: A dive takes the time of some 60 steps of the prices and makes 100 to 200 evaluations. It is done
-#: where there is time for twice as much.
+#: A dive takes the time of some 60 steps of the prices. It begins where twice that time is left,
+#: and so many evaluations, which are enough for a first part of it.
 _DIVE_STEPS, _DIVE_EVALUATIONS = 120, 50
 #: Steps between two looks at the budget.
 _CHUNK = 200

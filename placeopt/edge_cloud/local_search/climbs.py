@@ -1,8 +1,8 @@
-"""Prices that ascend among columns alone.
+"""Climbs: prices ascend while applications choose among their columns alone.
 
-Each step that places all applications anew is followed by hundreds that choose among their columns,
-which take as long together. The field calls what those solve the restricted master (column
-generation); how far a climb goes is a trust region.
+A climb of a hundred steps takes about as long as one step that places all applications anew. One
+follows the other. A climb solves the restricted master of column generation; the length of its
+steps is a trust region.
 """
 
 from __future__ import annotations

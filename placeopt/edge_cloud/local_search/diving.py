@@ -9,6 +9,7 @@ fixed, and some of the rest; the others get new prices for the room that is left
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -68,8 +69,8 @@ def dive(relaxation: Relaxation, prices: Prices, budget: Budget) -> np.ndarray:
     while len(waiting) and not budget.exhausted:
         left = instance._replace(capacity=placement.room.copy())
         columns.discard(instance, placement, waiting, known)
-        now = Prices(prices.weight, price, prices.bound)
-        price, steps = _mix(relaxation, left, now, waiting, known, steps, budget), STEPS
+        price = _mix(relaxation, left, replace(prices, price=price), waiting, known, steps, budget)
+        steps = STEPS
         fixed = np.zeros(len(instance.source), dtype=np.bool_)
         order = np.argsort(-known.share, axis=None, kind="stable")
         whole = known.share.sum(axis=1).max()  # below 1, as shares begin at 0

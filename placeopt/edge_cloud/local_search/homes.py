@@ -1,14 +1,14 @@
-"""Applications that run wholly at their source: which of them may, node by node, is a knapsack.
+"""A bound on the applications that run wholly at their source: each source is a knapsack.
 
-Prices of capacity let half of an application run at its source. On a small node that is most of the
-gap: its room is enough for one application and a half. So an application is charged for being at
-home, which is to run wholly at its source, and each source pays the most that those of its
-applications that fit together are charged (Lagrangian decomposition; M. Guignard and S. Kim, 1987).
+An application is at home if all of its microservices run at its source. Prices of capacity do not
+see that a source has room for one application but not for two: they let the second be at home by
+half. So an application pays a charge for being at home. Each source returns the largest charge of a
+set of its applications that fit there together. The sum remains a lower bound (Lagrangian
+decomposition; M. Guignard and S. Kim, 1987).
 """
 
 from __future__ import annotations
 
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -52,19 +52,11 @@ def no_homes() -> Homes:
 
 def _largest_sets(demand: np.ndarray, capacity: np.ndarray) -> np.ndarray:
     """Return the sets of rows of `demand` that fit, as bits, but for those within another."""
-    chosen = np.array(list(product((0, 1), repeat=len(demand))), dtype=np.int64)
-    fits = (chosen @ demand <= capacity).all(axis=1)
-    wider = (chosen[:, None, :] + np.eye(len(demand), dtype=np.int64)).clip(max=1)
-    code = 1 << np.arange(len(demand))
-    grows = (fits[_position(wider @ code, chosen @ code)] & (chosen == 0)).any(axis=1)
-    return chosen[fits & ~grows] @ code
-
-
-def _position(codes: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return where codes are in a permutation of 0, 1, 2, ..."""
-    position = np.empty(len(known), dtype=np.int64)
-    position[known] = np.arange(len(known))
-    return position[codes]
+    bits = 1 << np.arange(len(demand))
+    sets = np.arange(1 << len(demand))[:, None]
+    fits = ((sets & bits > 0) @ demand <= capacity).all(axis=1)
+    grows = (fits[sets | bits] & (sets & bits == 0)).any(axis=1)
+    return sets[fits & ~grows, 0]
 
 
 def _ragged(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

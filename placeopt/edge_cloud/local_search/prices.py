@@ -41,14 +41,16 @@ _SEARCH_LIMIT, _SAMPLE_LIMIT = 500, 30
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices, and a lower bound, which they prove or others that begin with them.
+    """Prices of the nodes' capacities, and a lower bound.
+
+    The bound is proven by these prices, or by prices and charges that an ascent found from them.
 
     Attributes
     ----------
     weight : float
         Of the cost.
     price : ndarray, shape (nodes, 2)
-        Per unit of cpu and memory; nobody is charged for being at home beside them.
+        Per unit of cpu and memory, without charges; plans are built under these.
     bound : float
         Nothing feasible has a smaller weighted sum.
     """
@@ -118,15 +120,12 @@ class Relaxation:
         `charge`, shape (applications, 1), is what applications pay for being at home: see
         `placeopt.edge_cloud.local_search.homes`.
         """
-        everyone, returned = (
-            np.arange(len(self._values)),
-            float((price * self.instance.capacity).sum()),
-        )
+        returned = float((price * self.instance.capacity).sum())
         if charge is None:
             charge = self._no_charge
         else:
             returned += fill(self.homes, charge, np.zeros_like(charge))
-        proven = self._relax(weight, price, charge, everyone)
+        proven = self._relax(weight, price, charge, np.arange(len(self._values)))
         if proven >= BIG / 2:
             return np.inf
         return proven - returned - 1e-11 * (abs(proven) + 3 * returned)  # covers rounding
@@ -189,7 +188,7 @@ class Relaxation:
             gain = proven - best.bound
             if gain > 0:
                 best, best_charge = Prices(weight, price, proven), charge
-            if share.exhausted or self._final(price):
+            if share.exhausted or (not plain and self._final(price)):
                 break
             climbs.remember(self.hosts)
             if step < whole:
