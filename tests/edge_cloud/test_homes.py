@@ -43,9 +43,9 @@ def groups(known: Homes) -> list[tuple[list[int], list[set[int]]]]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_sets_are_the_largest_that_fit(seed: int) -> None:
-    """Of every source where not all fit; others, and crowded ones, are free."""
+    """Of every source where not all fit together; others, and roomy ones, are free."""
     instance = EdgeCloud.generate(seed, applications=40, near=12, load=0.8).arrays
-    known = homes(instance, most=5)
+    known = homes(instance, most=7)
     charged = {}
     for member, sets in groups(known):
         source = int(instance.source[member[0]])
@@ -54,12 +54,21 @@ def test_the_sets_are_the_largest_that_fit(seed: int) -> None:
         assert sorted(map(sorted, sets)) == sorted(map(sorted, largest))
         charged[source] = member
     for source in np.unique(instance.source):
-        member = np.flatnonzero(instance.source == source).tolist()
-        all_fit = len(member) <= 5 and set(member) in sets_that_fit(instance, int(source))
-        assert (int(source) in charged) == (len(member) <= 5 and not all_fit)
+        fitting = sets_that_fit(instance, int(source))
+        all_fit = set().union(*fitting) in fitting
+        assert (int(source) in charged) == (len(fitting) <= 7 and not all_fit)
     rest = set(range(40)) - {a for member in charged.values() for a in member}
     assert set(known.free.tolist()) == rest
     assert charged and rest
+
+
+@pytest.mark.parametrize(("applications", "charged"), [(63, 63), (64, 0)])
+def test_a_set_has_64_bits(applications: int, charged: int) -> None:
+    """Where one application fits at a time each is a set; where there are too many all are free."""
+    given = EdgeCloud.generate(1, applications=applications, near=1).arrays
+    demand = 1 / np.diff(given.first)[given.application_of, None].repeat(2, axis=1)
+    known = homes(given._replace(demand=demand, capacity=np.ones_like(given.capacity)))
+    assert len(known.member) == len(known.sets) == charged
 
 
 @pytest.mark.parametrize("seed", range(6))

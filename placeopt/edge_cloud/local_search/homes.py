@@ -16,8 +16,11 @@ import numpy as np
 from placeopt.core.kernels.compile import kernel
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 
-#: Applications of a source beyond which nothing is charged: one more or less matters little there.
-MOST = 10
+#: Sets of a source's applications that fit there, beyond which nothing is charged: where so many
+#: fit, one application more or less matters little.
+MOST = 4096
+#: Bits of a set, with its sign.
+_BITS = 64
 
 
 class Homes(NamedTuple):
@@ -31,16 +34,16 @@ class Homes(NamedTuple):
 
 
 def homes(instance: EdgeCloudArrays, most: int = MOST) -> Homes:
-    """Return the homes of an instance; sources of more than `most` applications are left out."""
+    """Return the homes of an instance; sources where more than `most` sets fit are left out."""
     demand = np.add.reduceat(instance.demand, instance.first[:-1])
     members: list[np.ndarray] = []
     sets: list[np.ndarray] = []
     for source in np.unique(instance.source):
         member = np.flatnonzero(instance.source == source)
-        together = demand[member].sum(axis=0)
-        if len(member) <= most and (together > instance.capacity[source]).any():
+        largest = _largest_sets(demand[member], instance.capacity[source], most)
+        if len(largest) > 1:  # else all applications that fit at all fit together
             members.append(member)
-            sets.append(_largest_sets(demand[member], instance.capacity[source]))
+            sets.append(largest)
     first, member = _ragged(members)
     return Homes(first, member, *_ragged(sets), np.setdiff1d(np.arange(len(demand)), member))
 
@@ -50,13 +53,24 @@ def no_homes() -> Homes:
     return Homes(*_ragged([]), *_ragged([]), np.zeros(0, dtype=np.int64))
 
 
-def _largest_sets(demand: np.ndarray, capacity: np.ndarray) -> np.ndarray:
-    """Return the sets of rows of `demand` that fit, as bits, but for those within another."""
-    bits = 1 << np.arange(len(demand))
-    sets = np.arange(1 << len(demand))[:, None]
-    fits = ((sets & bits > 0) @ demand <= capacity).all(axis=1)
-    grows = (fits[sets | bits] & (sets & bits == 0)).any(axis=1)
-    return sets[fits & ~grows, 0]
+def _largest_sets(demand: np.ndarray, capacity: np.ndarray, most: int) -> np.ndarray:
+    """Return the sets of rows of `demand` that fit, as bits, but for those within another.
+
+    Returns none where more than `most` fit, or rows are more than bits.
+    """
+    sets, load = np.zeros(1, dtype=np.int64), np.zeros((1, 2))
+    if len(demand) >= _BITS:
+        return sets[:0]
+    capacity = capacity * (1 + 1e-9)  # the order of a sum must not decide
+    for k, more in enumerate(demand):
+        fits = (load + more <= capacity).all(axis=1)
+        sets = np.concatenate((sets, sets[fits] | 1 << k))
+        load = np.concatenate((load, load[fits] + more))
+        if len(sets) > most:
+            return sets[:0]
+    absent = sets[:, None] >> np.arange(len(demand)) & 1 == 0
+    grows = absent & (load[:, None] + demand <= capacity).all(axis=2)
+    return sets[~grows.any(axis=1)]
 
 
 def _ragged(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
