@@ -8,7 +8,8 @@ from edge_cloud_instances import random_instance
 
 from placeopt.core.budget import Budget
 from placeopt.edge_cloud.arrays import node_loads
-from placeopt.edge_cloud.local_search import neighbourhoods
+from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.local_search import exact_placement, neighbourhoods
 from placeopt.edge_cloud.local_search.builder import PlanBuilder
 from placeopt.edge_cloud.local_search.prices import Relaxation
 
@@ -53,3 +54,24 @@ def test_room_lists_and_values_are_those_of_the_plan(seed):
         assert {v.kind for v in verdict.violations} <= {"not-placed"}
     assert state.totals[1] <= min(first_value, state.totals[0]) + 1e-6
     assert (relaxation.search.hosts == -1).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_value_that_no_placement_betters_is_returned_as_it_was(seed):
+    """A search from below the least value of an application returns that start, to the last bit.
+
+    Nodes with room for one microservice each make the search try what then does not fit.
+    """
+    problem, rng = EdgeCloud.generate(seed, applications=30, load=0.4), np.random.default_rng(seed)
+    instance, search = problem.arrays, Relaxation(problem).search
+    price, weight = rng.uniform(0, 1, instance.capacity.shape), 0.01
+    room = np.minimum(instance.capacity, instance.demand.max(axis=0))
+    for application in range(30):
+
+        def from_start(start: float, application: int = application) -> float:
+            given = instance, weight, price, 0.0, room, search, application
+            return exact_placement.place_best(*given, start, 10_000)[0]
+
+        least = from_start(exact_placement.BIG)
+        for start in rng.uniform(0.8 * least, least, 200):
+            assert from_start(start) == start

@@ -231,13 +231,14 @@ def place_best(instance, weight, price, charge, room, search, application, best,
         for j in services:
             lower = total - search.least[j, last] + search.cost[j, last]
             if lower < best and search.cost[j, last] < BIG:
-                value, used = _search(
-                    instance, room, search, application, last, j, best - late, limit
-                )
+                allowed = best - late
+                value, used = _search(instance, room, search, application, last, j, allowed, limit)
                 if used > limit:
                     proven = min(proven, lower)
-                # Only the source is admitted so far: the application is at home.
-                best = min(best, value + late + (charge if last == 0 and node == source else 0.0))
+                if value < allowed:  # else `value + late` might be below `best` by rounding
+                    # Only the source is admitted so far: the application is at home.
+                    home = charge if last == 0 and node == source else 0.0
+                    best = min(best, value + late + home)
     return best, min(best, proven)
 
 
