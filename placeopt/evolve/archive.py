@@ -97,6 +97,10 @@ class VectorArchive:
         """Return the settled vector of a row of F, shape (num_genes,)."""
         return self._store[self._rows[k]]
 
+    def vectors(self, rows: np.ndarray) -> np.ndarray:
+        """Return the settled vectors of rows of F, shape (k, num_genes)."""
+        return self._store[self._rows[rows]]
+
     def result(self) -> np.ndarray:
         """Return the non-dominated vectors, shape (k, num_genes).
 

@@ -8,6 +8,7 @@ change is theirs; nothing is replayed. The rules are in ``models/multi_cluster/R
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ from placeopt.multi_cluster.simulator.state import MAX_MS
 
 #: Odds that a drawn change refuses an accepted request, and that it moves some of its replicas.
 _REFUSE, _SHIFT = 0.1, 0.45
+#: Share of the steps of annealing that may make a plan worse.
+_HOT = 0.8
 
 
 class PlanState(NamedTuple):
@@ -230,7 +233,7 @@ def judge_all(instance, state, change, vectors, worst, values):
         write_values(state.sums, vectors.shape[1], worst, values[k])
 
 
-# -- descent and variation -------------------------------------------------------------------------
+# -- annealing and variation -----------------------------------------------------------------------
 
 
 @kernel
@@ -278,19 +281,30 @@ def _weighted(values, weights, ideal):
     return largest + total
 
 
+@kernel
+def _allowed(random, heat, step, steps):
+    """Return how much worse a step may make a plan: exponential, its mean from `heat` to 0.
+
+    The steps after a share of `_HOT` make nothing worse. Advances `random`, (1,).
+    """
+    left = 1.0 - step / (_HOT * steps)
+    return -heat * left * left * math.log(1.0 - uniform(random)) if left > 0.0 else 0.0
+
+
 @allocating_kernel
-def descend_all(instance, state, change, vectors, weights, ideal, worst, steps, random):
+def anneal_all(instance, state, change, vectors, weights, ideal, worst, steps, random, heat):
     """Improve vectors (n, T, C) in place, each by `steps` random changes under its weights (n, 4).
 
-    A change that makes nothing worse stays. Advances `random`, (1,).
+    Simulated annealing. Without `heat` a change that makes nothing worse stays, and no other.
+    Advances `random`, (1,).
     """
     requests = vectors.shape[1]
     values = np.zeros(4)
     for k in range(len(vectors)):
         begin(instance, state, change, vectors[k])
         write_values(state.sums, requests, worst, values)
-        lowest = _weighted(values, weights[k], ideal)
-        for _ in range(steps):
+        now = _weighted(values, weights[k], ideal)
+        for step in range(steps):
             t = below(random, requests)
             _draw(random, state.placed[t], instance.replicas[t], change.split)
             if _same(change.split, state.placed[t]):
@@ -298,8 +312,8 @@ def descend_all(instance, state, change, vectors, weights, ideal, worst, steps, 
             if try_change(instance, state, change, t):
                 write_values(change.sums, requests, worst, values)
                 value = _weighted(values, weights[k], ideal)
-                if value <= lowest:
-                    lowest = value
+                if value <= now or value <= now + _allowed(random, heat, step, steps):
+                    now = value
                     make_change(instance, state, change, t)
         _write_decisions(state, vectors[k])
 

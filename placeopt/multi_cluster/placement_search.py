@@ -2,7 +2,7 @@
 
 A plan here is any division of the replicas of each request over the clusters; the searches over
 vectors know only all on one cluster and three spreads. Again and again weights are drawn, and the
-plan that is best for them is improved by random changes of single decisions
+plan that is best for them is improved by random changes of single decisions: simulated annealing
 (`placeopt.multi_cluster.changes`). Where that gives few new plans, as on small instances, children
 of the plans in the archive fill the front.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Annotated, Any
 
 import numpy as np
@@ -30,8 +31,13 @@ from placeopt.multi_cluster.instance import MultiCluster
 
 #: Plans that are improved between two looks at the archive.
 BATCH = 64
-#: Random changes that are tried on a plan, for each of its requests.
+#: Random changes that are tried on a plan, for each of its requests, at the beginning.
 TRIED = 10
+#: Batches after which so many more are tried: slow annealing pays once good plans are known.
+LONGER = 100
+#: Heat at the beginning of annealing, for one request: a change of one moves means over all by so
+#: much less as there are more. Weights make the width of a goal in the archive 1.
+HEAT = 0.1
 #: Share of improved plans that are new to the archive below which children are made as well.
 FEW_NEW = 0.5
 #: Of `fullest`: vectors, generations at most, and about its share of the budget.
@@ -99,8 +105,11 @@ class PlacementEncoder(Encoder):
         ideal: np.ndarray,
         steps: int,
         random: np.ndarray,
+        heat: float = 0.0,
     ) -> np.ndarray:
-        """Return the vectors X after `steps` random changes each; what makes nothing worse stays.
+        """Return the vectors X after `steps` random changes each.
+
+        What makes nothing worse stays; of the rest less and less, by simulated annealing.
 
         Parameters
         ----------
@@ -110,12 +119,15 @@ class PlacementEncoder(Encoder):
         steps : int
         random : ndarray of uint64, shape (1,)
             State of the random generator; it advances.
+        heat : float
+            How much worse a change may make a plan at the beginning, about.
         """
         vectors = np.array(X, dtype=np.int64).reshape(-1, *self._shape)
         every, origin = np.zeros((len(X), 4)), np.zeros(4)
         every[:, self._columns], origin[list(self._columns)] = weights, ideal
         scratch = self.problem.arrays, self._state, self._change
-        changes.descend_all(*scratch, vectors, every, origin, self._worst, steps, random)
+        asked = every, origin, self._worst, steps, random, heat
+        changes.anneal_all(*scratch, vectors, *asked)
         return vectors.reshape(len(X), -1)
 
     def vary(
@@ -184,12 +196,14 @@ def run(
     task: Task[MultiCluster],
     *,
     tried: Annotated[
-        int, Field(ge=1, le=10_000, description="Changes tried on a plan, for each request.")
+        int,
+        Field(ge=1, le=10_000, description="Changes tried on a plan for each request, at first."),
     ] = TRIED,
 ) -> Front:
     """Improve plans by changes of single decisions, each under weights of its own.
 
-    An improved plan counts as `tried` evaluations: so many changes are tried for each request.
+    An improved plan counts as the changes that are tried for each request: `tried` at first, and
+    `tried` more after every `LONGER` batches.
     """
     if task.problem.semantics == "published":
         raise UnsupportedError(
@@ -200,38 +214,47 @@ def run(
     encoder = search.encoder
     assert isinstance(encoder, PlacementEncoder)
     random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
-    steps = tried * len(task.problem.requests)
-    greedy = seeds(encoder.actions, search.rng)
-    first = [search.first(0), encoder.of_actions(greedy)]
-    if "rejected" in names_of(task.objectives):
-        full = fullest(task.problem, greedy, search.rng, task.budget)
-        first.insert(1, encoder.of_actions(full))
-    search.evaluate(np.concatenate(first))
-    while not search.finished:
+    requests = len(task.problem.requests)
+    search.evaluate(_first(search, encoder, task))
+    for batch in count():
+        if search.finished:
+            break
         search.archive.settle()
-        X, weights = _starts(search, tried)
-        known = search.archive.F
-        X, F, _ = search.evaluate(encoder.improve(X, weights, known.min(axis=0), steps, random))
-        search.budget.spend(search.budget.allow((tried - 1) * len(X)))
+        each = tried + tried * batch // LONGER
+        X, weights = _starts(search, each)
+        known, steps = search.archive.F, each * requests
+        ideal, heat = known.min(axis=0), HEAT / requests
+        X, F, _ = search.evaluate(encoder.improve(X, weights, ideal, steps, random, heat))
+        search.budget.spend(search.budget.allow((each - 1) * len(X)))
         if _share_of_new(F, known) < FEW_NEW:
             search.evaluate(_children(search, BATCH * tried))
     return search.conclude("placement-search", {"tried": tried})
+
+
+def _first(search: VectorSearch, encoder: PlacementEncoder, task: Task[MultiCluster]) -> np.ndarray:
+    """Return vectors of the start front, of plans that refuse few requests, and greedy ones."""
+    greedy = seeds(encoder.actions, search.rng)
+    blocks = [search.first(0), encoder.of_actions(greedy)]
+    if "rejected" in names_of(task.objectives):
+        full = fullest(task.problem, greedy, search.rng, task.budget)
+        blocks.insert(1, encoder.of_actions(full))
+    return np.concatenate(blocks)
 
 
 def _starts(search: VectorSearch, tried: int) -> tuple[np.ndarray, np.ndarray]:
     """Return vectors of the archive and the random weights for which each is the best."""
     F = search.archive.F
     ideal, width = F.min(axis=0), np.maximum(np.ptp(F, axis=0), 1e-9)
-    count = max(1, search.budget.allow(BATCH * tried) // tried)
+    plans = max(1, search.budget.allow(BATCH * tried) // tried)
     # A direction from the ideal point has the inverse of its coordinates for weights.
-    inverse = 1 / np.maximum(search.rng.dirichlet(np.ones(F.shape[1]), size=count), 1e-3)
+    inverse = 1 / np.maximum(search.rng.dirichlet(np.ones(F.shape[1]), size=plans), 1e-3)
     weights = inverse / inverse.sum(axis=1, keepdims=True) / width
     above = F - ideal
-    largest = np.zeros((count, len(F)))
+    largest = np.zeros((plans, len(F)))
     for goal in range(F.shape[1]):
         np.maximum(largest, np.outer(weights[:, goal], above[:, goal]), out=largest)
     chosen = (largest + weights @ above.T).argmin(axis=1)
-    return np.array([search.archive.vector(k) for k in chosen.tolist()]), weights
+    return search.archive.vectors(chosen), weights
 
 
 def _share_of_new(F: np.ndarray, known: np.ndarray) -> float:
@@ -239,8 +262,8 @@ def _share_of_new(F: np.ndarray, known: np.ndarray) -> float:
     return 1.0 - float((known[:, None] <= F).all(axis=2).any(axis=0).mean()) if len(F) else 1.0
 
 
-def _children(search: VectorSearch, count: int) -> np.ndarray:
-    """Return `count` children of plans of the archive, whose pairs are drawn at random."""
-    known = search.archive.result()
-    mothers, fathers = known[search.rng.integers(len(known), size=(2, count))]
+def _children(search: VectorSearch, size: int) -> np.ndarray:
+    """Return `size` children of plans of the archive, whose pairs are drawn at random."""
+    pairs = search.rng.integers(len(search.archive), size=(2, size))
+    mothers, fathers = (search.archive.vectors(rows) for rows in pairs)
     return search.encoder.vary(search.rng, mothers, fathers)
