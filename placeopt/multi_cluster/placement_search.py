@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count as counted
 from typing import Annotated, Any
 
 import numpy as np
@@ -216,7 +216,7 @@ def run(
     random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
     requests = len(task.problem.requests)
     search.evaluate(_first(search, encoder, task))
-    for batch in count():
+    for batch in counted():
         if search.finished:
             break
         search.archive.settle()
