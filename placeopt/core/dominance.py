@@ -14,7 +14,7 @@ from placeopt.core.errors import UsageError
 MANY_ROWS = 20_000
 #: Rays of `by_rays`: for each row that is asked for, not below and not above so many, and at most
 #: of all rows together.
-RAYS_EACH, FEWEST_RAYS, MOST_RAYS, ALL_RAYS = 4, 1_000, 4_000, 8_000_000
+RAYS_EACH, FEWEST_RAYS, MOST_RAYS, ALL_RAYS = 4, 1_000, 4_000, 4_000_000
 
 
 def minimal(vectors: Sequence[Sequence[float]] | np.ndarray) -> np.ndarray:

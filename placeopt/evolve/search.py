@@ -361,4 +361,7 @@ class VectorSearch:
         if F.shape[1] in (2, 3):
             return by_worth(F, MIN_JUDGED)[:limit].tolist()
         room = max(MIN_JUDGED, int(self.budget.seconds_left / self._judging))
-        return by_rays(F, min(room, limit, MAX_SORTED))[:limit].tolist()
+        # Where time does for most of them little depends on their order, and to find a good one
+        # takes the time of judging thousands.
+        size = MIN_JUDGED if 2 * room >= limit else min(room, MAX_SORTED)
+        return by_rays(F, size)[:limit].tolist()

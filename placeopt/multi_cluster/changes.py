@@ -233,6 +233,39 @@ def judge_all(instance, state, change, vectors, worst, values):
         write_values(state.sums, vectors.shape[1], worst, values[k])
 
 
+# -- plans known so far ----------------------------------------------------------------------------
+
+
+@kernel
+def choose_starts(known, weights, ideal, chosen):
+    """Write for each row of weights (n, m) the row of `known` (k, m) that is best under them."""
+    for w in range(len(weights)):
+        least = math.inf
+        for row in range(len(known)):
+            value = _weighted(known[row], weights[w], ideal)
+            if value < least:
+                least, chosen[w] = value, row
+
+
+@kernel
+def count_new(values, known):
+    """Return how many rows of `values` (n, m) no row of `known` (k, m) equals or dominates."""
+    count = 0
+    for k in range(len(values)):
+        covered = False
+        for row in range(len(known)):
+            covered = True
+            for goal in range(values.shape[1]):
+                if known[row, goal] > values[k, goal]:
+                    covered = False
+                    break
+            if covered:
+                break
+        if not covered:
+            count += 1
+    return count
+
+
 # -- annealing and variation -----------------------------------------------------------------------
 
 

@@ -33,8 +33,6 @@ from placeopt.multi_cluster.instance import MultiCluster
 BATCH = 64
 #: Random changes that are tried on a plan, for each of its requests, at the beginning.
 TRIED = 10
-#: Batches after which so many more are tried: slow annealing pays once good plans are known.
-LONGER = 100
 #: Heat at the beginning of annealing, for one request: a change of one moves means over all by so
 #: much less as there are more. Weights make the width of a goal in the archive 1.
 HEAT = 0.1
@@ -203,7 +201,8 @@ def run(
     """Improve plans by changes of single decisions, each under weights of its own.
 
     An improved plan counts as the changes that are tried for each request: `tried` at first, and
-    `tried` more after every `LONGER` batches.
+    `tried` more whenever as many batches are over as there are requests. Slow annealing pays once
+    good plans are known, on small instances soon.
     """
     if task.problem.semantics == "published":
         raise UnsupportedError(
@@ -220,13 +219,13 @@ def run(
         if search.finished:
             break
         search.archive.settle()
-        each = tried + tried * batch // LONGER
+        each = tried + tried * batch // requests
         X, weights = _starts(search, each)
         known, steps = search.archive.F, each * requests
         ideal, heat = known.min(axis=0), HEAT / requests
         X, F, _ = search.evaluate(encoder.improve(X, weights, ideal, steps, random, heat))
         search.budget.spend(search.budget.allow((each - 1) * len(X)))
-        if _share_of_new(F, known) < FEW_NEW:
+        if changes.count_new(F, known) < FEW_NEW * len(F):
             search.evaluate(_children(search, BATCH * tried))
     return search.conclude("placement-search", {"tried": tried})
 
@@ -249,17 +248,9 @@ def _starts(search: VectorSearch, tried: int) -> tuple[np.ndarray, np.ndarray]:
     # A direction from the ideal point has the inverse of its coordinates for weights.
     inverse = 1 / np.maximum(search.rng.dirichlet(np.ones(F.shape[1]), size=plans), 1e-3)
     weights = inverse / inverse.sum(axis=1, keepdims=True) / width
-    above = F - ideal
-    largest = np.zeros((plans, len(F)))
-    for goal in range(F.shape[1]):
-        np.maximum(largest, np.outer(weights[:, goal], above[:, goal]), out=largest)
-    chosen = (largest + weights @ above.T).argmin(axis=1)
+    chosen = np.empty(plans, dtype=np.int64)
+    changes.choose_starts(F, weights, ideal, chosen)
     return search.archive.vectors(chosen), weights
-
-
-def _share_of_new(F: np.ndarray, known: np.ndarray) -> float:
-    """Return the share of rows that no known row equals or dominates."""
-    return 1.0 - float((known[:, None] <= F).all(axis=2).any(axis=0).mean()) if len(F) else 1.0
 
 
 def _children(search: VectorSearch, size: int) -> np.ndarray:
