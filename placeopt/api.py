@@ -22,6 +22,10 @@ from placeopt.core.workers import Workers
 
 #: Share of a time limit that is left to the proof of bounds.
 CERTIFY_SHARE = 0.4
+#: Share of a time limit that a proof leaves at least where the search goes on with it.
+GOING_ON_SHARE = 0.15
+#: Times that the proof took which are kept for the one that follows.
+PROOF_AGAIN = 1.5
 
 
 def load(path: AnyPath) -> Problem:
@@ -152,12 +156,17 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
         facts = Run(method, task.seed, *spent, completed=True)
         name = task.problem.instance_name
         front = Front(name, task.objectives, runs=(facts,), reasons=error.reasons)
+    whole = front.runs[0]
     if start is not None:
-        front = merge([front, start])
+        front = _merged([front, start], whole)
     if not front.points and front.rejected is None:
         quick = _quick_answer(task)
         front = replace(front, points=quick.points, rejected=quick.rejected)
-    return _certified(front, task) if certify else front
+    if not certify:
+        return front
+    if whole.completed:
+        return _certified(front, task, whole)
+    return _going_on(front, task, whole, partial(_rest, method, parameters))
 
 
 def _searched(task: Task[Problem], method: str, parameters: dict[str, Any], certify: bool) -> Front:
@@ -215,10 +224,55 @@ def _with_time_to_certify(task: Task[Problem]) -> Task[Problem]:
     return replace(task, budget=task.budget.share(1 - CERTIFY_SHARE, evaluations))
 
 
-def _certified(front: Front, task: Task[Problem]) -> Front:
-    """Return the front with a proven lower-bound set."""
+def _going_on(
+    front: Front, task: Task[Problem], whole: Run, search: Callable[[Task[Problem]], Front]
+) -> Front:
+    """Return the front with a proven lower-bound set; the search has what time the proof leaves.
+
+    `whole` are the facts of the run so far. The proof is repeated, as the front is another then.
+    """
+    budget, began = task.budget, task.budget.seconds
+    proven = _certified(front, task, whole)
+    if budget.seconds_limit is None or budget.exhausted:
+        return proven
+    left = budget.seconds_left - PROOF_AGAIN * (budget.seconds - began)
+    if left < GOING_ON_SHARE * budget.seconds_limit:
+        return proven
+    more = search(replace(task, budget=budget.share(left / budget.seconds_left), start=proven))
+    both = replace(
+        whole,
+        seconds=whole.seconds + more.runs[0].seconds,
+        evaluations=whole.evaluations + more.runs[0].evaluations,
+        solver_calls=whole.solver_calls + more.runs[0].solver_calls,
+    )
+    runs = (both, *(run for run in front.runs if run != whole))
+    found = replace(front, bounds=proven.bounds, runs=runs)
+    return _certified(_merged([found, replace(more, runs=())], both), task, both)
+
+
+def _rest(method: str, parameters: dict[str, Any], task: Task[Problem]) -> Front:
+    """Go on with a search: of several stages with the last one."""
+    from placeopt.portfolio import run_method
+
+    return run_method(registry.last_stage(method, task.problem), task, parameters)
+
+
+def _merged(fronts: Sequence[Front], whole: Run) -> Front:
+    """Return fronts as one, the facts of the whole run first."""
+    front = merge(fronts)
+    return replace(front, runs=(whole, *(run for run in front.runs if run != whole)))
+
+
+def _certified(front: Front, task: Task[Problem], whole: Run) -> Front:
+    """Return the front with a proven lower-bound set, the facts of the whole run first."""
     certify = registry.certifier(task.problem.problem)
     try:
-        return with_bounds(certify(task.problem, front, task.budget))
+        proven = with_bounds(certify(task.problem, front, task.budget))
     except InfeasibleInstanceError as error:  # nothing to bound: the front says why
         return replace(front, reasons=front.reasons or error.reasons)
+    return replace(proven, runs=tuple(sorted(proven.runs, key=lambda run: not _same(run, whole))))
+
+
+def _same(run: Run, other: Run) -> bool:
+    """Return whether two facts are of the same run, one perhaps with a proof at its end."""
+    return replace(run, trace=None) == replace(other, trace=None)

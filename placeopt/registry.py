@@ -295,6 +295,11 @@ def auto(problem: Problem) -> tuple[tuple[str, float], ...]:
     return ((serving[0], 1.0),)
 
 
+def last_stage(name: str, problem: Problem) -> str:
+    """Return the method that goes on where others of ``auto`` have begun; others are their own."""
+    return auto(problem)[-1][0] if name == "auto" else name
+
+
 def parallel(name: str, problem: Problem) -> bool:
     """Return whether a method consists of tasks that run on several workers."""
     return any(entry.parallel for entry in _stages(name, problem))

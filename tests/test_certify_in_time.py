@@ -32,3 +32,21 @@ def test_the_search_keeps_its_evaluations() -> None:
     """Half of the time is the proof's, none of the evaluations."""
     front = placeopt.solve("toy", "moead", evaluations=300, seconds=60, certify=True)
     assert front.runs[0].evaluations == 300
+
+
+def test_the_search_goes_on_with_what_the_proof_leaves() -> None:
+    """The proof takes milliseconds here: two fifths of the limit would be left."""
+    problem = placeopt.load("chain-12")
+    placeopt.solve(problem, "moead", evaluations=300, certify=True)  # compiles
+    began = time.perf_counter()
+    front = placeopt.solve(problem, "moead", seconds=1.0, certify=True)
+    took = time.perf_counter() - began
+    assert [run.method for run in front.runs] == ["moead", "bound"]
+    assert front.runs[0].seconds > 0.8
+    assert all(point.status in ("optimal", "bounded") for point in front.points)
+    assert took < 1.0 * 1.1 + 1.0
+
+
+def test_what_has_ended_does_not_begin_again() -> None:
+    front = placeopt.solve("chain-12", "greedy", seconds=1.0, certify=True)
+    assert [run.method for run in front.runs].count("greedy") == 1

@@ -291,11 +291,11 @@ def _reference(fronts: list[Front], text: str | None) -> list[float]:
 
 
 def _seconds(front: Front) -> float:
-    """Return the seconds of all runs; the parts of an ensemble are within the ensemble's own."""
+    """Return the seconds of all runs; parts of a method made of methods are within its own."""
     parts = {
         (method, run.seed)
         for run in front.runs
-        if run.method == "ensemble"
+        if run.method in ("ensemble", "auto")
         for method in run.parameters.get("methods", ())
     }
     return sum(run.seconds for run in front.runs if (run.method, run.seed) not in parts)

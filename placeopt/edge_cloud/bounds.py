@@ -41,6 +41,7 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
     if budget.exhausted and not budget.out_of_time:
         seconds = None if budget.seconds_limit is None else budget.seconds_left
         own = Budget(_CERTIFYING_EVALUATIONS, seconds, stop=lambda: budget.cancelled)
+    began, spent = own.seconds, own.evaluations
     weights = spread(problem, front.objectives, None, _CERTIFIED_WEIGHTS)
     proofs: list[Prices] = []
     for prices, _ in Relaxation(problem).ascents(weights, own, _STEPS):
@@ -50,6 +51,6 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
         front.instance,
         front.objectives,
         bounds=tuple(map(tuple, lower_bounds(proofs, problem, front.objectives))),
-        runs=(Run("bound", None, own.seconds, own.evaluations),),
+        runs=(Run("bound", None, own.seconds - began, own.evaluations - spent),),
     )
     return merge([front, proof])
