@@ -39,6 +39,8 @@ _FIRST_STEPS, _NEXT_STEPS = 100, 25
 _PRICES_BEFORE_SEARCH, _PRICES_ALONE = 0.45, 0.7
 #: Part of what the prices leave that a search may use before the gap is closed.
 _SEARCH_BEFORE_CLOSING = 0.3
+#: A gap up to this is closed: HiGHS proves no more.
+_CLOSED = 1e-6
 
 CostWeight = Annotated[
     float | None,
@@ -226,7 +228,8 @@ def by_weights(
                     begin, prices = _closed(relaxation, builder, prices, begin, share)
                     found.proofs[-1] = prices
                     built.append(begin)
-                built.append(builder.improve(prices, begin, share))
+                if builder.value(prices.weight, begin) > prices.bound * (1 + _CLOSED):
+                    built.append(builder.improve(prices, begin, share))
             found.plans += built
             found.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
             note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"

@@ -37,9 +37,10 @@ _LIST_STEPS, _ALL_STEPS = (300, 0.02, 0.0005), (160, 0.008, 0.0005)
 _PARTS, _TRIAL_STEPS = (0.7, 0.8, 0.9), 15
 #: Steps between two looks at the clock, and all steps.
 _CHUNK, _STEPS = 10, 505
-#: Placements that HiGHS chooses among, one search after another, and parts of the time for each; so
-#: many may be a whole list.
-_SEARCHES, _WHOLE = ((2500, 0.5), (5000, 1.0)), 12_000
+#: Placements that HiGHS chooses among, one search after another, and parts of what is left of the
+#: time for each: what remains is for a search from its plan. So many may be a whole list, which has
+#: all the time in the end; a better plan makes it shorter before.
+_SEARCHES, _WHOLE = ((2500, 0.4), (5000, 0.4)), 12_000
 #: Nodes of its tree where no clock ends it.
 _TREE_NODES = 200
 #: A list is made shorter by this factor of its span until it is short enough; the least is this
@@ -158,8 +159,11 @@ class _Work:
         unit = np.maximum((self._instance.demand / self._known.unit).mean(axis=0), 1e-9)
         return new_charging(self._instance, self._known, charge, price * unit)
 
-    def _climb(self, charging: Charging, lists: Lists, lengths: np.ndarray) -> bool:
-        """Let charges ascend by steps of these lengths; return whether time sufficed for all."""
+    def _climb(self, charging: Charging, lists: Lists, lengths: np.ndarray, ahead: int = 0) -> bool:
+        """Let charges ascend by steps of these lengths; return whether time sufficed for all.
+
+        Stops early where it would not suffice for these and for the steps `ahead`.
+        """
         arguments = self._instance, self._known, self._weight, lists, self._listing, self._fill
         for begin in range(0, len(lengths), _CHUNK):
             began = self._budget.seconds
@@ -168,8 +172,9 @@ class _Work:
             took = self._budget.seconds - began
             if self._budget.out_of_time:
                 return False
-            if begin == _CHUNK and took * _STEPS / _CHUNK > self._budget.seconds_left:
-                return False  # it would not come to an end
+            left = ahead + len(lengths) - begin - _CHUNK
+            if begin == _CHUNK and took * left / _CHUNK > self._budget.seconds_left:
+                return False
         return True
 
     def _lengths(self, steps: int, first: float, last: float) -> np.ndarray:
@@ -186,7 +191,7 @@ class _Work:
         pairs = lists.nodes[used], lists.shapes[used]
         charge[pairs] = self._charging.charge.price[pairs]
         first = self._begin(charge, self._price)
-        if not self._climb(first, lists, self._lengths(*_LIST_STEPS)):
+        if not self._climb(first, lists, self._lengths(*_LIST_STEPS), _STEPS - _LIST_STEPS[0]):
             return False
         complete(known, first.best_charge)
         trials = []
@@ -234,7 +239,9 @@ class _Work:
         """
         charged, budget = self._charging, self._budget
         forgone = forgone_everywhere(self._known, self._fill, charged.best_charge)
-        proven = self._state.bound
+        proven = float(charged.best[0])  # by these charges: prices may prove more, but not of lists
+        if not np.isfinite(proven):
+            return
         for most, part in _SEARCHES:
             span = self._state.value - proven
             lists = self._spanned(forgone, span, max(most, _WHOLE))
@@ -245,8 +252,9 @@ class _Work:
             untimed = budget.seconds_limit is None and not whole
             if lists is None or untimed or budget.out_of_time:
                 return
-            self._solve(lists, proven + span, 1.0 if whole else part)
-            if whole:
+            last = most == _SEARCHES[-1][0]
+            self._solve(lists, proven + span, 1.0 if whole and last else part)
+            if self._state.value <= self._state.bound * (1 + 10 * _TOLERANCE):
                 return
 
     def _spanned(self, forgone: np.ndarray, span: float, most: int) -> Lists | None:

@@ -131,14 +131,26 @@ def _take(instance, listing, application, mask, position):
 
 
 @kernel
+def _begin(listing, depth, left):
+    """Begin with the first set of a mask that is left at a depth: all of it, before any node."""
+    listing.left[depth], listing.others[depth] = left, left ^ (left & -left)
+    listing.position[depth] = -1
+
+
+@kernel
+def _set_at(listing, depth):
+    """Return the set that is tried at a depth: the first that is left, and what joins it."""
+    return listing.others[depth] | (listing.left[depth] & -listing.left[depth])
+
+
+@kernel
 def _write(listing, depth, forced, last, late, row):
     """Write what is placed, up to a depth, as a placement."""
     for k in range(listing.nodes.shape[1]):
         listing.nodes[row, k] = -1
     listing.nodes[row, 0], listing.masks[row, 0] = listing.node_at[last], forced
     for k in range(depth):
-        lowest = listing.left[k] & -listing.left[k]
-        listing.masks[row, k + 1] = listing.others[k] | lowest
+        listing.masks[row, k + 1] = _set_at(listing, k)
         listing.nodes[row, k + 1] = listing.node_at[listing.position[k]]
     listing.plain[row] = listing.sums[depth, 0] + late
     listing.value[row] = listing.sums[depth, 1] + late
@@ -173,9 +185,9 @@ def _search(instance, listing, application, forced, last, late, limit, count, on
     no room for more, or after `most` steps.
     """
     full = (1 << (instance.first[application + 1] - instance.first[application])) - 1
-    depth, steps, left = 0, 0, full ^ forced
-    listing.left[0], listing.others[0], listing.position[0] = left, left ^ (left & -left), -1
-    if left == 0:
+    depth, steps = 0, 0
+    _begin(listing, 0, full ^ forced)
+    if full == forced:
         row = 0 if only_best else count
         _write(listing, 0, forced, last, late, row)
         if only_best:
@@ -186,20 +198,17 @@ def _search(instance, listing, application, forced, last, late, limit, count, on
         if not _next(listing, depth, last, limit - late):
             depth -= 1
             if depth >= 0:
-                mask = listing.others[depth] | (listing.left[depth] & -listing.left[depth])
-                _take(instance, listing, application, mask, listing.position[depth])
+                done = _set_at(listing, depth), listing.position[depth]
+                _take(instance, listing, application, *done)
             continue
-        left, position = listing.left[depth], listing.position[depth]
-        mask = listing.others[depth] | (left & -left)
+        position, mask = listing.position[depth], _set_at(listing, depth)
         if not _put(instance, listing, application, mask, position):
             continue
         listing.sums[depth + 1, 0] = listing.sums[depth, 0] + listing.cost[mask, position]
         listing.sums[depth + 1, 1] = listing.sums[depth, 1] + listing.worth[mask, position]
-        left ^= mask
-        if left:
+        if listing.left[depth] ^ mask:
             depth += 1
-            listing.left[depth], listing.others[depth] = left, left ^ (left & -left)
-            listing.position[depth] = -1
+            _begin(listing, depth, listing.left[depth - 1] ^ mask)
             continue
         row = 0 if only_best else count
         _write(listing, depth + 1, forced, last, late, row)
@@ -210,8 +219,7 @@ def _search(instance, listing, application, forced, last, late, limit, count, on
         elif count == len(listing.plain):
             steps = most
     for k in range(depth):
-        mask = listing.others[k] | (listing.left[k] & -listing.left[k])
-        _take(instance, listing, application, mask, listing.position[k])
+        _take(instance, listing, application, _set_at(listing, k), listing.position[k])
     return limit, count, steps
 
 
@@ -228,7 +236,7 @@ def list_placements(instance, known, weight, charge, listing, application, limit
         listing.least[mask] = BIG
     for node in instance.near[source]:
         late = (1 - weight) * instance.delay[source, node]
-        if late > limit:
+        if late > limit or instance.delay[source, node] == np.inf:
             break
         last += 1
         _weigh(instance, known, weight, charge, listing, application, node, last)
