@@ -212,7 +212,7 @@ class _Work:
         if not self._climb(alone, no_lists(self._listing), np.zeros(1)):
             return None
         span = _FIRST_PART * (self._state.value - self._state.bound)
-        while span > 0:
+        while not self._budget.out_of_time:
             limits = alone.best_alone + span
             lists = self._listed(alone.best_charge, limits, _FIRST_LISTED)
             if lists is not None:
@@ -246,7 +246,7 @@ class _Work:
             span = self._state.value - proven
             lists = self._spanned(forgone, span, max(most, _WHOLE))
             whole = lists is not None
-            while lists is None and span > _SHORTEST * self._state.value:
+            while lists is None and self._may_shorten(span):
                 span *= _SHORTER
                 lists = self._spanned(forgone, span, most)
             untimed = budget.seconds_limit is None and not whole
@@ -256,6 +256,9 @@ class _Work:
             self._solve(lists, proven + span, 1.0 if whole and last else part)
             if self._state.value <= self._state.bound * (1 + 10 * _TOLERANCE):
                 return
+
+    def _may_shorten(self, span: float) -> bool:
+        return span > _SHORTEST * self._state.value and not self._budget.out_of_time
 
     def _spanned(self, forgone: np.ndarray, span: float, most: int) -> Lists | None:
         """Return the placements without which a plan is at least `span` above what is proven."""
