@@ -224,11 +224,13 @@ def by_weights(
             if search:
                 plans = found.plans + built + builder.dive(prices, share)
                 begin = builder.best(prices.weight, plans)
+                proven = False
                 if closing and closes(relaxation, share):
                     begin, prices = _closed(relaxation, builder, prices, begin, share)
                     found.proofs[-1] = prices
                     built.append(begin)
-                if builder.value(prices.weight, begin) > prices.bound * (1 + _CLOSED):
+                    proven = builder.value(prices.weight, begin) <= prices.bound * (1 + _CLOSED)
+                if not proven:
                     built.append(builder.improve(prices, begin, share))
             found.plans += built
             found.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
