@@ -22,6 +22,7 @@ from placeopt.edge_cloud import restart
 from placeopt.edge_cloud.encoder import EdgeCloudEncoder
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.builder import PlanBuilder
+from placeopt.edge_cloud.local_search.closing import close, closes
 from placeopt.edge_cloud.local_search.prices import (
     Prices,
     Relaxation,
@@ -36,6 +37,10 @@ _ENDS = (1e-3, 1 - 1e-3)
 _FIRST_STEPS, _NEXT_STEPS = 100, 25
 #: SpreadSize of a weight's share of the budget that the prices may use, with and without a search.
 _PRICES_BEFORE_SEARCH, _PRICES_ALONE = 0.45, 0.7
+#: Part of what the prices leave that a search may use before the gap is closed.
+_SEARCH_BEFORE_CLOSING = 0.3
+#: A gap up to this is closed: HiGHS proves no more.
+_CLOSED = 1e-6
 
 CostWeight = Annotated[
     float | None,
@@ -150,7 +155,8 @@ def lns(
     Related applications are taken out and put back one by one, each placed exactly, under prices of
     random strength that keep them off scarce nodes. The result is accepted by simulated annealing.
     Prices and plans of one weight start the next; plans of `start` are improved. A budget that is
-    too small for all weights of the spread serves fewer.
+    too small for all weights of the spread serves fewer. Where a clock ends the search for a single
+    weight on a small instance, its gap is closed: see `placeopt.edge_cloud.local_search.closing`.
     """
     weights = spread(task.problem, task.objectives, weight, parts)
     if len(weights) > 1 and (count := _affordable(task.problem, task.budget, parts)) < parts:
@@ -161,6 +167,7 @@ def lns(
         method="lns",
         parameters=_facts(weight, max_removed=max_removed, strength=strength),
         search=(max_removed, strength),
+        closing=len(weights) == 1,
     )
 
 
@@ -184,6 +191,7 @@ def by_weights(
     method: str,
     parameters: dict[str, Any],
     search: tuple[int, float] | None = None,
+    closing: bool = False,
     steps: tuple[int, int] = (_FIRST_STEPS, _NEXT_STEPS),
 ) -> Front:
     """Return the front of the plans built under the prices of one weight after another.
@@ -192,6 +200,8 @@ def by_weights(
     ----------
     search : (int, float), optional
         `max_removed` and `strength` of a large neighbourhood search that improves the plans.
+    closing : bool
+        Whether the gap is closed after a part of the search, where that pays.
     steps : (int, int)
         Steps of the prices for the first weight, and for each that follows.
     """
@@ -214,7 +224,14 @@ def by_weights(
             if search:
                 plans = found.plans + built + builder.dive(prices, share)
                 begin = builder.best(prices.weight, plans)
-                built.append(builder.improve(prices, begin, share))
+                proven = False
+                if closing and closes(relaxation, share):
+                    begin, prices = _closed(relaxation, builder, prices, begin, share)
+                    found.proofs[-1] = prices
+                    built.append(begin)
+                    proven = builder.value(prices.weight, begin) <= prices.bound * (1 + _CLOSED)
+                if not proven:
+                    built.append(builder.improve(prices, begin, share))
             found.plans += built
             found.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
             note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
@@ -233,6 +250,15 @@ def by_weights(
             "weighted_bounds": [p.bound if np.isfinite(p.bound) else None for p in proofs],
         },
     )
+
+
+def _closed(
+    relaxation: Relaxation, builder: PlanBuilder, prices: Prices, begin: np.ndarray, budget: Budget
+) -> tuple[np.ndarray, Prices]:
+    """Return the plan of a short search and of closing its gap, and prices with the bound then."""
+    hosts = builder.improve(prices, begin, budget.share(_SEARCH_BEFORE_CLOSING))
+    closed = close(relaxation, prices, hosts, builder.value(prices.weight, hosts), budget)
+    return closed.hosts, replace(prices, bound=closed.bound)
 
 
 class _Found:

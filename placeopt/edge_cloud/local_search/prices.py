@@ -53,11 +53,15 @@ class Prices:
         Per unit of cpu and memory, without charges; plans are built under these.
     bound : float
         Nothing feasible has a smaller weighted sum.
+    charged : (ndarray, ndarray) or None
+        Prices, (nodes, 2), and charges for being at home, (applications, 1), that prove the bound
+        together, where an ascent found some.
     """
 
     weight: float
     price: np.ndarray
     bound: float
+    charged: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def typical_differences(instance: EdgeCloudArrays) -> tuple[float, float]:
@@ -203,7 +207,9 @@ class Relaxation:
                 climbs.charge(self.homes, best.bound)
             price, charge = climbs.climb(best.price * self.unit, best_charge, self.hosts)
             ascent = new_ascent(price)
-        return replace(best, price=plain.price) if plain else best
+        return (
+            replace(plain, bound=best.bound, charged=(best.price, best_charge)) if plain else best
+        )
 
     def _overload(self) -> np.ndarray:
         """Return what the placements in `hosts` demand of each node above its capacity."""

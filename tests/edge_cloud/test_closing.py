@@ -1,0 +1,280 @@
+"""Charges of patterns, lists of placements and the closing of gaps, against slow code and HiGHS."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from edge_cloud_instances import random_instance
+
+from placeopt import models
+from placeopt.core.budget import Budget
+from placeopt.core.task import Task
+from placeopt.edge_cloud import heuristics
+from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.local_search import charging, closing, lists, patterns
+from placeopt.edge_cloud.local_search.builder import PlanBuilder
+from placeopt.edge_cloud.local_search.listing import list_placements, new_listing
+from placeopt.edge_cloud.local_search.prices import Relaxation
+from placeopt.edge_cloud.local_search.shapes import MOST_SERVICES, Shapes, shapes
+from placeopt.exact import solvers
+from placeopt.exact.compiled_model import CompiledModel
+
+WEIGHT = 0.1
+
+
+def optimum(problem: EdgeCloud, weight: float) -> float:
+    """Return the least weighted sum by HiGHS on the level model."""
+    compiled = CompiledModel(models.edge_cloud.build(problem), problem.objectives)
+    steps = [o.step or 1.0 for o in compiled.objectives]
+    c = weight * steps[0] * compiled.costs[0] + (1 - weight) * steps[1] * compiled.costs[1]
+    found = solvers.solve(solvers.Program(**{**vars(compiled.program), "c": c}), seconds=60)
+    assert found.status == "optimal"
+    return found.objective
+
+
+def tiny(seed: int) -> EdgeCloud:
+    """Return an instance with a plan; applications contend for small nodes."""
+    load = (0.5, 1.0, 1.5)[seed % 3]
+    return EdgeCloud.generate(seed, applications=6, near=3, far=2, cloud=1, load=load)
+
+
+def known_of(problem: EdgeCloud) -> Shapes:
+    """Return the shapes of an instance, which has some."""
+    known = shapes(problem.arrays)
+    assert known is not None
+    return known
+
+
+def random_charges(known: Shapes, rng: np.random.Generator) -> np.ndarray:
+    """Return charges of some shapes, (nodes, shapes)."""
+    size = len(known.capacity), len(known.demand)
+    return rng.random(size) * rng.integers(2, size=size) * rng.choice([0.1, 1.0, 10.0])
+
+
+def placements(
+    problem: EdgeCloud, known: Shapes, weight: float, charge: np.ndarray, application: int
+) -> dict[tuple[int, ...], float]:
+    """Return what all legal placements of an application cost, charged, by rules written anew."""
+    arrays, found = problem.arrays, {}
+    begin, end = arrays.first[application : application + 2]
+    distance = arrays.delay[arrays.source[application]]
+    for hosts in itertools.product(range(len(arrays.capacity)), repeat=int(end - begin)):
+        if not all(np.isfinite(distance[list(hosts)])):
+            continue
+        value = (1 - weight) * max(distance[list(hosts)])
+        for node in set(hosts):
+            mask = sum(1 << j for j, host in enumerate(hosts) if host == node)
+            own = [begin + j for j, host in enumerate(hosts) if host == node]
+            if (arrays.demand[own].sum(axis=0) > arrays.capacity[node]).any():
+                break
+            value += charge[node, known.of[application, mask]]
+            value += weight * (arrays.operating[node] * len(own))
+            value += weight * (arrays.network[node] * arrays.data[own].sum())
+        else:
+            for i in range(begin, end):
+                for flow in range(arrays.flow_first[i], arrays.flow_first[i + 1]):
+                    other = hosts[arrays.flow_other[flow] - begin]
+                    if arrays.delay[hosts[i - begin], other] > arrays.flow_limit[flow]:
+                        value = np.inf
+            if value < np.inf:
+                found[hosts] = value
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_all_placements_up_to_a_limit_are_listed(seed: int) -> None:
+    """Once each, with their values; the best one is the best."""
+    problem, rng = random_instance(seed, 5, 4, missing=0.15), np.random.default_rng(seed)
+    arrays, known, weight = problem.arrays, known_of(problem), (0.0, 0.3, 1.0)[seed % 3]
+    charge, listing = random_charges(known, rng), new_listing(problem.arrays, 20_000)
+    fixed = arrays, known, weight, charge, listing
+    for application in range(len(arrays.source)):
+        every = placements(problem, known, weight, charge, application)
+        best = list_placements(*fixed, application, 1e200, True, 10**6)
+        assert best == min(1, len(every))
+        if not every:
+            continue
+        assert listing.value[0] == pytest.approx(min(every.values()))
+        limit = float(np.quantile(list(every.values()), 0.6)) + 1e-7
+        count = list_placements(*fixed, application, limit, False, 10**6)
+        begin = arrays.first[application]
+        found = {}
+        for k in range(count):
+            hosts = np.zeros(arrays.first[application + 1] - begin, dtype=int)
+            for node, mask in zip(listing.nodes[k], listing.masks[k], strict=True):
+                hosts[(mask >> np.arange(len(hosts)) & 1 == 1) & (node >= 0)] = node
+            found[tuple(hosts.tolist())] = listing.value[k]
+        assert len(found) == count
+        assert found == pytest.approx({h: v for h, v in every.items() if v <= limit})
+    assert (listing.hosts == -1).all() and not listing.used.any()
+
+
+def test_a_list_that_is_too_long_is_refused() -> None:
+    """For want of room, and for want of steps; the next search is not disturbed."""
+    problem = tiny(1)
+    arrays, known = problem.arrays, known_of(problem)
+    charge = np.zeros((len(known.capacity), len(known.demand)))
+    for room, steps in ((3, 10**6), (10_000, 5)):
+        listing = new_listing(arrays, room)
+        fixed = arrays, known, WEIGHT, charge, listing
+        assert list_placements(*fixed, 0, 1e200, False, steps) == -1
+        assert (listing.hosts == -1).all() and not listing.used.any()
+        assert list_placements(*fixed, 0, 1e200, True, 10**6) == 1
+
+
+def patterns_of(known: Shapes, node: int) -> list[tuple[int, ...]]:
+    """Return all patterns of a node: a shape or -1 for each application, that fit together."""
+    choices = [(-1, *range(*known.first[a : a + 2])) for a in range(len(known.of))]
+    return [
+        chosen
+        for chosen in itertools.product(*choices)
+        if (known.demand[[s for s in chosen if s >= 0]].sum(axis=0) <= known.capacity[node]).all()
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_patterns_are_filled_and_forgone_exactly(seed: int) -> None:
+    """Against all patterns of a node; completed charges have the same most."""
+    problem = EdgeCloud.generate(seed, applications=3, near=2, far=0, cloud=0, load=2.0)
+    known, rng = known_of(problem), np.random.default_rng(seed)
+    charge, fill = random_charges(known, rng), patterns.new_fill(known)
+    forgone = patterns.forgone_everywhere(known, fill, charge)
+    raised = charge.copy()
+    patterns.complete(known, raised)
+    assert (raised >= charge).all() and (raised > charge).any()
+    for node in known.small:
+        slope, every = np.zeros_like(charge), patterns_of(known, int(node))
+        paid = [charge[node, [s for s in chosen if s >= 0]].sum() for chosen in every]
+        most = patterns.most_charged(known, fill, node, charge, slope)
+        assert most == pytest.approx(max(paid))
+        assert -(slope * charge).sum() == pytest.approx(most)
+        assert patterns.most_charged(known, fill, node, raised, slope) == pytest.approx(most)
+        for shape in range(len(known.demand)):
+            with_it = [
+                one - charge[node, shape]
+                for chosen, one in zip(every, paid, strict=True)
+                if shape in chosen
+            ]
+            if with_it:
+                assert forgone[node, shape] == pytest.approx(most - max(with_it))
+            else:
+                assert forgone[node, shape] > 1e200
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_charges_never_prove_more_than_the_optimum(seed: int) -> None:
+    """Whatever they are; those that have ascended prove most of it."""
+    problem, rng = tiny(seed), np.random.default_rng(seed)
+    arrays, known, least = problem.arrays, known_of(problem), optimum(problem, WEIGHT)
+    listing, fill = new_listing(arrays, 10), patterns.new_fill(known)
+    for trial in range(20):
+        price = rng.random(known.capacity.shape) * rng.integers(2)
+        begin = charging.new_charging(arrays, known, random_charges(known, rng), price)
+        steps = np.zeros(1) if trial else 0.5 * 0.01 ** (np.arange(400) / 400)
+        nothing = lists.no_lists(listing)
+        charging.climb(arrays, known, WEIGHT, nothing, listing, fill, begin, steps)
+        assert begin.best[0] <= least + 1e-7
+        assert trial or begin.best[0] > 0.85 * least
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_gaps_of_tiny_instances_are_closed(seed: int) -> None:
+    """From a poor plan the optimum of HiGHS is found and proven; no clock is asked."""
+    problem = tiny(seed)
+    relaxation, least = Relaxation(problem), optimum(problem, WEIGHT)
+    prices = relaxation.ascend(WEIGHT, Budget(evaluations=10**6), 30)
+    builder = PlanBuilder(relaxation, np.random.default_rng(0))
+    hosts = builder.build(prices)
+    answers = []
+    for _ in range(2):
+        budget = Budget(evaluations=10**6)
+        value = builder.value(WEIGHT, hosts)
+        answers.append(closing.close(relaxation, prices, hosts, value, budget))
+    one, other = answers
+    assert one.value == pytest.approx(least) and one.bound == pytest.approx(least, rel=1e-5)
+    assert one.bound <= least + 1e-6
+    assert builder.value(WEIGHT, one.hosts) == pytest.approx(one.value)
+    assert problem.evaluate(problem.plan(one.hosts)).feasible
+    assert other.bound == one.bound and np.array_equal(other.hosts, one.hosts)
+
+
+@pytest.mark.parametrize("steps", [200, 1])
+def test_what_short_lists_prove_is_true(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """Where HiGHS chooses among the best placements alone, the others bound the optimum too.
+
+    Also where charges prove less than prices.
+    """
+    monkeypatch.setattr(closing, "_LIST_STEPS", (steps, 0.02, 0.0005))
+    monkeypatch.setattr(closing, "_ALL_STEPS", (steps, 0.008, 0.0005))
+    monkeypatch.setattr(closing, "_TRIAL_STEPS", min(steps, 10))
+    monkeypatch.setattr(closing, "_WHOLE", 0)
+    monkeypatch.setattr(closing, "_SEARCHES", ((40, 0.5), (60, 1.0)))
+    gains = 0
+    for seed in range(4):
+        problem = EdgeCloud.generate(seed, applications=14, near=5, far=2, cloud=1, load=1.0)
+        relaxation, least = Relaxation(problem), optimum(problem, WEIGHT)
+        prices = relaxation.ascend(WEIGHT, Budget(evaluations=10**6), 30)
+        hosts = PlanBuilder(relaxation, np.random.default_rng(0)).build(prices)
+        value = PlanBuilder(relaxation, np.random.default_rng(0)).value(WEIGHT, hosts)
+        found = closing.close(relaxation, prices, hosts, value, Budget(seconds=10))
+        assert prices.bound - 1e-9 <= found.bound <= least + 1e-6 <= found.value + 2e-6
+        gains += found.bound > prices.bound
+        gains += found.value < value
+    assert gains >= (4 if steps > 1 else 1)
+
+
+def test_a_crowded_edge_is_closed_within_seconds() -> None:
+    """Prices leave some of it open; the search with a clock proves its plan optimal."""
+    problem = EdgeCloud.generate(2, applications=20, near=8, far=2, cloud=1, load=0.4)
+    front = heuristics.lns(Task(problem, budget=Budget(seconds=30)), weight=0.01)
+    value = float((front.values @ [0.01, 0.99]).min())
+    assert value == pytest.approx(optimum(problem, 0.01), rel=1e-6)
+    proven = front.runs[0].parameters["weighted_bounds"][0]
+    assert proven == pytest.approx(value, rel=1e-5)
+    plain = Relaxation(problem).ascend(0.01, Budget(evaluations=10**6), 300)
+    assert plain.bound < 0.99 * proven
+
+
+@pytest.mark.parametrize("seconds", [0.3, 2.0])
+def test_a_time_limit_is_kept(seconds: float) -> None:
+    """Whatever of charges and lists it ends in."""
+    problem = EdgeCloud.generate(1, applications=50, load=1.0)
+    heuristics.lns(Task(tiny(1), budget=Budget(seconds=20.0)), weight=0.01)  # compiles
+    began = time.perf_counter()
+    heuristics.lns(Task(problem, budget=Budget(seconds=seconds)), weight=0.01)
+    assert time.perf_counter() - began < seconds + 1.5
+
+
+def test_certificates_are_sharper_where_time_is_left() -> None:
+    """The bounds of a front rise, and stay below its points."""
+    problem = EdgeCloud.generate(3, applications=20, near=8, far=2, cloud=1, load=0.4)
+    front = heuristics.lns(Task(problem, budget=Budget(evaluations=4000)), parts=5)
+    relaxation = Relaxation(problem)
+    for prices in [relaxation.ascend(w, Budget(evaluations=10**6), 100) for w in (0.01, 0.3)]:
+        weights = prices.weight, 1 - prices.weight
+        value = float((front.values @ weights).min())
+        better = closing.strengthened(relaxation, prices, value, Budget(seconds=30))
+        assert prices.bound <= better.bound <= value + 1e-9
+        assert np.array_equal(better.price, prices.price)
+    assert better.bound > prices.bound
+
+
+def test_large_applications_are_left_alone() -> None:
+    """Sets of many microservices are too many; no clock, nothing to close."""
+    document = EdgeCloud.generate(1, applications=2).to_document()
+    services = document["applications"][0]["microservices"]
+    names = [f"more-{k}" for k in range(MOST_SERVICES + 1 - len(services))]
+    services += [{**services[0], "name": name} for name in names]
+    problem = EdgeCloud.from_document(document)
+    assert shapes(problem.arrays) is None
+    relaxation = Relaxation(problem)
+    assert not closing.closes(relaxation, Budget(seconds=1))
+    assert not closing.closes(Relaxation(tiny(1)), Budget(evaluations=1000))
+    assert closing.closes(Relaxation(tiny(1)), Budget(seconds=1))
+    prices = relaxation.ascend(WEIGHT, Budget(evaluations=100), 10)
+    hosts = PlanBuilder(relaxation, np.random.default_rng(0)).build(prices)
+    found = closing.close(relaxation, prices, hosts, 1e9, Budget(seconds=10))
+    assert found.bound == prices.bound and found.hosts is hosts
