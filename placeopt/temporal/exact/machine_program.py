@@ -28,8 +28,8 @@ from placeopt.temporal.knapsack import Knapsack
 #: Sets are generated until bound and value differ by at most this share, or until no set is worth
 #: more than its cost by more than this share.
 _CLOSE, _SLACK = 7e-4, 5e-4
-#: Sets that a search looks at.
-_NODES = 20_000
+#: Sets that a search looks at, and that it looks at where nothing else pays.
+_NODES, _MORE_NODES = 20_000, 40_000
 #: Known sets that are added for a kind of machine in a round.
 _KNOWN = 6
 #: Rounds of column generation in one solve.
@@ -230,22 +230,29 @@ class MachineProgram:
         """Add sets that pay; return what the prices prove once they are scaled, and how many.
 
         A price is lowered until no kind of machine that can host the request has a set of more
-        worth than cost. Kinds for which the search was not enough join `coarse`.
+        worth than cost. Where nothing pays, kinds for which the search was not enough join
+        `coarse`; else prices will change, and it may be enough then.
         """
-        scaled, added = prices.copy(), 0
-        for k, kind in enumerate(self.kinds):
-            worth = self._worth(k, prices, tolls)
+        ratios, added, unsearched = np.ones(len(self.kinds)), 0, list[int]()
+        worths = [self._worth(k, prices, tolls) for k in range(len(self.kinds))]
+        for k, (kind, worth) in enumerate(zip(self.kinds, worths, strict=True)):
             if min(kind.slot, kind.whole) == 0 or not (worth > 0).any():
                 continue
             if k in coarse:
-                ratio, new = self._patterns(k, worth)
+                ratios[k], new = self._patterns(k, worth)
             else:
-                ratio, new, complete = self._searched(k, worth)
-                if not complete:
-                    coarse.add(k)
+                ratios[k], new, complete = self._searched(k, worth, _NODES)
+                unsearched += [] if complete else [k]
             added += new
-            if ratio > 1:
-                fair = tolls[:, k] + worth / ratio
+        for k in unsearched if added == 0 else ():
+            ratios[k], new, complete = self._searched(k, worths[k], _MORE_NODES)
+            added += new
+            if not complete:
+                coarse.add(k)
+        scaled = prices.copy()
+        for k, worth in enumerate(worths):
+            if ratios[k] > 1:
+                fair = tolls[:, k] + worth / ratios[k]
                 scaled = np.where(worth > 0, np.minimum(scaled, fair), scaled)
         return float(scaled @ self.numbers.replicas), added
 
@@ -258,16 +265,17 @@ class MachineProgram:
         pays = best > price * (1 + 1e-7)
         return max(1.0, best / price), self._add(k, counts[None], None) if pays else 0
 
-    def _searched(self, k: int, worth: np.ndarray) -> tuple[float, int, bool]:
+    def _searched(self, k: int, worth: np.ndarray, nodes: int) -> tuple[float, int, bool]:
         """Return the largest ratio of worth to cost, sets added, and whether the search will do.
 
         A search that was cut short but found sets will do: with them prices are others.
         """
         kind, horizon = self.kinds[k], float(self.numbers.horizon)
         largest, added, complete = 1.0, 0, True
+        options = self._sharpened(kind.size, worth)
         for price, least, most in self._ways(kind, horizon):
             sets, spans, ratio, done = best_sets(
-                self._options[kind.size], worth / (price * (1 + _SLACK)), least, most, _NODES
+                options, worth / (price * (1 + _SLACK)), least, most, nodes
             )
             largest = max(largest, ratio * (1 + _SLACK))
             complete = complete and (done or len(sets) > 0)
@@ -275,6 +283,21 @@ class MachineProgram:
             self._sets[kind.size] = np.concatenate((self._sets[kind.size], sets))
             self._spans[kind.size] = np.append(self._spans[kind.size], spans)
         return largest, added, complete
+
+    def _sharpened(self, size: int, worth: np.ndarray) -> Options:
+        """Return the options of a size with one more weight: worth a slot, scaled to be legal.
+
+        It knows what fits together in both resources.
+        """
+        options = self._options[size]
+        per_slot = np.where(worth > 0, worth / self.numbers.durations, -1.0)
+        best, _ = self._knapsacks[size].best(per_slot, np.zeros(len(worth)))
+        if best <= 0:
+            return options
+        request = np.repeat(np.arange(len(worth)), np.diff(options.first))
+        taken = np.arange(len(request)) - options.first[request] + 1
+        work = taken * np.maximum(worth, 0.0)[request] / (best * (1 + 1e-9))
+        return options._replace(work=np.column_stack((options.work, work)))
 
     def _ways(self, kind: MachineKind, horizon: float) -> list[tuple[float, float, float]]:
         """Return ways to pay: price of a slot, slots paid at least and at most.

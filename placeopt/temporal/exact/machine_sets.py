@@ -26,7 +26,7 @@ from placeopt.temporal.exact.makespan import span_above
 #: Dual feasible functions of one resource with a limit of their own, at most.
 MAX_LIMITS = 8
 #: Steps that improve multipliers at each branch of the root.
-STEPS = 60
+STEPS = 30
 #: Nodes in search of a makespan.
 SPAN_NODES = 2_000
 #: Less than this is rounding.
@@ -185,37 +185,49 @@ def _search_all(options, order, worth, limits, nodes, found):
     best_price = np.zeros(functions)
     complete = True
     for first in range(m):
-        length = options.items[options.first[order[first]], 2]
-        slots = max(limits[0], float(length))
-        bound = _tune(options, state, first, slots, best_price)
-        if bound <= 0.5 * found.totals[0]:
-            found.totals[1] = max(found.totals[1], 1 + bound / slots)
-            continue
-        if nodes > 0:
-            _price_options(options, state, first)
-            nodes = _dive(options, state, first, nodes, found)
-        if nodes <= 0:
-            complete = False
+        for taken in range(_most(options, order[first]), 0, -1):
+            slots = _begin(options, state, first, taken)
+            if slots > limits[1]:
+                continue
+            bound = _tune(options, state, first + 1, slots, best_price)
+            if bound > 0.5 * found.totals[0] and nodes > 0:
+                _price_options(options, state, first)
+                if _look(options, state, first, first, found):
+                    nodes = _dive(options, state, first, nodes - 1, found)
+                if nodes > 0:
+                    continue
+            complete &= bound <= 0.5 * found.totals[0]
             found.totals[1] = max(found.totals[1], 1 + bound / slots)
     return complete
 
 
 @kernel
-def _tune(options, state, first, slots, best_price):
-    """Improve the multipliers for sets of the requests from `first` on; return their bound.
+def _begin(options, state, first, taken):
+    """Write the set of some replicas of request ``order[first]``; return slots that are paid."""
+    i = state.order[first]
+    o = options.first[i] + taken - 1
+    slots = max(state.limits[0], float(options.items[o, 2]))
+    for r in range(len(state.price)):
+        state.used[first + 1, r] = options.work[o, r]
+        slots = max(slots, np.ceil(options.work[o, r] - EPSILON))
+    state.value[first + 1], state.slots[first + 1] = taken * state.worth[i], slots
+    state.choice[first] = taken - 1
+    return slots
+
+
+@kernel
+def _tune(options, state, depth, slots, best_price):
+    """Improve the multipliers for sets that hold the one begun; return the bound on their gains.
 
     Subgradient steps of the convex bound, towards 0; the best multipliers are left in
-    ``state.price``.
+    ``state.price``, and the next search begins there.
     """
-    for r in range(len(best_price)):
-        state.price[r] = best_price[r] = 0.0
     best, step = np.inf, 0.3
     for k in range(STEPS):
-        bound = _bound_at(options, state, first, slots)
+        bound = _bound_at(options, state, depth, slots)
         if bound < best:
             best = bound
-            for r in range(len(best_price)):
-                best_price[r] = state.price[r]
+            copy_row(state.price, best_price)
         norm = 0.0
         for r in range(len(best_price)):
             if state.price[r] <= 0 and state.slope[r] > 0:
@@ -229,8 +241,7 @@ def _tune(options, state, first, slots, best_price):
         for r in range(len(best_price)):
             state.price[r] = max(0.0, state.price[r] - size * state.slope[r])
         step *= 0.93
-    for r in range(len(best_price)):
-        state.price[r] = best_price[r]
+    copy_row(best_price, state.price)
     return best
 
 
@@ -244,16 +255,17 @@ def _paid(state, slots):
 
 
 @kernel
-def _bound_at(options, state, first, slots):
-    """Return the bound on gains of sets of the requests from `first` on, and write its slope."""
+def _bound_at(options, state, depth, slots):
+    """Return the bound on gains of sets that hold the one begun, and write its slope."""
     total = 0.0
     for r in range(len(state.price)):
         total += state.price[r]
     at = slots if total <= 1 else state.limits[1]
+    bound = state.value[depth] - (1 - total) * at
     for r in range(len(state.price)):
-        state.slope[r] = at
-    bound = -(1 - total) * at
-    for k in range(first, len(state.order)):
+        state.slope[r] = at - state.used[depth, r]
+        bound -= state.price[r] * state.used[depth, r]
+    for k in range(depth, len(state.order)):
         i = state.order[k]
         most, taken = 0.0, -1
         for o in range(options.first[i], options.first[i + 1]):
@@ -271,10 +283,17 @@ def _bound_at(options, state, first, slots):
 
 @kernel
 def _price_options(options, state, first):
-    """Write what each option adds to the bound, and the most that requests ahead can add."""
+    """Write what each option adds to the bound, and the most that requests ahead can add.
+
+    `reduced` of the set begun is written as well.
+    """
     m = len(state.order)
+    reduced = state.value[first + 1]
+    for r in range(len(state.price)):
+        reduced -= state.price[r] * state.used[first + 1, r]
+    state.reduced[first + 1] = reduced
     state.ahead[m] = 0.0
-    for k in range(m - 1, first - 1, -1):
+    for k in range(m - 1, first, -1):
         i = state.order[k]
         most = 0.0
         for o in range(options.first[i], options.first[i + 1]):
@@ -288,20 +307,17 @@ def _price_options(options, state, first):
 
 @allocating_kernel
 def _dive(options, state, first, nodes, found):
-    """Look at all sets that begin with request ``order[first]``; return the nodes that are left.
+    """Look at all sets that hold the one begun and later requests; return the nodes left.
 
     A branch is left where its bound shows no more than half of the best gain so far: sets are
     wanted that gain much, and where nothing gains everything is looked at.
     """
-    m, depth = len(state.order), first
-    state.value[first] = state.reduced[first] = 0.0
-    state.slots[first] = state.limits[0]
-    for r in range(len(state.price)):
-        state.used[first, r] = 0.0
-    state.choice[first] = _most(options, state.order[first])
-    while depth >= first and nodes > 0:
+    m, depth = len(state.order), first + 1
+    if depth < m:
+        state.choice[depth] = _most(options, state.order[depth])
+    while first < depth < m and nodes > 0:
         taken = state.choice[depth]
-        if taken < 0 or (taken == 0 and depth == first):
+        if taken < 0:
             depth -= 1
             continue
         state.choice[depth] -= 1
