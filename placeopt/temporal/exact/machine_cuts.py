@@ -2,8 +2,8 @@
 
 A cut says that cost is worth at least its constant less what latency and interruption are worth at
 its exchange rates. At the same rates `placeopt.temporal.exact.latency_tree` proves more. Rates are
-taken by the volume in which their cut is the best one: first all that count with one part each,
-then again with more and more parts.
+taken by the volume below their cut where it is the best one: first all that count with one part
+each, then again with more and more parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from placeopt.temporal.exact.numbers import Numbers
 
 #: Parts of the plans at each exchange rate, pass by pass.
 PASSES = (1, 8, 32, 128, 512)
-#: A pass ends when cuts that it has not raised are the best ones in less than this share.
+#: A pass ends when less than this share of the volume is below cuts that it has not raised.
 _REST = 0.01
 #: Lines of the grid on which cuts are compared.
 _LINES = 64
@@ -80,9 +80,12 @@ class RaisedCuts:
                 done[k] = True
 
     def _shares_of_volume(self) -> np.ndarray:
-        """Return in which share of the ranges each cut is the best one, shape (k,)."""
-        best = (self.cuts[:, :1] - self._fall).argmax(axis=0)
-        return np.bincount(best, weights=self._size, minlength=len(self.cuts))
+        """Return which share of the volume lies below each cut where it is best, shape (k,)."""
+        costs = self.cuts[:, :1] - self._fall
+        best = costs.argmax(axis=0)
+        volume = self._size * np.maximum(costs[best, np.arange(len(best))], 0.0)
+        shares = np.bincount(best, weights=volume, minlength=len(self.cuts))
+        return shares / max(shares.sum(), 1e-300)
 
     def _raised(self, k: int, parts: int, budget: Budget) -> float:
         """Return the constant of a cut that a tree of so many parts proves."""

@@ -29,7 +29,7 @@ from placeopt.temporal.knapsack import Knapsack
 #: more than its cost by more than this share.
 _CLOSE, _SLACK = 7e-4, 5e-4
 #: Sets that a search looks at, and that it looks at where nothing else pays.
-_NODES, _MORE_NODES = 20_000, 40_000
+_NODES, _MORE_NODES = 4_000, 20_000
 #: Known sets that are added for a kind of machine in a round.
 _KNOWN = 6
 #: Rounds of column generation in one solve.
@@ -114,9 +114,7 @@ class MachineProgram:
     def _add(self, kind: int, sets: np.ndarray, spans: np.ndarray | None) -> int:
         """Add columns that are new; `spans` is None for patterns that run at once."""
         coarse = spans is None
-        rows = [
-            q for q, row in enumerate(sets) if (kind, coarse, row.tobytes()) not in self._seen
-        ]
+        rows = [q for q, row in enumerate(sets) if (kind, coarse, row.tobytes()) not in self._seen]
         if not rows:
             return 0
         self._seen.update((kind, coarse, sets[q].tobytes()) for q in rows)
@@ -224,9 +222,7 @@ class MachineProgram:
             added += self._add(k, np.where(worth > 0, sets[best], 0), spans[best])
         return added
 
-    def _price(
-        self, prices: np.ndarray, tolls: np.ndarray, coarse: set[int]
-    ) -> tuple[float, int]:
+    def _price(self, prices: np.ndarray, tolls: np.ndarray, coarse: set[int]) -> tuple[float, int]:
         """Add sets that pay; return what the prices prove once they are scaled, and how many.
 
         A price is lowered until no kind of machine that can host the request has a set of more

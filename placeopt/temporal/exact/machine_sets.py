@@ -102,9 +102,10 @@ def _weights(sizes: np.ndarray, capacity: int) -> list[np.ndarray]:
         whole = (k + 1) * sizes
         found.append(np.where(whole % capacity == 0, plain, whole // capacity / k))
     small = np.unique(sizes[(sizes > 1) & (2 * sizes <= capacity)])
-    for k in np.unique(np.linspace(0, len(small) - 1, MAX_LIMITS).astype(int)) if len(small) else ():
-        rest = np.where(sizes >= small[k], plain, 0.0)
-        found.append(np.where(sizes > capacity - small[k], 1.0, rest))
+    spread = np.unique(np.linspace(0, max(len(small) - 1, 0), MAX_LIMITS).astype(int))
+    for limit in small[spread[: len(small)]]:
+        rest = np.where(sizes >= limit, plain, 0.0)
+        found.append(np.where(sizes > capacity - limit, 1.0, rest))
     return found
 
 

@@ -224,12 +224,12 @@ def test_raised_cuts_hold_for_plans(seed: int) -> None:
     values = np.concatenate((F[G.sum(axis=1) == 0], front.values))
     vectors = values * np.array(data.units)
     low, high = least_values(data)[[0, 2]], vectors.max(axis=0)[[0, 2]]
-    plain = np.array([(0.0, *pair) for pair in rates(data, vectors)])
+    plain = np.array([(0.3 * least_sum(vectors, pair), *pair) for pair in rates(data, vectors)])
     raised = RaisedCuts(data, plain, low, high)
     raised.raise_all(8, Budget(), Units(Budget()))
     sums = vectors[:, 1] + raised.cuts[:, 1:] @ vectors[:, [0, 2]].T
     assert (raised.cuts[:, :1] <= sums * (1 + 1e-9) + 1e-6).all()
-    assert (raised.cuts[:, 0] >= 0).all() and (raised.cuts[:, 0] > 0).any()
+    assert (raised.cuts[:, 0] >= plain[:, 0]).all() and (raised.cuts > 1.5 * plain).any()
 
 
 def test_nothing_is_proven_without_time() -> None:
