@@ -32,6 +32,8 @@ from placeopt.temporal.instance import Temporal
 _MAX_SETS = 3_000
 #: Seconds that a certificate takes where the budget is used up.
 _OWN_SECONDS = 10.0
+#: Share of a certificate's seconds for the bounds; then points are compared with them.
+_BOUND_SHARE = 0.8
 #: Limits and lines of a certificate.
 _CELLS, _LINES = 120, 96
 #: Parts of the plans at each exchange rate.
@@ -172,7 +174,7 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         bounds = _relaxed_values(data, front, own)
     if bounds is None:
         method = "bound"
-        bounds, _, solves = lower_bounds(data, own, _CELLS, _LINES)
+        bounds, _, solves = lower_bounds(data, own.share(_BOUND_SHARE), _CELLS, _LINES)
     proven = Front(
         front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
     )

@@ -14,7 +14,7 @@ import heapq
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.temporal.exact.machine_program import MachineProgram, Priced
+from placeopt.temporal.exact.machine_program import MachineProgram, ProvenSum
 
 #: Shares of a request's replicas nearer to 0 or 1 than this are whole.
 _WHOLE = 1e-4
@@ -27,12 +27,12 @@ class _Part:
     ----------
     levels : ndarray, shape (requests, 2)
         Least and largest latency.
-    priced : Priced
+    priced : ProvenSum
     bound : float
         At least that of the plans it was split from.
     """
 
-    def __init__(self, levels: np.ndarray, priced: Priced, bound: float):
+    def __init__(self, levels: np.ndarray, priced: ProvenSum, bound: float):
         self.levels, self.priced, self.bound = levels, priced, bound
 
 

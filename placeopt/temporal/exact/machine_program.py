@@ -52,7 +52,7 @@ class MachineKind(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Priced:
+class ProvenSum:
     """What a solve proves.
 
     Attributes
@@ -158,7 +158,7 @@ class MachineProgram:
 
     def solve(
         self, tolls: np.ndarray, budget: Budget, coarse: frozenset[int] = frozenset()
-    ) -> Priced:
+    ) -> ProvenSum:
         """Return a lower bound on cost and tolls of every plan.
 
         Parameters
@@ -187,7 +187,7 @@ class MachineProgram:
                 added == 0 and len(rough) == before
             ):
                 break
-        return Priced(best, shares, frozenset(rough))
+        return ProvenSum(best, shares, frozenset(rough))
 
     def _shares(self, x: np.ndarray) -> np.ndarray:
         """Return the share of each request's replicas in each place, (requests, places)."""

@@ -42,7 +42,7 @@ class Options(NamedTuple):
     capacity: np.ndarray  # (2,)
 
 
-class Found(NamedTuple):
+class PayingSets(NamedTuple):
     """The K sets that gain most of those that were looked at."""
 
     counts: np.ndarray  # (K, n)
@@ -140,7 +140,7 @@ def best_sets(
     fits = np.diff(options.first) > 0
     lengths[fits] = options.items[options.first[:-1][fits], 2]
     wanted = np.flatnonzero(fits & (worth > 0) & (lengths <= most))
-    found = Found(
+    found = PayingSets(
         np.zeros((keep, n), np.int64),
         np.zeros(keep, np.int64),
         np.zeros(keep),
