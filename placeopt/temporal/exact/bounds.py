@@ -18,6 +18,7 @@ from placeopt.core.versions import versions
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.configuration_lp import ConfigurationLP
 from placeopt.temporal.exact.grid import Grid
+from placeopt.temporal.exact.machine_cuts import RaisedCuts
 from placeopt.temporal.exact.numbers import Numbers, numbers
 from placeopt.temporal.exact.patterns import build_patterns
 from placeopt.temporal.exact.price_cuts import price_cuts
@@ -31,8 +32,12 @@ from placeopt.temporal.instance import Temporal
 _MAX_SETS = 3_000
 #: Seconds that a certificate takes where the budget is used up.
 _OWN_SECONDS = 10.0
+#: Share of a certificate's seconds for the bounds; then points are compared with them.
+_BOUND_SHARE = 0.8
 #: Limits and lines of a certificate.
 _CELLS, _LINES = 120, 96
+#: Parts of the plans at each exchange rate.
+_PARTS = 32
 #: Requests up to which the configuration program is solved too; it grows with them.
 _MAX_PROGRAM = 100
 
@@ -48,13 +53,19 @@ Lines = Annotated[
 
 
 def lower_bounds(
-    numbers: Numbers, budget: Budget, cells: int, lines: int, units: Units | None = None
+    numbers: Numbers,
+    budget: Budget,
+    cells: int,
+    lines: int,
+    parts: int = _PARTS,
+    units: Units | None = None,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return a lower-bound set in whole numbers, shape (k, 3).
 
     It comes from prices of demands and, for few requests, from the configuration program, which
-    prices every request apart. Its cuts, shape (c, 3), and the number of linear programs solved are
-    returned too. There are none where cost is no objective.
+    prices every request apart, and from the program over machines, which raises its cuts. The cuts,
+    shape (c, 3), and the number of linear programs solved are returned too. There are none where
+    cost is no objective.
     """
     low = least_values(numbers)
     if all(lease.price == 0 for lease in numbers.leases):
@@ -66,6 +77,9 @@ def lower_bounds(
         grid.refine(cells)
         cuts = np.concatenate((cuts, np.array(program.cuts).reshape(-1, 3)))
         high, solves = np.maximum(high, grid.high), solves + program.solves
+        raised = RaisedCuts(numbers, cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]))
+        raised.raise_all(parts, budget, units or Units(budget))
+        cuts, solves = raised.cuts, solves + raised.solves
     bounds = staircase(cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]), lines)
     return np.maximum(bounds, low), cuts, solves
 
@@ -100,6 +114,15 @@ def bound(
         ),
     ] = _CELLS,
     lines: Lines = _LINES,
+    parts: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=512,
+            description="Parts into which the plans are split at each exchange rate, by the "
+            "latency of requests.",
+        ),
+    ] = _PARTS,
 ) -> Front:
     """Return a proven lower-bound set, and plans built greedily at the dual prices that prove it.
 
@@ -114,7 +137,7 @@ def bound(
         A request that nothing can serve.
     """
     data = numbers(task.problem, task.objectives)
-    found, cuts, solves = lower_bounds(data, task.budget, cells, lines, task.units())
+    found, cuts, solves = lower_bounds(data, task.budget, cells, lines, parts, task.units())
     completed = not task.budget.out_of_time
     bounds = data.values(found)
     prices = cuts[:, 1:] * (np.array([data.units[0], data.units[2]]) / data.units[1])
@@ -125,7 +148,7 @@ def bound(
         bounds=bounds.tolist(),
         solver_calls=solves,
         completed=completed,
-        parameters={"cells": cells, "lines": lines},
+        parameters={"cells": cells, "lines": lines, "parts": parts},
         libraries=["highspy"],
     )
     return graded(front, "cost_usd")
@@ -151,7 +174,7 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         bounds = _relaxed_values(data, front, own)
     if bounds is None:
         method = "bound"
-        bounds, _, solves = lower_bounds(data, own, _CELLS, _LINES)
+        bounds, _, solves = lower_bounds(data, own.share(_BOUND_SHARE), _CELLS, _LINES)
     proven = Front(
         front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
     )

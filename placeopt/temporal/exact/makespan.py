@@ -50,10 +50,24 @@ def makespans(replicas, demands, durations, capacity, horizon):
         if floor >= target:  # floor <= makespan <= target: the parts one after the other are best
             low[code] = high[code] = target
             continue
-        proven, best = _search(items[:count], capacity, floor, target)
+        proven, best = _search(items[:count], capacity, floor, target, MAX_NODES)
         high[code] = best
         low[code] = best if proven else floor
     return low, high
+
+
+@allocating_kernel
+def span_above(items, capacity, target, nodes):
+    """Return a lower bound on the makespan of items, shape (k, 3): vCPU, memory, length.
+
+    The bound is `target` where nothing shorter exists; it is exact below `target` where a search of
+    at most `nodes` nodes was enough. Every item fits the machine alone.
+    """
+    floor = _floor(items, capacity)
+    if floor >= target:
+        return target
+    proven, best = _search(items, capacity, floor, target, nodes)
+    return best if proven else floor
 
 
 @allocating_kernel
@@ -127,12 +141,13 @@ def _chain(items, first, capacity):
 
 
 @allocating_kernel
-def _search(items, capacity, floor, target):
+def _search(items, capacity, floor, target, nodes):
     """Search for a makespan below `target`: in every order, each item starts as early as it can.
 
     Left-shifted schedules suffice: keep the order of the starts, and move every item to the first
     slot, not before its predecessor's start, where it fits beside the items before it. No item
-    moves right. Returns whether the search was complete, and the least makespan, at most `target`.
+    moves right. Returns whether the search was complete within so many nodes, and the least
+    makespan, at most `target`.
     """
     k = len(items)
     start, chosen = np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
@@ -141,7 +156,7 @@ def _search(items, capacity, floor, target):
     finish = np.zeros(k, np.int64)
     best, depth, visited = target, 0, 0
     while depth >= 0:
-        if option[depth] == 0 and visited >= MAX_NODES:
+        if option[depth] == 0 and visited >= nodes:
             return False, best
         j = option[depth]
         if j == k:  # all options of this depth are tried: step back
