@@ -166,6 +166,17 @@ def test_a_solver_that_fails_is_asked_again(monkeypatch, wrong):
     assert [s.presolve for s in faulty.asked] == [True, False, True]
 
 
+@pytest.mark.parametrize("off", [-1.0, 1.0])
+def test_what_is_optimal_is_proven(monkeypatch, off):
+    """HiGHS 1.16.0 calls a start optimal where its presolve loses an offset."""
+    program = random_program(FEASIBLE)
+    best = solve(program)
+    faulty = Faulty(1, Reply("optimal", best.x, best.objective + off))
+    monkeypatch.setitem(solvers.ENGINES, "highs", faulty)
+    outcome = solve(program, start=best.x)
+    assert (outcome.status, outcome.attempts, outcome.bound) == ("optimal", 2, best.objective)
+
+
 def test_a_solver_that_keeps_failing_is_an_error(monkeypatch):
     monkeypatch.setitem(solvers.ENGINES, "highs", Faulty(99, Reply("error", message="Solve error")))
     with pytest.raises(SolverError, match="Solve error"):
