@@ -21,7 +21,9 @@ def makespans(replicas, demands, durations, capacity, horizon):
     """Return least makespans of all sets on one machine size, as proven intervals [low, high].
 
     Sets are taken by growing code: a set is cut in two in all ways first, then searched for
-    something shorter. `replicas` and `durations` have shape (requests,), `demands` (requests, 2),
+    something shorter. Both parts of a cut may have replicas of one request, which then do not start
+    together: that is the busy time of two machines, and a lower bound of the makespan on one.
+    `replicas` and `durations` have shape (requests,), `demands` (requests, 2),
     `capacity` (2,). Returns `low` and `high`, (sets,): ``horizon + 1`` where the set does not fit,
     or is not done within the horizon.
     """
