@@ -22,7 +22,7 @@ from placeopt.edge_cloud import restart
 from placeopt.edge_cloud.encoder import EdgeCloudEncoder
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.builder import PlanBuilder
-from placeopt.edge_cloud.local_search.closing import close, closes
+from placeopt.edge_cloud.local_search.closing import close, closes, is_closed
 from placeopt.edge_cloud.local_search.prices import (
     Prices,
     Relaxation,
@@ -39,8 +39,6 @@ _FIRST_STEPS, _NEXT_STEPS = 100, 25
 _PRICES_BEFORE_SEARCH, _PRICES_ALONE = 0.45, 0.7
 #: Part of what the prices leave that a search may use before the gap is closed.
 _SEARCH_BEFORE_CLOSING = 0.3
-#: A gap up to this is closed: HiGHS proves no more.
-_CLOSED = 1e-6
 
 CostWeight = Annotated[
     float | None,
@@ -229,7 +227,8 @@ def by_weights(
                     begin, prices = _closed(relaxation, builder, prices, begin, share)
                     found.proofs[-1] = prices
                     built.append(begin)
-                    proven = builder.value(prices.weight, begin) <= prices.bound * (1 + _CLOSED)
+                    value = builder.value(prices.weight, begin)
+                    proven = np.isfinite(prices.bound) and is_closed(value, prices.bound)
                 if not proven:
                     built.append(builder.improve(prices, begin, share))
             found.plans += built

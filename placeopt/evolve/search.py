@@ -24,8 +24,8 @@ from placeopt.evolve.recombination import recombine
 
 #: Genes of all points of a front together: plans of large instances take a second and megabytes.
 MAX_GENES = 5_000_000
-#: Seconds of judging a plan for a front, and of sorting the plans for it, for each second of judging
-#: one alone. A point that is not judged is a larger loss than the time to find it.
+#: Seconds of judging a plan for a front, and of sorting the plans for it, for each second of
+#: judging one alone. A point that is not judged is a larger loss than the time to find it.
 IN_A_FRONT = 1.5
 #: Time to make a front of judged plans, as a share of the time to judge them.
 SORTING = 0.06

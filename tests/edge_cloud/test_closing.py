@@ -18,7 +18,7 @@ from placeopt.edge_cloud.local_search import charging, closing, lists, patterns
 from placeopt.edge_cloud.local_search.builder import PlanBuilder
 from placeopt.edge_cloud.local_search.listing import list_placements, new_listing
 from placeopt.edge_cloud.local_search.prices import Relaxation
-from placeopt.edge_cloud.local_search.shapes import MOST_SERVICES, Shapes, shapes
+from placeopt.edge_cloud.local_search.shapes import MOST_LOADS, MOST_SERVICES, Shapes, shapes
 from placeopt.exact import solvers
 from placeopt.exact.compiled_model import CompiledModel
 
@@ -278,3 +278,18 @@ def test_large_applications_are_left_alone() -> None:
     hosts = PlanBuilder(relaxation, np.random.default_rng(0)).build(prices)
     found = closing.close(relaxation, prices, hosts, 1e9, Budget(seconds=10))
     assert found.bound == prices.bound and found.hosts is hosts
+
+
+def test_loads_beyond_whole_numbers_are_not_small() -> None:
+    """Cores x memory in units of a billionth is more than 2**63: such a node is no small one."""
+    document = EdgeCloud.generate(1, applications=6).to_document()
+    rng = np.random.default_rng(1)
+    for application in document["applications"]:
+        for service in application["microservices"]:
+            for resource in ("cpu_cores", "memory_gib"):
+                service[resource] = round(service[resource] * rng.uniform(0.9, 1.1), 9)
+    known = shapes(EdgeCloud.from_document(document).arrays)
+    assert known is not None
+    loads = [float(cpu + 1) * float(memory + 1) for cpu, memory in known.capacity.tolist()]
+    assert max(loads) > 2**63
+    assert known.small.tolist() == [k for k, load in enumerate(loads) if load <= MOST_LOADS]

@@ -103,6 +103,8 @@ def _choose(lists, charging):
                 best, least = k, value
         charging.alone[application] = least
         total += least
+        if best < 0:
+            continue
         for j in range(lists.nodes.shape[1]):
             if lists.nodes[best, j] < 0:
                 break

@@ -8,10 +8,13 @@ they are too many, it chooses among the best of them, and the bound says what th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placeopt.core.budget import Budget
+from placeopt.core.errors import SolverError
+from placeopt.edge_cloud.arrays import node_loads
 from placeopt.edge_cloud.local_search.charging import Charging, Lists, climb, new_charging
 from placeopt.edge_cloud.local_search.listing import new_listing
 from placeopt.edge_cloud.local_search.lists import (
@@ -24,6 +27,9 @@ from placeopt.edge_cloud.local_search.lists import (
 from placeopt.edge_cloud.local_search.patterns import complete, forgone_everywhere, new_fill
 from placeopt.edge_cloud.local_search.prices import Prices, Relaxation
 from placeopt.edge_cloud.local_search.shapes import Shapes, shapes
+
+if TYPE_CHECKING:
+    from placeopt.exact.solvers import Outcome
 
 #: Charges of an instance, and loads of a node times applications, beyond which nothing is tried.
 _MOST_CHARGES, _MOST_LAYERS = 500_000, 2_000_000
@@ -48,6 +54,8 @@ _TREE_NODES = 200
 _SHORTER, _SHORTEST = 0.85, 1e-4
 #: Values of HiGHS may be off by this share.
 _TOLERANCE = 1e-7
+#: A gap up to this share of the bound is closed.
+_CLOSED = 1e-6
 
 
 @dataclass
@@ -103,12 +111,22 @@ def strengthened(relaxation: Relaxation, prices: Prices, value: float, budget: B
     return replace(prices, bound=state.bound)
 
 
+def is_closed(value: float, bound: float) -> bool:
+    """Return whether a plan of this value is optimal, as far as solvers can tell."""
+    return value <= bound * (1 + _CLOSED)
+
+
 def closes(relaxation: Relaxation, budget: Budget) -> bool:
     """Return whether `close` does anything: an instance must be small, and a clock must run.
 
     Charges take a few seconds, which count as few evaluations.
     """
-    known = shapes(relaxation.instance) if budget.seconds_limit is not None else None
+    instance = relaxation.instance
+    if budget.seconds_limit is None or np.diagonal(instance.delay).any():  # listing takes it as 0
+        return False
+    if len(instance.source) * len(instance.capacity) > _MOST_CHARGES:  # each has a shape
+        return False
+    known = shapes(instance)
     return known is not None and _is_small(known)
 
 
@@ -117,7 +135,11 @@ def _work(relaxation: Relaxation, prices: Prices, state: Closing, budget: Budget
     known = shapes(relaxation.instance)
     if known is None or not _is_small(known) or not np.isfinite(prices.bound):
         return None
-    if state.value <= prices.bound or budget.evaluations_left < _STEPS or budget.out_of_time:
+    if (
+        is_closed(state.value, prices.bound)
+        or budget.evaluations_left < _STEPS
+        or budget.out_of_time
+    ):
         return None
     return _Work(relaxation, known, prices, state, budget)
 
@@ -194,14 +216,16 @@ class _Work:
         if not self._climb(first, lists, self._lengths(*_LIST_STEPS), _STEPS - _LIST_STEPS[0]):
             return False
         complete(known, first.best_charge)
-        trials = []
+        forgone = forgone_everywhere(known, self._fill, first.best_charge)
+        trials, lengths = [], self._lengths(_TRIAL_STEPS, *_ALL_STEPS[1:])
         for part in _PARTS:
-            trial = self._extended(first, part)
-            self._climb(trial, nothing, self._lengths(_TRIAL_STEPS, *_ALL_STEPS[1:]))
-            trials.append(trial)
+            trials.append(self._extended(first, part * forgone))
+            if not self._climb(trials[-1], nothing, lengths):
+                break
         self._charging = best = max(trials, key=lambda trial: float(trial.best[0]))
         again = self._begin(best.best_charge, best.best_price / best.unit)
-        self._climb(again, nothing, self._lengths(*_ALL_STEPS))
+        if not self._budget.out_of_time:
+            self._climb(again, nothing, self._lengths(*_ALL_STEPS))
         self._charging = max(best, again, key=lambda one: float(one.best[0]))
         self._state.bound = max(self._state.bound, float(self._charging.best[0]))
         return not self._budget.out_of_time
@@ -211,8 +235,10 @@ class _Work:
         alone = self._begin(self._charging.charge.price, self._price)
         if not self._climb(alone, no_lists(self._listing), np.zeros(1)):
             return None
+        if not np.isfinite(alone.best[0]):
+            return None
         span = _FIRST_PART * (self._state.value - self._state.bound)
-        while not self._budget.out_of_time:
+        while self._may_shorten(span):
             limits = alone.best_alone + span
             lists = self._listed(alone.best_charge, limits, _FIRST_LISTED)
             if lists is not None:
@@ -222,14 +248,13 @@ class _Work:
 
     def _listed(self, charge: np.ndarray, limits: np.ndarray, most: int) -> Lists | None:
         fixed = self._instance, self._known, self._weight, charge, self._listing
-        return list_all(*fixed, limits, most)
+        return list_all(*fixed, limits, most, self._budget)
 
-    def _extended(self, first: Charging, part: float) -> Charging:
-        """Return charges of all shapes: those not listed pay a part of what is forgone."""
-        forgone = forgone_everywhere(self._known, self._fill, first.best_charge)
+    def _extended(self, first: Charging, others: np.ndarray) -> Charging:
+        """Return charges of all shapes, (nodes, shapes): those not listed pay what `others` do."""
         small, charge = self._known.small, first.best_charge.copy()
         fits = (self._known.demand <= self._known.capacity[small, None]).all(axis=2)
-        charge[small] = np.where(fits, np.maximum(charge[small], part * forgone[small]), 0.0)
+        charge[small] = np.where(fits, np.maximum(charge[small], others[small]), 0.0)
         return self._begin(charge, first.best_price / first.unit)
 
     def search(self) -> None:
@@ -254,7 +279,7 @@ class _Work:
                 return
             last = most == _SEARCHES[-1][0]
             self._solve(lists, proven + span, 1.0 if whole and last else part)
-            if self._state.value <= self._state.bound * (1 + 10 * _TOLERANCE):
+            if is_closed(self._state.value, self._state.bound):
                 return
 
     def _may_shorten(self, span: float) -> bool:
@@ -267,28 +292,35 @@ class _Work:
 
     def _solve(self, lists: Lists, others: float, part: float) -> None:
         """Let HiGHS choose among lists; plans that are not of these have at least `others`."""
-        from placeopt.exact import solvers  # takes a while
-
-        state, budget = self._state, self._budget
+        state = self._state
         lists, start = with_plan(self._instance, self._known, self._weight, lists, state.hosts)
         state.placements = len(lists.plain)
-        options = {} if budget.seconds_limit is not None else {"mip_max_nodes": _TREE_NODES}
-        outcome = solvers.solve(
-            program(self._known, self._fill, self._charging.best_charge, lists),
-            seconds=budget.seconds_left * part,
-            budget=budget,
-            start=start,
-            relative_gap=_TOLERANCE,
-            options=options,
-            # With a start HiGHS 1.16.0 may lose the offset that its presolve finds: it then takes a
-            # part of the value for the whole, and ends.
-            careful=True,
-        )
-        if outcome.x is None:
-            return  # HiGHS did not come as far as to take over the start
-        if outcome.objective < state.value - _TOLERANCE * abs(state.value):
-            state.value = outcome.objective
-            chosen = np.flatnonzero(outcome.x > 0.5)
-            state.hosts = hosts_of(self._instance, lists, chosen)
+        outcome = self._chosen(lists, start, part)
+        if outcome is None or outcome.x is None:
+            return  # HiGHS failed, or did not come as far as to take over the start
+        hosts = hosts_of(self._instance, lists, np.flatnonzero(outcome.x > 0.5))
+        fits = (node_loads(self._instance, hosts) <= self._instance.capacity).all()
+        if fits and outcome.objective < state.value - _TOLERANCE * abs(state.value):
+            state.value, state.hosts = outcome.objective, hosts
         known = outcome.bound - _TOLERANCE * abs(outcome.bound)
         state.bound = max(state.bound, min(known, others, state.value))
+
+    def _chosen(self, lists: Lists, start: np.ndarray, part: float) -> Outcome | None:
+        """Return what HiGHS chooses among lists in a part of the time, None where it fails."""
+        from placeopt.exact import solvers  # takes a while
+
+        budget = self._budget
+        try:
+            return solvers.solve(
+                program(self._known, self._fill, self._charging.best_charge, lists),
+                seconds=budget.seconds_left * part,
+                budget=budget,
+                start=start,
+                relative_gap=_TOLERANCE,
+                options={} if budget.seconds_limit else {"mip_max_nodes": _TREE_NODES},
+                # With a start HiGHS 1.16.0 may lose the offset that its presolve finds: it then
+                # takes a part of the value for the whole, and ends.
+                careful=True,
+            )
+        except SolverError:
+            return None

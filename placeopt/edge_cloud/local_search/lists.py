@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from placeopt.core.budget import Budget
 from placeopt.core.kernels.compile import kernel
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.local_search.charging import Lists
@@ -18,7 +19,7 @@ _COMPARED = 4000
 #: Placements for each that is needed, beyond which a list is not looked at.
 _REPEATED = 12
 #: Steps of the search for the placements of one application.
-_MOST_STEPS = 10**7
+_MOST_STEPS = 10**6
 
 
 def no_lists(listing: Listing) -> Lists:
@@ -35,8 +36,11 @@ def list_all(
     listing: Listing,
     limits: np.ndarray,
     most: int,
+    budget: Budget,
 ) -> Lists | None:
-    """Return each application's placements of at most its limit; None if they are more than `most`.
+    """Return each application's placements of at most its limit.
+
+    Returns None if they are more than `most`, or time is over.
 
     Parameters
     ----------
@@ -51,14 +55,14 @@ def list_all(
     for application, limit in enumerate(limits):  # to count takes a tenth of the time
         count = list_placements(*arguments, application, limit, False, _MOST_STEPS)
         total += count
-        if count < 0 or total > _REPEATED * most:
+        if count < 0 or total > _REPEATED * most or budget.out_of_time:
             return None
     for application, limit in enumerate(limits):
         count = list_placements(*arguments, application, limit, False, _MOST_STEPS)
         kept = _needed(known, application, listing, count)
         rows.append(kept)
         first.append(first[-1] + len(kept[0]))
-        if first[-1] > most:
+        if first[-1] > most or budget.out_of_time:
             return None
     return Lists(np.array(first), *map(np.concatenate, zip(*rows, strict=True)))
 

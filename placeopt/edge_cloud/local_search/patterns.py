@@ -14,8 +14,8 @@ from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.edge_cloud.local_search.exact_placement import BIG
 from placeopt.edge_cloud.local_search.shapes import Shapes
 
-#: A charge up to this counts as none.
-_NO_CHARGE = 1e-9
+#: A charge up to this is none.
+_NO_CHARGE = 0.0
 
 
 class Fill(NamedTuple):

@@ -49,6 +49,6 @@ def shapes(instance: EdgeCloudArrays) -> Shapes | None:
         demands.append(demand)
         first.append(first[-1] + len(demand))
     capacity = instance.capacity // unit
-    small = (capacity + 1).prod(axis=1) <= MOST_LOADS
+    small = (capacity + 1.0).prod(axis=1) <= MOST_LOADS  # floats: whole numbers overflow
     nodes = np.flatnonzero(small), np.flatnonzero(~small)
     return Shapes(of, np.array(first), np.concatenate(demands), capacity, *nodes, unit)

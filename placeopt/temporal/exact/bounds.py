@@ -36,7 +36,7 @@ _OWN_SECONDS = 10.0
 _BOUND_SHARE = 0.8
 #: Limits and lines of a certificate.
 _CELLS, _LINES = 120, 96
-#: Parts of the plans at each exchange rate.
+#: Parts of the plans at each exchange rate, where a clock ends the work.
 _PARTS = 32
 #: Requests up to which the configuration program is solved too; it grows with them.
 _MAX_PROGRAM = 100
@@ -57,7 +57,7 @@ def lower_bounds(
     budget: Budget,
     cells: int,
     lines: int,
-    parts: int = _PARTS,
+    parts: int | None = None,
     units: Units | None = None,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return a lower-bound set in whole numbers, shape (k, 3).
@@ -78,6 +78,8 @@ def lower_bounds(
         cuts = np.concatenate((cuts, np.array(program.cuts).reshape(-1, 3)))
         high, solves = np.maximum(high, grid.high), solves + program.solves
         raised = RaisedCuts(numbers, cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]))
+        if parts is None:  # without a clock nothing ends the passes early
+            parts = 1 if budget.seconds_limit is None else _PARTS
         raised.raise_all(parts, budget, units or Units(budget))
         cuts, solves = raised.cuts, solves + raised.solves
     bounds = staircase(cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]), lines)
@@ -115,14 +117,14 @@ def bound(
     ] = _CELLS,
     lines: Lines = _LINES,
     parts: Annotated[
-        int,
+        int | None,
         Field(
             ge=1,
             le=512,
             description="Parts into which the plans are split at each exchange rate, by the "
-            "latency of requests.",
+            "latency of requests; 32 by default, 1 without a time limit.",
         ),
-    ] = _PARTS,
+    ] = None,
 ) -> Front:
     """Return a proven lower-bound set, and plans built greedily at the dual prices that prove it.
 
@@ -200,7 +202,7 @@ def _own_budget(budget: Budget) -> Budget:
         return budget
     if budget.seconds_limit is not None:
         return Budget(seconds=max(budget.seconds_left, 1e-3), stop=lambda: budget.cancelled)
-    return Budget(seconds=_OWN_SECONDS) if budget.exhausted else budget
+    return Budget(seconds=_OWN_SECONDS, stop=lambda: budget.cancelled)
 
 
 def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray | None:

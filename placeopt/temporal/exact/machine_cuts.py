@@ -18,8 +18,8 @@ from placeopt.temporal.exact.latency_tree import LatencyTree
 from placeopt.temporal.exact.machine_program import MachineProgram
 from placeopt.temporal.exact.numbers import Numbers
 
-#: Parts of the plans at each exchange rate, pass by pass.
-PASSES = (1, 8, 32, 128, 512)
+#: Parts of the plans at each exchange rate, pass by pass; the last pass has as many as wanted.
+PASSES = (1, 8, 32, 128)
 #: A pass ends when less than this share of the volume is below cuts that it has not raised.
 _REST = 0.01
 #: Lines of the grid on which cuts are compared.
@@ -62,9 +62,7 @@ class RaisedCuts:
 
     def raise_all(self, parts: int, budget: Budget, units: Units) -> None:
         """Raise cuts in passes of up to so many parts until the time is over."""
-        for limit in PASSES:
-            if limit > max(parts, 1):
-                return
+        for limit in (*(few for few in PASSES if few < parts), parts):
             done = np.zeros(len(self.cuts), dtype=bool)
             while not budget.out_of_time:
                 share = self._shares_of_volume()

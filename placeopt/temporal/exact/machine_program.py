@@ -219,7 +219,8 @@ class MachineProgram:
             gain = sets @ np.maximum(worth, 0.0) - (1 + _SLACK) * kind.cost(spans)
             best = np.argsort(-gain, kind="stable")[:_KNOWN]
             best = best[gain[best] > 1e-9 * min(kind.slot, kind.whole)]
-            added += self._add(k, np.where(worth > 0, sets[best], 0), spans[best])
+            best = best[~((sets[best] > 0) & (worth <= 0)).any(axis=1)]
+            added += self._add(k, sets[best], spans[best])
         return added
 
     def _price(self, prices: np.ndarray, tolls: np.ndarray, coarse: set[int]) -> tuple[float, int]:

@@ -368,9 +368,13 @@ def _enter(options, state, depth, taken, found):
 
 @allocating_kernel
 def _look(options, state, first, depth, found):
-    """Look at the set that ends here; return whether sets that hold it may gain enough."""
-    enough = 0.5 * found.totals[0]
-    if state.value[depth + 1] - state.slots[depth + 1] <= enough:
+    """Look at the set that ends here; return whether sets that hold it may gain enough.
+
+    A short set gains little, and may have the largest ratio all the same: it is passed over only
+    where another has as large a one.
+    """
+    enough, ratio, value = 0.5 * found.totals[0], found.totals[1], state.value[depth + 1]
+    if value - state.slots[depth + 1] <= enough and value <= ratio * state.slots[depth + 1]:
         return True
     count = 0
     for k in range(first, depth + 1):
@@ -381,13 +385,14 @@ def _look(options, state, first, depth, found):
     most = int(state.limits[1]) + 1
     target = most
     if state.limits[0] < state.limits[1]:
-        target = min(most, int(state.value[depth + 1] - enough) + 1)
+        target = min(most, int(max(value - enough, value / ratio)) + 1)
     span = span_above(state.items[:count], options.capacity, target, SPAN_NODES)
     if span >= most:
         return False
     slots = max(state.slots[depth + 1], float(span))
     state.slots[depth + 1] = slots
-    gain = state.value[depth + 1] - slots
+    found.totals[1] = max(ratio, value / slots)
+    gain = value - slots
     if gain > enough:
         paid_by_slot = state.limits[0] < state.limits[1]
         _keep(state, first, depth, int(slots) if paid_by_slot else int(span), gain, found)
@@ -406,7 +411,6 @@ def _keep(state, first, depth, span, gain, found):
         if found.gain[k] < found.gain[row]:
             row = k
     found.totals[0] = max(found.totals[0], gain)
-    found.totals[1] = max(found.totals[1], 1 + gain / (state.value[depth + 1] - gain))
     if gain <= found.gain[row]:
         return
     for i in range(found.counts.shape[1]):
