@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -80,10 +81,17 @@ def lower_bounds(
         raised = RaisedCuts(numbers, cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]))
         if parts is None:  # without a clock nothing ends the passes early
             parts = 1 if budget.seconds_limit is None else _PARTS
-        raised.raise_all(parts, budget, units or Units(budget))
-        cuts, solves = raised.cuts, solves + raised.solves
+        work = partial(_raised, raised, parts, budget)
+        constants, more = (units or Units(budget)).do("machines", work)
+        cuts[:, 0], solves = constants, solves + more
     bounds = staircase(cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]), lines)
     return np.maximum(bounds, low), cuts, solves
+
+
+def _raised(cuts: RaisedCuts, parts: int, budget: Budget) -> list[Any]:
+    """Raise cuts; return their constants and the number of linear programs solved, as JSON."""
+    cuts.raise_all(parts, budget)
+    return [cuts.cuts[:, 0].tolist(), cuts.solves]
 
 
 def least_values(numbers: Numbers) -> np.ndarray:

@@ -8,12 +8,9 @@ each, then again with more and more parts.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.units import Units
 from placeopt.temporal.exact.latency_tree import LatencyTree
 from placeopt.temporal.exact.machine_program import MachineProgram
 from placeopt.temporal.exact.numbers import Numbers
@@ -60,8 +57,11 @@ class RaisedCuts:
         """Linear programs solved."""
         return self._program.solves
 
-    def raise_all(self, parts: int, budget: Budget, units: Units) -> None:
-        """Raise cuts in passes of up to so many parts until the time is over."""
+    def raise_all(self, parts: int, budget: Budget) -> None:
+        """Raise cuts in passes of up to so many parts until the time is over.
+
+        What one cut needs of machines helps the next, so a run that is taken up begins anew.
+        """
         for limit in (*(few for few in PASSES if few < parts), parts):
             done = np.zeros(len(self.cuts), dtype=bool)
             while not budget.out_of_time:
@@ -71,10 +71,7 @@ class RaisedCuts:
                     break
                 k = int(share.argmax())
                 budget.report(note=f"bound: {limit} parts, exchange rate {int(done.sum()) + 1}")
-                raised = units.do(
-                    f"machines {k}, {limit} parts", partial(self._raised, k, limit, budget)
-                )
-                self.cuts[k, 0] = max(self.cuts[k, 0], raised)
+                self.cuts[k, 0] = self._raised(k, limit, budget)
                 done[k] = True
 
     def _shares_of_volume(self) -> np.ndarray:

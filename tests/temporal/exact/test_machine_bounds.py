@@ -15,7 +15,6 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.interfaces import build_encoder as encoder_of
 from placeopt.core.task import Task
-from placeopt.core.units import Units
 from placeopt.temporal.exact import bin_plans
 from placeopt.temporal.exact.bounds import least_values
 from placeopt.temporal.exact.latency_tree import LatencyTree
@@ -245,7 +244,7 @@ def test_raised_cuts_hold_for_plans(seed: int) -> None:
     low, high = least_values(data)[[0, 2]], vectors.max(axis=0)[[0, 2]]
     plain = np.array([(0.3 * least_sum(vectors, pair), *pair) for pair in rates(data, vectors)])
     raised = RaisedCuts(data, plain, low, high)
-    raised.raise_all(8, Budget(), Units(Budget()))
+    raised.raise_all(8, Budget())
     sums = vectors[:, 1] + raised.cuts[:, 1:] @ vectors[:, [0, 2]].T
     assert (raised.cuts[:, :1] <= sums * (1 + 1e-9) + 1e-6).all()
     assert (raised.cuts[:, 0] >= plain[:, 0]).all() and (raised.cuts > 1.5 * plain).any()
