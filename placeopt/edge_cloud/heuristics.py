@@ -227,8 +227,7 @@ def by_weights(
                     begin, prices = _closed(relaxation, builder, prices, begin, share)
                     found.proofs[-1] = prices
                     built.append(begin)
-                    value = builder.value(prices.weight, begin)
-                    proven = np.isfinite(prices.bound) and is_closed(value, prices.bound)
+                    proven = is_closed(builder.value(prices.weight, begin), prices.bound)
                 if not proven:
                     built.append(builder.improve(prices, begin, share))
             found.plans += built

@@ -14,10 +14,10 @@ from placeopt.edge_cloud.local_search.prices import Prices, Relaxation
 
 #: Nodes of the search for the best placement of one application.
 _SEARCH_LIMIT = 300
-#: Temperature at the beginning of the annealing, in parts of the mean value of an application, and
-#: at the end, in parts of that. Fewer steps for each application than so many begin colder, but no
-#: colder than `_COOL`: they have no time to mend what heat breaks. Measured with 1,000 and 10,000
-#: applications from the plans of dives (models/edge_cloud/README.md).
+#: Annealing begins at the temperature `_HOT`, in parts of the mean value of an application, and
+#: ends at a share `_COLD` of that. A search of fewer than `_MANY_STEPS` steps for each application
+#: has no time to mend what heat breaks: it begins colder, at `_COOL` or above. The values were
+#: chosen with 1,000 and 10,000 applications (models/edge_cloud/README.md).
 _HOT, _COLD, _MANY_STEPS, _COOL = 0.06, 1 / 15, 300, 0.002
 #: A dive takes the time of 40 to 90 steps of the prices. It begins where so many are left,
 #: and so many evaluations, which are enough for a first part of it.

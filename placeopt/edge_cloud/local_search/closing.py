@@ -113,7 +113,7 @@ def strengthened(relaxation: Relaxation, prices: Prices, value: float, budget: B
 
 def is_closed(value: float, bound: float) -> bool:
     """Return whether a plan of this value is optimal, as far as solvers can tell."""
-    return value <= bound * (1 + _CLOSED)
+    return bool(np.isfinite(bound) and value <= bound * (1 + _CLOSED))
 
 
 def closes(relaxation: Relaxation, budget: Budget) -> bool:

@@ -14,9 +14,6 @@ from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.edge_cloud.local_search.exact_placement import BIG
 from placeopt.edge_cloud.local_search.shapes import Shapes
 
-#: A charge up to this is none.
-_NO_CHARGE = 0.0
-
 
 class Fill(NamedTuple):
     """Scratch of the programs of nodes."""
@@ -64,7 +61,7 @@ def _mark(known, fill, node, charge):
         pays = False
         first, last = known.first[application], known.first[application + 1]
         for shape in range(first, last):
-            useful = charge[node, shape] > _NO_CHARGE
+            useful = charge[node, shape] > 0.0
             for k in range(2):
                 useful = useful and known.demand[shape, k] <= known.capacity[node, k]
             for other in range(first, last):
