@@ -158,7 +158,7 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
         front = Front(name, task.objectives, runs=(facts,), reasons=error.reasons)
     whole = front.runs[0]
     if start is not None:
-        front = _merged([front, start], whole)
+        front = _whole_first(merge([front, start]), whole)
     if not front.points and front.rejected is None:
         quick = _quick_answer(task)
         front = replace(front, points=quick.points, rejected=quick.rejected)
@@ -247,7 +247,7 @@ def _going_on(
     )
     runs = (both, *(run for run in front.runs if run != whole))
     found = replace(front, bounds=proven.bounds, runs=runs)
-    return _certified(_merged([found, replace(more, runs=())], both), task, both)
+    return _certified(merge([found, replace(more, runs=())]), task, both)
 
 
 def _rest(method: str, parameters: dict[str, Any], task: Task[Problem]) -> Front:
@@ -257,12 +257,6 @@ def _rest(method: str, parameters: dict[str, Any], task: Task[Problem]) -> Front
     return run_method(registry.last_stage(method, task.problem), task, parameters)
 
 
-def _merged(fronts: Sequence[Front], whole: Run) -> Front:
-    """Return fronts as one, the facts of the whole run first."""
-    front = merge(fronts)
-    return replace(front, runs=(whole, *(run for run in front.runs if run != whole)))
-
-
 def _certified(front: Front, task: Task[Problem], whole: Run) -> Front:
     """Return the front with a proven lower-bound set, the facts of the whole run first."""
     certify = registry.certifier(task.problem.problem)
@@ -270,9 +264,14 @@ def _certified(front: Front, task: Task[Problem], whole: Run) -> Front:
         proven = with_bounds(certify(task.problem, front, task.budget))
     except InfeasibleInstanceError as error:  # nothing to bound: the front says why
         return replace(front, reasons=front.reasons or error.reasons)
-    return replace(proven, runs=tuple(sorted(proven.runs, key=lambda run: not _same(run, whole))))
+    return _whole_first(proven, whole)
 
 
-def _same(run: Run, other: Run) -> bool:
-    """Return whether two facts are of the same run, one perhaps with a proof at its end."""
-    return replace(run, trace=None) == replace(other, trace=None)
+def _whole_first(front: Front, whole: Run) -> Front:
+    """Return the front with the facts of the whole run before those of its parts.
+
+    A proof may have ended the trace of the whole run since.
+    """
+    known = replace(whole, trace=None)
+    runs = sorted(front.runs, key=lambda run: replace(run, trace=None) != known)
+    return replace(front, runs=tuple(runs))

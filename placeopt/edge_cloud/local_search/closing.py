@@ -26,7 +26,7 @@ from placeopt.edge_cloud.local_search.lists import (
 )
 from placeopt.edge_cloud.local_search.patterns import complete, forgone_everywhere, new_fill
 from placeopt.edge_cloud.local_search.prices import Prices, Relaxation
-from placeopt.edge_cloud.local_search.shapes import Shapes, shapes
+from placeopt.edge_cloud.local_search.shapes import Shapes
 
 if TYPE_CHECKING:
     from placeopt.exact.solvers import Outcome
@@ -93,7 +93,7 @@ def close(
         Every step of the charges is an evaluation.
     """
     state = Closing(prices.bound, value, hosts)
-    work = None if (hosts < 0).any() else _work(relaxation, prices, state, budget)
+    work = None if (hosts < 0).any() else _new_work(relaxation, prices, state, budget)
     if work is not None and work.charge():
         work.search()
     return state
@@ -105,7 +105,7 @@ def strengthened(relaxation: Relaxation, prices: Prices, value: float, budget: B
     `value` is the weighted sum of a good plan.
     """
     state = Closing(prices.bound, value, np.zeros(0, dtype=np.int64))
-    work = _work(relaxation, prices, state, budget)
+    work = _new_work(relaxation, prices, state, budget)
     if work is not None:
         work.charge()
     return replace(prices, bound=state.bound)
@@ -126,13 +126,15 @@ def closes(relaxation: Relaxation, budget: Budget) -> bool:
         return False
     if len(instance.source) * len(instance.capacity) > _MOST_CHARGES:  # each has a shape
         return False
-    known = shapes(instance)
+    known = relaxation.shapes
     return known is not None and _is_small(known)
 
 
-def _work(relaxation: Relaxation, prices: Prices, state: Closing, budget: Budget) -> _Work | None:
+def _new_work(
+    relaxation: Relaxation, prices: Prices, state: Closing, budget: Budget
+) -> _Work | None:
     """Return the work on one weight, None where there is nothing to do or it would be too much."""
-    known = shapes(relaxation.instance)
+    known = relaxation.shapes
     if known is None or not _is_small(known) or not np.isfinite(prices.bound):
         return None
     if (

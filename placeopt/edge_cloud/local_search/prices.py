@@ -22,6 +22,7 @@ from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
 from placeopt.edge_cloud.local_search.climbs import Climbs
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
 from placeopt.edge_cloud.local_search.homes import Homes, fill, homes
+from placeopt.edge_cloud.local_search.shapes import Shapes, shapes
 
 # ``models/edge_cloud/README.md`` says what was measured of the layers, the sample and the ramp.
 #: First and last step of the prices of nodes, in units of `Relaxation.typical_difference`.
@@ -95,6 +96,11 @@ class Relaxation:
 
         self._differences = typical_differences(instance)
         self._no_charge = np.zeros((len(instance.source), 1))
+
+    @cached_property
+    def shapes(self) -> Shapes | None:
+        """What sets of an application's microservices demand; None where they are too many."""
+        return shapes(self.instance)
 
     @cached_property
     def homes(self) -> Homes:
