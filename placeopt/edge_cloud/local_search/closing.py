@@ -202,6 +202,7 @@ class _Work:
         return True
 
     def _lengths(self, steps: int, first: float, last: float) -> np.ndarray:
+        """Return so many lengths of steps, from the first down to the last."""
         return self._scale * first * (last / first) ** (np.arange(steps) / steps)
 
     def charge(self) -> bool:
@@ -249,6 +250,7 @@ class _Work:
         return None
 
     def _listed(self, charge: np.ndarray, limits: np.ndarray, most: int) -> Lists | None:
+        """Return the placements within limits, (applications,); None if they are too many."""
         fixed = self._instance, self._known, self._weight, charge, self._listing
         return list_all(*fixed, limits, most, self._budget)
 
@@ -285,6 +287,7 @@ class _Work:
                 return
 
     def _may_shorten(self, span: float) -> bool:
+        """Return whether a shorter list may still be wanted, and there is time for one."""
         return span > _SHORTEST * self._state.value and not self._budget.out_of_time
 
     def _spanned(self, forgone: np.ndarray, span: float, most: int) -> Lists | None:

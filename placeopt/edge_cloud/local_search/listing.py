@@ -181,8 +181,9 @@ def _next(listing, depth, last, allowed):
 def _search(instance, listing, application, forced, last, late, limit, count, only_best, most):
     """List the placements with a set `forced` on the node admitted last.
 
-    Returns the limit, which falls where `only_best`, the count and the steps. Stops where there is
-    no room for more, or after `most` steps.
+    Returns three numbers: the limit, the count of placements that are listed now, and the steps
+    that were taken. With `only_best` each placement lowers the limit to its own value. The search
+    stops where there is no room for more, or after `most` steps.
     """
     full = (1 << (instance.first[application + 1] - instance.first[application])) - 1
     depth, steps = 0, 0

@@ -16,7 +16,8 @@ from placeopt.exact.program import Program
 
 #: Placements of one application, beyond which they are not compared with each other.
 _COMPARED = 4000
-#: Placements for each that is needed, beyond which a list is not looked at.
+#: A list is refused before its needless placements are dropped where it has so many times the
+#: placements that are allowed.
 _REPEATED = 12
 #: Steps of the search for the placements of one application.
 _MOST_STEPS = 10**6

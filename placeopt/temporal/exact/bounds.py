@@ -168,9 +168,9 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
     """Return the front with a lower-bound set and the status of every point.
 
     Takes what is left of a time limit, or some seconds where there is none and evaluations are
-    used up. The bounds are the front of the
-    relaxed problem where the instance is small, otherwise those of the configuration program. The
-    run that is added has the hypervolume gap to the proven bound in its ``parameters``.
+    used up. The bounds of a small instance are the front of the relaxed problem; those of others
+    come from programs (`lower_bounds`). The run that is added has the hypervolume gap to the proven
+    bound in its ``parameters``.
 
     Raises
     ------

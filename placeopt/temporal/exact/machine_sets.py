@@ -29,6 +29,8 @@ MAX_LIMITS = 8
 STEPS = 30
 #: Nodes in search of a makespan.
 SPAN_NODES = 2_000
+#: Sets that a search returns, at most.
+KEPT = 12
 #: Less than this is rounding.
 EPSILON = 1e-7
 
@@ -110,7 +112,7 @@ def _weights(sizes: np.ndarray, capacity: int) -> list[np.ndarray]:
 
 
 def best_sets(
-    options: Options, worth: np.ndarray, least: float, most: float, nodes: int, keep: int = 12
+    options: Options, worth: np.ndarray, least: float, most: float, nodes: int
 ) -> tuple[np.ndarray, np.ndarray, float, bool]:
     """Return sets that are worth more than they cost.
 
@@ -122,8 +124,6 @@ def best_sets(
         Slots that are paid at least and at most.
     nodes : int
         Sets that are looked at, at most.
-    keep : int
-        Sets that are returned, at most.
 
     Returns
     -------
@@ -141,9 +141,9 @@ def best_sets(
     lengths[fits] = options.items[options.first[:-1][fits], 2]
     wanted = np.flatnonzero(fits & (worth > 0) & (lengths <= most))
     found = PayingSets(
-        np.zeros((keep, n), np.int64),
-        np.zeros(keep, np.int64),
-        np.zeros(keep),
+        np.zeros((KEPT, n), np.int64),
+        np.zeros(KEPT, np.int64),
+        np.zeros(KEPT),
         np.array([0.0, 1.0]),
     )
     if not len(wanted):
