@@ -56,15 +56,16 @@ def new_charging(
 ) -> Charging:
     """Return charges to begin with: `charge` on small nodes, `price`, (nodes, 2), on large ones.
 
-    Prices are of a mean demand.
+    Prices are of a unit of the shapes.
     """
-    price = price.copy()
+    unit = np.maximum((instance.demand / known.unit).mean(axis=0), 1e-9)
+    price = price * unit
     price[known.small] = 0
     applications = len(instance.source)
     return Charging(
         charge=new_ascent(charge),
         price=new_ascent(price),
-        unit=np.maximum((instance.demand / known.unit).mean(axis=0), 1e-9),
+        unit=unit,
         slope=np.zeros_like(charge),
         price_slope=np.zeros_like(price),
         alone=np.zeros(applications),

@@ -180,8 +180,7 @@ class _Work:
 
     def _begin(self, charge: np.ndarray, price: np.ndarray) -> Charging:
         """Return charges that begin with these; prices are of a unit."""
-        unit = np.maximum((self._instance.demand / self._known.unit).mean(axis=0), 1e-9)
-        return new_charging(self._instance, self._known, charge, price * unit)
+        return new_charging(self._instance, self._known, charge, price)
 
     def _climb(self, charging: Charging, lists: Lists, lengths: np.ndarray, ahead: int = 0) -> bool:
         """Let charges ascend by steps of these lengths; return whether time sufficed for all.

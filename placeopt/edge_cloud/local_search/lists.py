@@ -75,8 +75,7 @@ def _needed(
     order = np.argsort(listing.plain[:count], kind="stable")
     nodes, masks, plain = listing.nodes[order], listing.masks[order], listing.plain[order]
     shapes = np.where(nodes >= 0, known.of[application][masks], 0)
-    keys = np.sort(np.where(nodes >= 0, nodes * len(known.demand) + shapes, -1), axis=1)
-    _, once = np.unique(keys, axis=0, return_index=True)
+    _, once = np.unique(_keys(known, nodes, shapes), axis=0, return_index=True)
     once.sort()
     plain, nodes, masks, shapes = plain[once], nodes[once], masks[once], shapes[once]
     if len(plain) <= _COMPARED:
@@ -84,6 +83,14 @@ def _needed(
         _drop_needless(known, plain, nodes, shapes, kept)
         plain, nodes, masks, shapes = plain[kept], nodes[kept], masks[kept], shapes[kept]
     return plain, nodes, masks, shapes
+
+
+def _keys(known: Shapes, nodes: np.ndarray, shapes: np.ndarray) -> np.ndarray:
+    """Return for each placement, (k, m), numbers that are equal where the same shapes share nodes.
+
+    They do not depend on the order of the nodes.
+    """
+    return np.sort(np.where(nodes >= 0, nodes * len(known.demand) + shapes, -1), axis=1)
 
 
 @kernel
@@ -121,13 +128,17 @@ def _drop_needless(known, plain, nodes, shapes, kept):
 def with_plan(
     instance: EdgeCloudArrays, known: Shapes, weight: float, lists: Lists, hosts: np.ndarray
 ) -> tuple[Lists, np.ndarray]:
-    """Return lists with the placements of a plan, and 1 for each that the plan chooses, else 0."""
+    """Return lists with the placements of a plan, and 1 for each that the plan chooses, else 0.
+
+    A listed placement of the same shapes stands for the plan's own: it costs no more.
+    """
     rows, first, chosen = [], [0], []
     for application in range(len(instance.source)):
         low, high = lists.first[application : application + 2]
         own = tuple(part[low:high] for part in lists[1:])
         row = _row_of(instance, known, weight, application, hosts, lists.nodes.shape[1])
-        same = np.flatnonzero((own[1] == row[1]).all(axis=1) & (own[2] == row[2]).all(axis=1))
+        alike = _keys(known, own[1], own[3]) == _keys(known, row[1], row[3])
+        same = np.flatnonzero(alike.all(axis=1))
         chosen.append(first[-1] + (int(same[0]) if len(same) else len(own[0])))
         if not len(same):
             own = tuple(map(np.concatenate, zip(own, row, strict=True)))
@@ -151,12 +162,9 @@ def _row_of(
     masks: dict[int, int] = {}
     for j, node in enumerate(hosts[begin:end].tolist()):
         masks[node] = masks.get(node, 0) | 1 << j
-    # The farthest node comes first, as in a listing.
-    distance = instance.delay[instance.source[application]]
     nodes = np.full((1, width), -1)
     sets = np.zeros((1, width), dtype=np.int64)
-    used = sorted(masks, key=lambda node: -distance[node])
-    nodes[0, : len(used)], sets[0, : len(used)] = used, [masks[node] for node in used]
+    nodes[0, : len(masks)], sets[0, : len(masks)] = [*masks], [*masks.values()]
     shapes = np.where(nodes >= 0, known.of[application][sets], 0)
     return np.array([weighted_sum(instance, weight, hosts, application)]), nodes, sets, shapes
 

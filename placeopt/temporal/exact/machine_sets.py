@@ -256,6 +256,15 @@ def _paid(state, slots):
 
 
 @kernel
+def _rate(options, state, i, o):
+    """Return the worth of option o of request i, less its work at the multipliers."""
+    rate = (o - options.first[i] + 1) * state.worth[i]
+    for r in range(len(state.price)):
+        rate -= state.price[r] * options.work[o, r]
+    return rate
+
+
+@kernel
 def _bound_at(options, state, depth, slots):
     """Return the bound on gains of sets that hold the one begun, and write its slope."""
     total = 0.0
@@ -270,9 +279,7 @@ def _bound_at(options, state, depth, slots):
         i = state.order[k]
         most, taken = 0.0, -1
         for o in range(options.first[i], options.first[i + 1]):
-            rate = (o - options.first[i] + 1) * state.worth[i]
-            for r in range(len(state.price)):
-                rate -= state.price[r] * options.work[o, r]
+            rate = _rate(options, state, i, o)
             if rate > most:
                 most, taken = rate, o
         bound += most
@@ -298,11 +305,8 @@ def _price_options(options, state, first):
         i = state.order[k]
         most = 0.0
         for o in range(options.first[i], options.first[i + 1]):
-            rate = (o - options.first[i] + 1) * state.worth[i]
-            for r in range(len(state.price)):
-                rate -= state.price[r] * options.work[o, r]
-            state.rate[o] = rate
-            most = max(most, rate)
+            state.rate[o] = _rate(options, state, i, o)
+            most = max(most, state.rate[o])
         state.ahead[k] = state.ahead[k + 1] + most
 
 
