@@ -165,7 +165,6 @@ def lns(
         method="lns",
         parameters=_facts(weight, max_removed=max_removed, strength=strength),
         search=(max_removed, strength),
-        closing=len(weights) == 1,
     )
 
 
@@ -189,7 +188,6 @@ def by_weights(
     method: str,
     parameters: dict[str, Any],
     search: tuple[int, float] | None = None,
-    closing: bool = False,
     steps: tuple[int, int] = (_FIRST_STEPS, _NEXT_STEPS),
 ) -> Front:
     """Return the front of the plans built under the prices of one weight after another.
@@ -198,8 +196,6 @@ def by_weights(
     ----------
     search : (int, float), optional
         `max_removed` and `strength` of a large neighbourhood search that improves the plans.
-    closing : bool
-        Whether the gap is closed after a part of the search, where that pays.
     steps : (int, int)
         Steps of the prices for the first weight, and for each that follows.
     """
@@ -221,15 +217,9 @@ def by_weights(
             built = [builder.build(prices, (1.0,) if search or share.exhausted else (1.0, 0.8))]
             if search:
                 plans = found.plans + built + builder.dive(prices, share)
-                begin = builder.best(prices.weight, plans)
-                proven = False
-                if closing and closes(relaxation, share):
-                    begin, prices = _closed(relaxation, builder, prices, begin, share)
-                    found.proofs[-1] = prices
-                    built.append(begin)
-                    proven = is_closed(builder.value(prices.weight, begin), prices.bound)
-                if not proven:
-                    built.append(builder.improve(prices, begin, share))
+                begin, alone = builder.best(prices.weight, plans), len(found.weights) == 1
+                better, prices = _searched(relaxation, builder, prices, begin, share, alone)
+                built, found.proofs[-1] = built + better, prices
             found.plans += built
             found.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
             note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
@@ -250,13 +240,27 @@ def by_weights(
     )
 
 
-def _closed(
-    relaxation: Relaxation, builder: PlanBuilder, prices: Prices, begin: np.ndarray, budget: Budget
-) -> tuple[np.ndarray, Prices]:
-    """Return the plan of a short search and of closing its gap, and prices with the bound then."""
-    hosts = builder.improve(prices, begin, budget.share(_SEARCH_BEFORE_CLOSING))
-    closed = close(relaxation, prices, hosts, builder.value(prices.weight, hosts), budget)
-    return closed.hosts, replace(prices, bound=closed.bound)
+def _searched(
+    relaxation: Relaxation,
+    builder: PlanBuilder,
+    prices: Prices,
+    begin: np.ndarray,
+    budget: Budget,
+    alone: bool,
+) -> tuple[list[np.ndarray], Prices]:
+    """Return the plans of a search that begins with one, and prices with the bound then.
+
+    For a weight that is `alone` the gap is closed after a part of the search, where that pays.
+    """
+    plans: list[np.ndarray] = []
+    if alone and closes(relaxation, budget):
+        hosts = builder.improve(prices, begin, budget.share(_SEARCH_BEFORE_CLOSING))
+        closed = close(relaxation, prices, hosts, builder.value(prices.weight, hosts), budget)
+        begin, prices = closed.hosts, replace(prices, bound=closed.bound)
+        plans.append(begin)
+        if is_closed(closed.value, closed.bound):
+            return plans, prices
+    return [*plans, builder.improve(prices, begin, budget)], prices
 
 
 class _Found:
