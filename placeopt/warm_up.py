@@ -17,6 +17,9 @@ from placeopt.core.workers import Call, Workers
 EVALUATIONS = 300
 #: Ends exact methods, which compile early and search on.
 SECONDS = 20.0
+#: Of a proof, and of a single objective, which take paths of their own; and how often: what is
+#: compiled may use up the first of them.
+PROOF_SECONDS, PROOFS = 2.0, 3
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,21 @@ def _warm(_budget: Budget, kind: str) -> Warmed:
                     break
                 except PlaceoptError:  # not for this instance, or an extra is missing
                     continue
+    _prove(kind)
     return Warmed(kind, tuple(done), time.perf_counter() - began)
+
+
+def _prove(kind: str) -> None:
+    """Certify fronts of all objectives, and of the first alone, with no limit but the clock.
+
+    Some paths are only for the smallest instances, and some not for these.
+    """
+    small, usual = next(_small(kind)), registry.problem_class(kind).generate(0)
+    for problem in (*[small] * PROOFS, usual):
+        every = [objective.name for objective in problem.objectives]
+        for wanted in (every, every[:1]):
+            limit = Budget(seconds=PROOF_SECONDS)
+            api.solve(problem, "auto", objectives=wanted, budget=limit, certify=True)
 
 
 def _small(kind: str) -> Iterator[Problem]:

@@ -28,6 +28,35 @@ def test_every_method_of_a_problem_is_warmed() -> None:
     assert set(found[0].methods) == serving - {"policy"}
 
 
+@pytest.mark.parametrize("kind", ["edge-cloud", "multi-cluster"])
+def test_proofs_are_warmed(kind: str) -> None:
+    """A proof, and a search that only a clock ends, take paths of their own: nothing is new."""
+    script = (
+        "import gc\n"
+        "from placeopt import api\n"
+        "from placeopt.core.kernels.compile import _Kernel\n"
+        "from placeopt.registry import problem_class\n"
+        "from placeopt.warm_up import _prove\n"
+        "def there():\n"
+        "    kernels = (one for one in gc.get_objects() if type(one) is _Kernel)\n"
+        "    return {(one.__name__, str(kinds)) for one in kernels for kinds in one.overloads}\n"
+        f"_prove('{kind}')\n"
+        "before = there()\n"
+        f"problem = problem_class('{kind}').generate(1)\n"
+        "api.solve(problem, 'auto', seconds=3.0, certify=True)\n"
+        "print(len(before), sorted(name for name, _ in there() - before))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    count, new = done.stdout.split(maxsplit=1)
+    assert int(count) > 5 and new.strip() == "[]"
+
+
 def test_an_unknown_problem_is_refused() -> None:
     with pytest.raises(UsageError, match="temporal"):
         warm_up(["temporl"])

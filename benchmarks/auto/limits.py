@@ -1,7 +1,7 @@
 """Whether a time limit is the whole of a run: every method on every problem, as a process.
 
 All seconds are CPU seconds of the process, and its clock counts them too: what else runs on the
-machine makes no difference. A short run before each compiles, and does not count.
+machine makes no difference. `placeopt warm-up` and a short run before each do not count.
 
 python benchmarks/auto/limits.py [--limits .5 1 5] [--certify .5 1] [--small 20]
 
@@ -43,7 +43,7 @@ SITTINGS = (
     "side; the load above is that at the end."
 )
 #: Limit of the run before, which does not count.
-COMPILING = 1.0
+BEFORE = 1.0
 #: Real seconds after which a process is ended.
 PATIENCE = 300
 
@@ -73,9 +73,9 @@ def measure(arguments: list[str]) -> tuple[int, float]:
 
 
 def cell(instance: str, method: str, limit: float, certify: bool) -> Cell:
-    """Run a method, after a short run that compiles what is not compiled yet."""
+    """Run a method, after a short run that finds everything on the disk."""
     asked = ["solve", instance, "--method", method, "-o", os.devnull, *["--certify"] * certify]
-    measure([*asked, "--time-limit", str(min(limit, COMPILING))])
+    measure([*asked, "--time-limit", str(min(limit, BEFORE))])
     code, seconds = measure([*asked, "--time-limit", str(limit)])
     return Cell(method, code == 0, seconds)
 
@@ -118,7 +118,7 @@ def page(rows: list[list[str]], said: str, arguments: list[str], absent: list[st
             "Every method of each problem answers an instance of benchmarks/auto.md "
             f"(generator seed {FIRST_SEED}) by `placeopt solve --method M --time-limit L`: a "
             "process of its own, from its start to the front that is written. All seconds are CPU "
-            "seconds, those of the limit too.",
+            "seconds, those of the limit too. `placeopt warm-up` came before, and a short run.",
             "",
             f"Aim: at most {1 + SHARE:g} L + {SECONDS:g} s. **Kept by all methods in {kept} of "
             f"{len(rows)} rows.**",
@@ -163,6 +163,7 @@ def cells_of(
         with tempfile.TemporaryDirectory() as folder:
             instance = str(Path(folder, f"{kind}.json"))
             registry.problem_class(kind).generate(FIRST_SEED, **sizes).write(instance)
+            measure(["warm-up", kind])
             known[key] = [cell(instance, m, limit, certify) for m in methods_of(kind)]
         if kept is not None:
             kept.write_text(json.dumps(known))
