@@ -174,7 +174,8 @@ class _Decomposition:
                 self.settled = True
                 if self._is_direct(plan):
                     return
-        self.settled = self.settled or (not self.limited and self._reach_all_floors())
+        if not (self.settled or self.limited or self.budget.out_of_time):
+            self.settled = self._reach_all_floors()
 
     def _reach_all_floors(self) -> bool:
         """Return whether plans without stops reach every bound that needs no solver."""

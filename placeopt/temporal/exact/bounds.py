@@ -34,7 +34,7 @@ _MAX_SETS = 3_000
 #: Seconds that a certificate takes where the budget is used up.
 _OWN_SECONDS = 10.0
 #: Share of a certificate's seconds for the bounds; then points are compared with them.
-_BOUND_SHARE = 0.7
+_BOUND_SHARE = 0.75
 #: Limits and lines of a certificate.
 _CELLS, _LINES = 120, 96
 #: Parts of the plans at each exchange rate, where a clock ends the work.
