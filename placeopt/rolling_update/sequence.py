@@ -81,6 +81,15 @@ def groups(problem: RollingUpdate) -> list[list[int]]:
     return found
 
 
+class _Known(NamedTuple):
+    """What was asked for last: of a state, and of how many decisions in it."""
+
+    state: UpdateSequenceState
+    now: int
+    mask: np.ndarray  # bool (N,)
+    increments: np.ndarray  # (N, objectives of the problem)
+
+
 class RollingUpdateSequence(DecisionSequence):
     """Microservice after microservice; action n is node n.
 
@@ -118,6 +127,9 @@ class RollingUpdateSequence(DecisionSequence):
         self._groups = groups(problem)
         self._residents = np.bincount(a.home[~a.fixed], minlength=len(a.price))
         self._scale = np.maximum(a.capacity, 1)
+        self._open = [np.flatnonzero((a.cluster == c) & ~a.drain) for c in range(len(a.clusters))]
+        self._goals = len(problem.objectives)
+        self._known: _Known | None = None
 
     def reset(self, rng: np.random.Generator | None = None) -> UpdateSequenceState:
         """Return the state before the first decision; episodes are not random."""
@@ -138,6 +150,19 @@ class RollingUpdateSequence(DecisionSequence):
 
     def mask(self, state: UpdateSequenceState) -> np.ndarray:
         """Return the nodes on which the next copy may start now and stay."""
+        return self._at(state).mask.copy()
+
+    def _at(self, state: UpdateSequenceState) -> _Known:
+        """Return mask and increments of a state; a step asks for those that were just chosen from."""
+        known, now = self._known, int(state.now[0])
+        if known is None or known.state is not state or known.now != now:
+            mask = self._mask(state)
+            increments = self._increments(state) if mask.any() else np.zeros((0, self._goals))
+            known = self._known = _Known(state, now, mask, increments)
+        return known
+
+    def _mask(self, state: UpdateSequenceState) -> np.ndarray:
+        """Work out `mask`."""
         if self.remaining(state) == 0:
             return np.zeros(self.num_actions, dtype=bool)
         a, m = self._arrays, int(self.order[state.now[0]])
@@ -183,14 +208,14 @@ class RollingUpdateSequence(DecisionSequence):
         fine = np.ones(len(a.clusters), dtype=bool)
         tied = [peer for peer in self._groups[m] if peer != m and self._where(state, peer) < 0]
         for c in range(len(fine)) if tied else ():
-            nodes = np.flatnonzero((a.cluster == c) & ~a.drain)
+            nodes = self._open[c]
             room = a.capacity[nodes] - np.maximum(state.load[nodes], state.settled[nodes])
             for peer in (m, *tied) if c != a.cluster[a.home[m]] else ():
-                fits = np.flatnonzero((room >= a.new[peer]).all(axis=1))
-                if len(fits) == 0 or a.pinned[peer]:
+                fits = (room >= a.new[peer]).all(axis=1)
+                if a.pinned[peer] or not fits.any():
                     fine[c] = False
                     break
-                room[fits[0]] -= a.new[peer]
+                room[fits.argmax()] -= a.new[peer]
         return fine
 
     def _where(self, state: UpdateSequenceState, m: int) -> int:
@@ -206,7 +231,7 @@ class RollingUpdateSequence(DecisionSequence):
         a, m = self._arrays, int(self.order[state.now[0]])
         home, empty = a.home[m], state.hosts == 0
         share = np.where(empty, state.waiting / np.maximum(self._residents, 1), 1.0)
-        found = np.zeros((self.num_actions, len(self.problem.objectives)))
+        found = np.zeros((self.num_actions, self._goals))
         # What is left undecided at home counts less from now on, unless home is where it settles.
         leaving = a.price[home] / max(1, self._residents[home]) if empty[home] else 0.0
         found[:, 0] = np.where(empty, a.price * (1 - share), 0.0) - leaving
@@ -229,7 +254,7 @@ class RollingUpdateSequence(DecisionSequence):
     def step(self, state: UpdateSequenceState, action: int) -> np.ndarray:
         """Start the next copy on a node and end the old one, in place; return the increments."""
         self.require_legal(state, action)
-        cost = self._increments(state)[action]
+        cost = self._at(state).increments[action]
         a, m = self._arrays, int(self.order[state.now[0]])
         home = int(a.home[m])
         if action != home or a.mandatory[m]:
@@ -246,19 +271,18 @@ class RollingUpdateSequence(DecisionSequence):
 
     def costs(self, state: UpdateSequenceState) -> np.ndarray:
         """Return the increments that each node would have; inf where illegal."""
-        mask = self.mask(state)
-        if not mask.any():
+        known = self._at(state)
+        if not known.mask.any():
             return np.full((self.num_actions, len(self.objectives)), np.inf)
-        return np.where(mask[:, None], self._increments(state)[:, self._columns], np.inf)
+        return np.where(known.mask[:, None], known.increments[:, self._columns], np.inf)
 
     def features(self, state: UpdateSequenceState) -> np.ndarray:
         """Return what is known of every node; see `num_features`."""
         features = np.zeros((self.num_actions, self.num_features), dtype=np.float32)
-        mask = self.mask(state)
+        _, _, mask, increments = self._at(state)
         if not mask.any():
             return features
         a, m = self._arrays, int(self.order[state.now[0]])
-        increments = self._increments(state)
         dearest = max(1.0, float(a.price.max()))
         features[:, 0] = ((a.capacity - state.load - a.new[m]) / self._scale).min(axis=1)
         features[:, 1] = ((a.capacity - state.settled - a.new[m]) / self._scale).min(axis=1)
