@@ -254,7 +254,8 @@ def _rest(method: str, parameters: dict[str, Any], task: Task[Problem]) -> Front
     """Go on with a search: of several stages with the last one."""
     from placeopt.portfolio import run_method
 
-    return run_method(registry.last_stage(method, task.problem), task, parameters)
+    last = registry.last_stage(method, task.problem, len(task.objectives))
+    return run_method(last, task, parameters)
 
 
 def _certified(front: Front, task: Task[Problem], whole: Run) -> Front:

@@ -48,7 +48,8 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
     Points keep the name of the method that found them. Where only an earlier method knows the
     parameters, it runs alone: they may limit plans.
     """
-    stages = _serving(registry.auto(task.problem), task.problem, parameters)
+    every = registry.auto(task.problem, len(task.objectives))
+    stages = _serving(every, task.problem, parameters)
     names = [name for name, _ in stages]
     if len(stages) == 1:
         return run_method(names[0], task, parameters)

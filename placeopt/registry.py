@@ -281,9 +281,14 @@ def method(name: str) -> MethodEntry:
     return methods()[name]
 
 
-def auto(problem: Problem) -> tuple[tuple[str, float], ...]:
-    """Return the methods that ``auto`` runs in turn, each with its share of the budget left."""
+def auto(problem: Problem, goals: int | None = None) -> tuple[tuple[str, float], ...]:
+    """Return the methods that ``auto`` runs in turn, each with its share of the budget left.
+
+    `goals` is the number of objectives asked for, all by default.
+    """
     chosen = problem.spec.auto
+    if goals == 1 and problem.spec.auto_alone is not None:
+        return ((problem.spec.auto_alone, 1.0),)
     if isinstance(chosen, str) and ":" in chosen:
         chosen = load(chosen)(problem)
     if chosen is not None:
@@ -295,9 +300,9 @@ def auto(problem: Problem) -> tuple[tuple[str, float], ...]:
     return ((serving[0], 1.0),)
 
 
-def last_stage(name: str, problem: Problem) -> str:
+def last_stage(name: str, problem: Problem, goals: int) -> str:
     """Return the method that goes on where others of ``auto`` have begun; others are their own."""
-    return auto(problem)[-1][0] if name == "auto" else name
+    return auto(problem, goals)[-1][0] if name == "auto" else name
 
 
 def parallel(name: str, problem: Problem) -> bool:

@@ -113,6 +113,8 @@ class ProblemSpec:
         What ``auto`` runs: a method, or several in turn, each with its share of the budget that is
         left and from the points of those before; or ``"module:function"``: ``function(problem)``
         is one of these.
+    auto_alone : str or None
+        The method that ``auto`` runs where a single objective is asked for, if another.
     quick : str
         The method that finds a plan soonest.
     methods : tuple of Method
@@ -135,6 +137,7 @@ class ProblemSpec:
     summary: str | None = None
     certify: str | None = None
     auto: str | tuple[tuple[str, float], ...] | None = None
+    auto_alone: str | None = None
     quick: str = "greedy"
     methods: tuple[Method, ...] = ()
 

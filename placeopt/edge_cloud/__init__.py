@@ -18,6 +18,7 @@ SPEC = ProblemSpec(
     summary="placeopt.edge_cloud.summary",
     certify="placeopt.edge_cloud.bounds:certify",
     auto=(("rollout", 0.25), ("lns", 0.45), ("moead", 1.0)),
+    auto_alone="lns",
     methods=(
         Method(
             "bound",

@@ -153,7 +153,7 @@ class RollingUpdateSequence(DecisionSequence):
         return self._at(state).mask.copy()
 
     def _at(self, state: UpdateSequenceState) -> _Known:
-        """Return mask and increments of a state; a step asks for those that were just chosen from."""
+        """Return mask and increments of a state: a step asks for what was just chosen from."""
         known, now = self._known, int(state.now[0])
         if known is None or known.state is not state or known.now != now:
             mask = self._mask(state)

@@ -265,6 +265,14 @@ def test_auto_runs_methods_in_turn() -> None:
     assert front.hypervolume(reference) > alone.hypervolume(reference)
 
 
+def test_auto_of_one_goal_is_the_search_that_proves() -> None:
+    """It ends where nothing cheaper can be; MOEA/D would go on to the limit."""
+    problem = EdgeCloud.generate(7, applications=12)
+    front = placeopt.solve(problem, objectives=["cost"], seconds=20.0)
+    assert [run.method for run in front.runs] == ["lns"]
+    assert front.gap() < 1e-6 and front.runs[0].seconds < 10
+
+
 def restarted(problem: EdgeCloud, weight: float) -> tuple[dict[str, dict[str, str]], int]:
     """Return the printed greedy rule in plain Python, and how often an application began again."""
     nodes = {node.name: node for node in problem.nodes}
