@@ -106,27 +106,42 @@ class TemporalEncoder(Encoder):
             "instances": machines,
         }
 
-    def encode(self, plan: Plan) -> np.ndarray:
-        """Return the vector of a plan; what the encoding cannot express becomes gene 0."""
-        arrays, genes = self.arrays, np.zeros(self.num_genes, dtype=np.int64)
-        position = {(*name,): r for r, name in enumerate(self._replica_names) if name is not None}
-        pool_of = {
+    @cached_property
+    def _numbers(self) -> dict[tuple[Any, ...], int]:
+        """The number of each replica by its name."""
+        names = enumerate(self._replica_names)
+        return {(*name,): r for r, name in names if name is not None}
+
+    @cached_property
+    def _pool_of(self) -> dict[tuple[str, str, bool], int]:
+        """The pool of machines of a location, a size, and spot or not."""
+        return {
             (location, size, paid == "spot"): k
             for k, (location, size, paid) in enumerate(self._machines)
         }
-        n = len(arrays.duration)
-        genes[:n] = [plan["starts"].get(r.name, 0) for r in self.problem.requests]
+
+    @cached_property
+    def _gene_of(self) -> np.ndarray:
+        """The gene of each pool in the legal list of each request, 0 for others, (n, P + 1)."""
+        first, genes = self.arrays.legal_first, self.arrays.legal
+        found = np.zeros((len(first) - 1, len(self._machines) + 1), dtype=np.int64)
+        for i in range(len(found)):
+            legal = genes[first[i] : first[i + 1]]
+            found[i, legal] = np.arange(len(legal))
+        return found
+
+    def encode(self, plan: Plan) -> np.ndarray:
+        """Return the vector of a plan; what the encoding cannot express becomes gene 0."""
+        starts = [plan["starts"].get(r.name, 0) for r in self.problem.requests]
+        pool = [-1] * len(self.arrays.request)
         for machine in plan["instances"]:
-            spot = machine["pricing"] == "spot"
-            pool = pool_of.get((machine["location"], machine["size"], spot), -1)
+            kind = machine["location"], machine["size"], machine["pricing"] == "spot"
+            number = self._pool_of.get(kind, -1)
             for replica in machine["replicas"]:
-                r = position.get((*replica,), -1)
-                if r < 0:
-                    continue
-                i = arrays.request[r]
-                legal = arrays.legal[arrays.legal_first[i] : arrays.legal_first[i + 1]]
-                found = np.flatnonzero(legal == pool)
-                genes[n + r] = found[0] if len(found) else 0
+                r = self._numbers.get((*replica,), -1)
+                if r >= 0:
+                    pool[r] = number
+        genes = np.concatenate((starts, self._gene_of[self.arrays.request, pool]))
         return np.clip(genes, self.lower, self.upper)
 
     def vary(
