@@ -19,8 +19,9 @@ from placeopt.warm_up import warm_up
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_every_method_of_a_problem_is_warmed() -> None:
+def test_every_method_of_a_problem_is_warmed(monkeypatch: pytest.MonkeyPatch) -> None:
     """But those that need a file or an extra."""
+    monkeypatch.setattr("placeopt.warm_up.PROOF_SECONDS", 0.05)
     told = []
     found = warm_up(["rescheduling"], on_result=lambda k, warmed: told.append((k, warmed.kind)))
     assert told == [(0, "rescheduling")] and found[0].seconds > 0
