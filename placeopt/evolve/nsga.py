@@ -77,7 +77,7 @@ def nsga3(
 
 
 class _OutOfTimeError(Exception):
-    """The time limit ended within a generation; the archive has what was evaluated."""
+    """The budget ended within a generation; the archive has what was evaluated."""
 
 
 def _run(
@@ -98,7 +98,7 @@ def _run(
 
     def evaluate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         _, F, G = search.evaluate(X)
-        if len(F) < len(X):
+        if len(F) < len(X) or search.finished:  # no generation needs survivors any more
             raise _OutOfTimeError
         return F, G
 
