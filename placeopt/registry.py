@@ -286,9 +286,8 @@ def auto(problem: Problem, goals: int | None = None) -> tuple[tuple[str, float],
 
     `goals` is the number of objectives asked for, all by default.
     """
-    chosen = problem.spec.auto
-    if goals == 1 and problem.spec.auto_alone is not None:
-        return ((problem.spec.auto_alone, 1.0),)
+    alone = problem.spec.auto_alone if goals == 1 else None
+    chosen = alone or problem.spec.auto
     if isinstance(chosen, str) and ":" in chosen:
         chosen = load(chosen)(problem)
     if chosen is not None:

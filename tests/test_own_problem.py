@@ -107,3 +107,9 @@ def test_a_search_without_seeds_and_without_time_finds_something(
     """The time limit is over before the first vector is drawn."""
     code = f"import placeopt; print(len(placeopt.solve('b.json', '{method}', seconds=1e-9)))"
     assert int(command("-c", code).stdout) > 0
+
+
+def test_it_is_warmed_without_proofs(command: Command) -> None:
+    """It has no certificates."""
+    said = command("-m", "placeopt", "warm-up", "backups")
+    assert "backups" in said.stdout + said.stderr

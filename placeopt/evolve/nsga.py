@@ -76,8 +76,8 @@ def nsga3(
     return _run("nsga3", algorithm, task, variant, max(100, len(directions)), offspring, points)
 
 
-class _OutOfTimeError(Exception):
-    """The budget ended within a generation; the archive has what was evaluated."""
+class _BudgetEndedError(Exception):
+    """The budget ended within a generation. The archive has what was evaluated."""
 
 
 def _run(
@@ -98,8 +98,8 @@ def _run(
 
     def evaluate(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         _, F, G = search.evaluate(X)
-        if len(F) < len(X) or search.finished:  # no generation needs survivors any more
-            raise _OutOfTimeError
+        if len(F) < len(X) or search.finished:  # survivors would have no children
+            raise _BudgetEndedError
         return F, G
 
     first = search.first(population)
@@ -112,7 +112,7 @@ def _run(
     )
     run._set_optimum = lambda: None  # the archive knows it; pymoo need not look for it
     run.setup(EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=task.seed)
-    with suppress(_OutOfTimeError):
+    with suppress(_BudgetEndedError):
         run.next()
         while not search.finished:
             run.n_offsprings = search.budget.allow(offspring)

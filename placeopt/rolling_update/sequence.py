@@ -82,7 +82,7 @@ def groups(problem: RollingUpdate) -> list[list[int]]:
 
 
 class _Known(NamedTuple):
-    """What was asked for last: of a state, and of how many decisions in it."""
+    """Mask and increments of a state after `now` decisions; the sequence keeps the latest."""
 
     state: UpdateSequenceState
     now: int
@@ -153,7 +153,10 @@ class RollingUpdateSequence(DecisionSequence):
         return self._at(state).mask.copy()
 
     def _at(self, state: UpdateSequenceState) -> _Known:
-        """Return mask and increments of a state: a step asks for what was just chosen from."""
+        """Return mask and increments of a state.
+
+        A policy asks for them to choose an action, and `step` asks again to take it.
+        """
         known, now = self._known, int(state.now[0])
         if known is None or known.state is not state or known.now != now:
             mask = self._mask(state)
@@ -162,7 +165,7 @@ class RollingUpdateSequence(DecisionSequence):
         return known
 
     def _mask(self, state: UpdateSequenceState) -> np.ndarray:
-        """Work out `mask`."""
+        """Return the mask of a state of which nothing is kept."""
         if self.remaining(state) == 0:
             return np.zeros(self.num_actions, dtype=bool)
         a, m = self._arrays, int(self.order[state.now[0]])

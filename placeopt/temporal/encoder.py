@@ -122,13 +122,16 @@ class TemporalEncoder(Encoder):
 
     @cached_property
     def _gene_of(self) -> np.ndarray:
-        """The gene of each pool in the legal list of each request, 0 for others, (n, P + 1)."""
-        first, genes = self.arrays.legal_first, self.arrays.legal
-        found = np.zeros((len(first) - 1, len(self._machines) + 1), dtype=np.int64)
-        for i in range(len(found)):
-            legal = genes[first[i] : first[i + 1]]
-            found[i, legal] = np.arange(len(legal))
-        return found
+        """The gene that sends a request to a pool, shape (n, P + 1).
+
+        It is 0 for pools that are not legal, and in the last column, which stands for no pool.
+        """
+        first, legal = self.arrays.legal_first, self.arrays.legal
+        counts = np.diff(first)
+        genes = np.zeros((len(counts), len(self._machines) + 1), dtype=np.int32)
+        requests = np.repeat(np.arange(len(counts)), counts)
+        genes[requests, legal] = np.arange(len(legal)) - np.repeat(first[:-1], counts)
+        return genes
 
     def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector of a plan; what the encoding cannot express becomes gene 0."""
