@@ -42,11 +42,11 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
 
 
 def auto(task: Task[Problem], **parameters: Any) -> Front:
-    """Run the methods that measurements favour for this problem; `parameters` are the last one's.
+    """Run the methods that measurements favour for this problem, or for a single objective of it.
 
     Each gets a share of the budget that is left and starts from what those before have found.
-    Points keep the name of the method that found them. Where only an earlier method knows the
-    parameters, it runs alone: they may limit plans.
+    `parameters` are the last one's. Points keep the name of the method that found them. Where only
+    an earlier method knows the parameters, it runs alone: they may limit plans.
     """
     every = registry.auto(task.problem, len(task.objectives))
     stages = _serving(every, task.problem, parameters)

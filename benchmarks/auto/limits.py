@@ -35,6 +35,8 @@ from placeopt import registry  # noqa: E402
 PROGRAM = (
     "import time; time.perf_counter = time.process_time\nfrom placeopt.__main__ import main; main()"
 )
+#: What every run imports before it begins.
+IMPORTS = "import placeopt.api, placeopt.cli.solving, placeopt.core.kernels.compile"
 #: What may be added to a limit: a share of it, and seconds for Python to start and end.
 SHARE, SECONDS = 0.1, 0.7
 #: Said of a page whose rows were measured before.
@@ -56,13 +58,13 @@ class Cell(NamedTuple):
     seconds: float
 
 
-def measure(arguments: list[str]) -> tuple[int, float]:
-    """Return exit code and CPU seconds of ``placeopt`` with some arguments.
+def measure(arguments: list[str], program: str = PROGRAM) -> tuple[int, float]:
+    """Return exit code and CPU seconds of ``placeopt``, or another program, with some arguments.
 
     Bytecode is kept, as at a user's: to compile it in each process would take .1 s.
     """
     child = subprocess.Popen(
-        ["timeout", str(PATIENCE), sys.executable, "-c", PROGRAM, *arguments],
+        ["timeout", str(PATIENCE), sys.executable, "-c", program, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""},
@@ -78,6 +80,11 @@ def cell(instance: str, method: str, limit: float, certify: bool) -> Cell:
     measure([*asked, "--time-limit", str(min(limit, BEFORE))])
     code, seconds = measure([*asked, "--time-limit", str(limit)])
     return Cell(method, code == 0, seconds)
+
+
+def imports() -> float:
+    """Return the CPU seconds of Python and of `IMPORTS`, the median of five."""
+    return median(measure([], IMPORTS)[1] for _ in range(5))
 
 
 def late(limit: float, seconds: float) -> bool:
@@ -121,8 +128,7 @@ def page(rows: list[list[str]], said: str, arguments: list[str], absent: list[st
             "seconds, those of the limit too. `placeopt warm-up` came before, and a short run.",
             "",
             f"Aim: at most {1 + SHARE:g} L + {SECONDS:g} s. **Kept by all methods in {kept} of "
-            f"{len(rows)} rows.** A run of half a second is mostly imports; the 4,000 "
-            "pods of the rolling update are read, and planned once, beyond that.",
+            f"{len(rows)} rows.** To import what every run needs takes {imports():.2f} s of these.",
             "",
             *([f"Not measured: {'; '.join(absent)}.", ""] if absent else []),
             *table(
