@@ -99,3 +99,31 @@ def share_with(capacity, load, size, n, i):
     for r in range(2, capacity.shape[1]):
         most = max(most, (load[n, r] + size[i, r]) / max(1, capacity[n, r]))
     return most
+
+
+@kernel
+def all_fit(room, nodes, size):
+    """Place every item of size (items, R) on the first of some nodes with room for it.
+
+    Return whether all found one; what they take there leaves `room` (N, R), in place.
+    """
+    for i in range(size.shape[0]):
+        found = -1
+        for n in nodes:
+            if has_room(room, n, size, i):
+                found = n
+                break
+        if found < 0:
+            return False
+        for r in range(size.shape[1]):
+            room[found, r] -= size[i, r]
+    return True
+
+
+@kernel
+def has_room(room, n, size, i):
+    """Return whether ``size[i]`` fits what is left on node n."""
+    for r in range(size.shape[1]):
+        if size[i, r] > room[n, r]:
+            return False
+    return True

@@ -19,6 +19,7 @@ from placeopt.core.front import Objective
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.rolling_update import rules
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.loads import all_fit
 
 #: Orders of the decisions.
 ORDERS = ("emptiest-first", "given")
@@ -124,7 +125,7 @@ class RollingUpdateSequence(DecisionSequence):
         self._position = np.full(len(a.home), -1)
         self._position[self.order] = np.arange(len(self.order))
         self.num_actions, self.decisions = len(a.price), len(self.order)
-        self._groups = groups(problem)
+        self._tied = [np.array(tied) for tied in groups(problem)]
         self._residents = np.bincount(a.home[~a.fixed], minlength=len(a.price))
         self._scale = np.maximum(a.capacity, 1)
         self._open = [np.flatnonzero((a.cluster == c) & ~a.drain) for c in range(len(a.clusters))]
@@ -209,16 +210,13 @@ class RollingUpdateSequence(DecisionSequence):
         """
         a = self._arrays
         fine = np.ones(len(a.clusters), dtype=bool)
-        tied = [peer for peer in self._groups[m] if peer != m and self._where(state, peer) < 0]
-        for c in range(len(fine)) if tied else ():
-            nodes = self._open[c]
-            room = a.capacity[nodes] - np.maximum(state.load[nodes], state.settled[nodes])
-            for peer in (m, *tied) if c != a.cluster[a.home[m]] else ():
-                fits = (room >= a.new[peer]).all(axis=1)
-                if a.pinned[peer] or not fits.any():
-                    fine[c] = False
-                    break
-                room[fits.argmax()] -= a.new[peer]
+        undecided = self._tied[m][state.choice[self._position[self._tied[m]]] < 0]
+        if len(undecided) > 1:
+            size, home = a.new[undecided], a.cluster[a.home[m]]
+            stays = a.pinned[undecided].any()
+            room = a.capacity - np.maximum(state.load, state.settled)
+            for c in range(len(fine)):
+                fine[c] = c == home or not stays and all_fit(room, self._open[c], size)
         return fine
 
     def _where(self, state: UpdateSequenceState, m: int) -> int:
