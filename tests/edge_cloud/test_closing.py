@@ -90,7 +90,7 @@ def test_all_placements_up_to_a_limit_are_listed(seed: int) -> None:
     problem, rng = random_instance(seed, 5, 4, missing=0.15), np.random.default_rng(seed)
     arrays, known, weight = problem.arrays, known_of(problem), (0.0, 0.3, 1.0)[seed % 3]
     charge, listing = random_charges(known, rng), new_listing(problem.arrays, 20_000)
-    fixed = arrays, known, weight, charge, listing
+    fixed = arrays, known, weight, charge, 0, listing
     for application in range(len(arrays.source)):
         every = placements(problem, known, weight, charge, application)
         best = list_placements(*fixed, application, 1e200, True, 10**6)
@@ -119,7 +119,7 @@ def test_a_list_that_is_too_long_is_refused() -> None:
     charge = np.zeros((len(known.capacity), len(known.demand)))
     for room, steps in ((3, 10**6), (10_000, 5)):
         listing = new_listing(arrays, room)
-        fixed = arrays, known, WEIGHT, charge, listing
+        fixed = arrays, known, WEIGHT, charge, 0, listing
         assert list_placements(*fixed, 0, 1e200, False, steps) == -1
         assert (listing.hosts == -1).all() and not listing.used.any()
         assert list_placements(*fixed, 0, 1e200, True, 10**6) == 1

@@ -116,7 +116,7 @@ def _choose(lists, charging):
 @kernel
 def _place(instance, known, weight, listing, charging):
     """Place each application best; return the sum, charged, or -inf where that is not proven."""
-    total, everything = 0.0, (weight, charging.charge.price, listing)
+    total, everything = 0.0, (weight, charging.charge.price, 0, listing)
     for application in range(len(charging.alone)):
         found = list_placements(
             instance, known, *everything, application, BIG / 10, True, _MOST_STEPS
@@ -138,7 +138,8 @@ def _returned(known, fill, charging):
     """Return what the nodes return; lower the slopes by what they take."""
     total, slope = 0.0, charging.slope
     for node in known.small:
-        total += most_charged(known, fill, node, charging.charge.price, slope)
+        paid = charging.charge.price[node]
+        total += most_charged(known, fill, node, paid, fill.everyone, slope[node])
     for node in known.large:
         for k in range(2):
             taken = -float(known.capacity[node, k])

@@ -68,13 +68,18 @@ class Climbs:
         The mean demand.
     difference : float
         What the choice of a node typically changes a weighted sum by.
+
+    Attributes
+    ----------
+    columns : Columns
+        What is known of each application.
     """
 
     def __init__(
         self, instance: EdgeCloudArrays, weight: float, unit: np.ndarray, difference: float
     ):
         self._instance, self._weight, self._unit = instance, weight, unit
-        self._columns, self._everyone = no_columns(instance), np.arange(len(instance.source))
+        self.columns, self._everyone = no_columns(instance), np.arange(len(instance.source))
         self._steps = max(_STEPS, int(_STEPS_OF_NODE * len(instance.capacity)))
         self._difference, self._length = difference, _LENGTH
         self._promised = np.nan  # of the last climb, above the bound from where it began
@@ -89,7 +94,7 @@ class Climbs:
 
     def remember(self, hosts: np.ndarray) -> None:
         """Make columns of the placements in `hosts`, (microservices,)."""
-        remember(self._instance, self._weight, hosts, self._everyone, self._columns)
+        remember(self._instance, self._weight, hosts, self._everyone, self.columns)
 
     def go_on(self, gain: float, bound: float) -> bool:
         """Learn what the last climb gained; return whether another may gain something.
@@ -111,7 +116,7 @@ class Climbs:
         Prices are of a mean demand. Writes the best columns into `hosts`, where the next search
         begins.
         """
-        known, length = (self._everyone, self._columns), self._difference * self._length
+        known, length = (self._everyone, self.columns), self._difference * self._length
         highest, price, charge = climb(
             self._instance,
             self._unit,

@@ -65,8 +65,8 @@ def new_listing(instance: EdgeCloudArrays, room: int) -> Listing:
 
 
 @kernel
-def _weigh(instance, known, weight, charge, listing, application, node, position):
-    """Write what each set costs on a node, with and without charges."""
+def _weigh(instance, known, weight, charge, begin, listing, application, node, position):
+    """Write what each set costs on a node, with and without charges; see `list_placements`."""
     first = instance.first[application]
     count = instance.first[application + 1] - first
     listing.node_at[position] = node
@@ -79,7 +79,7 @@ def _weigh(instance, known, weight, charge, listing, application, node, position
         cost = weight * cost + listing.cost[mask ^ lowest, position]
         listing.cost[mask, position] = cost
         shape = known.of[application, mask]
-        worth = cost + charge[node, shape]
+        worth = cost + charge[node, shape - begin]
         for k in range(2):
             if known.demand[shape, k] > known.capacity[node, k]:
                 worth = BIG
@@ -225,8 +225,12 @@ def _search(instance, listing, application, forced, last, late, limit, count, on
 
 
 @kernel
-def list_placements(instance, known, weight, charge, listing, application, limit, only_best, most):
+def list_placements(
+    instance, known, weight, charge, begin, listing, application, limit, only_best, most
+):
     """List the placements of an application of at most `limit`, charged; return how many.
+
+    The columns of `charge`, (nodes, any), are the shapes from `begin` on.
 
     Where `only_best`, the list has the best one alone. Returns -1 where there are more than room,
     or the search takes more than `most` steps.
@@ -240,7 +244,7 @@ def list_placements(instance, known, weight, charge, listing, application, limit
         if late > limit or instance.delay[source, node] == np.inf:
             break
         last += 1
-        _weigh(instance, known, weight, charge, listing, application, node, last)
+        _weigh(instance, known, weight, charge, begin, listing, application, node, last)
         _cover(listing, full)
         for forced in range(full, 0, -1):
             worth = listing.worth[forced, last]

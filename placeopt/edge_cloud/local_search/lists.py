@@ -52,7 +52,7 @@ def list_all(
         A list is refused as well where it would be many times as long before the needless go.
     """
     rows: list[tuple[np.ndarray, ...]] = []
-    first, arguments, total = [0], (instance, known, weight, charge, listing), 0
+    first, arguments, total = [0], (instance, known, weight, charge, 0, listing), 0
     for application, limit in enumerate(limits):  # to count takes a tenth of the time
         count = list_placements(*arguments, application, limit, False, _MOST_STEPS)
         total += count
@@ -191,7 +191,7 @@ def program(known: Shapes, fill: Fill, charge: np.ndarray, lists: Lists) -> Prog
     k, j = np.nonzero(lists.nodes >= 0)
     node, shape, count = lists.nodes[k, j], lists.shapes[k, j], len(lists.plain)
     nodes, applications = len(known.capacity), len(lists.first) - 1
-    of, slope = np.repeat(np.arange(applications), np.diff(lists.first)), np.zeros_like(charge)
+    of, slope = np.repeat(np.arange(applications), np.diff(lists.first)), np.zeros(charge.shape[1])
 
     def by_node(worth: np.ndarray) -> sp.csr_matrix:
         return sp.csr_matrix((worth.astype(float), (node, k)), (nodes, count))
@@ -199,7 +199,7 @@ def program(known: Shapes, fill: Fill, charge: np.ndarray, lists: Lists) -> Prog
     once = sp.csr_matrix((np.ones(count), (of, np.arange(count))))
     loads = [by_node(known.demand[shape, resource]) for resource in range(2)]
     paid = by_node(charge[node, shape])[known.small]
-    most = np.array([most_charged(known, fill, v, charge, slope) for v in known.small])
+    most = np.array([most_charged(known, fill, v, charge[v], fill.everyone, slope) for v in known.small])
     ones = np.ones(applications)
     upper = np.concatenate((ones, *known.capacity.T, most * (1 + 1e-9) + 1e-9))
     lower = np.concatenate((ones, np.full(len(upper) - applications, -np.inf)))

@@ -20,6 +20,7 @@ class Fill(NamedTuple):
 
     layer: np.ndarray  # (applications + 1, loads) most charged within a load, of the first so many
     after: np.ndarray  # (2, loads) the same of those that come later
+    everyone: np.ndarray  # int64 (applications,) all of them
     payer: np.ndarray  # int64 (applications,) those that are charged anything
     useful: np.ndarray  # bool (shapes,) not more than another of the application for no more charge
 
@@ -31,6 +32,7 @@ def new_fill(known: Shapes) -> Fill:
     return Fill(
         layer=np.zeros((applications + 1, loads)),
         after=np.zeros((2, loads)),
+        everyone=np.arange(applications),
         payer=np.zeros(applications, dtype=np.int64),
         useful=np.zeros(len(known.demand), dtype=np.bool_),
     )
@@ -46,7 +48,7 @@ def _add(known, fill, node, charge, application, before, now):
     for shape in range(known.first[application], known.first[application + 1]):
         if not fill.useful[shape]:
             continue
-        paid, more = charge[node, shape], known.demand[shape, 1]
+        paid, more = charge[shape], known.demand[shape, 1]
         for c in range(known.demand[shape, 0], cpu + 1):
             at, come_from = c * width, (c - known.demand[shape, 0]) * width - more
             for m in range(more, width):
@@ -54,20 +56,23 @@ def _add(known, fill, node, charge, application, before, now):
 
 
 @kernel
-def _mark(known, fill, node, charge):
-    """Write which applications pay anything at a node, and their useful shapes; count those."""
+def _mark(known, fill, node, charge, applications):
+    """Write which of some applications pay anything at a node, and their useful shapes; count them.
+
+    What a node charges is (shapes,).
+    """
     count = 0
-    for application in range(len(known.of)):
+    for application in applications:
         pays = False
         first, last = known.first[application], known.first[application + 1]
         for shape in range(first, last):
-            useful = charge[node, shape] > 0.0
+            useful = charge[shape] > 0.0
             for k in range(2):
                 useful = useful and known.demand[shape, k] <= known.capacity[node, k]
             for other in range(first, last):
                 if not useful:
                     break
-                less = charge[node, other] >= charge[node, shape] and other != shape
+                less = charge[other] >= charge[shape] and other != shape
                 for k in range(2):
                     less = less and known.demand[other, k] <= known.demand[shape, k]
                 useful = not less
@@ -80,9 +85,9 @@ def _mark(known, fill, node, charge):
 
 
 @kernel
-def _forward(known, fill, node, charge):
-    """Write the layers of a node; return how many applications pay anything there."""
-    count = _mark(known, fill, node, charge)
+def _forward(known, fill, node, charge, applications):
+    """Write the layers of a node; return how many of some applications pay anything there."""
+    count = _mark(known, fill, node, charge, applications)
     loads = (known.capacity[node, 0] + 1) * (known.capacity[node, 1] + 1)
     for load in range(loads):
         fill.layer[0, load] = 0.0
@@ -92,12 +97,12 @@ def _forward(known, fill, node, charge):
 
 
 @kernel
-def most_charged(known, fill, node, charge, slope):
+def most_charged(known, fill, node, charge, applications, slope):
     """Return the most that a pattern of a node is charged; take 1 from the `slope` of its shapes.
 
-    `charge` and `slope` are (nodes, shapes).
+    The pattern has shapes of some applications. What the node charges, and `slope`, are (shapes,).
     """
-    count = _forward(known, fill, node, charge)
+    count = _forward(known, fill, node, charge, applications)
     cpu, memory = known.capacity[node, 0], known.capacity[node, 1]
     width = memory + 1
     most = fill.layer[count, cpu * width + memory]
@@ -110,8 +115,8 @@ def most_charged(known, fill, node, charge, slope):
             less, lower = cpu - known.demand[shape, 0], memory - known.demand[shape, 1]
             if not fill.useful[shape] or less < 0 or lower < 0:
                 continue
-            if fill.layer[k, less * width + lower] + charge[node, shape] == here:
-                slope[node, shape] -= 1
+            if fill.layer[k, less * width + lower] + charge[shape] == here:
+                slope[shape] -= 1
                 cpu, memory = less, lower
                 break
     return most
@@ -135,11 +140,11 @@ def _most_beside(known, fill, node, before, after, shape):
 def forgone(known, fill, node, charge, row):
     """Write what a node's patterns forgo for each shape into `row`, (shapes,).
 
-    It is the most charged of any pattern less the most charged beside the shape, by applications
+    The node charges `charge`, (shapes,). It is the most charged of any pattern less the most charged beside the shape, by applications
     other than its own: a plan that places the shape there pays at least as much. It is `BIG` where
     the shape does not fit.
     """
-    count = _forward(known, fill, node, charge)
+    count = _forward(known, fill, node, charge, fill.everyone)
     loads = (known.capacity[node, 0] + 1) * (known.capacity[node, 1] + 1)
     most, last, now = fill.layer[count, loads - 1], count - 1, 0
     for load in range(loads):
@@ -181,5 +186,5 @@ def forgone_everywhere(known, fill, charge):
     """
     answer = charge.copy()
     for node in known.small:
-        forgone(known, fill, node, charge, answer[node])
+        forgone(known, fill, node, charge[node], answer[node])
     return answer

@@ -23,6 +23,7 @@ from placeopt.edge_cloud.local_search.climbs import Climbs
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
 from placeopt.edge_cloud.local_search.homes import Homes, fill, homes
 from placeopt.edge_cloud.local_search.shapes import Shapes, shapes
+from placeopt.edge_cloud.local_search.sparse_charging import raised
 
 # ``models/edge_cloud/README.md`` says what was measured of the layers, the sample and the ramp.
 #: First and last step of the prices of nodes, in units of `Relaxation.typical_difference`.
@@ -213,9 +214,19 @@ class Relaxation:
                 climbs.charge(self.homes, best.bound)
             price, charge = climbs.climb(best.price * self.unit, best_charge, self.hosts)
             ascent = new_ascent(price)
-        return (
-            replace(plain, bound=best.bound, charged=(best.price, best_charge)) if plain else best
+        more = raised(
+            self.instance,
+            self.shapes,
+            weight,
+            best.price,
+            best_charge,
+            climbs.columns,
+            scale,
+            share,
         )
+        if plain:
+            best = replace(plain, bound=best.bound, charged=(best.price, best_charge))
+        return replace(best, bound=max(best.bound, more))
 
     def _overload(self) -> np.ndarray:
         """Return what the placements in `hosts` demand of each node above its capacity."""

@@ -1,0 +1,503 @@
+"""Charges of the patterns of small nodes where applications are many: few shapes are charged.
+
+As in `placeopt.edge_cloud.local_search.charging`, what an application places on a small node has a
+charge, and each small node returns the most that any of its patterns is charged. Here the charge is
+the price of the demand and an extra charge. Only shapes that known placements use have an extra
+charge, and applications choose among known placements for some steps. Then all of them are placed
+anew, which proves a bound and adds placements (column generation).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from placeopt.core.budget import Budget
+from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.edge_cloud.arrays import EdgeCloudArrays
+from placeopt.edge_cloud.local_search.ascent import Ascent, ascend, new_ascent
+from placeopt.edge_cloud.local_search.columns import Columns
+from placeopt.edge_cloud.local_search.exact_placement import BIG
+from placeopt.edge_cloud.local_search.listing import (
+    ROUNDING,
+    Listing,
+    list_placements,
+    new_listing,
+)
+from placeopt.edge_cloud.local_search.patterns import Fill, most_charged, new_fill
+from placeopt.edge_cloud.local_search.shapes import Shapes
+
+#: Applications times nodes, beyond which to place all anew takes too long.
+_MOST = 500_000
+#: Placements that are known of an application, and shapes that pay, on average of applications.
+_KEPT, _PAYING = 96, 64
+#: Patterns that are known of a node, and shapes of a pattern.
+_PATTERNS, _WIDTH = 64, 32
+#: Steps between two times that all are placed anew; a node's best pattern is sought every so many.
+_STEPS, _SEEK = 8, 4
+#: First and last step, in typical differences.
+_FIRST, _LAST = 0.008, 0.0002
+#: How often all are placed anew: without a clock, and at most.
+_ROUNDS, _MOST_ROUNDS = 12, 200
+#: Steps of the search for one placement, after which nothing is proven.
+_MOST_STEPS = 10**6
+#: Share of all that is added up that covers rounding.
+_COVER = 1e-11
+
+
+class Placements(NamedTuple):
+    """The known placements of each application; m is the most microservices of one."""
+
+    count: np.ndarray  # int64 (applications,)
+    nodes: np.ndarray  # int64 (applications, _KEPT, m) node of each set, -1 for none
+    masks: np.ndarray  # int64 (applications, _KEPT, m) the sets of microservices
+    payer: np.ndarray  # int64 (applications, _KEPT, m) place in `Payers`, -1 without extra charge
+    plain: np.ndarray  # (applications, _KEPT) weighted sum
+    chosen: np.ndarray  # int64 (applications, _KEPT) round that chose it last
+
+
+class Payers(NamedTuple):
+    """The shapes on small nodes that pay an extra charge."""
+
+    count: np.ndarray  # int64 (1,) how many there are
+    node: np.ndarray  # int64 (room,)
+    shape: np.ndarray  # int64 (room,)
+    application: np.ndarray  # int64 (room,)
+    before: np.ndarray  # int64 (room,) the payer before of the same application, -1 for none
+    last: np.ndarray  # int64 (applications,) the last payer of each, -1 for none
+
+
+class Patterns(NamedTuple):
+    """The patterns that are known of each node, and scratch for the best one."""
+
+    count: np.ndarray  # int64 (nodes,)
+    payer: np.ndarray  # int64 (nodes, _PATTERNS, _WIDTH) -1 after the last
+    chosen: np.ndarray  # int64 (nodes, _PATTERNS) step that chose it last
+    charge: np.ndarray  # (shapes,) of one node; 0 between searches
+    slope: np.ndarray  # (shapes,) likewise
+    applications: np.ndarray  # int64 (applications,) that pay at a node
+
+
+class Ascents(NamedTuple):
+    """What ascends, and the order of the payers by node."""
+
+    price: Ascent  # (nodes, 2) of a mean demand
+    extra: Ascent  # (payers, 1)
+    order: np.ndarray  # int64 (payers,) by node, then application
+    first: np.ndarray  # int64 (nodes + 1,) into `order`
+
+
+class _Tables(NamedTuple):
+    """What does not change, and what is known."""
+
+    known: Shapes
+    is_small: np.ndarray  # bool (nodes,)
+    unit: np.ndarray  # (2,) mean demand, in units of the shapes
+    placements: Placements
+    payers: Payers
+    patterns: Patterns
+    fill: Fill
+
+
+def raised(
+    instance: EdgeCloudArrays,
+    known: Shapes | None,
+    weight: float,
+    price: np.ndarray,
+    homes: np.ndarray,
+    columns: Columns,
+    scale: float,
+    budget: Budget,
+) -> float:
+    """Return the best bound that extra charges prove; -inf where they are not tried.
+
+    Parameters
+    ----------
+    price : ndarray, shape (nodes, 2)
+        Good prices, with `homes`, shape (applications, 1), what being at home is charged.
+    columns : Columns
+        Placements to begin with.
+    scale : float
+        What the choice of a node typically changes a weighted sum by.
+    budget : Budget
+        Every time that all are placed anew is an evaluation.
+    """
+    if known is None or not len(known.small) or np.diagonal(instance.delay).any():
+        return -np.inf
+    if len(instance.source) * len(instance.capacity) > _MOST:
+        return -np.inf
+    tables = _new_tables(instance, known)
+    extra = _begin(instance, tables, homes, columns)
+    return _ascend(instance, weight, tables, price * known.unit, extra, scale, budget)
+
+
+def _new_tables(instance: EdgeCloudArrays, known: Shapes) -> _Tables:
+    """Return tables of which nothing is known."""
+    applications, nodes = len(instance.source), len(instance.capacity)
+    size = applications, _KEPT, int(np.diff(instance.first).max())
+    is_small = np.zeros(nodes, dtype=np.bool_)
+    is_small[known.small] = True
+    nothing = np.zeros(_PAYING * applications, dtype=np.int64)
+    return _Tables(
+        known,
+        is_small,
+        np.maximum((instance.demand / known.unit).mean(axis=0), 1e-9),
+        Placements(
+            np.zeros(applications, dtype=np.int64),
+            np.full(size, -1),
+            np.zeros(size, dtype=np.int64),
+            np.full(size, -1),
+            np.zeros(size[:2]),
+            np.zeros(size[:2], dtype=np.int64),
+        ),
+        Payers(
+            np.zeros(1, dtype=np.int64),
+            nothing,
+            nothing.copy(),
+            nothing.copy(),
+            nothing.copy(),
+            np.full(applications, -1),
+        ),
+        Patterns(
+            np.zeros(nodes, dtype=np.int64),
+            np.full((nodes, _PATTERNS, _WIDTH), -1),
+            np.zeros((nodes, _PATTERNS), dtype=np.int64),
+            np.zeros(len(known.demand)),
+            np.zeros(len(known.demand)),
+            np.zeros(applications, dtype=np.int64),
+        ),
+        new_fill(known),
+    )
+
+
+def _begin(
+    instance: EdgeCloudArrays, tables: _Tables, homes: np.ndarray, columns: Columns
+) -> np.ndarray:
+    """Learn the placements in `columns`; return extra charges, (payers, 1), that charge homes."""
+    take_over(instance, tables, columns)
+    charges = np.zeros((len(tables.payers.node), 1))
+    for application in np.flatnonzero(homes[:, 0] > 0):
+        all_of_it = (1 << int(np.diff(instance.first)[application])) - 1
+        payer = _payer(tables, application, instance.source[application], all_of_it)
+        if payer >= 0:
+            charges[payer] = homes[application]
+    return charges[: tables.payers.count[0]]
+
+
+def _ascend(
+    instance: EdgeCloudArrays,
+    weight: float,
+    tables: _Tables,
+    price: np.ndarray,
+    extra: np.ndarray,
+    scale: float,
+    budget: Budget,
+) -> float:
+    """Let prices and extra charges ascend, as long as the budget allows; return the best bound."""
+    listing, begun, best = new_listing(instance, 1), budget.seconds, -np.inf
+    masks = 1 << int(np.diff(instance.first).max())
+    scratch = np.zeros((len(instance.capacity), masks))
+    ascents = _with(tables, new_ascent(price * tables.unit), new_ascent(extra))
+    rounds, done = _ROUNDS, 0
+    while not budget.exhausted:
+        best = max(best, prove(instance, weight, tables, ascents, listing, scratch, done + 1))
+        budget.spend(1)
+        if done == rounds or not np.isfinite(best):
+            break
+        if done == 1 and budget.seconds_limit is not None:
+            pace = budget.seconds - begun  # of two proofs and the steps between them
+            rounds = min(_MOST_ROUNDS, int(budget.seconds_left / max(pace, 1e-9)))
+        ascents = _with(tables, ascents.price, ascents.extra)
+        climb(tables, ascents, scale * _lengths(done, rounds), done * _STEPS)
+        done += 1
+    return best
+
+
+def _lengths(done: int, rounds: int) -> np.ndarray:
+    """Return the lengths of the steps of a round, in typical differences."""
+    at = (done * _STEPS + np.arange(_STEPS)) / max(1, rounds * _STEPS)
+    return np.asarray(_FIRST * (_LAST / _FIRST) ** np.minimum(at, 1))
+
+
+def _with(tables: _Tables, price: Ascent, extra: Ascent) -> Ascents:
+    """Return ascents with charges of 0 for payers that are new."""
+    count = tables.payers.count[0]
+    more = [
+        np.concatenate((part, np.zeros((count - len(part), 1))))
+        for part in (extra.price, extra.mean, extra.square)
+    ]
+    node = tables.payers.node[:count]
+    order = np.lexsort((tables.payers.application[:count], node))
+    first = np.searchsorted(node[order], np.arange(len(tables.is_small) + 1))
+    return Ascents(price, Ascent(*more, extra.step), order, first)
+
+
+@kernel
+def _payer(tables, application, node, mask):
+    """Return the place of a set of microservices among the payers; -1 where it does not pay."""
+    payers, shape = tables.payers, tables.known.of[application, mask]
+    if not tables.is_small[node]:
+        return -1
+    at = payers.last[application]
+    while at >= 0:
+        if payers.node[at] == node and payers.shape[at] == shape:
+            return at
+        at = payers.before[at]
+    at = payers.count[0]
+    if at == len(payers.node):
+        return -1
+    payers.count[0] = at + 1
+    payers.node[at], payers.shape[at], payers.application[at] = node, shape, application
+    payers.before[at] = payers.last[application]
+    payers.last[application] = at
+    return at
+
+
+@kernel
+def _is_known(placements, application, k, nodes, masks):
+    """Return whether a known placement has these sets, in any order."""
+    for j in range(len(nodes)):
+        found = nodes[j] < 0 and placements.nodes[application, k, j] < 0
+        for i in range(len(nodes) if nodes[j] >= 0 else 0):
+            same = placements.nodes[application, k, i] == nodes[j]
+            found = found or (same and placements.masks[application, k, i] == masks[j])
+        if not found:
+            return False
+    return True
+
+
+@kernel
+def _learn(tables, application, nodes, masks, plain, now):
+    """Keep a placement; it takes the place of the one chosen longest ago where there is no room."""
+    placements, oldest = tables.placements, 0
+    count = placements.count[application]
+    for k in range(count):
+        if _is_known(placements, application, k, nodes, masks):
+            placements.chosen[application, k] = now
+            return
+        if placements.chosen[application, k] < placements.chosen[application, oldest]:
+            oldest = k
+    k = count if count < placements.plain.shape[1] else oldest
+    placements.count[application] = max(count, k + 1)
+    placements.plain[application, k] = plain
+    placements.chosen[application, k] = now
+    for j in range(len(nodes)):
+        placements.nodes[application, k, j] = nodes[j]
+        placements.masks[application, k, j] = masks[j]
+        placements.payer[application, k, j] = -1
+        if nodes[j] >= 0:
+            placements.payer[application, k, j] = _payer(tables, application, nodes[j], masks[j])
+
+
+@allocating_kernel
+def take_over(instance, tables, columns):
+    """Learn placements from columns."""
+    width = tables.placements.nodes.shape[2]
+    nodes, masks = np.empty(width, np.int64), np.empty(width, np.int64)
+    for application in range(len(instance.source)):
+        services = instance.first[application + 1] - instance.first[application]
+        for k in range(columns.nodes.shape[1]):
+            if columns.chosen[application, k] == 0 or columns.value[application, k] >= BIG:
+                continue
+            nodes[:], masks[:] = -1, 0
+            for j in range(services):
+                at = 0
+                while nodes[at] >= 0 and nodes[at] != columns.nodes[application, k, j]:
+                    at += 1
+                nodes[at] = columns.nodes[application, k, j]
+                masks[at] |= 1 << j
+            _learn(tables, application, nodes, masks, columns.value[application, k], 0)
+
+
+@kernel
+def _value(tables, ascents, application, k):
+    """Return what a known placement costs, charged."""
+    known, placements, price = tables.known, tables.placements, ascents.price.price
+    value = placements.plain[application, k]
+    for j in range(placements.nodes.shape[2]):
+        node = placements.nodes[application, k, j]
+        if node < 0:
+            break
+        shape = known.of[application, placements.masks[application, k, j]]
+        value += price[node, 0] * known.demand[shape, 0] / tables.unit[0]
+        value += price[node, 1] * known.demand[shape, 1] / tables.unit[1]
+        if placements.payer[application, k, j] >= 0:
+            value += ascents.extra.price[placements.payer[application, k, j], 0]
+    return value
+
+
+@kernel
+def _best(tables, ascents, application):
+    """Return the known placement of least cost, -1 for none, and that cost."""
+    best, least = -1, BIG / 10
+    for k in range(tables.placements.count[application]):
+        value = _value(tables, ascents, application, k)
+        if value < least:
+            best, least = k, value
+    return best, least
+
+
+@kernel
+def _charge_all(tables, ascents, application, scratch):
+    """Write what each shape of an application is charged on each node, (nodes, masks)."""
+    known, payers, price = tables.known, tables.payers, ascents.price.price
+    begin = known.first[application]
+    for node in range(len(scratch)):
+        cpu, memory = price[node, 0] / tables.unit[0], price[node, 1] / tables.unit[1]
+        for shape in range(begin, known.first[application + 1]):
+            worth = cpu * known.demand[shape, 0] + memory * known.demand[shape, 1]
+            scratch[node, shape - begin] = worth
+    at = payers.last[application]
+    while at >= 0:
+        if at < len(ascents.extra.price):
+            scratch[payers.node[at], payers.shape[at] - begin] += ascents.extra.price[at, 0]
+        at = payers.before[at]
+
+
+@kernel
+def _seek(tables, ascents, node):
+    """Return the most that any pattern of a node is charged beyond prices.
+
+    The shapes of the best pattern have -1 in ``patterns.slope``: `_forget` clears it.
+    """
+    patterns, payers, count = tables.patterns, tables.payers, 0
+    for k in range(ascents.first[node], ascents.first[node + 1]):
+        at = ascents.order[k]
+        patterns.charge[payers.shape[at]] = ascents.extra.price[at, 0]
+        application = payers.application[at]
+        if count == 0 or patterns.applications[count - 1] != application:
+            patterns.applications[count] = application
+            count += 1
+    chosen = patterns.applications[:count]
+    return most_charged(tables.known, tables.fill, node, patterns.charge, chosen, patterns.slope)
+
+
+@kernel
+def _forget(tables, ascents, node):
+    """Clear what `_seek` wrote."""
+    for k in range(ascents.first[node], ascents.first[node + 1]):
+        shape = tables.payers.shape[ascents.order[k]]
+        tables.patterns.charge[shape] = tables.patterns.slope[shape] = 0.0
+
+
+@kernel
+def _remember(tables, ascents, node):
+    """Make the pattern that `_seek` found a known one; return its place."""
+    patterns, k = tables.patterns, tables.patterns.count[node]
+    if k == patterns.chosen.shape[1]:
+        k = 0
+        for other in range(patterns.chosen.shape[1]):
+            if patterns.chosen[node, other] < patterns.chosen[node, k]:
+                k = other
+    else:
+        patterns.count[node] = k + 1
+    j = 0
+    for i in range(ascents.first[node], ascents.first[node + 1]):
+        at = ascents.order[i]
+        if patterns.slope[tables.payers.shape[at]] < 0 and j < patterns.payer.shape[2]:
+            patterns.payer[node, k, j] = at
+            j += 1
+    if j < patterns.payer.shape[2]:
+        patterns.payer[node, k, j] = -1
+    return k
+
+
+@kernel
+def _known_pattern(tables, ascents, node):
+    """Return the known pattern of a node that is charged most, -1 for none, and its charge."""
+    patterns, best, most = tables.patterns, -1, 0.0
+    for k in range(patterns.count[node]):
+        paid = 0.0
+        for j in range(patterns.payer.shape[2]):
+            at = patterns.payer[node, k, j]
+            if at < 0:
+                break
+            paid += ascents.extra.price[at, 0]
+        if paid > most:
+            best, most = k, paid
+    return best, most
+
+
+@kernel
+def _take(tables, ascents, node, step, slope):
+    """Lower the slopes, (payers, 1), of the pattern that a node takes."""
+    patterns = tables.patterns
+    best, most = _known_pattern(tables, ascents, node)
+    if (node + step) % _SEEK == 0:
+        if _seek(tables, ascents, node) > most + ROUNDING:
+            best = _remember(tables, ascents, node)
+        _forget(tables, ascents, node)
+    if best < 0:
+        return
+    patterns.chosen[node, best] = step + 1
+    for j in range(patterns.payer.shape[2]):
+        if patterns.payer[node, best, j] < 0:
+            break
+        slope[patterns.payer[node, best, j], 0] -= 1
+
+
+@kernel
+def _choose(tables, ascents, price_slope, slope):
+    """Give each application its best known placement: add what it demands to the slopes."""
+    known, placements = tables.known, tables.placements
+    for application in range(len(placements.count)):
+        best, _ = _best(tables, ascents, application)
+        for j in range(placements.nodes.shape[2] if best >= 0 else 0):
+            node = placements.nodes[application, best, j]
+            if node < 0:
+                break
+            shape = known.of[application, placements.masks[application, best, j]]
+            for r in range(2):
+                price_slope[node, r] += known.demand[shape, r] / tables.unit[r]
+            if placements.payer[application, best, j] >= 0:
+                slope[placements.payer[application, best, j], 0] += 1
+
+
+@allocating_kernel
+def climb(tables, ascents, lengths, begin):
+    """Let prices and extra charges ascend among what is known, by steps of these lengths, in place.
+
+    `begin` is the number of steps before.
+    """
+    known, slope = tables.known, np.zeros_like(ascents.extra.price)
+    price_slope = np.zeros_like(ascents.price.price)
+    for k in range(len(lengths)):
+        slope[:] = 0.0
+        for node in range(len(price_slope)):
+            for r in range(2):
+                price_slope[node, r] = -known.capacity[node, r] / tables.unit[r]
+        _choose(tables, ascents, price_slope, slope)
+        for node in known.small:
+            _take(tables, ascents, node, begin + k, slope)
+        ascend(ascents.price, price_slope, lengths[k])
+        ascend(ascents.extra, slope, lengths[k])
+
+
+@kernel
+def prove(instance, weight, tables, ascents, listing, scratch, now):
+    """Place all applications anew and learn their placements; return the bound that is proven.
+
+    It is -inf where a placement is not proven to be the best. `scratch` is (nodes, masks).
+    """
+    known, placed, returned = tables.known, 0.0, 0.0
+    for application in range(len(instance.source)):
+        _charge_all(tables, ascents, application, scratch)
+        _, least = _best(tables, ascents, application)
+        begin, limit = known.first[application], least - ROUNDING
+        fixed = weight, scratch, begin, listing, application
+        found = list_placements(instance, known, *fixed, limit, True, _MOST_STEPS)
+        if found < 0:
+            return -np.inf
+        if found > 0:
+            least = listing.value[0]
+            row = listing.nodes[0], listing.masks[0], listing.plain[0]
+            _learn(tables, application, *row, now)
+        placed += least - ROUNDING
+    for node in range(len(known.capacity)):
+        for r in range(2):
+            returned += ascents.price.price[node, r] / tables.unit[r] * known.capacity[node, r]
+        if tables.is_small[node]:
+            returned += _seek(tables, ascents, node)
+            _forget(tables, ascents, node)
+    return placed - returned - _COVER * (abs(placed) + 3 * returned)
