@@ -211,7 +211,10 @@ def by_weights(
         found.candidates = [Candidate(problem.plan(hosts)) for hosts in found.plans]
     part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
     affordable = [] if found.plans and budget.exhausted else found.weights
-    for prices, share in relaxation.ascents(affordable, budget, steps, part, found.proofs):
+    # A search for many weights has no time for them; a certificate charges patterns then.
+    patterns = not search or len(weights) == 1
+    ascents = relaxation.ascents(affordable, budget, steps, part, found.proofs, patterns=patterns)
+    for prices, share in ascents:
         found.proofs.append(prices)
         if not found.plans or not budget.exhausted:
             built = [builder.build(prices, (1.0,) if search or share.exhausted else (1.0, 0.8))]

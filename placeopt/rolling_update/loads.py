@@ -123,7 +123,7 @@ def all_fit(room, nodes, size):
 @kernel
 def has_room(room, n, size, i):
     """Return whether ``size[i]`` fits what is left on node n."""
+    fitting = True
     for r in range(size.shape[1]):
-        if size[i, r] > room[n, r]:
-            return False
-    return True
+        fitting = fitting and size[i, r] <= room[n, r]
+    return fitting

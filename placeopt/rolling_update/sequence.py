@@ -216,7 +216,7 @@ class RollingUpdateSequence(DecisionSequence):
             stays = a.pinned[undecided].any()
             room = a.capacity - np.maximum(state.load, state.settled)
             for c in range(len(fine)):
-                fine[c] = c == home or not stays and all_fit(room, self._open[c], size)
+                fine[c] = c == home or (not stays and all_fit(room, self._open[c], size))
         return fine
 
     def _where(self, state: UpdateSequenceState, m: int) -> int:

@@ -7,9 +7,8 @@ import time
 
 import numpy as np
 import pytest
-from edge_cloud_instances import random_instance
+from edge_cloud_instances import optimum, random_instance, tiny
 
-from placeopt import models
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.edge_cloud import heuristics
@@ -19,26 +18,8 @@ from placeopt.edge_cloud.local_search.builder import PlanBuilder
 from placeopt.edge_cloud.local_search.listing import list_placements, new_listing
 from placeopt.edge_cloud.local_search.prices import Relaxation
 from placeopt.edge_cloud.local_search.shapes import MOST_LOADS, MOST_SERVICES, Shapes, shapes
-from placeopt.exact import solvers
-from placeopt.exact.compiled_model import CompiledModel
 
 WEIGHT = 0.1
-
-
-def optimum(problem: EdgeCloud, weight: float) -> float:
-    """Return the least weighted sum by HiGHS on the level model."""
-    compiled = CompiledModel(models.edge_cloud.build(problem), problem.objectives)
-    steps = [o.step or 1.0 for o in compiled.objectives]
-    c = weight * steps[0] * compiled.costs[0] + (1 - weight) * steps[1] * compiled.costs[1]
-    found = solvers.solve(solvers.Program(**{**vars(compiled.program), "c": c}), seconds=60)
-    assert found.status == "optimal"
-    return found.objective
-
-
-def tiny(seed: int) -> EdgeCloud:
-    """Return an instance with a plan; applications contend for small nodes."""
-    load = (0.5, 1.0, 1.5)[seed % 3]
-    return EdgeCloud.generate(seed, applications=6, near=3, far=2, cloud=1, load=load)
 
 
 def known_of(problem: EdgeCloud) -> Shapes:
@@ -141,6 +122,7 @@ def test_patterns_are_filled_and_forgone_exactly(seed: int) -> None:
     problem = EdgeCloud.generate(seed, applications=3, near=2, far=0, cloud=0, load=2.0)
     known, rng = known_of(problem), np.random.default_rng(seed)
     charge, fill = random_charges(known, rng), patterns.new_fill(known)
+    everyone = fill.everyone
     forgone = patterns.forgone_everywhere(known, fill, charge)
     raised = charge.copy()
     patterns.complete(known, raised)
@@ -148,10 +130,12 @@ def test_patterns_are_filled_and_forgone_exactly(seed: int) -> None:
     for node in known.small:
         slope, every = np.zeros_like(charge), patterns_of(known, int(node))
         paid = [charge[node, [s for s in chosen if s >= 0]].sum() for chosen in every]
-        most = patterns.most_charged(known, fill, node, charge, slope)
+        most = patterns.most_charged(known, fill, node, charge[node], everyone, slope[node])
         assert most == pytest.approx(max(paid))
         assert -(slope * charge).sum() == pytest.approx(most)
-        assert patterns.most_charged(known, fill, node, raised, slope) == pytest.approx(most)
+        assert patterns.most_charged(
+            known, fill, node, raised[node], everyone, slope[node]
+        ) == pytest.approx(most)
         for shape in range(len(known.demand)):
             with_it = [
                 one - charge[node, shape]

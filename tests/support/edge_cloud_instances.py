@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from placeopt import models
 from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.exact import solvers
+from placeopt.exact.compiled_model import CompiledModel
 
 
 def random_instance(
@@ -24,3 +27,19 @@ def random_instance(
         for name in [name for name in row if rng.random() < missing]:
             del row[name]
     return EdgeCloud.from_document(document)
+
+
+def optimum(problem: EdgeCloud, weight: float) -> float:
+    """Return the least weighted sum by HiGHS on the level model."""
+    compiled = CompiledModel(models.edge_cloud.build(problem), problem.objectives)
+    steps = [o.step or 1.0 for o in compiled.objectives]
+    c = weight * steps[0] * compiled.costs[0] + (1 - weight) * steps[1] * compiled.costs[1]
+    found = solvers.solve(solvers.Program(**{**vars(compiled.program), "c": c}), seconds=60)
+    assert found.status == "optimal"
+    return found.objective
+
+
+def tiny(seed: int) -> EdgeCloud:
+    """Return an instance with a plan; applications contend for small nodes."""
+    load = (0.5, 1.0, 1.5)[seed % 3]
+    return EdgeCloud.generate(seed, applications=6, near=3, far=2, cloud=1, load=load)

@@ -199,7 +199,9 @@ def program(known: Shapes, fill: Fill, charge: np.ndarray, lists: Lists) -> Prog
     once = sp.csr_matrix((np.ones(count), (of, np.arange(count))))
     loads = [by_node(known.demand[shape, resource]) for resource in range(2)]
     paid = by_node(charge[node, shape])[known.small]
-    most = np.array([most_charged(known, fill, v, charge[v], fill.everyone, slope) for v in known.small])
+    most = np.array(
+        [most_charged(known, fill, v, charge[v], fill.everyone, slope) for v in known.small]
+    )
     ones = np.ones(applications)
     upper = np.concatenate((ones, *known.capacity.T, most * (1 + 1e-9) + 1e-9))
     lower = np.concatenate((ones, np.full(len(upper) - applications, -np.inf)))

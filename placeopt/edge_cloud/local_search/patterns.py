@@ -140,9 +140,9 @@ def _most_beside(known, fill, node, before, after, shape):
 def forgone(known, fill, node, charge, row):
     """Write what a node's patterns forgo for each shape into `row`, (shapes,).
 
-    The node charges `charge`, (shapes,). It is the most charged of any pattern less the most charged beside the shape, by applications
-    other than its own: a plan that places the shape there pays at least as much. It is `BIG` where
-    the shape does not fit.
+    The node charges `charge`, (shapes,). What it forgoes is the most charged of any pattern less
+    the most charged beside the shape, by applications other than its own: a plan that places the
+    shape there pays at least as much. It is `BIG` where the shape does not fit.
     """
     count = _forward(known, fill, node, charge, fill.everyone)
     loads = (known.capacity[node, 0] + 1) * (known.capacity[node, 1] + 1)

@@ -175,7 +175,13 @@ class Relaxation:
         return member @ best
 
     def ascend(
-        self, weight: float, share: Budget, steps: int = 200, start: np.ndarray | None = None
+        self,
+        weight: float,
+        share: Budget,
+        steps: int = 200,
+        start: np.ndarray | None = None,
+        *,
+        patterns: bool = False,
     ) -> Prices:
         """Return good prices for a weight of the cost; every step is an evaluation.
 
@@ -185,6 +191,8 @@ class Relaxation:
             Ends the ascent before `steps`.
         start : ndarray, optional
             Prices to begin with, shape (nodes, 2); prices of layers by default.
+        patterns : bool
+            Whether what is left of the share raises the bound by charges of patterns.
         """
         scale = self.typical_difference(weight)
         climbs = Climbs(self.instance, weight, self.unit, scale)
@@ -214,19 +222,13 @@ class Relaxation:
                 climbs.charge(self.homes, best.bound)
             price, charge = climbs.climb(best.price * self.unit, best_charge, self.hosts)
             ascent = new_ascent(price)
-        more = raised(
-            self.instance,
-            self.shapes,
-            weight,
-            best.price,
-            best_charge,
-            climbs.columns,
-            scale,
-            share,
-        )
+        charged = best.price, best_charge
         if plain:
-            best = replace(plain, bound=best.bound, charged=(best.price, best_charge))
-        return replace(best, bound=max(best.bound, more))
+            best = replace(plain, bound=best.bound, charged=charged)
+        if patterns:
+            given = self.instance, self.shapes, weight, charged, climbs.columns, scale
+            best = replace(best, bound=max(best.bound, raised(*given, share)))
+        return best
 
     def _overload(self) -> np.ndarray:
         """Return what the placements in `hosts` demand of each node above its capacity."""
@@ -249,6 +251,8 @@ class Relaxation:
         steps: tuple[int, int],
         part: float = 1.0,
         known: Sequence[Prices] = (),
+        *,
+        patterns: bool = False,
     ) -> Iterator[tuple[Prices, Budget]]:
         """Yield good prices for one weight after another, each from the prices before.
 
@@ -263,13 +267,16 @@ class Relaxation:
             share is yielded too.
         known : sequence of Prices
             Of the first weights, which are left out.
+        patterns : bool
+            See `ascend`.
         """
         start = known[-1].price if known else None
         for k, weight in list(enumerate(weights))[len(known) :]:
             if k and budget.exhausted:
                 return
             share = budget.share(1 / (len(weights) - k))
-            prices = self.ascend(weight, share.share(part), steps[k > 0], start)
+            mine = share.share(part)
+            prices = self.ascend(weight, mine, steps[k > 0], start, patterns=patterns)
             yield prices, share
             start = prices.price
 

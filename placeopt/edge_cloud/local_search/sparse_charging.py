@@ -19,26 +19,22 @@ from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.local_search.ascent import Ascent, ascend, new_ascent
 from placeopt.edge_cloud.local_search.columns import Columns
 from placeopt.edge_cloud.local_search.exact_placement import BIG
-from placeopt.edge_cloud.local_search.listing import (
-    ROUNDING,
-    Listing,
-    list_placements,
-    new_listing,
-)
+from placeopt.edge_cloud.local_search.listing import ROUNDING, list_placements, new_listing
 from placeopt.edge_cloud.local_search.patterns import Fill, most_charged, new_fill
 from placeopt.edge_cloud.local_search.shapes import Shapes
 
 #: Applications times nodes, beyond which to place all anew takes too long.
 _MOST = 500_000
-#: Placements that are known of an application, and shapes that pay, on average of applications.
+#: Placements of an application that are known at once, and payers for each application on average.
 _KEPT, _PAYING = 96, 64
 #: Patterns that are known of a node, and shapes of a pattern.
 _PATTERNS, _WIDTH = 64, 32
-#: Steps between two times that all are placed anew; a node's best pattern is sought every so many.
+#: Steps between two times that all are placed anew, and between two times that the best pattern of
+#: a node is sought. ``models/edge_cloud/README.md`` says what was measured of these and the next.
 _STEPS, _SEEK = 8, 4
 #: First and last step, in typical differences.
 _FIRST, _LAST = 0.008, 0.0002
-#: How often all are placed anew: without a clock, and at most.
+#: Rounds, each of which places all anew: without a clock, and at most.
 _ROUNDS, _MOST_ROUNDS = 12, 200
 #: Steps of the search for one placement, after which nothing is proven.
 _MOST_STEPS = 10**6
@@ -49,7 +45,7 @@ _COVER = 1e-11
 class Placements(NamedTuple):
     """The known placements of each application; m is the most microservices of one."""
 
-    count: np.ndarray  # int64 (applications,)
+    number: np.ndarray  # int64 (applications,)
     nodes: np.ndarray  # int64 (applications, _KEPT, m) node of each set, -1 for none
     masks: np.ndarray  # int64 (applications, _KEPT, m) the sets of microservices
     payer: np.ndarray  # int64 (applications, _KEPT, m) place in `Payers`, -1 without extra charge
@@ -58,9 +54,9 @@ class Placements(NamedTuple):
 
 
 class Payers(NamedTuple):
-    """The shapes on small nodes that pay an extra charge."""
+    """The shapes on small nodes that may pay an extra charge."""
 
-    count: np.ndarray  # int64 (1,) how many there are
+    number: np.ndarray  # int64 (1,) how many there are
     node: np.ndarray  # int64 (room,)
     shape: np.ndarray  # int64 (room,)
     application: np.ndarray  # int64 (room,)
@@ -71,7 +67,7 @@ class Payers(NamedTuple):
 class Patterns(NamedTuple):
     """The patterns that are known of each node, and scratch for the best one."""
 
-    count: np.ndarray  # int64 (nodes,)
+    number: np.ndarray  # int64 (nodes,)
     payer: np.ndarray  # int64 (nodes, _PATTERNS, _WIDTH) -1 after the last
     chosen: np.ndarray  # int64 (nodes, _PATTERNS) step that chose it last
     charge: np.ndarray  # (shapes,) of one node; 0 between searches
@@ -104,8 +100,7 @@ def raised(
     instance: EdgeCloudArrays,
     known: Shapes | None,
     weight: float,
-    price: np.ndarray,
-    homes: np.ndarray,
+    charged: tuple[np.ndarray, np.ndarray],
     columns: Columns,
     scale: float,
     budget: Budget,
@@ -114,8 +109,8 @@ def raised(
 
     Parameters
     ----------
-    price : ndarray, shape (nodes, 2)
-        Good prices, with `homes`, shape (applications, 1), what being at home is charged.
+    charged : (ndarray, ndarray)
+        Prices, (nodes, 2), and charges for being at home, (applications, 1), to begin with.
     columns : Columns
         Placements to begin with.
     scale : float
@@ -127,7 +122,7 @@ def raised(
         return -np.inf
     if len(instance.source) * len(instance.capacity) > _MOST:
         return -np.inf
-    tables = _new_tables(instance, known)
+    (price, homes), tables = charged, _new_tables(instance, known)
     extra = _begin(instance, tables, homes, columns)
     return _ascend(instance, weight, tables, price * known.unit, extra, scale, budget)
 
@@ -182,7 +177,7 @@ def _begin(
         payer = _payer(tables, application, instance.source[application], all_of_it)
         if payer >= 0:
             charges[payer] = homes[application]
-    return charges[: tables.payers.count[0]]
+    return charges[: tables.payers.number[0]]
 
 
 def _ascend(
@@ -222,15 +217,13 @@ def _lengths(done: int, rounds: int) -> np.ndarray:
 
 def _with(tables: _Tables, price: Ascent, extra: Ascent) -> Ascents:
     """Return ascents with charges of 0 for payers that are new."""
-    count = tables.payers.count[0]
-    more = [
-        np.concatenate((part, np.zeros((count - len(part), 1))))
-        for part in (extra.price, extra.mean, extra.square)
-    ]
+    count = tables.payers.number[0]
+    new = np.zeros((count - len(extra.price), 1))
+    price_of, mean, square = (np.concatenate((part, new)) for part in extra[:3])
     node = tables.payers.node[:count]
     order = np.lexsort((tables.payers.application[:count], node))
     first = np.searchsorted(node[order], np.arange(len(tables.is_small) + 1))
-    return Ascents(price, Ascent(*more, extra.step), order, first)
+    return Ascents(price, Ascent(price_of, mean, square, extra.step), order, first)
 
 
 @kernel
@@ -244,10 +237,10 @@ def _payer(tables, application, node, mask):
         if payers.node[at] == node and payers.shape[at] == shape:
             return at
         at = payers.before[at]
-    at = payers.count[0]
+    at = payers.number[0]
     if at == len(payers.node):
         return -1
-    payers.count[0] = at + 1
+    payers.number[0] = at + 1
     payers.node[at], payers.shape[at], payers.application[at] = node, shape, application
     payers.before[at] = payers.last[application]
     payers.last[application] = at
@@ -271,7 +264,7 @@ def _is_known(placements, application, k, nodes, masks):
 def _learn(tables, application, nodes, masks, plain, now):
     """Keep a placement; it takes the place of the one chosen longest ago where there is no room."""
     placements, oldest = tables.placements, 0
-    count = placements.count[application]
+    count = placements.number[application]
     for k in range(count):
         if _is_known(placements, application, k, nodes, masks):
             placements.chosen[application, k] = now
@@ -279,7 +272,7 @@ def _learn(tables, application, nodes, masks, plain, now):
         if placements.chosen[application, k] < placements.chosen[application, oldest]:
             oldest = k
     k = count if count < placements.plain.shape[1] else oldest
-    placements.count[application] = max(count, k + 1)
+    placements.number[application] = max(count, k + 1)
     placements.plain[application, k] = plain
     placements.chosen[application, k] = now
     for j in range(len(nodes)):
@@ -331,7 +324,7 @@ def _value(tables, ascents, application, k):
 def _best(tables, ascents, application):
     """Return the known placement of least cost, -1 for none, and that cost."""
     best, least = -1, BIG / 10
-    for k in range(tables.placements.count[application]):
+    for k in range(tables.placements.number[application]):
         value = _value(tables, ascents, application, k)
         if value < least:
             best, least = k, value
@@ -384,14 +377,14 @@ def _forget(tables, ascents, node):
 @kernel
 def _remember(tables, ascents, node):
     """Make the pattern that `_seek` found a known one; return its place."""
-    patterns, k = tables.patterns, tables.patterns.count[node]
+    patterns, k = tables.patterns, tables.patterns.number[node]
     if k == patterns.chosen.shape[1]:
         k = 0
         for other in range(patterns.chosen.shape[1]):
             if patterns.chosen[node, other] < patterns.chosen[node, k]:
                 k = other
     else:
-        patterns.count[node] = k + 1
+        patterns.number[node] = k + 1
     j = 0
     for i in range(ascents.first[node], ascents.first[node + 1]):
         at = ascents.order[i]
@@ -407,7 +400,7 @@ def _remember(tables, ascents, node):
 def _known_pattern(tables, ascents, node):
     """Return the known pattern of a node that is charged most, -1 for none, and its charge."""
     patterns, best, most = tables.patterns, -1, 0.0
-    for k in range(patterns.count[node]):
+    for k in range(patterns.number[node]):
         paid = 0.0
         for j in range(patterns.payer.shape[2]):
             at = patterns.payer[node, k, j]
@@ -441,7 +434,7 @@ def _take(tables, ascents, node, step, slope):
 def _choose(tables, ascents, price_slope, slope):
     """Give each application its best known placement: add what it demands to the slopes."""
     known, placements = tables.known, tables.placements
-    for application in range(len(placements.count)):
+    for application in range(len(placements.number)):
         best, _ = _best(tables, ascents, application)
         for j in range(placements.nodes.shape[2] if best >= 0 else 0):
             node = placements.nodes[application, best, j]
