@@ -211,8 +211,9 @@ def by_weights(
         found.candidates = [Candidate(problem.plan(hosts)) for hosts in found.plans]
     part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
     affordable = [] if found.plans and budget.exhausted else found.weights
-    # A search for many weights has no time for them; a certificate charges patterns then.
-    patterns = not search or len(weights) == 1
+    # A search for many weights has no time for patterns, and one that closes its gap charges more.
+    alone = len(found.weights) == 1
+    patterns = not search or (alone and not closes(relaxation, budget))
     ascents = relaxation.ascents(affordable, budget, steps, part, found.proofs, patterns=patterns)
     for prices, share in ascents:
         found.proofs.append(prices)
@@ -220,7 +221,7 @@ def by_weights(
             built = [builder.build(prices, (1.0,) if search or share.exhausted else (1.0, 0.8))]
             if search:
                 plans = found.plans + built + builder.dive(prices, share)
-                begin, alone = builder.best(prices.weight, plans), len(found.weights) == 1
+                begin = builder.best(prices.weight, plans)
                 better, prices = _searched(relaxation, builder, prices, begin, share, alone)
                 built, found.proofs[-1] = built + better, prices
             found.plans += built

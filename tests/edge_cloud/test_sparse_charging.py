@@ -56,10 +56,13 @@ def test_any_charges_prove_a_bound(seed: int) -> None:
     ascents = sparse_charging._with(tables, price, new_ascent(extra))
     masks = 1 << int(np.diff(instance.first).max())
     scratch = np.zeros((len(instance.capacity), masks))
-    fixed = instance, WEIGHT, tables, ascents, new_listing(instance, 1), scratch
-    proven = sparse_charging.prove(*fixed, 1)
+    fixed = new_listing(instance, 1), scratch
+    proven = sparse_charging.prove(instance, WEIGHT, tables, ascents, *fixed, 1)
     assert proven <= optimum(problem, WEIGHT) + 1e-7
-    assert sparse_charging.prove(*fixed, 2) == pytest.approx(proven)
+    again = sparse_charging._with(tables, ascents.price, ascents.extra)
+    assert sparse_charging.prove(instance, WEIGHT, tables, again, *fixed, 2) == pytest.approx(
+        proven
+    )
 
 
 def test_what_is_too_large_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
