@@ -27,7 +27,7 @@ from placeopt.edge_cloud.local_search.shapes import Shapes
 _MOST = 500_000
 #: Placements of an application that are known at once, and payers for each application on average.
 _KEPT, _PAYING = 96, 64
-#: Patterns that are known of a node, and shapes of a pattern.
+#: NodePatterns that are known of a node, and shapes of a pattern.
 _PATTERNS, _WIDTH = 64, 32
 #: Steps between two times that all are placed anew, and between two times that the best pattern of
 #: a node is sought. ``models/edge_cloud/README.md`` says what was measured of these and the next.
@@ -64,7 +64,7 @@ class Payers(NamedTuple):
     last: np.ndarray  # int64 (applications,) the last payer of each, -1 for none
 
 
-class Patterns(NamedTuple):
+class NodePatterns(NamedTuple):
     """The patterns that are known of each node, and scratch for the best one."""
 
     number: np.ndarray  # int64 (nodes,)
@@ -92,7 +92,7 @@ class _Tables(NamedTuple):
     unit: np.ndarray  # (2,) mean demand, in units of the shapes
     placements: Placements
     payers: Payers
-    patterns: Patterns
+    patterns: NodePatterns
     fill: Fill
 
 
@@ -154,7 +154,7 @@ def _new_tables(instance: EdgeCloudArrays, known: Shapes) -> _Tables:
             nothing.copy(),
             np.full(applications, -1),
         ),
-        Patterns(
+        NodePatterns(
             np.zeros(nodes, dtype=np.int64),
             np.full((nodes, _PATTERNS, _WIDTH), -1),
             np.zeros((nodes, _PATTERNS), dtype=np.int64),
