@@ -8,7 +8,7 @@ from edge_cloud_instances import optimum, tiny
 
 from placeopt.core.budget import Budget
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search import sparse_charging
+from placeopt.edge_cloud.local_search import catalogue, sparse_charging
 from placeopt.edge_cloud.local_search.ascent import new_ascent
 from placeopt.edge_cloud.local_search.climbs import Climbs
 from placeopt.edge_cloud.local_search.listing import new_listing
@@ -43,24 +43,24 @@ def test_any_charges_prove_a_bound(seed: int) -> None:
     problem, rng = tiny(seed), np.random.default_rng(seed)
     instance, known = problem.arrays, shapes(problem.arrays)
     assert known is not None and len(known.small)
-    tables = sparse_charging._new_tables(instance, known)
+    known_so_far = catalogue.new_catalogue(instance, known)
     relaxation = Relaxation(problem)
     climbs = Climbs(instance, WEIGHT, relaxation.unit, 1.0)
     for _ in range(5):
         relaxation.bound(WEIGHT, rng.random(instance.capacity.shape))
         climbs.remember(relaxation.hosts)
-    sparse_charging.take_over(instance, tables, climbs.columns)
-    count = int(tables.payers.number[0])
+    catalogue.take_over(instance, known_so_far, climbs.columns)
+    count = int(known_so_far.payers.number[0])
     extra = rng.random((count, 1)) * rng.integers(2, size=(count, 1))
     price = new_ascent(rng.random(instance.capacity.shape) * rng.choice([0.01, 0.1, 1.0]))
-    ascents = sparse_charging._with(tables, price, new_ascent(extra))
+    ascents = sparse_charging._with(known_so_far, price, new_ascent(extra))
     masks = 1 << int(np.diff(instance.first).max())
     scratch = np.zeros((len(instance.capacity), masks))
     fixed = new_listing(instance, 1), scratch
-    proven = sparse_charging.prove(instance, WEIGHT, tables, ascents, *fixed, 1)
+    proven = sparse_charging.prove(instance, WEIGHT, known_so_far, ascents, *fixed, 1)
     assert proven <= optimum(problem, WEIGHT) + 1e-7
-    again = sparse_charging._with(tables, ascents.price, ascents.extra)
-    assert sparse_charging.prove(instance, WEIGHT, tables, again, *fixed, 2) == pytest.approx(
+    again = sparse_charging._with(known_so_far, ascents.price, ascents.extra)
+    assert sparse_charging.prove(instance, WEIGHT, known_so_far, again, *fixed, 2) == pytest.approx(
         proven
     )
 

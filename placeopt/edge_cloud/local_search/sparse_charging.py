@@ -17,18 +17,21 @@ from placeopt.core.budget import Budget
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.local_search.ascent import Ascent, ascend, new_ascent
+from placeopt.edge_cloud.local_search.catalogue import (
+    Catalogue,
+    learn,
+    new_catalogue,
+    payer_of,
+    take_over,
+)
 from placeopt.edge_cloud.local_search.columns import Columns
 from placeopt.edge_cloud.local_search.exact_placement import BIG
 from placeopt.edge_cloud.local_search.listing import ROUNDING, list_placements, new_listing
-from placeopt.edge_cloud.local_search.patterns import Fill, most_charged, new_fill
+from placeopt.edge_cloud.local_search.patterns import most_charged
 from placeopt.edge_cloud.local_search.shapes import Shapes
 
 #: Applications times nodes, beyond which to place all anew takes too long.
 _MOST = 500_000
-#: Placements of an application that are known at once, and payers for each application on average.
-_KEPT, _PAYING = 96, 64
-#: NodePatterns that are known of a node, and shapes of a pattern.
-_PATTERNS, _WIDTH = 64, 32
 #: Steps between two times that all are placed anew, and between two times that the best pattern of
 #: a node is sought. ``models/edge_cloud/README.md`` says what was measured of these and the next.
 _STEPS, _SEEK = 8, 4
@@ -42,39 +45,6 @@ _MOST_STEPS = 10**6
 _COVER = 1e-11
 
 
-class Placements(NamedTuple):
-    """The known placements of each application; m is the most microservices of one."""
-
-    number: np.ndarray  # int64 (applications,)
-    nodes: np.ndarray  # int64 (applications, _KEPT, m) node of each set, -1 for none
-    masks: np.ndarray  # int64 (applications, _KEPT, m) the sets of microservices
-    payer: np.ndarray  # int64 (applications, _KEPT, m) place in `Payers`, -1 without extra charge
-    plain: np.ndarray  # (applications, _KEPT) weighted sum
-    chosen: np.ndarray  # int64 (applications, _KEPT) round that chose it last
-
-
-class Payers(NamedTuple):
-    """The shapes on small nodes that may pay an extra charge."""
-
-    number: np.ndarray  # int64 (1,) how many there are
-    node: np.ndarray  # int64 (room,)
-    shape: np.ndarray  # int64 (room,)
-    application: np.ndarray  # int64 (room,)
-    before: np.ndarray  # int64 (room,) the payer before of the same application, -1 for none
-    last: np.ndarray  # int64 (applications,) the last payer of each, -1 for none
-
-
-class NodePatterns(NamedTuple):
-    """The patterns that are known of each node, and scratch for the best one."""
-
-    number: np.ndarray  # int64 (nodes,)
-    payer: np.ndarray  # int64 (nodes, _PATTERNS, _WIDTH) -1 after the last
-    chosen: np.ndarray  # int64 (nodes, _PATTERNS) step that chose it last
-    charge: np.ndarray  # (shapes,) of one node; 0 between searches
-    slope: np.ndarray  # (shapes,) likewise
-    applications: np.ndarray  # int64 (applications,) that pay at a node
-
-
 class Ascents(NamedTuple):
     """What ascends, and the order of the payers by node."""
 
@@ -82,18 +52,6 @@ class Ascents(NamedTuple):
     extra: Ascent  # (payers, 1)
     order: np.ndarray  # int64 (payers,) by node, then application
     first: np.ndarray  # int64 (nodes + 1,) into `order`
-
-
-class _Tables(NamedTuple):
-    """What does not change, and what is known."""
-
-    known: Shapes
-    is_small: np.ndarray  # bool (nodes,)
-    unit: np.ndarray  # (2,) mean demand, in units of the shapes
-    placements: Placements
-    payers: Payers
-    patterns: NodePatterns
-    fill: Fill
 
 
 def raised(
@@ -122,68 +80,29 @@ def raised(
         return -np.inf
     if len(instance.source) * len(instance.capacity) > _MOST:
         return -np.inf
-    (price, homes), tables = charged, _new_tables(instance, known)
-    extra = _begin(instance, tables, homes, columns)
-    return _ascend(instance, weight, tables, price * known.unit, extra, scale, budget)
-
-
-def _new_tables(instance: EdgeCloudArrays, known: Shapes) -> _Tables:
-    """Return tables of which nothing is known."""
-    applications, nodes = len(instance.source), len(instance.capacity)
-    size = applications, _KEPT, int(np.diff(instance.first).max())
-    is_small = np.zeros(nodes, dtype=np.bool_)
-    is_small[known.small] = True
-    nothing = np.zeros(_PAYING * applications, dtype=np.int64)
-    return _Tables(
-        known,
-        is_small,
-        np.maximum((instance.demand / known.unit).mean(axis=0), 1e-9),
-        Placements(
-            np.zeros(applications, dtype=np.int64),
-            np.full(size, -1),
-            np.zeros(size, dtype=np.int64),
-            np.full(size, -1),
-            np.zeros(size[:2]),
-            np.zeros(size[:2], dtype=np.int64),
-        ),
-        Payers(
-            np.zeros(1, dtype=np.int64),
-            nothing,
-            nothing.copy(),
-            nothing.copy(),
-            nothing.copy(),
-            np.full(applications, -1),
-        ),
-        NodePatterns(
-            np.zeros(nodes, dtype=np.int64),
-            np.full((nodes, _PATTERNS, _WIDTH), -1),
-            np.zeros((nodes, _PATTERNS), dtype=np.int64),
-            np.zeros(len(known.demand)),
-            np.zeros(len(known.demand)),
-            np.zeros(applications, dtype=np.int64),
-        ),
-        new_fill(known),
-    )
+    (price, homes), catalogue = charged, new_catalogue(instance, known)
+    extra = _begin(instance, catalogue, homes, columns)
+    return _ascend(instance, weight, catalogue, price * known.unit, extra, scale, budget)
 
 
 def _begin(
-    instance: EdgeCloudArrays, tables: _Tables, homes: np.ndarray, columns: Columns
+    instance: EdgeCloudArrays, catalogue: Catalogue, homes: np.ndarray, columns: Columns
 ) -> np.ndarray:
     """Learn the placements in `columns`; return extra charges, (payers, 1), that charge homes."""
-    take_over(instance, tables, columns)
-    charges = np.zeros((len(tables.payers.node), 1))
+    take_over(instance, catalogue, columns)
+    charges = np.zeros((len(catalogue.payers.node), 1))
     for application in np.flatnonzero(homes[:, 0] > 0):
         all_of_it = (1 << int(np.diff(instance.first)[application])) - 1
-        payer = _payer(tables, application, instance.source[application], all_of_it)
+        payer = payer_of(catalogue, application, instance.source[application], all_of_it)
         if payer >= 0:
             charges[payer] = homes[application]
-    return charges[: tables.payers.number[0]]
+    return charges[: catalogue.payers.number[0]]
 
 
 def _ascend(
     instance: EdgeCloudArrays,
     weight: float,
-    tables: _Tables,
+    catalogue: Catalogue,
     price: np.ndarray,
     extra: np.ndarray,
     scale: float,
@@ -193,18 +112,18 @@ def _ascend(
     listing, begun, best = new_listing(instance, 1), budget.seconds, -np.inf
     masks = 1 << int(np.diff(instance.first).max())
     scratch = np.zeros((len(instance.capacity), masks))
-    ascents = _with(tables, new_ascent(price * tables.unit), new_ascent(extra))
+    ascents = _with(catalogue, new_ascent(price * catalogue.unit), new_ascent(extra))
     rounds, done = _ROUNDS, 0
     while not budget.exhausted:
-        best = max(best, prove(instance, weight, tables, ascents, listing, scratch, done + 1))
+        best = max(best, prove(instance, weight, catalogue, ascents, listing, scratch, done + 1))
         budget.spend(1)
         if done == rounds or not np.isfinite(best):
             break
         if done == 1 and budget.seconds_limit is not None:
             pace = budget.seconds - begun  # of two proofs and the steps between them
             rounds = min(_MOST_ROUNDS, int(budget.seconds_left / max(pace, 1e-9)))
-        ascents = _with(tables, ascents.price, ascents.extra)
-        climb(tables, ascents, scale * _lengths(done, rounds), done * _STEPS)
+        ascents = _with(catalogue, ascents.price, ascents.extra)
+        climb(catalogue, ascents, scale * _lengths(done, rounds), done * _STEPS)
         done += 1
     return best
 
@@ -215,129 +134,52 @@ def _lengths(done: int, rounds: int) -> np.ndarray:
     return np.asarray(_FIRST * (_LAST / _FIRST) ** np.minimum(at, 1))
 
 
-def _with(tables: _Tables, price: Ascent, extra: Ascent) -> Ascents:
+def _with(catalogue: Catalogue, price: Ascent, extra: Ascent) -> Ascents:
     """Return ascents with charges of 0 for payers that are new."""
-    count = tables.payers.number[0]
+    count = catalogue.payers.number[0]
     new = np.zeros((count - len(extra.price), 1))
     price_of, mean, square = (np.concatenate((part, new)) for part in extra[:3])
-    node = tables.payers.node[:count]
-    order = np.lexsort((tables.payers.application[:count], node))
-    first = np.searchsorted(node[order], np.arange(len(tables.is_small) + 1))
+    node = catalogue.payers.node[:count]
+    order = np.lexsort((catalogue.payers.application[:count], node))
+    first = np.searchsorted(node[order], np.arange(len(catalogue.is_small) + 1))
     return Ascents(price, Ascent(price_of, mean, square, extra.step), order, first)
 
 
 @kernel
-def _payer(tables, application, node, mask):
-    """Return the place of a set of microservices among the payers; -1 where it does not pay."""
-    payers, shape = tables.payers, tables.known.of[application, mask]
-    if not tables.is_small[node]:
-        return -1
-    at = payers.last[application]
-    while at >= 0:
-        if payers.node[at] == node and payers.shape[at] == shape:
-            return at
-        at = payers.before[at]
-    at = payers.number[0]
-    if at == len(payers.node):
-        return -1
-    payers.number[0] = at + 1
-    payers.node[at], payers.shape[at], payers.application[at] = node, shape, application
-    payers.before[at] = payers.last[application]
-    payers.last[application] = at
-    return at
-
-
-@kernel
-def _is_known(placements, application, k, nodes, masks):
-    """Return whether a known placement has these sets, in any order."""
-    for j in range(len(nodes)):
-        found = nodes[j] < 0 and placements.nodes[application, k, j] < 0
-        for i in range(len(nodes) if nodes[j] >= 0 else 0):
-            same = placements.nodes[application, k, i] == nodes[j]
-            found = found or (same and placements.masks[application, k, i] == masks[j])
-        if not found:
-            return False
-    return True
-
-
-@kernel
-def _learn(tables, application, nodes, masks, plain, now):
-    """Keep a placement; it takes the place of the one chosen longest ago where there is no room."""
-    placements, oldest = tables.placements, 0
-    count = placements.number[application]
-    for k in range(count):
-        if _is_known(placements, application, k, nodes, masks):
-            placements.chosen[application, k] = now
-            return
-        if placements.chosen[application, k] < placements.chosen[application, oldest]:
-            oldest = k
-    k = count if count < placements.plain.shape[1] else oldest
-    placements.number[application] = max(count, k + 1)
-    placements.plain[application, k] = plain
-    placements.chosen[application, k] = now
-    for j in range(len(nodes)):
-        placements.nodes[application, k, j] = nodes[j]
-        placements.masks[application, k, j] = masks[j]
-        placements.payer[application, k, j] = -1
-        if nodes[j] >= 0:
-            placements.payer[application, k, j] = _payer(tables, application, nodes[j], masks[j])
-
-
-@allocating_kernel
-def take_over(instance, tables, columns):
-    """Learn placements from columns."""
-    width = tables.placements.nodes.shape[2]
-    nodes, masks = np.empty(width, np.int64), np.empty(width, np.int64)
-    for application in range(len(instance.source)):
-        services = instance.first[application + 1] - instance.first[application]
-        for k in range(columns.nodes.shape[1]):
-            if columns.chosen[application, k] == 0 or columns.value[application, k] >= BIG:
-                continue
-            nodes[:], masks[:] = -1, 0
-            for j in range(services):
-                at = 0
-                while nodes[at] >= 0 and nodes[at] != columns.nodes[application, k, j]:
-                    at += 1
-                nodes[at] = columns.nodes[application, k, j]
-                masks[at] |= 1 << j
-            _learn(tables, application, nodes, masks, columns.value[application, k], 0)
-
-
-@kernel
-def _value(tables, ascents, application, k):
+def _value(catalogue, ascents, application, k):
     """Return what a known placement costs, charged."""
-    known, placements, price = tables.known, tables.placements, ascents.price.price
+    known, placements, price = catalogue.known, catalogue.placements, ascents.price.price
     value = placements.plain[application, k]
     for j in range(placements.nodes.shape[2]):
         node = placements.nodes[application, k, j]
         if node < 0:
             break
         shape = known.of[application, placements.masks[application, k, j]]
-        value += price[node, 0] * known.demand[shape, 0] / tables.unit[0]
-        value += price[node, 1] * known.demand[shape, 1] / tables.unit[1]
+        value += price[node, 0] * known.demand[shape, 0] / catalogue.unit[0]
+        value += price[node, 1] * known.demand[shape, 1] / catalogue.unit[1]
         if placements.payer[application, k, j] >= 0:
             value += ascents.extra.price[placements.payer[application, k, j], 0]
     return value
 
 
 @kernel
-def _best(tables, ascents, application):
+def _best(catalogue, ascents, application):
     """Return the known placement of least cost, -1 for none, and that cost."""
     best, least = -1, BIG / 10
-    for k in range(tables.placements.number[application]):
-        value = _value(tables, ascents, application, k)
+    for k in range(catalogue.placements.number[application]):
+        value = _value(catalogue, ascents, application, k)
         if value < least:
             best, least = k, value
     return best, least
 
 
 @kernel
-def _charge_all(tables, ascents, application, scratch):
+def _charge_all(catalogue, ascents, application, scratch):
     """Write what each shape of an application is charged on each node, (nodes, masks)."""
-    known, payers, price = tables.known, tables.payers, ascents.price.price
+    known, payers, price = catalogue.known, catalogue.payers, ascents.price.price
     begin = known.first[application]
     for node in range(len(scratch)):
-        cpu, memory = price[node, 0] / tables.unit[0], price[node, 1] / tables.unit[1]
+        cpu, memory = price[node, 0] / catalogue.unit[0], price[node, 1] / catalogue.unit[1]
         for shape in range(begin, known.first[application + 1]):
             worth = cpu * known.demand[shape, 0] + memory * known.demand[shape, 1]
             scratch[node, shape - begin] = worth
@@ -349,12 +191,12 @@ def _charge_all(tables, ascents, application, scratch):
 
 
 @kernel
-def _seek(tables, ascents, node):
+def _seek(catalogue, ascents, node):
     """Return the most that any pattern of a node is charged beyond prices.
 
     The shapes of the best pattern have -1 in ``patterns.slope``: `_forget` clears it.
     """
-    patterns, payers, count = tables.patterns, tables.payers, 0
+    patterns, payers, count = catalogue.patterns, catalogue.payers, 0
     for k in range(ascents.first[node], ascents.first[node + 1]):
         at = ascents.order[k]
         patterns.charge[payers.shape[at]] = ascents.extra.price[at, 0]
@@ -363,21 +205,23 @@ def _seek(tables, ascents, node):
             patterns.applications[count] = application
             count += 1
     chosen = patterns.applications[:count]
-    return most_charged(tables.known, tables.fill, node, patterns.charge, chosen, patterns.slope)
+    return most_charged(
+        catalogue.known, catalogue.fill, node, patterns.charge, chosen, patterns.slope
+    )
 
 
 @kernel
-def _forget(tables, ascents, node):
+def _forget(catalogue, ascents, node):
     """Clear what `_seek` wrote."""
     for k in range(ascents.first[node], ascents.first[node + 1]):
-        shape = tables.payers.shape[ascents.order[k]]
-        tables.patterns.charge[shape] = tables.patterns.slope[shape] = 0.0
+        shape = catalogue.payers.shape[ascents.order[k]]
+        catalogue.patterns.charge[shape] = catalogue.patterns.slope[shape] = 0.0
 
 
 @kernel
-def _remember(tables, ascents, node):
+def _remember(catalogue, ascents, node):
     """Make the pattern that `_seek` found a known one; return its place."""
-    patterns, k = tables.patterns, tables.patterns.number[node]
+    patterns, k = catalogue.patterns, catalogue.patterns.number[node]
     if k == patterns.chosen.shape[1]:
         k = 0
         for other in range(patterns.chosen.shape[1]):
@@ -388,7 +232,7 @@ def _remember(tables, ascents, node):
     j = 0
     for i in range(ascents.first[node], ascents.first[node + 1]):
         at = ascents.order[i]
-        if patterns.slope[tables.payers.shape[at]] < 0 and j < patterns.payer.shape[2]:
+        if patterns.slope[catalogue.payers.shape[at]] < 0 and j < patterns.payer.shape[2]:
             patterns.payer[node, k, j] = at
             j += 1
     if j < patterns.payer.shape[2]:
@@ -397,9 +241,9 @@ def _remember(tables, ascents, node):
 
 
 @kernel
-def _known_pattern(tables, ascents, node):
+def _known_pattern(catalogue, ascents, node):
     """Return the known pattern of a node that is charged most, -1 for none, and its charge."""
-    patterns, best, most = tables.patterns, -1, 0.0
+    patterns, best, most = catalogue.patterns, -1, 0.0
     for k in range(patterns.number[node]):
         paid = 0.0
         for j in range(patterns.payer.shape[2]):
@@ -413,14 +257,14 @@ def _known_pattern(tables, ascents, node):
 
 
 @kernel
-def _take(tables, ascents, node, step, slope):
+def _take(catalogue, ascents, node, step, slope):
     """Lower the slopes, (payers, 1), of the pattern that a node takes."""
-    patterns = tables.patterns
-    best, most = _known_pattern(tables, ascents, node)
+    patterns = catalogue.patterns
+    best, most = _known_pattern(catalogue, ascents, node)
     if (node + step) % _SEEK == 0:
-        if _seek(tables, ascents, node) > most + ROUNDING:
-            best = _remember(tables, ascents, node)
-        _forget(tables, ascents, node)
+        if _seek(catalogue, ascents, node) > most + ROUNDING:
+            best = _remember(catalogue, ascents, node)
+        _forget(catalogue, ascents, node)
     if best < 0:
         return
     patterns.chosen[node, best] = step + 1
@@ -431,52 +275,52 @@ def _take(tables, ascents, node, step, slope):
 
 
 @kernel
-def _choose(tables, ascents, price_slope, slope):
+def _choose(catalogue, ascents, price_slope, slope):
     """Give each application its best known placement: add what it demands to the slopes."""
-    known, placements = tables.known, tables.placements
+    known, placements = catalogue.known, catalogue.placements
     for application in range(len(placements.number)):
-        best, _ = _best(tables, ascents, application)
+        best, _ = _best(catalogue, ascents, application)
         for j in range(placements.nodes.shape[2] if best >= 0 else 0):
             node = placements.nodes[application, best, j]
             if node < 0:
                 break
             shape = known.of[application, placements.masks[application, best, j]]
             for r in range(2):
-                price_slope[node, r] += known.demand[shape, r] / tables.unit[r]
+                price_slope[node, r] += known.demand[shape, r] / catalogue.unit[r]
             if placements.payer[application, best, j] >= 0:
                 slope[placements.payer[application, best, j], 0] += 1
 
 
 @allocating_kernel
-def climb(tables, ascents, lengths, begin):
+def climb(catalogue, ascents, lengths, begin):
     """Let prices and extra charges ascend among what is known, by steps of these lengths, in place.
 
     `begin` is the number of steps before.
     """
-    known, slope = tables.known, np.zeros_like(ascents.extra.price)
+    known, slope = catalogue.known, np.zeros_like(ascents.extra.price)
     price_slope = np.zeros_like(ascents.price.price)
     for k in range(len(lengths)):
         slope[:] = 0.0
         for node in range(len(price_slope)):
             for r in range(2):
-                price_slope[node, r] = -known.capacity[node, r] / tables.unit[r]
-        _choose(tables, ascents, price_slope, slope)
+                price_slope[node, r] = -known.capacity[node, r] / catalogue.unit[r]
+        _choose(catalogue, ascents, price_slope, slope)
         for node in known.small:
-            _take(tables, ascents, node, begin + k, slope)
+            _take(catalogue, ascents, node, begin + k, slope)
         ascend(ascents.price, price_slope, lengths[k])
         ascend(ascents.extra, slope, lengths[k])
 
 
 @kernel
-def prove(instance, weight, tables, ascents, listing, scratch, now):
+def prove(instance, weight, catalogue, ascents, listing, scratch, now):
     """Place all applications anew and learn their placements; return the bound that is proven.
 
     It is -inf where a placement is not proven to be the best. `scratch` is (nodes, masks).
     """
-    known, placed, returned = tables.known, 0.0, 0.0
+    known, placed, returned = catalogue.known, 0.0, 0.0
     for application in range(len(instance.source)):
-        _charge_all(tables, ascents, application, scratch)
-        _, least = _best(tables, ascents, application)
+        _charge_all(catalogue, ascents, application, scratch)
+        _, least = _best(catalogue, ascents, application)
         begin, limit = known.first[application], least - ROUNDING
         fixed = weight, scratch, begin, listing, application
         found = list_placements(instance, known, *fixed, limit, True, _MOST_STEPS)
@@ -485,12 +329,12 @@ def prove(instance, weight, tables, ascents, listing, scratch, now):
         if found > 0:
             least = listing.value[0]
             row = listing.nodes[0], listing.masks[0], listing.plain[0]
-            _learn(tables, application, *row, now)
+            learn(catalogue, application, *row, now)
         placed += least - ROUNDING
     for node in range(len(known.capacity)):
         for r in range(2):
-            returned += ascents.price.price[node, r] / tables.unit[r] * known.capacity[node, r]
-        if tables.is_small[node]:
-            returned += _seek(tables, ascents, node)
-            _forget(tables, ascents, node)
+            returned += ascents.price.price[node, r] / catalogue.unit[r] * known.capacity[node, r]
+        if catalogue.is_small[node]:
+            returned += _seek(catalogue, ascents, node)
+            _forget(catalogue, ascents, node)
     return placed - returned - _COVER * (abs(placed) + 3 * returned)
