@@ -102,28 +102,19 @@ def share_with(capacity, load, size, n, i):
 
 
 @kernel
-def all_fit(room, nodes, size):
-    """Place every item of size (items, R) on the first of some nodes with room for it.
+def all_fit(capacity, load, size, nodes):
+    """Place each item of size (items, R) on the first of some nodes that it fits, beside its load.
 
-    Return whether all found one; what they take there leaves `room` (N, R), in place.
+    Return whether all fit; what they take is added to `load`, in place.
     """
     for i in range(size.shape[0]):
         found = -1
         for n in nodes:
-            if has_room(room, n, size, i):
+            if fits(capacity, load, size, i, n):
                 found = n
                 break
         if found < 0:
             return False
         for r in range(size.shape[1]):
-            room[found, r] -= size[i, r]
+            load[found, r] += size[i, r]
     return True
-
-
-@kernel
-def has_room(room, n, size, i):
-    """Return whether ``size[i]`` fits what is left on node n."""
-    fitting = True
-    for r in range(size.shape[1]):
-        fitting = fitting and size[i, r] <= room[n, r]
-    return fitting

@@ -214,9 +214,10 @@ class RollingUpdateSequence(DecisionSequence):
         if len(undecided) > 1:
             size, home = a.new[undecided], a.cluster[a.home[m]]
             stays = a.pinned[undecided].any()
-            room = a.capacity - np.maximum(state.load, state.settled)
+            load = np.maximum(state.load, state.settled)
             for c in range(len(fine)):
-                fine[c] = c == home or (not stays and all_fit(room, self._open[c], size))
+                fits = not stays and all_fit(a.capacity, load, size, self._open[c])
+                fine[c] = c == home or fits
         return fine
 
     def _where(self, state: UpdateSequenceState, m: int) -> int:

@@ -1,4 +1,4 @@
-"""Charges of the patterns of small nodes in large instances, against HiGHS and slow code."""
+"""Charges of the patterns of small nodes of large instances, against HiGHS."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_no_plan_is_below_the_bound(seed: int) -> None:
 
 
 def test_patterns_raise_the_bound() -> None:
-    """Where small nodes are contended: here by a fiftieth without a clock."""
+    """Where small nodes are contended: here by more than a hundredth, without a clock."""
     relaxation = Relaxation(EdgeCloud.generate(4, applications=50, load=0.4))
     plain = relaxation.ascend(0.01, Budget(2000), 200)
     better = relaxation.ascend(0.01, Budget(2000), 200, patterns=True)

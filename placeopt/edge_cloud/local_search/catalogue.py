@@ -109,7 +109,10 @@ def new_catalogue(instance: EdgeCloudArrays, known: Shapes) -> Catalogue:
 
 @kernel
 def payer_of(catalogue, application, node, mask):
-    """Return the place of a set of microservices among the payers; -1 where it does not pay."""
+    """Return the payer of a set of microservices on a node; a new one if need be.
+
+    It is -1 where the node is not small, or no more payers have room.
+    """
     payers, shape = catalogue.payers, catalogue.known.of[application, mask]
     if not catalogue.is_small[node]:
         return -1
@@ -143,7 +146,10 @@ def _is_known(placements, application, k, nodes, masks):
 
 @kernel
 def learn(catalogue, application, nodes, masks, plain, now):
-    """Keep a placement; it takes the place of the one chosen longest ago where there is no room."""
+    """Make a placement known, in round `now`.
+
+    Where an application has no room for more, it replaces the one that was chosen longest ago.
+    """
     placements, oldest = catalogue.placements, 0
     count = placements.number[application]
     for k in range(count):
@@ -168,7 +174,7 @@ def learn(catalogue, application, nodes, masks, plain, now):
 
 @allocating_kernel
 def take_over(instance, catalogue, columns):
-    """Learn placements from columns."""
+    """Make the placements of `columns` known: each is cut into sets, one for each of its nodes."""
     width = catalogue.placements.nodes.shape[2]
     nodes, masks = np.empty(width, np.int64), np.empty(width, np.int64)
     for application in range(len(instance.source)):

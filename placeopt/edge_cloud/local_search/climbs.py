@@ -72,7 +72,7 @@ class Climbs:
     Attributes
     ----------
     columns : Columns
-        What is known of each application.
+        The placements that applications were given.
     """
 
     def __init__(

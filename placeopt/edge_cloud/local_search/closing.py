@@ -24,7 +24,7 @@ from placeopt.edge_cloud.local_search.lists import (
     program,
     with_plan,
 )
-from placeopt.edge_cloud.local_search.patterns import complete, forgone_everywhere, new_fill
+from placeopt.edge_cloud.local_search.patterns import complete, forgone_everywhere, loads, new_fill
 from placeopt.edge_cloud.local_search.prices import Prices, Relaxation
 from placeopt.edge_cloud.local_search.shapes import Shapes
 
@@ -150,9 +150,8 @@ def _is_small(known: Shapes) -> bool:
     """Return whether the charges of an instance are few enough, and it has any."""
     if not len(known.small):
         return False
-    loads = (known.capacity[known.small] + 1).prod(axis=1).max()
     few = len(known.demand) * len(known.capacity) <= _MOST_CHARGES
-    return bool(few and loads * len(known.of) <= _MOST_LAYERS)
+    return few and loads(known) * len(known.of) <= _MOST_LAYERS
 
 
 class _Work:

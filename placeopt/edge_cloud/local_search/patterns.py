@@ -25,13 +25,17 @@ class Fill(NamedTuple):
     useful: np.ndarray  # bool (shapes,) not more than another of the application for no more charge
 
 
+def loads(known: Shapes) -> int:
+    """Return the most loads that a small node of an instance can have."""
+    return int((known.capacity[known.small] + 1).prod(axis=1).max(initial=1))
+
+
 def new_fill(known: Shapes) -> Fill:
     """Return scratch for the small nodes of an instance."""
-    loads = int((known.capacity[known.small] + 1).prod(axis=1).max(initial=1))
-    applications = len(known.of)
+    most, applications = loads(known), len(known.of)
     return Fill(
-        layer=np.zeros((applications + 1, loads)),
-        after=np.zeros((2, loads)),
+        layer=np.zeros((applications + 1, most)),
+        after=np.zeros((2, most)),
         everyone=np.arange(applications),
         payer=np.zeros(applications, dtype=np.int64),
         useful=np.zeros(len(known.demand), dtype=np.bool_),

@@ -1,10 +1,11 @@
-"""Charges of the patterns of small nodes where applications are many: few shapes are charged.
+"""Bounds of large instances: patterns of small nodes are charged for the shapes that matter.
 
-As in `placeopt.edge_cloud.local_search.charging`, what an application places on a small node has a
-charge, and each small node returns the most that any of its patterns is charged. Here the charge is
-the price of the demand and an extra charge. Only shapes that known placements use have an extra
-charge, and applications choose among known placements for some steps. Then all of them are placed
-anew, which proves a bound and adds placements (column generation).
+Each application pays a charge for what it places on a small node, a shape. Each small node returns
+the most that a pattern, a set of shapes that fits there, is charged; what is left is a lower bound,
+as in `placeopt.edge_cloud.local_search.charging`. Here a charge is the price of the demand plus an
+extra charge, and only shapes of known placements have one. Charges ascend while applications choose
+among known placements. Then each application is placed exactly, which proves a bound and makes more
+placements known (column generation).
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from placeopt.edge_cloud.local_search.catalogue import (
 from placeopt.edge_cloud.local_search.columns import Columns
 from placeopt.edge_cloud.local_search.exact_placement import BIG
 from placeopt.edge_cloud.local_search.listing import ROUNDING, list_placements, new_listing
-from placeopt.edge_cloud.local_search.patterns import most_charged
+from placeopt.edge_cloud.local_search.patterns import loads, most_charged
 from placeopt.edge_cloud.local_search.shapes import Shapes
 
-#: Applications times nodes, beyond which to place all anew takes too long.
-_MOST = 500_000
+#: Applications times nodes, beyond which to place all anew takes too long; and times the loads of a
+#: node, beyond which the programs of nodes take too much memory.
+_MOST, _MOST_LAYERS = 500_000, 20_000_000
 #: Steps between two times that all are placed anew, and between two times that the best pattern of
 #: a node is sought. ``models/edge_cloud/README.md`` says what was measured of these and the next.
 _STEPS, _SEEK = 8, 4
@@ -63,7 +65,9 @@ def raised(
     scale: float,
     budget: Budget,
 ) -> float:
-    """Return the best bound that extra charges prove; -inf where they are not tried.
+    """Return the best lower bound that extra charges prove.
+
+    It is -inf where the instance has no small nodes, or is too large.
 
     Parameters
     ----------
@@ -78,25 +82,27 @@ def raised(
     """
     if known is None or not len(known.small) or np.diagonal(instance.delay).any():
         return -np.inf
-    if len(instance.source) * len(instance.capacity) > _MOST:
+    applications, nodes = len(instance.source), len(instance.capacity)
+    if applications * nodes > _MOST or applications * loads(known) > _MOST_LAYERS:
         return -np.inf
     (price, homes), catalogue = charged, new_catalogue(instance, known)
-    extra = _begin(instance, catalogue, homes, columns)
+    take_over(instance, catalogue, columns)
+    extra = np.zeros((len(catalogue.payers.node), 1))
+    _charge_homes(instance, catalogue, homes, extra)
+    extra = extra[: catalogue.payers.number[0]]
     return _ascend(instance, weight, catalogue, price * known.unit, extra, scale, budget)
 
 
-def _begin(
-    instance: EdgeCloudArrays, catalogue: Catalogue, homes: np.ndarray, columns: Columns
-) -> np.ndarray:
-    """Learn the placements in `columns`; return extra charges, (payers, 1), that charge homes."""
-    take_over(instance, catalogue, columns)
-    charges = np.zeros((len(catalogue.payers.node), 1))
-    for application in np.flatnonzero(homes[:, 0] > 0):
-        all_of_it = (1 << int(np.diff(instance.first)[application])) - 1
-        payer = payer_of(catalogue, application, instance.source[application], all_of_it)
-        if payer >= 0:
-            charges[payer] = homes[application]
-    return charges[: catalogue.payers.number[0]]
+@kernel
+def _charge_homes(instance, catalogue, homes, extra):
+    """Write what applications are charged for being at home into `extra`, (payers, 1)."""
+    for application in range(len(instance.source)):
+        if homes[application, 0] > 0:
+            services = instance.first[application + 1] - instance.first[application]
+            all_of_it, source = (1 << services) - 1, instance.source[application]
+            payer = payer_of(catalogue, application, source, all_of_it)
+            if payer >= 0:
+                extra[payer, 0] = homes[application, 0]
 
 
 def _ascend(
@@ -135,7 +141,7 @@ def _lengths(done: int, rounds: int) -> np.ndarray:
 
 
 def _with(catalogue: Catalogue, price: Ascent, extra: Ascent) -> Ascents:
-    """Return ascents with charges of 0 for payers that are new."""
+    """Return the ascents of all payers: those that are new begin with an extra charge of 0."""
     count = catalogue.payers.number[0]
     new = np.zeros((count - len(extra.price), 1))
     price_of, mean, square = (np.concatenate((part, new)) for part in extra[:3])
