@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from placeopt import registry  # noqa: E402
 from placeopt.cli.catalogue import parameters_of, shown  # noqa: E402
+from placeopt.core.spec import ROLES, Role  # noqa: E402
 
 #: What pages link to, beside pages.
 COPIED = ("docs", "models", "benchmarks", "examples")
@@ -116,8 +117,9 @@ def write_methods(folder: Path) -> None:
         kinds = ", ".join(f"[{kind}](../problems/{kind}.md)" for kind in method.problems)
         text = (
             f"# {name}\n\n{method.summary[0].upper()}{method.summary[1:]}.\n\n"
-            f"Serves {kinds}.\n\n"
-            f"## Parameters\n\nOf `--param KEY=VALUE`, or keywords in Python.\n\n{parameters}\n"
+            f"Role: {method.role}. Serves {kinds}.\n\n"
+            f"## Parameters\n\nGive them as `--param KEY=VALUE`, or as keywords in Python.\n\n"
+            f"{parameters}\n"
             f"## Source\n\n{note['source']}\n\n"
             f"## Measured\n\n{note['measured']}\n\n"
             f"The table: [{note['table']}](../../benchmarks/{note['table']})\n"
@@ -125,15 +127,31 @@ def write_methods(folder: Path) -> None:
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     (folder / "index.md").write_text(
         "# Methods\n\n"
-        + table(
-            ("method", "problems", "what it does"),
-            [(f"[{m.name}]({m.name}.md)", ", ".join(m.problems), m.summary) for m in ours.values()],
-        )
+        + "\n".join(_methods_of(role, ours) for role in ROLES)
         + "\n```{toctree}\n:hidden:\n\n"
         + "\n".join(ours)
         + "\n```\n",
         encoding="utf-8",
     )
+
+
+_ROLE_TITLES: dict[Role, str] = {
+    "search": "Search",
+    "exact": "Exact",
+    "bound": "Bounds",
+    "baseline": "Baselines: simple rules to compare with",
+    "published": "Published methods, as their papers have them",
+}
+
+
+def _methods_of(role: Role, ours: Mapping[str, registry.MethodEntry]) -> str:
+    """Return the section of one role in the list of methods."""
+    rows = [
+        (f"[{m.name}]({m.name}.md)", ", ".join(m.problems), m.summary)
+        for m in ours.values()
+        if m.role == role
+    ]
+    return f"## {_ROLE_TITLES[role]}\n\n" + table(("method", "problems", "what it does"), rows)
 
 
 def write_schemas(folder: Path) -> None:

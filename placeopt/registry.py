@@ -26,7 +26,7 @@ from placeopt.core.files import AnyPath
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.shipped import find, instances
-from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, load
+from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, Role, load
 
 #: Our problem packages.
 PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling")
@@ -36,7 +36,7 @@ GENERIC = (
     Method(
         "auto",
         "placeopt.portfolio:auto",
-        "by problem and size: the best methods in turn",
+        "the best methods for the problem and its size, one after another",
         "instance",
         kept="methods that have ended; of the present one what it keeps",
     ),
@@ -53,6 +53,7 @@ GENERIC = (
         "placeopt.exact.epsilon_constraint:run",
         "exact front of the Pyomo model (small instances)",
         "model",
+        role="exact",
         parallel=True,
         seconds=DEFAULT_SECONDS,
         kept="points, and all that was proven",
@@ -63,6 +64,7 @@ GENERIC = (
             f"placeopt.evolve.jmetal_methods:{name}",
             f"{title} of jMetalPy with the operators of the CNSM 2024 paper, without seeds",
             "encoder",
+            role="published",
             seconds=DEFAULT_SECONDS,
             evaluations=DEFAULT_EVALUATIONS,
             kept="the archive",
@@ -72,15 +74,16 @@ GENERIC = (
     Method(
         "moead",
         "placeopt.evolve.moead:run",
-        "MOEA/D with Tchebycheff weights, seeds, an archive and recombined parts, compiled",
+        "MOEA/D with Tchebycheff weights, seeds, an archive and recombination of parts",
         "encoder",
         kept="the archive",
     ),
     Method(
         "mspso",
         "placeopt.evolve.mspso:run",
-        "the multi-swarm PSO of the CNSM 2024 paper, array-based",
+        "the multi-swarm PSO of the CNSM 2024 paper",
         "encoder",
+        role="published",
         kept="the archive",
     ),
     Method(
@@ -100,14 +103,14 @@ GENERIC = (
     Method(
         "policy",
         "placeopt.rl.play:run",
-        "a trained policy, one decision after another; needs no torch",
+        "a trained policy decides request after request; needs no torch",
         "sequence",
         kept="episodes, 64 at a time",
     ),
     Method(
         "rollout",
         "placeopt.rollout.rollout:run",
-        "decision after decision, each judged by a base policy's rest",
+        "tries each option for the next decision, lets a simple policy finish, keeps the best",
         "sequence",
         seconds=DEFAULT_SECONDS,
         kept="plans of each weighting",
@@ -115,7 +118,7 @@ GENERIC = (
     Method(
         "sharded",
         "placeopt.evolve.sharded:run",
-        "parts searched alone for weighted sums, then put together: for thousands of requests",
+        "splits an instance of thousands of requests, searches the parts, combines them",
         "division",
         parallel=True,
         kept="parts that have ended",
@@ -151,6 +154,11 @@ class MethodEntry:
     name: str
     summary: str
     of: dict[str, Method] = field(default_factory=dict)
+
+    @property
+    def role(self) -> Role:
+        """What the method is for: one of `placeopt.core.spec.ROLES`."""
+        return next(iter(self.of.values())).role
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -752,7 +753,7 @@ def _good(folder: Path) -> Path:
 
 def test_methods_and_schemas(here: Here) -> None:
     """What there is, for people and for programs."""
-    out, _ = here("methods")
+    out, err = here("methods")
     listed = {m["name"]: m for m in json.loads(here("methods", "--json")[0])}
     assert {
         "auto",
@@ -764,7 +765,14 @@ def test_methods_and_schemas(here: Here) -> None:
         "mspso",
         "epsilon-constraint",
     } <= listed.keys()
-    assert all(name in out for name in listed) and "temporal" in listed["nsga3"]["problems"]
+    assert "temporal" in listed["nsga3"]["problems"]
+    described = {row.split()[0] for row in out.splitlines() if row.strip()}
+    for name, method in listed.items():
+        compared = method["role"] in ("baseline", "published")
+        assert (name in described) is not compared, name
+        assert (name in re.findall(r"[\w-]+", err)) is compared, name
+    everything, _ = here("methods", "--all")
+    assert all(name in everything for name in listed)
     for kind in specs():
         assert json.loads(here("schema", kind)[0])["properties"]["problem"]["const"] == kind
         assert json.loads(here("schema", kind, "--plan")[0])["type"] == "object"

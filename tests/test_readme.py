@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from pages import ROOT, blocks, plain_commands, run_blocks
 
+from placeopt.core.spec import COMPARED
 from placeopt.registry import PACKAGES, methods
 
 
@@ -41,17 +43,22 @@ def test_commands_run_here_where_they_need_no_shell(tmp_path: Path) -> None:
 
 
 def test_the_table_of_methods_is_that_of_the_registry() -> None:
-    """Every method, its summary, and the problems that it serves."""
+    """Every method to use: its summary and the problems that it serves; the others by name."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = [
-        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-        for line in text.split("| method |", 1)[1].split("\n\n", 1)[0].splitlines()
-    ]
+    table, rest = text.split("| method |", 1)[1].split("\n\n", 1)
+    rows = [[cell.strip().strip("`") for cell in row] for row in cells(table)]
     kinds = rows[0][1:]
     assert set(kinds) == {package.replace("_", "-") for package in PACKAGES}
     ours = {name: m for name, m in methods().items() if set(kinds) & set(m.problems)}
-    assert [row[0] for row in rows[2:]] == sorted(ours)
+    assert [row[0] for row in rows[2:]] == [n for n, m in ours.items() if m.role not in COMPARED]
     for name, summary, *served in rows[2:]:
         assert summary == ours[name].summary
         marks = ["yes" if kind in ours[name].problems else "" for kind in kinds]
         assert served == marks, name
+    for role in COMPARED:
+        line = next(line for line in rest.splitlines() if line.startswith(f"* {role}"))
+        assert re.findall("`([a-z0-9-]+)`", line) == [n for n, m in ours.items() if m.role == role]
+
+
+def cells(table: str) -> list[list[str]]:
+    return [line.strip("|").split("|") for line in table.splitlines()]

@@ -12,6 +12,7 @@ import typer
 from placeopt.cli.completion import document_names, method_names
 from placeopt.cli.screen import AsJson, emit_json, emit_table, say
 from placeopt.core.errors import require_known
+from placeopt.core.spec import COMPARED, ROLES
 
 if TYPE_CHECKING:
     from placeopt.core.parameters import Parameter
@@ -33,19 +34,24 @@ def methods(
             autocompletion=method_names,
         ),
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Describe baselines and published methods as well.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the methods, the problems that each serves, and the extra that each needs.
+    """List the methods: what each does, and the problems that it serves.
 
+    Baselines and published methods are for comparison; they are described with --all.
     With a name, list the method's parameters for --param, their defaults and their legal values.
     """
     from placeopt import registry
 
-    found = registry.methods() if name is None else {name: registry.method(name)}
+    entries = registry.methods() if name is None else {name: registry.method(name)}
     if as_json:
         documents = [
             {
                 "name": m.name,
+                "role": m.role,
                 "problems": m.problems,
                 "summary": m.summary,
                 "extra": m.extra,
@@ -55,25 +61,44 @@ def methods(
                     for parameter, kinds in parameters_of(m)
                 ],
             }
-            for m in found.values()
+            for m in entries.values()
         ]
         emit_json(documents if name is None else documents[0])
         return
-    rows: list[tuple[str, ...]]
     if name is None:
-        columns: tuple[str, ...] = ("method", "problems", "extra", "what it does")
-        rows = [(m.name, _kinds(m.problems), m.extra or "", m.summary) for m in found.values()]
+        _list(entries, everything)
     else:
-        say(f"{name}: {found[name].summary}")
-        say(f"with --run-dir, a run that was killed keeps: {found[name].kept or 'nothing'}")
-        columns = ("parameter", "problems", "default", "legal", "what it does")
-        rows = [
-            (p.name, _kinds(kinds), shown(p.default), p.legal or p.type, p.help)
-            for p, kinds in parameters_of(found[name])
-        ]
-        if not rows:
-            say("it has no parameters")
-            return
+        _describe(entries[name])
+
+
+def _list(entries: dict[str, MethodEntry], everything: bool) -> None:
+    """Print a table of methods: those to use first, those to compare with last."""
+    shown = sorted(entries.values(), key=lambda entry: ROLES.index(entry.role))
+    rows = [
+        (m.name, m.role, _kinds(m.problems), m.extra or "", m.summary)
+        for m in shown
+        if everything or m.role not in COMPARED
+    ]
+    columns = ("method", "role", "problems", "extra", "what it does")
+    emit_table(columns, rows, left=len(columns))
+    if not everything:
+        for role in COMPARED:
+            say(f"{role}: {', '.join(m.name for m in shown if m.role == role)}")
+        say("--all describes these too")
+
+
+def _describe(entry: MethodEntry) -> None:
+    """Print the parameters of one method."""
+    say(f"{entry.name}: {entry.summary} ({entry.role})")
+    say(f"with --run-dir, a run that was killed keeps: {entry.kept or 'nothing'}")
+    rows = [
+        (p.name, _kinds(kinds), shown(p.default), p.legal or p.type, p.help)
+        for p, kinds in parameters_of(entry)
+    ]
+    if not rows:
+        say("it has no parameters")
+        return
+    columns = ("parameter", "problems", "default", "legal", "what it does")
     emit_table(columns, rows, left=len(columns))
 
 

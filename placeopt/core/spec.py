@@ -5,9 +5,16 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError
+
+#: What a method is for: a search or an exact method answers best; a bound proves; a baseline is a
+#: simple rule that others are compared with; a published method is a paper's own, kept as printed.
+Role = Literal["search", "exact", "bound", "baseline", "published"]
+ROLES: tuple[Role, ...] = get_args(Role)
+#: Roles of methods that others are compared with.
+COMPARED: tuple[Role, ...] = ("baseline", "published")
 
 #: Time limit in seconds of methods that may take long, where none is given: they end in a minute.
 DEFAULT_SECONDS = 50.0
@@ -31,6 +38,8 @@ class Method:
         ``"module:function"``; the function is a `placeopt.core.interfaces.MethodFunction`.
     summary : str
         One line for ``placeopt methods``.
+    role : str
+        One of `ROLES`. Baselines and published methods are listed apart.
     needs : str or None
         The member of `ProblemSpec` that a problem must declare to be served: ``"encoder"``, say.
         None for the method of one problem.
@@ -54,6 +63,7 @@ class Method:
     entry: str
     summary: str
     needs: str | None = None
+    role: Role = "search"
     extra: str | None = None
     modules: tuple[str, ...] = ()
     seconds: float | None = None

@@ -24,28 +24,31 @@ SPEC = ProblemSpec(
         Method(
             "block-search",
             "placeopt.rescheduling.heuristics:block_search",
-            "blocks of services across the continuum, then descent",
+            "moves groups of services between edge and cloud, then descends",
             kept="descents",
         ),
         Method(
             "cloud-first",
             "placeopt.rescheduling.heuristics:cloud_first",
-            "every replica anew where it runs fastest",
+            "every replica on the node where it runs fastest",
+            role="baseline",
         ),
         Method(
             "greedy",
             "placeopt.rescheduling.heuristics:greedy",
-            "by weights, or move by move: milliseconds",
+            "one plan per weighting, or improving moves; takes milliseconds",
         ),
         Method(
             "kubernetes",
             "placeopt.rescheduling.heuristics:kubernetes",
-            "every replica anew on the node least in use",
+            "every replica on the node least in use",
+            role="baseline",
         ),
         Method(
             "latency-greedy",
             "placeopt.rescheduling.heuristics:latency_greedy",
-            "every replica anew where users are nearest",
+            "every replica on the node nearest to its users",
+            role="baseline",
         ),
     ),
 )

@@ -25,20 +25,22 @@ SPEC = ProblemSpec(
         Method(
             "bin-plans",
             "placeopt.temporal.exact.exact_front:bin_plans",
-            "exact front by what can share a machine (to 10 requests)",
+            "exact front by enumeration of what can share a machine (to 10 requests)",
+            role="exact",
             seconds=DEFAULT_SECONDS,
             kept="passes, and boxes that were looked through",
         ),
         Method(
             "bound",
             "placeopt.temporal.exact.bounds:bound",
-            "proven lower bounds, and plans built at their prices",
+            "proven lower bounds, and plans built from their prices",
+            role="bound",
             kept="cuts, one for each exchange rate and limit",
         ),
         Method(
             "greedy",
             "placeopt.temporal.heuristics:greedy",
-            "by weights, or move by move: milliseconds",
+            "one plan per weighting, or improving moves; takes milliseconds",
         ),
     ),
 )
