@@ -201,7 +201,7 @@ def _projected(start: Front, task: Task[Problem]) -> Front:
     front = again.front([Candidate(p.plan) for p in start.points], method="start")
     known = {p.values: p for p in start.points}
     points = tuple(
-        replace(p, method=known[p.values].method, seed=known[p.values].seed)
+        replace(known[p.values], plan=p.plan, status=p.status, gap=p.gap)
         if p.values in known
         else replace(p, seed=None)
         for p in front.points

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -166,15 +167,16 @@ def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
 
 
 def merge(fronts: Fronts, output: Output = None) -> None:
-    """Merge fronts of one instance into one; every point keeps its method, seed and status."""
+    """Merge fronts of one instance into one; every point names the methods that found it."""
     from placeopt.core.front import Front
     from placeopt.core.front import merge as merged
 
     require_outputs(output, inputs=fronts)
     whole = merged([Front.read(path) for path in fronts])
     deliver(whole.to_json(), output)
-    methods = ", ".join(sorted({p.method for p in whole.points if p.method}))
-    say(f"{len(whole)} points" + (f" by {methods}" if methods else ""))
+    finders = Counter(name for point in whole.points for name in point.found_by)
+    counts = ", ".join(f"{name} {finders[name]}" for name in sorted(finders))
+    say(f"{len(whole)} points" + (f"; found by: {counts}" if counts else ""))
 
 
 def compare(
@@ -201,15 +203,13 @@ def compare(
     corner = _reference(read, reference)
     gap_corner = corner if reference is not None else _beyond(read, bounds=True)
     plain = all(o.sign > 0 for o in union.objectives)
-    kept = {(p.values, p.method, p.seed) for p in union.points}
+    kept = {p.values for p in union.points}
     known = _best_known(union)
     rows: list[dict[str, Any]] = [
         {
             "front": str(path),
             "points": len(front),
-            "points_on_merged_front": sum(
-                (p.values, p.method, p.seed) in kept for p in front.points
-            ),
+            "points_on_merged_front": sum(p.values in kept for p in front.points),
             "hypervolume": front.hypervolume(corner, plain=plain),
             "sparsity": front.sparsity(),
             "gap": front.gap(gap_corner),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
@@ -125,7 +125,10 @@ class Evaluation:
 
 @dataclass(frozen=True, repr=False)
 class Point:
-    """One answer on a front; `values` are the referee's, in the order of the front's objectives."""
+    """One plan on a front; `values` are the referee's, in the order of the front's objectives.
+
+    `also_by` names the other methods that found a plan with these values.
+    """
 
     values: tuple[float, ...]
     plan: Plan
@@ -133,6 +136,7 @@ class Point:
     gap: float | None = None
     method: str = ""
     seed: int | None = None
+    also_by: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Values, what is proven, origin; no plan."""
@@ -141,6 +145,11 @@ class Point:
         method = f", {self.method}" if self.method else ""
         seed = "" if self.seed is None else f" seed {self.seed}"
         return f"<Point ({values}): {self.status}{gap}{method}{seed}>"
+
+    @property
+    def found_by(self) -> tuple[str, ...]:
+        """All methods that found a plan with these values, that of this plan first."""
+        return tuple(name for name in (self.method, *self.also_by) if name)
 
 
 @dataclass(frozen=True)
@@ -309,7 +318,7 @@ class Front:
             reasons = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
             return f"<p>{escape(repr(self))}</p><ul>{reasons}</ul>"
         rows = [
-            [*(f"{value:.6g}" for value in p.values), p.status, p.method]
+            [*(f"{value:.6g}" for value in p.values), p.status, ", ".join(p.found_by)]
             for p in self.subset(SHOWN).points
         ]
         head = "".join(f"<th>{escape(cell)}</th>" for cell in (*names, "status", "method"))
@@ -678,7 +687,7 @@ class Front:
             "format": "placeopt/front@1",
             "instance": asdict(self.instance),
             "objectives": [_without(o, sense="min") for o in self.objectives],
-            "points": [vars(p) for p in self.points],
+            "points": [_point_document(p) for p in self.points],
             "bounds": [list(b) for b in self.bounds],
             "runs": [_without(r, trace=None, cpu_seconds=None) for r in self.runs],
         }
@@ -745,7 +754,10 @@ class Front:
         return cls(
             instance=InstanceName(**document.instance.model_dump()),
             objectives=tuple(Objective(**o.model_dump()) for o in document.objectives),
-            points=tuple(Point(**vars(p) | {"values": tuple(p.values)}) for p in document.points),
+            points=tuple(
+                Point(**vars(p) | {"values": tuple(p.values), "also_by": tuple(p.also_by)})
+                for p in document.points
+            ),
             bounds=tuple(map(tuple, document.bounds)),
             runs=tuple(_run_of(r.model_dump()) for r in document.runs),
             rejected=None
@@ -762,6 +774,9 @@ class Front:
 
 def merge(fronts: Iterable[Front]) -> Front:
     """Merge fronts of one instance into one; every point keeps its method, seed and status.
+
+    Of plans with equal values the one proven best is kept, and names all methods that found such a
+    plan: `Point.found_by`.
 
     Merging is idempotent and does not depend on the order of `fronts`. Bound sets are combined to
     the tightest set that all of them prove.
@@ -802,12 +817,25 @@ def merge(fronts: Iterable[Front]) -> Front:
     return Front(
         first.instance,
         first.objectives,
-        tuple(p for front in fronts for p in front.points),
+        _naming_all_methods([p for front in fronts for p in front.points]),
         tuple(map(tuple, bounds.tolist())),
         tuple(runs[key] for key in sorted(runs)),
         min(rejected, key=lambda r: (severity(r.violations), r.values), default=None),
         tuple(dict.fromkeys(reason for f in fronts for reason in f.reasons)),
         first.worst([f.box for f in fronts]),
+    )
+
+
+def _naming_all_methods(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Return the points; each names all methods that found a plan with its values."""
+    found: dict[tuple[float, ...], set[str]] = defaultdict(set)
+    for point in points:
+        found[point.values].update(point.found_by)
+    return tuple(
+        replace(p, also_by=tuple(sorted(found[p.values] - {p.method})))
+        if len(found[p.values]) > 1
+        else p
+        for p in points
     )
 
 
@@ -819,6 +847,11 @@ def severity(violations: Iterable[Violation]) -> float:
 def _signed(vectors: Sequence[Sequence[float]], signs: np.ndarray) -> np.ndarray:
     """Return vectors as minimised values, shape (vectors, objectives)."""
     return np.array(vectors, dtype=float).reshape(-1, len(signs)) * signs
+
+
+def _point_document(point: Point) -> dict[str, Any]:
+    """Return a point as it stands in a file."""
+    return {key: value for key, value in vars(point).items() if key != "also_by" or value}
 
 
 def _without(record: Any, **usual: Any) -> dict[str, Any]:

@@ -53,6 +53,8 @@ class _Point(_Strict):
     """Method that found it."""
     seed: int | None = None
     """Seed of the run that found it. Absent or null: unknown, or none."""
+    also_by: list[str] = []
+    """Other methods that found a plan with these values. Absent: none is known."""
 
 
 class _Trace(_Strict):

@@ -160,6 +160,22 @@ def test_merge_keeps_provenance() -> None:
     assert [run.method for run in whole.runs] == ["mspso", "nsga2"]
 
 
+def test_a_merged_point_names_all_methods_that_found_it(tmp_path: Path) -> None:
+    """Whichever plan is kept, in files too, and after a further merge; others keep one name."""
+    one, two = front((1, 5), (3, 3), method="nsga2"), front((3.0, 3.0), (5, 1), method="moead")
+    proven = front((3, 3), method="bin-plans")
+    proven = replace(proven, points=(replace(proven.points[0], status="optimal"),))
+    whole = merge([merge([one, two]), proven])
+    assert [(p.method, p.found_by) for p in whole.points] == [
+        ("nsga2", ("nsga2",)),
+        ("bin-plans", ("bin-plans", "moead", "nsga2")),
+        ("moead", ("moead",)),
+    ]
+    whole.write(tmp_path / "whole.json")
+    assert Front.read(tmp_path / "whole.json") == whole == merge([whole, one])
+    assert '"also_by"' not in one.to_json()
+
+
 def test_merge_of_empty_fronts_keeps_the_least_violating() -> None:
     """And all reasons."""
     mild, bad = (
