@@ -30,7 +30,14 @@ _SYMBOLS = {"optimal": "square", "bounded": "diamond", "heuristic": "circle"}
 _MAX_SVG = 3000
 #: Plans that a page holds, and their characters; of a larger front a spread subset.
 MAX_PLANS, _MAX_CHARACTERS = 500, 4_000_000
-_CONFIG = {"responsive": True, "displaylogo": False}
+#: No button leads to plotly's cloud: names of nodes and workloads are in the charts.
+_CONFIG = {
+    "responsive": True,
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    "modeBarButtonsToRemove": ["sendDataToCloud", "sendChartToCloud"],
+}
 
 
 def page(front: Front, problem: Problem | None = None, *, cdn: bool = False) -> str:

@@ -39,6 +39,19 @@ FLAGS = (
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 #: Seconds to wait for whatever a browser does.
 _PATIENCE = 60.0
+#: Marks the next thing that can be clicked, and returns its middle; null when all are marked.
+_NEXT_TO_CLICK = """(() => {
+  const kinds = "a, button, summary, input, select, [role=button], [tabindex], .legendtoggle";
+  for (const one of document.querySelectorAll(kinds)) {
+    if (one.dataset.clicked || one.closest("[hidden]")) { continue; }
+    one.scrollIntoView({block: "center", behavior: "instant"});
+    const box = one.getBoundingClientRect();
+    if (!box.width || !box.height) { continue; }
+    one.dataset.clicked = "yes";
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  }
+  return null;
+})()"""
 
 
 class Page:
@@ -49,7 +62,7 @@ class Page:
     errors : list of str
         Exceptions of scripts, and errors on the console.
     requests : list of str
-        Addresses that the page asked a network for.
+        Addresses that the page asked a network for, and those of new windows.
     """
 
     def __init__(self, address: str):
@@ -87,6 +100,8 @@ class Page:
             address = facts["request"]["url"]
             if not address.startswith(("file:", "data:", "blob:")):
                 self.requests.append(address)
+        elif kind == "Page.windowOpen":
+            self.requests.append(facts["url"])
 
     def open(self, file: Path, width: int = 1200, height: int = 900) -> None:
         """Open a file in a window of this size, in pixels."""
@@ -120,6 +135,15 @@ class Page:
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         self.press(x, y)
         self.release(x, y)
+
+    def click_everything(self, most: int = 300) -> int:
+        """Click all that can be clicked, what earlier clicks brought as well; return how many."""
+        for clicked in range(most):
+            place = self.run(_NEXT_TO_CLICK)
+            if place is None:
+                return clicked
+            self.click(*place)
+        raise AssertionError(f"more than {most} things to click")
 
     def press(self, x: float, y: float) -> None:
         """Press the button of the mouse."""
