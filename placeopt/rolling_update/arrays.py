@@ -17,7 +17,7 @@ from placeopt.rolling_update.document import (
     UpdateSurvival,
 )
 from placeopt.rolling_update.replicas import Amounts, replica_sets, with_turns
-from placeopt.rolling_update.rule_tables import RuleTables, domains_of, tables
+from placeopt.rolling_update.rule_tables import RuleTables, domains_of, residents_of, tables
 from placeopt.rolling_update.survival import Survival
 
 #: The resources that every instance has; others come behind them by name.
@@ -75,6 +75,10 @@ class UpdateArrays:
     clusters : list of str
     cluster : int array (N,)
     drain : bool array (N,)
+    shut : bool array (N,)
+        Takes no new copy: to be drained, or closed.
+    room : int array (N, R)
+        The capacity; of a closed node only what its own copies take at their new sizes.
     latency : float array (R, R)
         In ms, inf where none is given; 0 inside a cluster unless given.
     flows : list of (microservice, microservice, limit in ms)
@@ -124,6 +128,7 @@ class UpdateArrays:
         self.stuck = self.fixed | self.pinned
         self.mandatory = self.movable & ((self.new != self.old).any(axis=1) | strict)
         self.drain = np.array([n.drain for n in nodes] + [True] * waits)
+        self.shut = self.drain | np.array([n.closed for n in nodes] + [False] * waits)
         self._set_prices([n.price for n in nodes] + [0.0] * waits)
         self.clusters = list(dict.fromkeys(n.cluster for n in nodes))
         at = {name: k for k, name in enumerate(self.clusters)}
@@ -132,6 +137,8 @@ class UpdateArrays:
         self._set_flows(applications)
         self.initial_load = self.load_of(np.ones_like(self.movable), self.old)
         self.fixed_load = self.load_of(self.fixed, self.old)
+        closed = (self.shut & ~self.drain)[:, None]
+        self.room = np.where(closed, self.load_of(~self.removed, self.new), self.capacity)
         amounts = Amounts(self.old, self.new, self.capacity, self.initial_load)
         self.ordered = with_turns(amounts, self.sets, self.waiting)
         self._set_rules(nodes, [m for _, m in everything], rules, node_sets or {})
@@ -177,6 +184,7 @@ class UpdateArrays:
         for name, members in node_sets.items():
             sets[name][[number[n] for n in members]] = True
         domains = domains_of(nodes, self.cluster, rules)
+        residents = residents_of(nodes, len(number))
 
         def made(soft: bool) -> RuleTables:
             return tables(
@@ -185,6 +193,7 @@ class UpdateArrays:
                 allowed=[None if soft else m.allowed for m in microservices],
                 node_sets=sets,
                 domains=domains,
+                residents=residents,
                 home=self.home,
                 num_nodes=len(number),
                 removed=self.removed,
@@ -265,16 +274,16 @@ class UpdateArrays:
     def may_host(self, m: int | np.ndarray) -> np.ndarray:
         """Return on which nodes a new copy of microservice m has room by itself, bool (N,).
 
-        Nodes to drain and those that it is not allowed on are none of them. Of several
+        Nodes that take nothing and those that it is not allowed on are none of them. Of several
         microservices, int array (k,), all rows, bool (k, N). What is removed goes nowhere.
         """
         size, own = self.new[m], self.rules.node_set[m]
-        every = np.ones((1, len(self.drain)), dtype=bool)
-        fits: np.ndarray = ~self.drain & np.concatenate((self.rules.allowed, every))[own]
+        every = np.ones((1, len(self.shut)), dtype=bool)
+        fits: np.ndarray = ~self.shut & np.concatenate((self.rules.allowed, every))[own]
         for r in range(size.shape[-1]):
             fits &= size[..., r, None] <= self.capacity[:, r]
         if self.removed.any():
-            nowhere = np.arange(len(self.drain)) == self.waiting
+            nowhere = np.arange(len(self.shut)) == self.waiting
             fits = np.where(self.removed[m][..., None], nowhere, fits)
         return fits
 
@@ -282,7 +291,7 @@ class UpdateArrays:
         """Return which microservices have some node as in `may_host`, bool (M,)."""
         found = np.zeros(len(self.home), dtype=bool)
         for s in np.unique(self.rules.node_set).tolist():
-            legal = ~self.drain if s < 0 else ~self.drain & self.rules.allowed[s]
+            legal = ~self.shut if s < 0 else ~self.shut & self.rules.allowed[s]
             largest = -minimal(-self.capacity[legal])
             mine = np.flatnonzero(self.rules.node_set == s)
             found[mine] = np.any(np.all(self.new[mine, None] <= largest, axis=2), axis=1)

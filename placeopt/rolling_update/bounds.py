@@ -58,7 +58,7 @@ def cheapest_fleet(problem: RollingUpdate, slack: float) -> np.ndarray | None:
     if answer is None or answer.x is None:
         return None
     is_open, nodes = free.copy(), np.flatnonzero(optional)
-    full = (a.initial_load[nodes] / np.maximum(a.capacity[nodes], 1)).sum(axis=1)
+    full = (a.initial_load[nodes] / np.maximum(a.room[nodes], 1)).sum(axis=1)
     for k, number in enumerate(np.round(answer.x).astype(int).tolist()):
         mine = np.flatnonzero(kind == k)
         is_open[nodes[mine[np.argsort(-full[mine], kind="stable")[:number]]]] = True
@@ -94,7 +94,7 @@ def _fewest_of_kinds(
     kind : int array (optional nodes,)
     """
     views = np.vstack((np.ones((1, len(a.price)), dtype=bool), a.rules.allowed))
-    rows = np.column_stack((a.price, a.capacity, views.T))[optional]
+    rows = np.column_stack((a.price, a.room, views.T))[optional]
     kinds, kind, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
     if len(kinds) < 2:
         return None, kind
@@ -104,7 +104,7 @@ def _fewest_of_kinds(
     price, capacity, inside = kinds[:, 0], kinds[:, 1 : size + 1], kinds[:, size + 1 :]
     room = [capacity.T * inside[:, s] for s in range(len(views))]
     need = np.concatenate(
-        [(1 + slack) * _demand(a, view) - a.capacity[free & view].sum(axis=0) for view in views]
+        [(1 + slack) * _demand(a, view) - a.room[free & view].sum(axis=0) for view in views]
     )
     need[: len(_least_spare(a))] += _least_spare(a)
     if slack > 0:
@@ -124,8 +124,8 @@ def _least_spare(a: UpdateArrays) -> np.ndarray:
 
     Without any one of them there is room, so without the smallest.
     """
-    nodes = a.capacity[~a.drain]
-    least: np.ndarray = nodes.min(axis=0) if a.survival.room and len(nodes) else 0 * a.capacity[0]
+    nodes = a.room[~a.drain]
+    least: np.ndarray = nodes.min(axis=0) if a.survival.room and len(nodes) else 0 * a.room[0]
     return least
 
 
@@ -154,7 +154,7 @@ def _with_places(problem: RollingUpdate) -> tuple[np.ndarray, np.ndarray]:
         if rule.toward in (None, rule.group)
     ]
     groups = [m.groups for application in problem.applications for m in application.microservices]
-    demand, places = [a.new.sum(axis=0)], [a.capacity]
+    demand, places = [a.new.sum(axis=0)], [a.room]
     for rule in rules:
         mine = np.array([rule.group in known for known in groups]) & ~a.removed
         now = np.bincount(a.home[mine], minlength=count)

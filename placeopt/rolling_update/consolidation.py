@@ -148,7 +148,7 @@ class Consolidation:
         self.instance, self.mine = packing_instance(problem)
         self.rng = np.random.default_rng(seed)
         self.forced = a.hosting(a.stuck)
-        self.open = ((a.price == 0) | a.hosting(np.ones_like(a.movable))) & ~a.drain
+        self.open = ((a.price == 0) | a.hosting(np.ones_like(a.movable))) & ~a.shut
         self.lowest = lower_bound(problem)
         self.ruled = a.rules.any
         self.buys = any(n.candidate for n in problem.nodes)
@@ -271,7 +271,7 @@ class Consolidation:
         where = karpenter_deployment(self.problem)[self.mine]
         if (where >= 0).all() and not a.tight_flows and not a.drain[where].any():
             used = self.forced | (np.bincount(where, minlength=len(a.price)) > 0)
-            state = self._start(where, (used | (a.price == 0)) & ~a.drain)
+            state = self._start(where, (used | (a.price == 0)) & ~a.shut)
             if state.num_overloaded[0] == 0:
                 yield state
         for slack in _SLACKS:
@@ -338,10 +338,10 @@ class Consolidation:
         """
         a = self.problem.arrays
         kinds = np.column_stack((a.price, a.capacity))
-        alike = len(np.unique(kinds[(a.price > 0) & ~a.drain], axis=0)) < 2
+        alike = len(np.unique(kinds[(a.price > 0) & ~a.shut], axis=0)) < 2
         if alike or self._price(state) <= self.lowest:
             return False
-        closed = np.flatnonzero(~state.open & ~a.drain)
+        closed = np.flatnonzero(~state.open & ~a.shut)
         every = np.column_stack((kinds, a.cluster, a.rules.allowed.T))
         _, first = np.unique(every[closed], axis=0, return_index=True)
         for n in closed[first].tolist():
@@ -361,7 +361,7 @@ class Consolidation:
         if self.problem.infeasibility():
             return None
         state = self._start(a.home[self.mine], self.open)
-        spare = np.flatnonzero(~self.open & ~a.drain)
+        spare = np.flatnonzero(~self.open & ~a.shut)
         by_price = a.price[spare] / np.maximum(1, a.capacity[spare, 0])
         waiting = iter(spare[np.argsort(by_price, kind="stable")].tolist())
         if not kernels.mend(self.instance, state):

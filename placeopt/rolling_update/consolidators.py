@@ -94,7 +94,7 @@ class _Running:
     def may_start(self, m: int, n: int) -> bool:
         """Return whether room and rules let microservice m start on node n."""
         a = self.arrays
-        fits = not a.drain[n] and bool((self.free[n] >= a.new[m]).all())
+        fits = not a.shut[n] and bool((self.free[n] >= a.new[m]).all())
         return fits and bool(rules.may_start(a.packed_rules, self.counts, m, n))
 
     def is_legal(self) -> bool:
@@ -233,7 +233,7 @@ def _without(state: _Running, nodes: list[int]) -> _Running | None:
         trial.stop(m)
     left = trial.place(pods, np.flatnonzero(stay))
     if left:
-        return _replaced(trial, left, nodes, ~state.used() & ~a.drain)
+        return _replaced(trial, left, nodes, ~state.used() & ~a.shut)
     return trial if trial.is_legal() else None
 
 
@@ -309,7 +309,7 @@ def _reschedule(state: _Running, m: int, nodes: np.ndarray) -> None:
     """Move microservice m to the node where most is allocated, if one of `nodes` takes it."""
     a, packed = state.arrays, state.arrays.packed_rules
     source = int(state.where[m])
-    roomy = nodes[(state.free[nodes] >= a.new[m]).all(axis=1) & ~a.drain[nodes]].tolist()
+    roomy = nodes[(state.free[nodes] >= a.new[m]).all(axis=1) & ~a.shut[nodes]].tolist()
     legal = [n for n in roomy if rules.may_move(packed, state.counts, m, source, n, False)]
     if legal:
         share = 1 - (state.free[legal, :2] - a.new[m, :2]) / np.maximum(a.capacity[legal, :2], 1)

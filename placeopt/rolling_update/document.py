@@ -17,10 +17,12 @@ WholeAmount = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 class UpdateNode(Record):
     """A machine. Its price is paid when it hosts something at the end.
 
-    A node to drain takes no new copy and ends empty. A candidate is not there yet: a plan that uses
-    it buys it. `resources` are further ones by name, such as
-    pods or GPUs: a node has none of what it does not name. `domains` say where it stands: zone,
-    rack, or what else rules are about.
+    A node to drain takes no new copy and ends empty. A closed one takes none, and what runs there
+    may stay. A candidate is not there yet: a plan that uses it buys it. `resources` are further
+    ones by name, such as pods or GPUs: a node has none of what it does not name. `domains` say
+    where it stands: zone, rack, or what else rules are about. `residents` come with the node, such
+    as agents that run on every node: rules count them. They never move, take none of the capacity
+    that is given here, and do not keep the node in use.
     """
 
     name: Name
@@ -35,6 +37,8 @@ class UpdateNode(Record):
     """Price of the node if it hosts something at the end, in any one unit for all nodes."""
     drain: bool = Field(False, strict=True)
     """Whether the node takes no new copy and has to be empty at the end."""
+    closed: bool = Field(False, strict=True)
+    """Whether the node takes no new copy; what runs there may stay."""
     candidate: bool = Field(False, strict=True)
     """Whether the node is not there yet and would have to be bought: nothing runs on it now."""
     machine_type: Name | None = None
@@ -43,6 +47,8 @@ class UpdateNode(Record):
     """Capacity of further resources by name, such as pods or GPUs. Absent: none of any."""
     domains: dict[Name, Name] = Field(default_factory=dict)
     """Where it stands, by the names that rules give as per, such as a zone. Absent: nowhere."""
+    residents: dict[Name, WholeAmount] = Field(default_factory=dict)
+    """Copies that come with the node and that rules count: group -> number. Absent: none."""
 
 
 class UpdateMicroservice(Record):

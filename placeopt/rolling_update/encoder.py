@@ -109,9 +109,10 @@ class RollingUpdateEncoder(Encoder):
         -------
         F : ndarray, shape (n, objectives)
         G : ndarray, shape (n, 2)
-            Overload and drained nodes at the end, room that the loss of a node leaves too little
-            of, and what it leaves without a place; latencies over their limits at the end, rules
-            that are broken, and moves that no order makes without breaking some.
+            Overload at the end, copies on nodes to drain or new ones on closed nodes, room that the
+            loss of a node leaves too little of, and what it leaves without a place; latencies over
+            their limits at the end, rules that are broken, and moves that no order makes without
+            breaking some.
         """
         a = self.problem.arrays
         target = self.targets(np.asarray(X, dtype=np.int64))
@@ -124,16 +125,16 @@ class RollingUpdateEncoder(Encoder):
         used, load = counts[0] > 0, np.stack(counts[1:], axis=2)
         every = np.zeros((n, len(self.problem.objectives)))
         every[:, 0] = (used @ a.price) / a.price_scale
-        broken = np.zeros(n)
+        broken, starts = np.zeros(n), a.starts_of(target)
         if self._ruled:
-            rests = ~(a.mandatory | (a.movable & (target != a.home)))
-            broken += num_broken(a.packed_rules, target, rests)
+            broken += num_broken(a.packed_rules, target, ~starts)
         if self._ruled or set(self._columns) & {1, 2}:
             made = order.count_all(target, self._moves, a.mandatory, a.ordered.load, self._count)
             every[:, 1:3] = made[:, :2] - np.array([a.removed.sum(), 0])
             broken += made[:, 2]
         overload = np.maximum(0, load - a.capacity) / np.maximum(1, a.capacity)
-        excess = overload.sum(axis=(1, 2)) + (a.drain[target] & ~a.removed).sum(axis=1)
+        wrong = (a.drain[target] | (a.shut[target] & starts)) & ~a.removed
+        excess = overload.sum(axis=(1, 2)) + wrong.sum(axis=1)
         broken += self._latency_excess(target)
         if a.survival.asked:
             every[:, 3] = a.survival.lost(target)

@@ -84,6 +84,7 @@ class RollingUpdate(Problem):
             application.check(f"applications[{a}]", nodes, self.node_sets, candidates)
         check_node_sets(self.node_sets, nodes)
         groups = Counter(g for a in self.applications for m in a.microservices for g in m.groups)
+        groups.update({g: 0 for n in self.nodes for g in n.residents})
         for k, rule in enumerate(self.rules):
             rule.check(f"rules[{k}]", groups, self.node_sets)
         if self.survival is not None:
@@ -246,6 +247,9 @@ class RollingUpdate(Problem):
             why = "is pinned there" if a.movable[m] else "is not reschedulable"
             node = a.node_names[a.home[m]]
             reasons.append(f"node {node!r} must end empty, but {a.label(m)} {why}")
+        for m in np.flatnonzero(a.stuck & a.mandatory & a.shut[a.home] & ~a.drain[a.home]).tolist():
+            node = a.node_names[a.home[m]]
+            reasons.append(f"{a.label(m)} must be restarted on node {node!r}, which is closed")
         load = a.load_of(a.stuck, a.new)
         for n, r in np.argwhere(load > a.capacity):
             reasons.append(
@@ -265,7 +269,7 @@ class RollingUpdate(Problem):
                 reasons.append(
                     f"{a.label(m)} needs {amounts} at its new size, which no node{where} has"
                 )
-        room = a.capacity[~a.drain]
+        room = a.room[~a.drain]
         for name, need, have in zip(a.resources, a.new.sum(axis=0), room.sum(axis=0), strict=True):
             if need > have:
                 reasons.append(

@@ -29,7 +29,7 @@ def num_homeless(a: UpdateArrays, targets: np.ndarray) -> np.ndarray:
     for k, final in enumerate(targets):
         used = standing.copy()
         used[final] = True
-        hosts, lost = np.flatnonzero(used & ~a.drain), len(a.survival.standing)
+        hosts, lost = np.flatnonzero(used & ~a.shut), len(a.survival.standing)
         found[k] = _num_homeless(a.packed_rules, final, order, a.new, a.capacity, hosts, lost)
     return found
 

@@ -52,7 +52,7 @@ def moves_of(a: UpdateArrays, who: np.ndarray, target: np.ndarray) -> kernels.Mo
         a.packed_rules,
         a.waiting,
         a.ordered.capacity,
-        ~a.drain,
+        ~a.shut,
         a.home[who],
         a.ordered.old[who],
         a.ordered.new[who],

@@ -38,6 +38,7 @@ class UpdateReferee:
         )
         self.load, self.latency = a.initial_load.tolist(), a.latency.tolist()
         self.cluster, self.drain = a.cluster.tolist(), a.drain.tolist()
+        self.shut = a.shut.tolist()
         self.fixed, self.pinned = a.fixed.tolist(), a.pinned.tolist()
         self.mandatory, self.removed = a.mandatory.tolist(), a.removed.tolist()
         self.sets = {m: one for one in a.sets for m in (*one.added, *one.removed)}
@@ -135,8 +136,9 @@ class UpdateReferee:
             forbid("not-reschedulable", f"touches {label}, whose application is not reschedulable")
         elif self.pinned[m] and n >= 0 and n != self.home[m]:
             forbid("pinned", f"moves {label}, which is pinned to {self._node(self.home[m])}")
-        if n >= 0 and self.drain[n]:
-            forbid("drain", f"starts {label} on node {self._node(n)}, which is to be drained")
+        if n >= 0 and self.shut[n]:
+            kind, why = ("drain", "to be drained") if self.drain[n] else ("closed", "closed")
+            forbid(kind, f"starts {label} on node {self._node(n)}, which is {why}")
         if n < 0 and now in (-1, self.arrays.waiting):
             forbid("not-running", f"stops {label}, which is not running")
         if n >= 0 and self.removed[m]:

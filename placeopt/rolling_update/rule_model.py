@@ -197,7 +197,7 @@ def _range(a: UpdateArrays, c: int) -> range:
 
 def _most(a: UpdateArrays) -> int:
     """Return more copies than can be counted anywhere, both copies of a move among them."""
-    return len(a.home) + 2
+    return len(a.home) + int(a.rules.base.max(initial=0)) + 2
 
 
 def _checks(a: UpdateArrays) -> Iterator[_Check]:
@@ -205,6 +205,11 @@ def _checks(a: UpdateArrays) -> Iterator[_Check]:
         for k in range(a.rules.check_first[m], a.rules.check_first[m + 1]):
             kind, c, bound, own = a.rules.checks[k].tolist()
             yield _Check(m, kind, c, min(bound, _most(a)), own, bool(a.rules.forgiven[k]))
+
+
+def _base(a: UpdateArrays, c: int, d: int) -> int:
+    """Return the copies that counter c counts in domain d and that come with the nodes."""
+    return int(a.rules.base[a.rules.first[c] + d])
 
 
 def _members(a: UpdateArrays, c: int) -> list[int]:
@@ -217,7 +222,7 @@ def _members(a: UpdateArrays, c: int) -> list[int]:
 def _ends_in(model: pyo.ConcreteModel, c: int, d: int) -> Any:
     """Return how many copies that counter c counts end in domain d."""
     a = model.problem.arrays
-    domain, total = a.rules.domain[c], 0
+    domain, total = a.rules.domain[c], _base(a, c, d)
     for m in _members(a, c):
         if m in model.nodes_of:
             total += pyo.quicksum(model.at[m, n] for n in model.nodes_of[m] if domain[n] == d)
@@ -246,7 +251,8 @@ def _before(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
     a = model.problem.arrays
     if t > 1:
         return model.count[c, d, t - 1]
-    return sum(int(a.rules.domain[c][a.home[m]] == d) for m in _members(a, c))
+    running = sum(int(a.rules.domain[c][a.home[m]] == d) for m in _members(a, c))
+    return _base(a, c, d) + running
 
 
 def _count_after(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:

@@ -53,7 +53,7 @@ class RuleReferee:
         self.views = sorted({rule.among for rule in rules if rule.kind == "spread" and rule.among})
         self.domains = {id(rule): self._domains(rule) for rule in rules if rule.kind == "spread"}
         home = arrays.home.tolist()
-        running = self.running(home) if rules else Counter()
+        running = self.running(home) if rules else Copies()
         self.from_the_start = {
             (m, id(rule), side)
             for m, n in enumerate(home)
@@ -79,24 +79,28 @@ class RuleReferee:
     def running(self, where: Sequence[int]) -> Copies:
         """Return the copies that run where each microservice is on the node ``where[m]``."""
         copies: Copies = Counter()
+        for n, node in enumerate(self.nodes):
+            for group, number in node.residents.items():
+                self._tally(copies, [group], n, number)
         for m, n in enumerate(where):
-            self._tally(copies, m, n, 1)
+            self._tally(copies, self.groups[m], n, 1)
         return copies
 
-    def _tally(self, copies: Copies, m: int, n: int, sign: int) -> None:
-        if not self.groups[m]:
+    def _tally(self, copies: Copies, groups: Sequence[str], n: int, sign: int) -> None:
+        """Add copies of some groups on node n to those that run; `sign` is their number."""
+        if not groups:
             return
         views = [v for v in self.views if n >= 0 and self.arrays.node_names[n] in self.sets[v]]
         for per in self.levels:
             if (domain := self.domain(n, per)) is not None:
-                for group in self.groups[m]:
+                for group in groups:
                     copies[group, per, "", None] += sign
                     for view in (None, *views):
                         copies[group, per, domain, view] += sign
 
     def start(self, copies: Copies, m: int, n: int) -> list[str]:
         """Start a copy of m on node n; return what that breaks."""
-        self._tally(copies, m, n, 1)
+        self._tally(copies, self.groups[m], n, 1)
         found = [text for _, _, text in self._broken_by(copies, m, n)]
         if not self._is_allowed(m, n):
             found.append(f"{self._label(m)} may not be on node {self._node(n)}")
@@ -104,7 +108,7 @@ class RuleReferee:
 
     def end(self, copies: Copies, m: int, n: int) -> None:
         """End a copy of m on node n."""
-        self._tally(copies, m, n, -1)
+        self._tally(copies, self.groups[m], n, -1)
 
     def broken(self, where: Sequence[int], started: Sequence[bool] | None = None) -> list[str]:
         """Return what a deployment breaks, a sentence each.

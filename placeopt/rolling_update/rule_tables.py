@@ -32,6 +32,7 @@ class RuleTables(NamedTuple):
     node_set: np.ndarray  # (M,) set that new copies are restricted to, -1 none
     domain: np.ndarray  # (C, N) domain of a node as the counter numbers them, -1 none
     first: np.ndarray  # (C + 1,) where the counts of a counter begin; the last one is their sum
+    base: np.ndarray  # (first[-1],) counts of what comes with the nodes
     floor: np.ndarray  # (C,) whether the fewest copies of a domain are taken as 0
     skew: np.ndarray  # (C,) the largest difference between domains that is legal
     add_first: np.ndarray  # (M + 1,) where each microservice begins in add
@@ -71,9 +72,11 @@ class _Counters:
         self,
         domains: Mapping[str, np.ndarray],
         members: Mapping[str, np.ndarray],
+        residents: Mapping[str, np.ndarray],
         sets: Mapping[str, np.ndarray],
     ):
         self.domains, self.members, self.sets = domains, members, sets
+        self.residents = residents
         self.keys: dict[tuple[str, str, str | None, bool], int] = {}
         self.rows: list[np.ndarray] = []
 
@@ -113,6 +116,15 @@ def domains_of(
     return found
 
 
+def residents_of(nodes: Sequence[UpdateNode], count: int) -> dict[str, np.ndarray]:
+    """Return the copies of each group that come with the nodes, shape (count,)."""
+    found: dict[str, np.ndarray] = {}
+    for n, node in enumerate(nodes):
+        for group, copies in node.residents.items():
+            found.setdefault(group, np.zeros(count, dtype=np.int64))[n] = copies
+    return found
+
+
 def tables(
     rules: Sequence[UpdateRule],
     *,
@@ -120,6 +132,7 @@ def tables(
     allowed: Sequence[str | None],
     node_sets: Mapping[str, np.ndarray],
     domains: Mapping[str, np.ndarray],
+    residents: Mapping[str, np.ndarray],
     home: np.ndarray,
     num_nodes: int,
     removed: np.ndarray | None = None,
@@ -136,6 +149,8 @@ def tables(
     node_sets : mapping of str to bool array (N,)
     domains : mapping of str to int array (N,)
         From `domains_of`.
+    residents : mapping of str to int array (N,)
+        From `residents_of`.
     home : int array (M,)
         The node of every microservice now.
     num_nodes : int
@@ -143,12 +158,12 @@ def tables(
         Counted while they run; none of them starts, so that no rule binds them. None by default.
     """
     starts = np.ones(len(home), dtype=bool) if removed is None else ~removed
-    members: dict[str, list[int]] = {}
+    members: dict[str, list[int]] = {group: [] for group in residents}
     for m, mine in enumerate(groups):
         for group in mine:
             members.setdefault(group, []).append(m)
     known = {name: np.array(who, dtype=np.int64) for name, who in members.items()}
-    counters = _Counters(domains, known, node_sets)
+    counters = _Counters(domains, known, residents, node_sets)
     skew: dict[int, int] = {}
     needs: list[tuple[int, int, int]] = []
     # Of each part of the checks: who, kind, counter, bound, whether own copies count, mend.
@@ -167,7 +182,7 @@ def tables(
             skew[c] = min(skew.get(c, ANY_SKEW), rule.max_skew)
         elif rule.kind == "together":
             c = add(who, TOGETHER, toward, rule, 0)
-            own = bool(np.isin(who, known[toward]).all())
+            own = len(who) > 0 and bool(np.isin(who, known[toward]).all())
             needs.append((c, counters.number(rule.group, rule), int(own)))
         else:
             add(who, APART, toward, rule, rule.max_copies - 1)
@@ -186,7 +201,7 @@ def tables(
 
 def _broken(found: RuleTables, home: np.ndarray) -> np.ndarray:
     """Return which checks the nodes of the microservices now, (M,), break: bool (K,)."""
-    first, count = found.first, np.zeros(found.first[-1], dtype=np.int64)
+    first, count = found.first, found.base.copy()
     who = np.repeat(np.arange(len(home)), np.diff(found.add_first))
     at = found.domain[found.add, home[who]]
     counter, at = found.add[at >= 0], at[at >= 0]
@@ -219,11 +234,16 @@ def _counter_tables(
     domain = np.array(counters.rows, dtype=np.int64).reshape(-1, num_nodes)
     sizes = [int(row.max(initial=-1)) + 2 for row in domain]
     who = [counters.members[group] for group, _, _, _ in keys]
+    base = [
+        _base(counters.residents.get(group), row, length)
+        for (group, *_), row, length in zip(keys, domain, sizes, strict=True)
+    ]
     add_first, add = _lists(who, np.repeat(np.arange(size), [len(w) for w in who]), count)
     rows = np.array(sorted(needs), dtype=np.int64).reshape(-1, 3)
     return {
         "domain": domain,
         "first": np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
+        "base": np.concatenate([np.empty(0, dtype=np.int64), *base]),
         "floor": np.array([key[3] for key in keys], dtype=bool),
         "skew": np.array([skew.get(c, ANY_SKEW) for c in range(size)], dtype=np.int64),
         "add_first": add_first,
@@ -231,6 +251,15 @@ def _counter_tables(
         "need_first": np.searchsorted(rows[:, 0], np.arange(size + 1)).astype(np.int64),
         "needs": np.ascontiguousarray(rows[:, 1:]),
     }
+
+
+def _base(copies: np.ndarray | None, domain: np.ndarray, length: int) -> np.ndarray:
+    """Return the counts (length,) of copies (N,) that come with nodes; their sum comes last."""
+    count = np.zeros(length, dtype=np.int64)
+    if copies is not None:
+        np.add.at(count, domain[domain >= 0], copies[domain >= 0])
+        count[-1] = count.sum()
+    return count
 
 
 def _check_tables(

@@ -16,6 +16,7 @@ from placeopt.rolling_update.rule_tables import ANY_SKEW, APART, TOGETHER
     _NODE_SET,
     _DOMAIN,
     _FIRST,
+    _BASE,
     _FLOOR,
     _SKEW,
     _ADD_FIRST,
@@ -27,7 +28,7 @@ from placeopt.rolling_update.rule_tables import ANY_SKEW, APART, TOGETHER
     _NEEDS,
     _NODES,
     _COUNTS,
-) = range(15)
+) = range(16)
 
 
 @kernel
@@ -52,7 +53,7 @@ def is_ruled(rules, m):
 @kernel
 def num_counters(rules):
     """Return the number of counters."""
-    return rules[_FLOOR] - rules[_FIRST] - 1
+    return rules[_BASE] - rules[_FIRST] - 1
 
 
 @allocating_kernel
@@ -237,8 +238,11 @@ def meets_itself(rules, m, o, n):
 
 @allocating_kernel
 def counted(rules, node):
-    """Return the counts of a deployment, the node of every microservice (M,), -1 for none."""
-    count = np.zeros(rules[_COUNTS], np.int64)
+    """Return the counts of a deployment, the node of every microservice (M,), -1 for none.
+
+    What comes with the nodes is counted, too.
+    """
+    count = rules[rules[_BASE] : rules[_BASE] + rules[_COUNTS]].copy()
     for m in range(len(node)):
         if node[m] >= 0:
             tally(rules, count, m, node[m], 1)

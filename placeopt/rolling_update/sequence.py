@@ -128,7 +128,7 @@ class RollingUpdateSequence(DecisionSequence):
         self._tied = [np.array(tied) for tied in groups(problem)]
         self._residents = np.bincount(a.home[~a.fixed], minlength=len(a.price))
         self._scale = np.maximum(a.capacity, 1)
-        self._open = [np.flatnonzero((a.cluster == c) & ~a.drain) for c in range(len(a.clusters))]
+        self._open = [np.flatnonzero((a.cluster == c) & ~a.shut) for c in range(len(a.clusters))]
         self._goals = len(problem.objectives)
         self._known: _Known | None = None
 
@@ -176,7 +176,7 @@ class RollingUpdateSequence(DecisionSequence):
         if not a.mandatory[m]:
             fits_now[a.home[m]] = True
         fits_later = (state.settled + a.new[m] <= a.capacity).all(axis=1)
-        legal = self._obeying(state, m) & fits_now & fits_later & ~a.drain
+        legal = self._obeying(state, m) & fits_now & fits_later & ~a.shut
         if a.pinned[m]:
             legal &= np.arange(self.num_actions) == a.home[m]
         for peer, table in a.tight_peers[m]:

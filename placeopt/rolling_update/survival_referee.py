@@ -107,7 +107,7 @@ class SurvivalReferee:
             if 0 <= where[m] != a.waiting:
                 on_node.setdefault(where[m], []).append(m)
                 free[where[m]] -= a.new[m]
-        hosts = np.array([n for n in self._in_use(where) if not a.drain[n]], dtype=np.int64)
+        hosts = np.array([n for n in self._in_use(where) if not a.shut[n]], dtype=np.int64)
         copies, found = self.rules.running(where), {}
         for n in sorted(on_node):
             if left := self._lose(n, on_node[n], hosts[hosts != n], free, copies):
@@ -168,7 +168,7 @@ class SurvivalReferee:
         """Return why no deployment can have room without any one of its nodes."""
         if not self.survival.room:
             return []
-        every = [n for n, drains in enumerate(self.arrays.drain) if not drains]
+        every = [n for n, shut in enumerate(self.arrays.shut) if not shut]
         return [text for text, _ in self._crowded(every, need, "all others have")]
 
     def _crowded(

@@ -21,6 +21,7 @@ RULES = tables(
     node_sets={},
     domains={},
     home=np.zeros(12, int),
+    residents={},
     num_nodes=5,
 ).packed()
 NOTHING = np.zeros(1, int)

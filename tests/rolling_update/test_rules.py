@@ -78,6 +78,7 @@ def ruled(seed: int, most: int = 5) -> Json:
         rule["mend"] = bool(rng.random() < 0.2)
         found.append(rule)
     some = [f"n{k}" for k in range(width) if rng.random() < 0.7] or ["n0"]
+    _add_closed_and_residents(np.random.default_rng([seed, 1]), nodes, found)
     return {
         "problem": "rolling-update",
         "name": "ruled",
@@ -90,14 +91,38 @@ def ruled(seed: int, most: int = 5) -> Json:
     }
 
 
+def _add_closed_and_residents(
+    rng: np.random.Generator, nodes: list[Json], rules: list[Json]
+) -> None:
+    """Close some nodes, and let copies come with some that rules count and obey."""
+    for node in nodes:
+        node["closed"] = bool(rng.random() < 0.1)
+        if rng.random() < 0.2:
+            group = str(rng.choice([rules[0]["group"], "agent"]))
+            node["residents"] = {group: int(rng.integers(1, 3))}
+    if any("agent" in node.get("residents", ()) for node in nodes):
+        rules.append({"kind": "apart", "group": "agent", "toward": "web", "per": "node"})
+        rules[-1]["mend"] = False
+
+
 class Oracle:
     """Rules by the words of their documentation, over (microservice, node) pairs that run."""
 
     def __init__(self, document: Json):
         self.document = document
         self.nodes = {n["name"]: n for n in document["nodes"]}
-        self.services = document["applications"][0]["microservices"]
+        self.services = list(document["applications"][0]["microservices"])
         start = [(m, s["node"]) for m, s in enumerate(self.services) if s["node"]]
+        come = [
+            ([group] * number, n["name"])
+            for n in document["nodes"]
+            for group, number in n.get("residents", {}).items()
+        ]
+        self.residents = [
+            (len(self.services) + k, name)
+            for k, name in enumerate(name for groups, name in come for _ in groups)
+        ]
+        self.services += [{"groups": [group]} for groups, _ in come for group in groups]
         self.broken_first = {
             (m, k) for m, n in start for k in self.broken(start, m, n) if isinstance(k, int)
         }
@@ -110,7 +135,7 @@ class Oracle:
 
     def broken(self, running: list[tuple[int, str]], m: int, n: str) -> set[int]:
         """Return the rules that microservice m on node n, one of those running, breaks."""
-        others = list(running)
+        others = [*running, *self.residents]
         others.remove((m, n))
         groups, found = self.services[m]["groups"], set()
         for k, rule in enumerate(self.document["rules"]):
@@ -147,7 +172,7 @@ class Oracle:
                 for node in among:
                     if self.domain(node, rule["per"]) is not None:
                         count[self.domain(node, rule["per"])] = 0
-                for p, o in running:
+                for p, o in (*running, *self.residents):
                     where = self.domain(o, rule["per"]) if o in among else None
                     if where is not None and toward in self.services[p]["groups"]:
                         count[where] += 1
@@ -180,7 +205,8 @@ class Plans:
 
     def __init__(self, document: Json):
         self.document, self.oracle = document, Oracle(document)
-        self.services, self.nodes = self.oracle.services, document["nodes"]
+        self.services = document["applications"][0]["microservices"]
+        self.nodes = document["nodes"]
         strict = document["semantics"] == "strict"
         self.must = [
             strict or s.get("new_cpu_millicores", s["cpu_millicores"]) != s["cpu_millicores"]
@@ -212,7 +238,7 @@ class Plans:
             for node in self.nodes:
                 to = node["name"]
                 stays = self.services[m].get("pinned") and to != self.services[m]["node"]
-                if node["drain"] or stays:
+                if node["drain"] or node["closed"] or stays:
                     continue
                 asked = {"cpu", *(r for r, x in self.services[m]["resources"].items() if x)}
                 if self.fits([*copies, (m, to, True)], to, asked) and self.oracle.may_start(
