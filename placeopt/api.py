@@ -17,7 +17,7 @@ from placeopt.core.interim import Watch
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import RunDirectory
 from placeopt.core.task import Candidate, Task, require_fitting
-from placeopt.core.trace import with_bounds
+from placeopt.core.trace import with_bounds, with_plain_traces
 from placeopt.core.workers import Workers
 
 #: Share of a time limit that is left to the proof of bounds.
@@ -150,7 +150,7 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
     start = None if task.start is None else _projected(task.start, task)
     task = replace(task, start=start)
     try:
-        front = _searched(task, method, parameters, certify)
+        front = with_plain_traces(_searched(task, method, parameters, certify))
     except InfeasibleInstanceError as error:
         spent = task.budget.seconds, task.budget.evaluations
         facts = Run(method, task.seed, *spent, completed=True)

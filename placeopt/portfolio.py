@@ -18,6 +18,7 @@ from placeopt.core.parameters import parameters as known_parameters
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import Checkpoint, task_key
 from placeopt.core.task import Task
+from placeopt.core.trace import with_plain_traces
 from placeopt.core.workers import Call, Workers
 
 #: What `ensemble` runs unless told otherwise.
@@ -105,8 +106,13 @@ def ensemble(
 def _joined(
     method: str, names: Sequence[str], fronts: Sequence[Front], task: Task[Problem]
 ) -> Front:
-    """Return the fronts of several methods as one, with the facts of the whole run first."""
+    """Return the fronts of several methods as one, with the facts of the whole run first.
+
+    Their traces are measured within one reference point.
+    """
     front = merge(fronts)
+    if front.points:
+        front = with_plain_traces(front, task.reference or front.reference().tolist())
     whole = Run(
         method=method,
         seed=task.seed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -138,23 +138,59 @@ class Recorder:
         samples = [s for s in self._samples if len(s.values) and s.evaluations < evaluations]
         if evaluations == 0:  # samples of a method that counts none
             samples = [s for s in self._samples if len(s.values) and s.seconds < seconds]
-        samples.append(last)
-        return Trace(
-            reference=tuple(corner),
+        return _SampledTrace.of([*samples, last], self._signs, corner)
+
+
+class _SampledTrace(Trace):
+    """A trace that still has its samples, so that another reference point can measure them."""
+
+    samples: Sequence[_Sample]
+    signs: np.ndarray
+
+    @classmethod
+    def of(
+        cls, samples: Sequence[_Sample], signs: np.ndarray, reference: Sequence[float]
+    ) -> _SampledTrace:
+        """Return the trace of samples, measured within a reference point."""
+        trace = cls(
+            reference=tuple(reference),
             seconds=tuple(round(s.seconds, 4) for s in samples),
             evaluations=tuple(s.evaluations for s in samples),
             points=tuple(len(s.values) for s in samples),
-            ideal=tuple(self._ideal(s) for s in samples),
-            hypervolume=tuple(self._volume(s.values, corner) for s in samples),
-            bound=tuple(_attainable(s.bounds, self._signs, corner) for s in samples),
+            ideal=tuple(_ideal(s.values, signs) for s in samples),
+            hypervolume=tuple(_volume(s.values * signs, signs, reference) for s in samples),
+            bound=tuple(_attainable(s.bounds, signs, reference) for s in samples),
         )
+        object.__setattr__(trace, "samples", samples)
+        object.__setattr__(trace, "signs", signs)
+        return trace
 
-    def _volume(self, values: np.ndarray, reference: Sequence[float]) -> float:
-        return _volume(values * self._signs, self._signs, reference)
+    def plain(self, reference: Sequence[float] | None = None) -> Trace:
+        """Return the trace without its samples, measured within another reference point."""
+        same = reference is None or tuple(reference) == self.reference
+        measured = self if same else self.of(self.samples, self.signs, reference or ())
+        return Trace(**{field.name: getattr(measured, field.name) for field in fields(Trace)})
 
-    def _ideal(self, sample: _Sample) -> tuple[float, ...]:
-        best = (sample.values * self._signs).min(axis=0) * self._signs + 0.0
-        return tuple(_short(value) for value in best.tolist())
+
+def with_plain_traces(front: Front, reference: Sequence[float] | None = None) -> Front:
+    """Return a front whose traces hold no samples.
+
+    With a reference point, all traces that were made in this call of `placeopt.solve` are measured
+    within it.
+    """
+    runs = tuple(
+        replace(run, trace=run.trace.plain(reference))
+        if isinstance(run.trace, _SampledTrace)
+        else run
+        for run in front.runs
+    )
+    return replace(front, runs=runs)
+
+
+def _ideal(values: np.ndarray, signs: np.ndarray) -> tuple[float, ...]:
+    """Return the best value of each objective, of values (points, objectives)."""
+    best = (values * signs).min(axis=0) * signs + 0.0
+    return tuple(_short(value) for value in best.tolist())
 
 
 def _volume(values: np.ndarray, signs: np.ndarray, reference: Sequence[float]) -> float:

@@ -13,7 +13,7 @@ import pyomo.environ as pyo
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError, UsageError
 from placeopt.core.front import OWN_MODEL, Front, InstanceName, Point, Run, minimal, names_of
-from placeopt.core.trace import Recorder, traced
+from placeopt.core.trace import Recorder, traced, with_plain_traces
 from placeopt.core.versions import versions
 from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
@@ -133,7 +133,8 @@ class ModelSearch:
             present=self._unrounded,
         )
         front = self._front(search, facts)
-        return traced(front, recorder.trace(front, self.budget.seconds, self.budget.evaluations))
+        trace = recorder.trace(front, self.budget.seconds, self.budget.evaluations)
+        return with_plain_traces(traced(front, trace))
 
     def _cuts(self) -> Sequence[Any]:
         """Return rows that exclude the solution which the model holds, if it is no plan."""

@@ -116,8 +116,8 @@ def plot_convergence(
 ) -> None:
     """Draw the traces of the runs of one or several fronts: how hypervolume and bound converged.
 
-    Hypervolumes are drawn as they are where all runs have one reference point, see the argument
-    `reference` of `placeopt.solve`; else as shares of each run's own last one.
+    All runs need one reference point, so that their hypervolumes compare: give the argument
+    `reference` of `placeopt.solve` to each.
 
     Parameters
     ----------
@@ -135,7 +135,8 @@ def plot_convergence(
     Raises
     ------
     UsageError
-        No run has a trace, the fronts answer different instances, the path ends in something else.
+        No run has a trace, the fronts answer different instances, the runs have different reference
+        points, the path ends in something else.
     MissingExtraError
         The extra ``plot`` is not installed.
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Front, Trace
+from placeopt.core.gap import up_to
 from placeopt.plot.style import PALETTE, label
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ class _Chart:
     curves: tuple[_Curve, ...]
     over: Over
     title: str
-    #: The name of the hypervolume's axis, and what each curve is divided by.
-    measure: str
-    units: tuple[float, ...]
+    #: Up to which values hypervolumes count.
+    within: str
     goals: tuple[str, ...]
 
     def places(self, curve: _Curve) -> list[float]:
@@ -51,7 +51,8 @@ def _chart(fronts: Sequence[Front], names: Sequence[str], over: Over | None) -> 
     Raises
     ------
     UsageError
-        The fronts answer different questions, or no run has a trace.
+        The fronts answer different questions, no run has a trace, or the traces have different
+        reference points.
     """
     first = fronts[0]
     if any(f.instance != first.instance or f.objectives != first.objectives for f in fronts):
@@ -70,13 +71,18 @@ def _chart(fronts: Sequence[Front], names: Sequence[str], over: Over | None) -> 
         _Curve(name, PALETTE[k % len(PALETTE)], trace) for k, (name, trace) in enumerate(found)
     )
     counted = all(max(curve.trace.evaluations) > 0 for curve in curves)
-    comparable = len({curve.trace.reference for curve in curves}) == 1
+    references = {curve.trace.reference for curve in curves}
+    if len(references) > 1:
+        corner = ",".join(f"{value:.6g}" for value in first.worst(references))
+        raise UsageError(
+            "these runs measured their hypervolumes within different reference points, so their "
+            f"curves do not compare; solve each again with --reference {corner}, or draw one alone"
+        )
     return _Chart(
         curves=curves,
         over=over or ("evaluations" if counted else "seconds"),
         title=first.instance.name,
-        measure="hypervolume" if comparable else "hypervolume, share of the run's own last",
-        units=tuple(1.0 if comparable else c.trace.hypervolume[-1] or 1.0 for c in curves),
+        within=up_to(first.objectives, references.pop()),
         goals=tuple(f"best {label(o)}" for o in first.objectives),
     )
 
@@ -93,24 +99,24 @@ def figure(fronts: Sequence[Front], names: Sequence[str], over: Over | None = No
     axes = [drawn.add_subplot(grid[0, :])]
     axes += [drawn.add_subplot(grid[1 + k // width, k % width]) for k in range(len(chart.goals))]
     handles = []
-    for curve, unit in zip(chart.curves, chart.units, strict=True):
+    for curve in chart.curves:
         places = chart.places(curve)
         style: dict[str, Any] = {"color": curve.colour, "drawstyle": "steps-post"}
-        volumes = [value / unit for value in curve.trace.hypervolume]
+        volumes = curve.trace.hypervolume
         handles += axes[0].plot(
             places, volumes, **style, marker="o", markersize=3, label=curve.name
         )
-        bounds = [float("nan") if b is None else b / unit for b in curve.trace.bound]
+        bounds = [float("nan") if b is None else b for b in curve.trace.bound]
         axes[0].plot(places, bounds, **style, linestyle="--", linewidth=1)
         for k, panel in enumerate(axes[1:]):
             panel.plot(places, [row[k] for row in curve.trace.ideal], **style, linewidth=1)
-    for panel, name in zip(axes, (chart.measure, *chart.goals), strict=True):
+    for panel, name in zip(axes, ("hypervolume", *chart.goals), strict=True):
         panel.set_xscale("log")
         panel.set_ylabel(name, fontsize=8)
         panel.set_xlabel(chart.over, fontsize=8)
         panel.tick_params(labelsize=7)
         panel.grid(True, color="#E6E6E6", linewidth=0.6)
-    axes[0].set_title(chart.title, fontsize=9, loc="left")
+    axes[0].set_title(f"{chart.title}; hypervolume {chart.within}", fontsize=9, loc="left")
     legend_below(drawn, handles, columns=4)
     return drawn
 
@@ -121,22 +127,23 @@ def interactive(fronts: Sequence[Front], names: Sequence[str], over: Over | None
 
     chart = _chart(fronts, names, over)
     rows = 1 + len(chart.goals)
-    titles = (chart.measure + " (dashed: no plans can exceed it)", *chart.goals)
+    measure = f"hypervolume {chart.within} (dashed: no plans can exceed it)"
+    titles = (measure, *chart.goals)
     drawn = make_subplots(
         rows, 1, shared_xaxes=True, subplot_titles=titles, row_heights=[3] + [1] * (rows - 1)
     )
-    for curve, unit in zip(chart.curves, chart.units, strict=True):
+    for curve in chart.curves:
         places = chart.places(curve)
         line = {"color": curve.colour, "shape": "hv"}
         name = escape(curve.name)
         common = {"x": places, "legendgroup": name, "name": name, "mode": "lines"}
-        volumes = [value / unit for value in curve.trace.hypervolume]
         marked = common | {"mode": "lines+markers", "text": _hover(curve.trace)}
-        drawn.add_scatter(**marked, y=volumes, line=line, row=1, col=1)
+        drawn.add_scatter(**marked, y=curve.trace.hypervolume, line=line, row=1, col=1)
         if any(bound is not None for bound in curve.trace.bound):
-            bounds = [None if b is None else b / unit for b in curve.trace.bound]
             dashed = line | {"dash": "dash"}
-            drawn.add_scatter(**common, y=bounds, line=dashed, showlegend=False, row=1, col=1)
+            drawn.add_scatter(
+                **common, y=curve.trace.bound, line=dashed, showlegend=False, row=1, col=1
+            )
         for k in range(len(chart.goals)):
             best = [row[k] for row in curve.trace.ideal]
             drawn.add_scatter(**common, y=best, line=line, showlegend=False, row=k + 2, col=1)

@@ -16,6 +16,7 @@ from placeopt.core.errors import PlaceoptError
 from placeopt.core.files import AnyPath
 from placeopt.core.front import Front
 from placeopt.core.run_directory import RunDirectory
+from placeopt.core.trace import with_plain_traces
 from placeopt.core.workers import Call, Workers
 from placeopt.portfolio import run_document
 from placeopt.sweeps.measures import measure
@@ -140,7 +141,7 @@ def _call(cell: Cell, workers: Workers) -> Call:
 def _front_or_error(budget: Budget, *asked: Any) -> Front | str | None:
     """Run a cell; a cell that was cancelled has no front, one that fails says why."""
     try:
-        front = run_document(budget, *asked)
+        front = with_plain_traces(run_document(budget, *asked))
     except PlaceoptError as error:
         return f"{type(error).__name__}: {error}"
     return None if budget.cancelled else front

@@ -126,10 +126,12 @@ def test_a_users_own_model_leaves_one_in_its_own_senses() -> None:
     assert all(10 <= progress.best[0] <= 37 for progress in heard)
 
 
-def test_an_ensemble_traces_every_member() -> None:
-    """And the points of the whole at its end."""
-    found = placeopt.solve("toy", "ensemble", evaluations=800)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_ensemble_traces_every_member(jobs: int) -> None:
+    """And the points of the whole at its end; all within one reference point."""
+    found = placeopt.solve("toy", "ensemble", evaluations=800, jobs=jobs)
     traces = {run.method: run.trace for run in found.runs}
+    assert {trace.reference for trace in traces.values()} == {tuple(found.reference())}
     assert set(traces) == {"ensemble", "nsga2", "nsga3", "mspso", "moead"}
     assert traces["ensemble"].points == (len(found),)
     assert all(trace.evaluations[-1] == 200 for m, trace in traces.items() if m != "ensemble")
@@ -141,6 +143,7 @@ def test_methods_in_turn_make_one_trace() -> None:
     whole, *parts = (run.trace for run in found.runs)
     assert len(parts) > 1 and all(trace is not None for trace in (whole, *parts))
     assert len(whole.seconds) > 2 and whole.evaluations[-1] == found.runs[0].evaluations
+    assert {trace.reference for trace in parts} == {tuple(found.reference())} == {whole.reference}
     assert sorted(whole.hypervolume) == list(whole.hypervolume)
 
 

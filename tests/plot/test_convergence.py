@@ -41,12 +41,14 @@ def test_curves_are_those_of_the_traces(fronts: list[Front]) -> None:
     assert below[1].get_ylabel() == "best cost (USD)"
 
 
-def test_other_references_are_drawn_as_shares(fronts: list[Front]) -> None:
-    other = placeopt.solve("toy", "moead", evaluations=400, seed=3)
-    drawn = convergence.figure([*fronts, other], ["a: ", "b: ", "c: "], "seconds")
-    assert "share of the run's own last" in drawn.axes[0].get_ylabel()
-    ends = [line.get_ydata()[-1] for line in drawn.axes[0].lines if line.get_linestyle() == "-"]
-    assert ends == [1.0, 1.0, 1.0] and drawn.axes[0].get_xlabel() == "seconds"
+def test_runs_with_different_references_are_refused(fronts: list[Front]) -> None:
+    """With the reference point to solve them again with, which is beyond the worst of all."""
+    other = placeopt.solve("toy", "greedy", evaluations=400)
+    with pytest.raises(UsageError, match="solve each again with --reference 30,4,1, or"):
+        convergence.figure([*fronts, other], ["a: ", "b: ", "c: "], "seconds")
+    alone = convergence.figure([other], [""], "seconds").axes[0]
+    assert alone.get_xlabel() == "seconds"
+    assert "; hypervolume up to latency_ms " in alone.get_title(loc="left")
 
 
 def test_the_bound_is_dashed() -> None:
