@@ -13,10 +13,9 @@ from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
-    from placeopt.kubernetes.edges import Key
     from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.importing import Imported
-    from placeopt.kubernetes.sizes import MissingRequests, PodSize
+    from placeopt.kubernetes.new_requests import NewRequests
 
 _MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Of one problem"
 _PINNED = "KIND/NAME such as Deployment/cart or Pod/cart-1"
@@ -307,7 +306,7 @@ def import_kubernetes(
         [halves(text, "/", "--pin", _PINNED) for text in pin or ()],
     )
     faults = Faults()  # told with what the import finds
-    time, times, sizes = _tables(execution, new_requests, policy, faults)
+    time, times, requests = _tables(execution, new_requests, faults)
     options = ImportOptions(
         name=name or (output.stem if output else "cluster"),
         rules=rules,
@@ -321,7 +320,7 @@ def import_kubernetes(
         leave_out=_choice("--unplaceable", unplaceable, "error", "leave-out"),
         drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
         max_latency_ms=max_latency_ms,
-        new_sizes=sizes,
+        new_requests=requests,
         replicas=replica_counts.parse(replicas or ()),
         source=source,
         gateway=gateway,
@@ -350,19 +349,19 @@ def import_kubernetes(
 
 
 def _tables(
-    execution: str, new_requests: Path | None, policy: MissingRequests, faults: Faults
-) -> tuple[float, dict[tuple[str, str], float], dict[Key, PodSize]]:
-    """Return ms of every service, those of some, and the new sizes of workloads."""
-    from placeopt.kubernetes.new_requests import execution_times, new_sizes
+    execution: str, new_requests: Path | None, faults: Faults
+) -> tuple[float, dict[tuple[str, str], float], NewRequests]:
+    """Return ms of every service, those of some, and what workloads shall ask for."""
+    from placeopt.kubernetes.new_requests import NewRequests, execution_times, read_new_requests
 
     time: float = 0.0
     times: dict[tuple[str, str], float] = {}
-    sizes: dict[Key, PodSize] = {}
+    requests = NewRequests()
     with faults.gather():
         time, times = execution_times(execution)
     with faults.gather():
-        sizes = {} if new_requests is None else new_sizes(new_requests, policy)
-    return time, times, sizes
+        requests = requests if new_requests is None else read_new_requests(new_requests)
+    return time, times, requests
 
 
 def _write(done: Imported, output: Path | None, report: Path | None) -> None:

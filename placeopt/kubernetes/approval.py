@@ -35,6 +35,7 @@ _TOPICS = {
     "not-expressed": "Not in the model",
 }
 _MAX_LISTED, _MAX_STEPS = 12, 200
+_REQUESTS = ("workload", "container", "cpu now", "cpu after", "memory now", "memory after")
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,20 @@ class Approval:
         names = [name.replace("_", " ") for name in a.resources]
         return [(n, float(b), float(c)) for n, b, c in zip(names, *shares, strict=True)]
 
+    @cached_property
+    def new_requests(self) -> list[tuple[str, str, str, str, str, str]]:
+        """Containers that ask for something else afterwards: cpu and memory, now and then."""
+        found: dict[tuple[str, ...], None] = {}
+        started = {m for m, n in self.steps if n >= 0}
+        for m, (application, name) in enumerate(self.problem.arrays.names):
+            item = None if self.origin is None else self.origin.items.get(key(name, application))
+            for c in item.containers if item is not None and m in started else ():
+                new = (c.new_cpu_millicores, c.new_memory_bytes)
+                if new != (None, None):
+                    now = (c.cpu_millicores, c.memory_bytes)
+                    found[(self.owners[m][1], c.name, *_requests(now, new))] = None
+        return list(found)  # type: ignore[arg-type]
+
     @property
     def survival(self) -> str:
         """Whether the loss of any one node is survived at the end, in words; empty if not asked."""
@@ -311,6 +326,23 @@ def approve(
     return Approval(problem, chosen.plan, front, origin)
 
 
+def _requests(now: Sequence[int | None], new: Sequence[int | None]) -> tuple[str, str, str, str]:
+    """Return cpu now and then, memory now and then, in words."""
+    found = []
+    for k, show in enumerate((_millicores, _mebibytes)):
+        then = now[k] if new[k] is None else new[k]
+        found += ["none" if amount is None else show(amount) for amount in (now[k], then)]
+    return found[0], found[1], found[2], found[3]
+
+
+def _millicores(amount: int) -> str:
+    return f"{amount}m"
+
+
+def _mebibytes(amount: int) -> str:
+    return f"{number(amount / 2**20)} MiB"
+
+
 def _times(count: Counter[str]) -> list[str]:
     return [f"{name} x {n}" if n > 1 else name for name, n in count.most_common()]
 
@@ -363,6 +395,8 @@ def approval_html(approval: Approval) -> str:
     if places:
         columns = ("workload", "replicas", "per node now", "per node after", "per zone after", "")
         html += table("Replicas per node and zone", columns, places, more="workloads")
+    if approval.new_requests:
+        html += table("New requests of containers", _REQUESTS, approval.new_requests)
     html += details(f"Steps, in order ({len(approval.steps):,})", _steps_table(approval))
     loads = [(name, Bar(before), Bar(after)) for name, before, after in approval.headroom]
     html += table("In use, of the nodes in use", ("resource", "now", "after"), loads)
@@ -411,6 +445,9 @@ def markdown(approval: Approval, title: str) -> str:
             + " |"
             for w in crowded[:40]
         ]
+    if rows := approval.new_requests[:40]:
+        lines += ["", f"| {' | '.join(_REQUESTS)} |", "|---|---|---|---|---|---|"]
+        lines += [f"| {' | '.join(map(_plain, row))} |" for row in rows]
     shares = [f"{n} {b:.0%} → {c:.0%}" for n, b, c in approval.headroom]
     lines += ["", f"In use, of the nodes in use: {', '.join(map(_plain, shares))}."]
     for heading, sentences in _rests_on(approval):

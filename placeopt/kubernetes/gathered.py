@@ -14,6 +14,7 @@ from placeopt.kubernetes.edges import Edge, Key, WorkloadGraph
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ClusterObjects, nothing
+from placeopt.kubernetes.new_requests import NewRequests
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, OriginReplica
@@ -54,7 +55,7 @@ class ImportOptions:
         What rolling updates keep when a node is lost: ``replicas``, or ``room`` for each pod.
     max_latency_ms : float, optional
         Limit of every call for which no AppGroup has one.
-    new_sizes : dict of Key to Size
+    new_requests : NewRequests
         What workloads shall ask for.
     replicas : dict of Key to int
         How many replicas running Deployments shall have, in rolling updates.
@@ -82,7 +83,7 @@ class ImportOptions:
     max_share: float = 1.0
     survive: tuple[str, ...] = ()
     max_latency_ms: float | None = None
-    new_sizes: dict[Key, PodSize] = field(default_factory=dict)
+    new_requests: NewRequests = field(default_factory=NewRequests)
     replicas: dict[Key, int] = field(default_factory=dict)
     source: str | None = None
     gateway: str | None = None
@@ -168,7 +169,12 @@ def item(unit: Unit, replicas: Iterable[Unit] = ()) -> OriginItem:
     """Return what a replica is in the cluster; with `replicas`, what their workload is."""
     listed = tuple(OriginReplica(pod=u.pod, node=u.node if u.pod else None) for u in replicas)
     containers = tuple(
-        OriginContainer(name=c.name, cpu_millicores=c.requests[0], memory_bytes=c.requests[1])
+        OriginContainer(
+            name=c.name,
+            cpu_millicores=c.requests[0],
+            memory_bytes=c.requests[1],
+            sidecar=c.sidecar,
+        )
         for c in (*unit.spec.containers, *(i for i in unit.spec.inits if i.sidecar))
     )
     own: dict[str, Any] = {}

@@ -299,6 +299,8 @@ def _refuse_wishes(options: ImportOptions, target: str) -> None:
     for flag, given in asked.items():
         if given:
             raise UsageError(f"{flag} is of rolling updates; --to is {target}")
+    if options.new_requests and target != "temporal":
+        raise UsageError(f"--new-requests is of rolling updates and temporal; --to is {target}")
 
 
 def _nothing_to_place(

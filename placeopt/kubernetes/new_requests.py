@@ -1,82 +1,206 @@
 """What workloads shall ask for, and how long services take: the two tables that no cluster knows.
 
-New requests come as manifests of the same workloads, as VerticalPodAutoscalers (their target per
-container), or as CSV: the request of a whole pod, in the columns ``workload, cpu, memory`` and, if
-wanted, ``namespace``.
+New requests hold for the container that they name; other containers keep theirs. They come as
+manifests of the same workloads, as VerticalPodAutoscalers (the target of each container), or as
+CSV: ``workload, cpu, memory`` and, if wanted, ``namespace, container``. A line of CSV without a
+container is the request of the whole pod, shared among its containers as they share it now.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import AnyPath
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import amounts
+from placeopt.kubernetes.objects import Amounts, ContainerSpec, amounts
+from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import View
-from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
+from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective, resized
 from placeopt.kubernetes.tables import TableRow, decimal, read_rows
+from placeopt.kubernetes.units import Unit
+
+#: (namespace, kind, name) of a workload; CSV says no kind.
+_Owner = tuple[str, str, str]
+_RESOURCES = ("cpu", "memory")
 
 
-def new_sizes(path: AnyPath, policy: MissingRequests) -> dict[Key, PodSize]:
-    """Return workload -> the size of its pods after the update.
+@dataclass
+class NewRequests:
+    """What the containers of workloads, or whole pods, shall ask for.
+
+    Attributes
+    ----------
+    containers : dict
+        (namespace, kind, name) of a workload -> container -> its request; a resource that is None
+        stays as it is. The kind is empty where a table says none.
+    pods : dict
+        (namespace, name) of a workload -> the request of its whole pods.
+    silent : list of str
+        VerticalPodAutoscalers without a recommendation.
+    """
+
+    containers: dict[_Owner, dict[str, Amounts]] = field(default_factory=dict)
+    pods: dict[Key, PodSize] = field(default_factory=dict)
+    silent: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.containers or self.pods)
+
+    def of(self, unit: Unit, policy: MissingRequests, notes: Notes) -> NewSize | None:
+        """Return what a replica shall ask for; None where it keeps its requests.
+
+        Parameters
+        ----------
+        unit : Unit
+        policy : MissingRequests
+            What is assumed of containers that have no request, now and afterwards.
+        notes : Notes
+            Told what a replica cannot take up.
+        """
+        if (whole := self.pods.get(unit.key)) is not None:
+            return NewSize(whole, {})
+        targets = self._targets(unit)
+        if not targets:
+            return None
+        running = [*unit.spec.containers, *(c for c in unit.spec.inits if c.sidecar)]
+        found: dict[str, Amounts] = {}
+        for c in running:
+            if c.name in targets and (new := _changed(c, targets[c.name], notes, unit.label)):
+                found[c.name] = new
+        _note_others(unit, targets, notes)
+        if not found:
+            return None
+        return NewSize(effective(resized(unit.spec, found), policy, Notes(), unit.label), found)
+
+    def _targets(self, unit: Unit) -> Mapping[str, Amounts]:
+        space, kind, name = unit.owner
+        return self.containers.get((space, kind, name)) or self.containers.get(
+            (space, "", name), {}
+        )
+
+    def note_unused(self, units: Iterable[Unit], notes: Notes) -> None:
+        """Name the new requests that no replica takes up, and autoscalers that say nothing yet."""
+        known = {unit.owner for unit in units}
+        loose = {(space, name) for space, _, name in known}
+        for space, kind, name in self.containers:
+            if (space, kind, name) not in known and (kind or (space, name) not in loose):
+                label = " ".join(filter(None, (kind[:60], f"{space}/{name}")))
+                notes.add("ignored", "new requests of workloads without a replica here", label)
+        for space, name in self.pods.keys() - loose:
+            text = "new requests of workloads without a replica here"
+            notes.add("ignored", text, f"{space}/{name}")
+        for label in self.silent:
+            notes.add("ignored", "VerticalPodAutoscalers without a recommendation", label)
+
+
+def _note_others(unit: Unit, targets: Mapping[str, Amounts], notes: Notes) -> None:
+    """Name the new requests of containers that do not run, or do not run for long."""
+    running = {c.name for c in unit.spec.containers}
+    for c in unit.spec.inits:
+        if not c.sidecar and targets.get(c.name, (None, None)) not in ((None, None), c.requests):
+            text = "new requests of init containers that end before the pod serves"
+            notes.add("not-expressed", text, f"{unit.namespace}/{unit.workload} {c.name[:63]}")
+    for name in sorted(targets.keys() - running - {c.name for c in unit.spec.inits}):
+        text = "new requests of containers that the pods do not have"
+        notes.add("ignored", text, f"{unit.namespace}/{unit.workload} {name[:63]}")
+
+
+@dataclass(frozen=True)
+class NewSize:
+    """The request of a pod after the update, and those of its containers that change."""
+
+    pod: PodSize
+    containers: dict[str, Amounts]
+
+
+def _changed(c: ContainerSpec, target: Amounts, notes: Notes, label: str) -> Amounts | None:
+    """Return the new request of a container, at most its limits; None where it is as before."""
+    found: list[int | None] = []
+    for what, now, asked, limit in zip(_RESOURCES, c.requests, target, c.limits, strict=True):
+        if asked is not None and limit is not None and asked > limit:
+            text = f"a new {what} request above the limit of its container: the limit, which stays"
+            notes.add("assumption", text, f"{label} {c.name[:63]}")
+            asked = limit
+        found.append(None if asked is None or asked == now else asked)
+    return None if found == [None, None] else (found[0], found[1])
+
+
+def read_new_requests(path: AnyPath) -> NewRequests:
+    """Return what a file says that workloads shall ask for.
 
     Raises
     ------
     DocumentError
         Names the file, the line and what is wrong.
     """
+    found = NewRequests()
     if str(path).lower().endswith(".csv"):
-        return _from_csv(path)
-    notes = Notes()
-    cluster = load([path], notes)
-    found = {
-        (space, name): effective(w.spec, policy, notes, f"{space}/{name}")
-        for (space, _, name), w in cluster.workloads.items()
-    }
+        _read_csv(path, found)
+        return found
+    cluster = load([path], Notes())
+    for owner, workload in cluster.workloads.items():
+        containers = (*workload.spec.containers, *workload.spec.inits)
+        found.containers[owner] = {c.name: c.requests for c in containers}
     for view in cluster.recommendations:
-        space, name = (
-            view["metadata"]["namespace"].name("default"),
-            view["spec"]["targetRef"]["name"].name(),
-        )
-        found[space, name] = _recommended(view)
-    if not found:
-        remedy = "give manifests, VerticalPodAutoscalers or CSV"
+        _read_autoscaler(view, found)
+    if not found.containers:
+        remedy = "give manifests, VerticalPodAutoscalers that have a recommendation, or CSV"
         raise DocumentError(
             "neither workloads nor recommendations", file=str(path), path="line 1", remedy=remedy
         )
     return found
 
 
-def _recommended(view: View) -> PodSize:
-    containers = list(view["status"]["recommendation"]["containerRecommendations"].items())
-    if not containers:
-        raise view.fault(
-            "a VerticalPodAutoscaler without a recommendation",
-            "wait until it has one, or leave it out",
-        )
-    cpu = memory = 0
-    for container in containers:
-        one, other = amounts(container["target"])
-        if one is None or other is None:
-            raise container.fault(
-                "a recommendation without cpu and memory", "give target.cpu and target.memory"
-            )
-        cpu, memory = cpu + one, memory + other
-    return PodSize(cpu, memory)
+def _read_autoscaler(view: View, found: NewRequests) -> None:
+    space, target = view["metadata"]["namespace"].name("default"), view["spec"]["targetRef"]
+    owner = (space, target["kind"].text("Deployment"), target["name"].name())
+    listed = list(view["status"]["recommendation"]["containerRecommendations"].items())
+    if not listed:
+        found.silent.append(f"{space}/{view['metadata']['name'].name('?')}")
+        return
+    policies = {p["containerName"].text("*"): p for p in _policies(view)}
+    targets = found.containers.setdefault(owner, {})
+    for one in listed:
+        name = one["containerName"].text()
+        policy = policies.get(name) or policies.get("*")
+        if policy is not None and policy["mode"].value == "Off":
+            continue
+        targets[name] = amounts(one["target"])
 
 
-def _from_csv(path: AnyPath) -> dict[Key, PodSize]:
-    found = dict[Key, PodSize]()
+def _policies(view: View) -> Iterable[View]:
+    return view["spec"]["resourcePolicy"]["containerPolicies"].items()
 
+
+def _read_csv(path: AnyPath, found: NewRequests) -> None:
     def use(row: TableRow) -> None:
-        key = row.word("namespace", "default"), row.word("workload")
-        if key in found:
-            raise row.fault(f"{key[0]}/{key[1]} stands twice", "keep one of the two")
-        found[key] = row.size()
+        space, name = row.word("namespace", "default"), row.word("workload")
+        container = row.cells.get("container", "")
+        targets = found.containers.get((space, "", name), {})
+        if (space, name) in found.pods or container in targets or (targets and not container):
+            text = f"{space}/{name} stands twice" + (
+                f" with {container[:63]!a}" if container else ""
+            )
+            raise row.fault(text, "keep one line for the pod, or one for each of its containers")
+        if container:
+            found.containers.setdefault((space, "", name), {})[container] = _amounts(row)
+        else:
+            found.pods[space, name] = row.size()
 
-    read_rows(path, ("workload", "cpu", "memory"), ("namespace",), use)
-    return found
+    read_rows(path, ("workload", "cpu", "memory"), ("namespace", "container"), use)
+
+
+def _amounts(row: TableRow) -> Amounts:
+    """Return the cells of a container; None where one is empty."""
+    try:
+        cpu, memory = row.cells["cpu"], row.cells["memory"]
+        return (millicores(cpu) if cpu else None), (whole_bytes(memory) if memory else None)
+    except DocumentError as error:
+        raise row.fault(error.problem, error.remedy or "") from None
 
 
 def execution_times(text: str) -> tuple[float, dict[tuple[str, str], float]]:

@@ -55,6 +55,11 @@ class OriginContainer(Record):
     name: str
     cpu_millicores: int | None = None
     memory_bytes: int | None = None
+    new_cpu_millicores: int | None = None
+    """What it shall ask for. Absent or null: as now."""
+    new_memory_bytes: int | None = None
+    sidecar: bool = False
+    """Whether it is an init container that runs beside the others."""
 
 
 class OriginReplica(Record):

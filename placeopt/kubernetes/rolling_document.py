@@ -7,11 +7,13 @@ from itertools import combinations
 from placeopt.core.documents import Document
 from placeopt.kubernetes.edges import Edge
 from placeopt.kubernetes.gathered import Gathered, calls, flows, item
+from placeopt.kubernetes.new_requests import NewSize
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import OriginItem, key
 from placeopt.kubernetes.quantities import mebibytes
 from placeopt.kubernetes.rules import PodRules, pod_rules
-from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.sizes import PodSize
+from placeopt.kubernetes.units import Unit, default_requests
 
 
 def update_document(
@@ -25,6 +27,7 @@ def update_document(
     g.faults.check()  # what is wrong at all stages is known by now
     counted = _counted(g)
     applications, items = _applications(g, rules, counted)
+    g.options.new_requests.note_unused(g.site.units, g.notes)
     nodes = [_node(g, n, prices[n.name], rules, counted) for n in g.site.nodes.values()]
     document: Document = {
         "problem": "rolling-update",
@@ -122,11 +125,12 @@ def _applications(
     items: dict[str, OriginItem] = {}
     for name, mine in grouped.items():
         fixed = name.endswith(" (stays)")
-        found: Document = {
-            "name": name,
-            "microservices": [_microservice(g, k, u, fixed, rules, counted) for k, u in mine],
-        }
-        items |= {key(u.name, name): item(u) for _, u in mine}
+        services = []
+        for k, unit in mine:
+            new = None if unit.removed else _new_size(g, unit)
+            services.append(_microservice(g, k, unit, fixed, rules, counted, new))
+            items[key(unit.name, name)] = _item(unit, new)
+        found: Document = {"name": name, "microservices": services}
         if fixed:
             found["reschedulable"] = False
         else:
@@ -138,7 +142,13 @@ def _applications(
 
 
 def _microservice(
-    g: Gathered, k: int, unit: Unit, fixed: bool, rules: PodRules, counted: set[str]
+    g: Gathered,
+    k: int,
+    unit: Unit,
+    fixed: bool,
+    rules: PodRules,
+    counted: set[str],
+    new: NewSize | None,
 ) -> Document:
     found: Document = {
         "name": unit.name,
@@ -154,21 +164,47 @@ def _microservice(
         found["groups"] = rules.groups[k]
     if unit.removed:
         return found | {"removed": True}
-    new = g.options.new_sizes.get(unit.key)
-    if new is not None and (new.cpu, mebibytes(new.memory)) != (
-        unit.size.cpu,
-        mebibytes(unit.size.memory),
-    ):
-        if fixed or unit.stays:
-            g.notes.add(
-                "not-expressed",
-                "new requests of pods that stay where they are: they keep their size",
-                unit.label,
-            )
-        else:
-            found |= {"new_cpu_millicores": new.cpu, "new_memory_mib": mebibytes(new.memory)}
+    if new is not None and _as_asked(new.pod) != _as_asked(unit.size):
+        cpu, memory = _as_asked(new.pod)
+        found |= {"new_cpu_millicores": cpu, "new_memory_mib": memory}
     pinned = unit.stays and not fixed and unit.node is not None
     return found | ({"pinned": True} if pinned else {})
+
+
+def _as_asked(size: PodSize) -> tuple[int, int]:
+    """Return a size as the instance has it: milli-CPU, and MiB rounded up."""
+    return size.cpu, mebibytes(size.memory)
+
+
+def _new_size(g: Gathered, unit: Unit) -> NewSize | None:
+    """Return what a replica shall ask for; None where it keeps its requests."""
+    policy = g.options.rules.policy.after(default_requests(g.cluster, unit.namespace))
+    new = g.options.new_requests.of(unit, policy, g.notes)
+    if new is None:
+        return None
+    if unit.stays:
+        text = "new requests of pods that stay where they are: they keep their size"
+        g.notes.add("not-expressed", text, unit.label)
+        return None
+    if _as_asked(new.pod) == _as_asked(unit.size):
+        text = "new requests that add up to those of now: pods that move get them, others may stay"
+        g.notes.add("assumption", text, unit.label)
+    return new
+
+
+def _item(unit: Unit, new: NewSize | None) -> OriginItem:
+    """Return what a replica is in the cluster, and what its containers shall ask for."""
+    known = item(unit)
+    asked = {} if new is None else new.containers
+    changed = tuple(
+        c.model_copy(
+            update=dict(zip(("new_cpu_millicores", "new_memory_bytes"), asked[c.name], strict=True))
+        )
+        if c.name in asked
+        else c
+        for c in known.containers
+    )
+    return known.model_copy(update={"containers": changed})
 
 
 def _limits(g: Gathered) -> list[Edge]:

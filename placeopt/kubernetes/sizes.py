@@ -7,8 +7,8 @@ its runtime class. A request of the pod itself replaces those of its containers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from placeopt.core.errors import DocumentError, UsageError
@@ -103,6 +103,24 @@ def _effective(spec: PodSpec, r: int, policy: MissingRequests, notes: Notes, lab
         else:
             maximum = max(maximum, started + _init_request(init, r, policy, notes, label))
     return max(running + started, maximum) + overhead
+
+
+def resized(spec: PodSpec, new: Mapping[str, Amounts]) -> PodSpec:
+    """Return the spec of a pod with new requests of some containers, by name.
+
+    A resource that is None stays as it is, and so do init containers that end before the pod
+    serves.
+    """
+
+    def asked(c: ContainerSpec) -> ContainerSpec:
+        cpu, memory = (
+            now if wanted is None else wanted
+            for now, wanted in zip(c.requests, new.get(c.name, (None, None)), strict=True)
+        )
+        return replace(c, requests=(cpu, memory))
+
+    inits = [asked(c) if c.sidecar else c for c in spec.inits]
+    return replace(spec, containers=[asked(c) for c in spec.containers], inits=inits)
 
 
 def _init_request(

@@ -17,7 +17,7 @@ from placeopt.kubernetes.gathered import (
 )
 from placeopt.kubernetes.prices import PRICES, Offer
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.units import Unit, default_requests
 
 
 def build(g: Gathered) -> ImportedInstance:
@@ -33,6 +33,7 @@ def build(g: Gathered) -> ImportedInstance:
     workloads = by_workload(u for u in g.units if not u.bound)
     names = short_names(workloads)
     offers = _offers(g, _daemons(g))
+    g.options.new_requests.note_unused(g.units, g.notes)
     places = list(dict.fromkeys(o["location"] for o in offers))
     origin = _origin(g, places)
     document = {
@@ -65,9 +66,10 @@ def _daemons(g: Gathered) -> PodSize:
 
 
 def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str, Any]:
-    unit, size = units[0], g.options.new_sizes.get(units[0].key)
-    if size is None:
-        size = largest(units)
+    unit, size = units[0], largest(units)
+    policy = g.options.rules.policy.after(default_requests(g.cluster, unit.namespace))
+    if (new := g.options.new_requests.of(unit, policy, g.notes)) is not None:
+        size = new.pod
     if size.cpu == 0 or size.memory == 0:
         raise unit.spec.view.fault(
             f"{unit.label} asks for nothing",

@@ -291,7 +291,7 @@ def _replicas(
             continue
         size = PodSize(0, 0)
         with faults.gather():
-            policy = rules.policy.after(_defaults(cluster.limit_ranges.get(space, ())))
+            policy = rules.policy.after(default_requests(cluster, space))
             size = effective(workload.spec, policy, notes, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
         if len(found) + count > MAX_REPLICAS:
@@ -317,13 +317,13 @@ def _replicas(
     return found
 
 
-def _defaults(limits: Iterable[View]) -> Amounts:
-    """Return the requests that LimitRanges give to containers without any.
+def default_requests(cluster: ClusterObjects, namespace: str) -> Amounts:
+    """Return the requests that LimitRanges of a namespace give to containers without any.
 
     Where they say none it is their limit, the largest one, or the smallest request.
     """
     cpu = memory = None
-    for limit in limits:
+    for limit in cluster.limit_ranges.get(namespace, ()):
         for default in (limit["defaultRequest"], limit["default"], limit["max"], limit["min"]):
             one, other = amounts(default)
             cpu, memory = one if cpu is None else cpu, other if memory is None else memory

@@ -21,7 +21,7 @@ from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, fur
 from placeopt.kubernetes.quantities import MIB, mebibytes, millicores, whole_bytes
 from placeopt.kubernetes.reading import Source, View
 from placeopt.kubernetes.sites import Tolerations, affinity_nodes, blocking_taints, reaches
-from placeopt.kubernetes.sizes import MissingRequests, effective
+from placeopt.kubernetes.sizes import MissingRequests, effective, resized
 
 _HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
@@ -212,11 +212,15 @@ class SchedulerState:
     ) -> RunningPod:
         """Return the copy that a step makes: without the hash of the template, at its new size."""
         labels = {k: v for k, v in pod.labels.items() if k != "pod-template-hash"}
-        amounts = dict(pod.amounts)
-        if requests:
-            amounts["cpu"] = sum(millicores(r["cpu"]) for r in requests.values())
-            amounts["memory"] = sum(whole_bytes(r["memory"]) for r in requests.values()) // MIB
-        return RunningPod(pod.namespace, name, labels, pod.spec, node, amounts)
+        new = {
+            container: (
+                millicores(asked["cpu"]) if "cpu" in asked else None,
+                whole_bytes(asked["memory"]) if "memory" in asked else None,
+            )
+            for container, asked in requests.items()
+        }
+        spec = resized(pod.spec, new)
+        return RunningPod(pod.namespace, name, labels, spec, node, _amounts(spec))
 
     def refusals(self, pod: RunningPod) -> Iterator[str]:
         """Yield why kube-scheduler would not bind a pod to its node now."""

@@ -283,13 +283,15 @@ def main(arguments: list[str]) -> None:
     elif verb == "uncordon":
         cluster.state["nodes"][rest[0]]["cordoned"] = False
     elif verb == "patch":
-        cluster.state["deployments"][rest[1]]["spec"] |= json.loads(rest[-1])["spec"]
-    elif verb == "set":
-        spec = cluster.state[rest[1] + "s"][rest[2]]["spec"]["template"]["spec"]
-        asked = dict(pair.split("=") for pair in rest[5].removeprefix("--requests=").split(","))
-        next(c for c in spec["containers"] if c["name"] == rest[4])["resources"]["requests"] |= (
-            asked
-        )
+        patched = cluster.state[rest[0] + "s"][rest[1]]["spec"]
+        given = json.loads(rest[-1])["spec"]
+        template = given.pop("template", {"spec": {}})
+        patched |= given
+        for where, listed in template["spec"].items():
+            for one in listed:
+                spec = patched["template"]["spec"][where]
+                known = next(c for c in spec if c["name"] == one["name"])
+                known["resources"]["requests"] |= one["resources"]["requests"]
     else:
         fail(f"unknown command {verb}")
     cluster.settle()

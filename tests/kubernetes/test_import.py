@@ -15,7 +15,7 @@ from placeopt import api
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
-from placeopt.kubernetes.new_requests import execution_times, new_sizes
+from placeopt.kubernetes.new_requests import execution_times, read_new_requests
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import pod_spec
 from placeopt.kubernetes.reading import Source, View
@@ -624,14 +624,12 @@ def test_new_requests(run: Import, tmp_path: Path) -> None:
         pod("db-0", "n1", owner=("StatefulSet", "db")),
     ]
     for name in ("new.csv", "vpa.json", "manifest.json"):
-        sizes = new_sizes(tmp_path / name, MissingRequests())
-        assert sizes["shop", "web"] == PodSize(250, 2**28)
-        done = run(objects, new_sizes=sizes)
+        done = run(objects, new_requests=read_new_requests(tmp_path / name))
         assert microservices(done)["shop/web-6f9-a"]["new_cpu_millicores"] == 250
         assert "new_cpu_millicores" not in microservices(done)["shop (stays)/db-0"]
     table.write_text("workload,cpu,memory\nweb,1,1\nweb,1,1\n", encoding="utf-8")
     with pytest.raises(DocumentError, match=r"new\.csv: line 3: default/web stands twice"):
-        new_sizes(table, MissingRequests())
+        read_new_requests(table)
 
 
 # -- prices of nodes, latencies --------------------------------------------------------------------

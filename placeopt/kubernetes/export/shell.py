@@ -42,8 +42,12 @@ def bind($nodes):
     | [.[] as $term | $nodes[] as $node
       | $term + {matchFields: [{key: "metadata.name", operator: "In", values: [$node]}]}]);
 def sized($requests):
-  .containers |= map(if $requests[.name]
+  def asked: map(if $requests[.name]
     then .resources.requests = ((.resources.requests // {}) + $requests[.name]) else . end);
+  .containers |= asked
+  | if .initContainers then
+      .initContainers |= map(if .restartPolicy == "Always" then [.] | asked | .[0] else . end)
+    else . end;
 """
 
 #: jq: ReplicaSet -> a pod of its template that it does not adopt yet.
@@ -273,11 +277,19 @@ def finish_lines(made: Iterable[PlanStep], origin: Origin) -> list[str]:
             requests = shlex.quote(_json(last[-1].at.requests if last[-1].at else {}))
             found.append(f"free {ns} {workload} {requests}")
         else:
-            found += _settle(ns, workload, last, pods[owner])
+            found += _settle(ns, workload, last, pods[owner], _sidecars(origin, owner))
     return found
 
 
-def _settle(ns: str, workload: str, made: list[PlanStep], pods: int) -> list[str]:
+def _sidecars(origin: Origin, owner: tuple[str, str, str]) -> set[str]:
+    """Return the init containers of a workload that run beside the others."""
+    items = (i for i in origin.items.values() if (i.namespace, i.kind, i.name) == owner)
+    return {c.name for c in next(items).containers if c.sidecar}
+
+
+def _settle(
+    ns: str, workload: str, made: list[PlanStep], pods: int, sidecars: Container[str]
+) -> list[str]:
     """Return the lines that write new sizes into the templates of a Deployment and its ReplicaSet.
 
     The Deployment has `pods` in all. It is paused meanwhile, so that nothing rolls out.
@@ -289,15 +301,18 @@ def _settle(ns: str, workload: str, made: list[PlanStep], pods: int) -> list[str
     moved = {tuple(step.names.values()) for step in made}
     if any(at.requests != requests for at in started) or pods > len(moved):
         return [f"echo {shlex.quote(f'{started[0].name}: {_MIXED_SIZES}')} >&2"]
-    found = [_FIND_NEWEST.format(ns=ns, name=workload), _pause(ns, workload, True)]
-    for what in (f"deployment {workload}", 'replicaset "$rs"'):
-        for container, size in requests.items():
-            asked = shlex.quote(f"cpu={size['cpu']},memory={size['memory']}")
-            found.append(
-                f"kubectl -n {ns} set resources {what} -c {shlex.quote(container)} "
-                f"--requests={asked}"
-            )
-    return [*found, _pause(ns, workload, False)]
+    spec: dict[str, list[dict[str, Any]]] = {}
+    for container, size in requests.items():
+        where = "initContainers" if container in sidecars else "containers"
+        spec.setdefault(where, []).append({"name": container, "resources": {"requests": size}})
+    patch = shlex.quote(_json({"spec": {"template": {"spec": spec}}}))
+    return [
+        _FIND_NEWEST.format(ns=ns, name=workload),
+        _pause(ns, workload, True),
+        f"kubectl -n {ns} patch deployment {workload} -p {patch}",
+        f'kubectl -n {ns} patch replicaset "$rs" -p {patch}',
+        _pause(ns, workload, False),
+    ]
 
 
 def _pause(ns: str, workload: str, paused: bool) -> str:

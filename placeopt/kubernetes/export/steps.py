@@ -13,10 +13,11 @@ from placeopt.core.documents import sha256
 from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.core.front import Plan
 from placeopt.kubernetes.origin import key
+from placeopt.kubernetes.quantities import MIB
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
-    from placeopt.kubernetes.origin import Origin, OriginItem
+    from placeopt.kubernetes.origin import Origin, OriginContainer, OriginItem
     from placeopt.rescheduling.instance import Rescheduling
     from placeopt.rolling_update.instance import RollingUpdate
 
@@ -319,7 +320,7 @@ class _Pods:
             None if action in ("stop", "remove") else self._new_name(item, pod or item.pod, number)
         )
         self.now[known] = new
-        requests = _requests(item, size) if size and new else {}
+        requests = _requests(item, size) if new else {}
         return StepTarget(item.namespace, item.kind, item.name, pod, new, requests)
 
     def replica(
@@ -368,9 +369,16 @@ def _check(origin: Origin, item: OriginItem, pod: str | None, node: str | None) 
         raise UnsupportedError(f"node {node!r} was made up by the importer: nothing can run there")
 
 
-def _requests(item: OriginItem, size: tuple[int, int]) -> dict[str, dict[str, str]]:
-    """Share the new size of a pod among its containers, as they share the size it has now."""
+def _requests(item: OriginItem, size: tuple[int, int] | None) -> dict[str, dict[str, str]]:
+    """Return what the containers of a copy shall ask for, by name, where that changes.
+
+    Without new requests by container they share the new size of the pod as they share that of now.
+    """
     containers = item.containers
+    if named := {c.name: asked for c in containers if (asked := _asked(c))}:
+        return named
+    if size is None:
+        return {}
     if not containers:
         raise UnsupportedError(
             f"{item.kind} {item.name!r} gets a new size, but its containers are not on file; "
@@ -382,6 +390,15 @@ def _requests(item: OriginItem, size: tuple[int, int]) -> dict[str, dict[str, st
         c.name: {"cpu": f"{m}m", "memory": f"{b}Mi"}
         for c, m, b in zip(containers, cpu, memory, strict=True)
     }
+
+
+def _asked(c: OriginContainer) -> dict[str, str]:
+    found = {}
+    if c.new_cpu_millicores is not None:
+        found["cpu"] = f"{c.new_cpu_millicores}m"
+    if (memory := c.new_memory_bytes) is not None:
+        found["memory"] = f"{memory}" if memory % MIB else f"{memory // MIB}Mi"
+    return found
 
 
 def _shares(total: int, parts: list[int]) -> list[int]:
