@@ -176,7 +176,7 @@ def _searched(task: Task[Problem], method: str, parameters: dict[str, Any], cert
     if not certify:
         return run_method(method, task, parameters)
     run = partial(run_method, method, _with_time_to_certify(task), parameters)
-    return task.part("search").units().do(method, run, Front.from_document)
+    return task.part("search").stages().do(method, run)
 
 
 def evaluate(problem: Problem, plan: Plan | Front) -> Evaluation | list[Evaluation]:

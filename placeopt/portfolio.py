@@ -56,7 +56,7 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
         return run_method(names[0], task, parameters)
     start = [] if task.start is None else [task.start]
     fronts: list[Front] = []
-    units = task.units()
+    kept = task.stages()
 
     def stage(name: str, share: float) -> Front:
         known = merge(start + fronts) if start + fronts else None
@@ -66,7 +66,7 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
     for name, share in stages:
         if fronts and task.budget.exhausted:
             break
-        fronts.append(units.do(name, partial(stage, name, share), Front.from_document))
+        fronts.append(kept.do(name, partial(stage, name, share)))
     return _joined("auto", names, fronts, task)
 
 

@@ -105,7 +105,6 @@ GENERIC = (
         "placeopt.rl.play:run",
         "a trained policy decides request after request; needs no torch",
         "sequence",
-        kept="episodes, 64 at a time",
     ),
     Method(
         "rollout",
@@ -113,7 +112,6 @@ GENERIC = (
         "tries each option for the next decision, lets a simple policy finish, keeps the best",
         "sequence",
         seconds=DEFAULT_SECONDS,
-        kept="plans of each weighting",
     ),
     Method(
         "sharded",

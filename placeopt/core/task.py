@@ -30,8 +30,8 @@ from placeopt.core.front import (
 from placeopt.core.interim import MAX_SHOWN, Interim, Watch
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import Checkpoint, task_key
+from placeopt.core.stages import Stages
 from placeopt.core.trace import Recorder, traced
-from placeopt.core.units import Units
 from placeopt.core.versions import versions
 from placeopt.core.workers import Workers
 
@@ -107,9 +107,9 @@ class Task(Generic[P]):
             budget.resume(int(min(spent, budget.evaluations_left - 1)), more)
         return left
 
-    def units(self) -> Units:
-        """Return the units of this run's work; those that an earlier process has done are done."""
-        return Units(self.budget, self.checkpoint)
+    def stages(self) -> Stages:
+        """Return the stages of this run; those that an earlier process ended are done."""
+        return Stages(self.budget, self.checkpoint)
 
     def part(self, name: str) -> Task[P]:
         """Return the same task with a checkpoint of its own, for a part of the run."""

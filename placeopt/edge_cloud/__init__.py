@@ -25,7 +25,6 @@ SPEC = ProblemSpec(
             "placeopt.edge_cloud.bounds:bound",
             "proven lower bounds, and plans built from their prices",
             role="bound",
-            kept="plans and proofs of each weight",
         ),
         Method(
             "greedy",
@@ -36,14 +35,12 @@ SPEC = ProblemSpec(
             "lns",
             "placeopt.edge_cloud.heuristics:lns",
             "large neighbourhood search guided by prices, with proven bounds",
-            kept="plans and proofs of each weight",
         ),
         Method(
             "price-guided",
             "placeopt.edge_cloud.heuristics:price_guided",
             "plans built under Lagrangian prices, with proven bounds",
             role="baseline",
-            kept="plans and proofs of each weight",
         ),
     ),
 )

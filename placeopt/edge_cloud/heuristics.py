@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Objective
 from placeopt.core.interim import Interim
@@ -201,20 +200,19 @@ def by_weights(
     """
     problem, budget = task.problem, task.budget
     relaxation = Relaxation(problem)
-    found = _Found(task, weights, relaxation)
-    builder = PlanBuilder(relaxation, found.random, *(search or ()))
-    if not found.taken_up:
-        found.plans = [problem.hosts(point.plan) for point in task.start or ()]
-        if search and len(weights) > 1:
-            some = spread(problem, task.objectives, None, 32)
-            found.plans += _greedy_plans(problem, budget, some)
-        found.candidates = [Candidate(problem.plan(hosts)) for hosts in found.plans]
+    found = _Found(task)
+    builder = PlanBuilder(relaxation, np.random.default_rng(task.seed), *(search or ()))
+    found.plans = [problem.hosts(point.plan) for point in task.start or ()]
+    if search and len(weights) > 1:
+        some = spread(problem, task.objectives, None, 32)
+        found.plans += _greedy_plans(problem, budget, some)
+    found.candidates = [Candidate(problem.plan(hosts)) for hosts in found.plans]
     part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
-    affordable = [] if found.plans and budget.exhausted else found.weights
+    affordable = [] if found.plans and budget.exhausted else weights
     # A search for many weights has no time for patterns, and one that closes its gap charges more.
-    alone = len(found.weights) == 1
+    alone = len(weights) == 1
     patterns = not search or (alone and not closes(relaxation, budget))
-    ascents = relaxation.ascents(affordable, budget, steps, part, found.proofs, patterns=patterns)
+    ascents = relaxation.ascents(affordable, budget, steps, part, patterns=patterns)
     for prices, share in ascents:
         found.proofs.append(prices)
         if not found.plans or not budget.exhausted:
@@ -228,12 +226,11 @@ def by_weights(
             found.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
             note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
             budget.report(note, found.interim())
-        task.keep(found.kept)
     proofs = found.proofs
     return task.front(
         found.candidates,
         method=method,
-        completed=len(proofs) == len(found.weights),
+        completed=len(proofs) == len(weights),
         bounds=lower_bounds(proofs, problem, task.objectives),
         parameters={
             **parameters,
@@ -268,12 +265,10 @@ def _searched(
 
 
 class _Found:
-    """What a run has found for one weight after another, an earlier process of it too.
+    """What a run has found for one weight after another.
 
     Attributes
     ----------
-    weights : sequence of float
-        All of them; those of the earlier process, if there was one.
     candidates : list of Candidate
     plans : list of ndarray, shape (microservices,)
         Their hosts.
@@ -281,38 +276,11 @@ class _Found:
         Of the weights that are done.
     """
 
-    def __init__(self, task: Task[EdgeCloud], weights: Sequence[float], relaxation: Relaxation):
-        self._task, self._relaxation, self.weights = task, relaxation, weights
-        self.random = np.random.default_rng(task.seed)
+    def __init__(self, task: Task[EdgeCloud]):
+        self._task = task
         self.candidates: list[Candidate] = []
         self.plans: list[np.ndarray] = []
         self.proofs: list[Prices] = []
-        left = task.take_up()
-        self.taken_up = left is not None
-        if left is not None:
-            self.weights = left.arrays["weights"].tolist()
-            self.random.bit_generator.state = left.header["random"]
-            self.candidates = [Candidate(*facts) for facts in left.header["candidates"]]
-            self.plans = [task.problem.hosts(candidate.plan) for candidate in self.candidates]
-            rows = zip(self.weights, left.arrays["prices"], left.arrays["bounds"], strict=False)
-            self.proofs = [Prices(weight, price, float(bound)) for weight, price, bound in rows]
-            relaxation.hosts = left.arrays["hosts"]
-
-    def kept(self) -> Arrays:
-        """Return what another process needs; a weight that was cut short is not done."""
-        done = self.proofs[:-1] if self._task.budget.out_of_time else self.proofs
-        shape = len(done), *self._task.problem.arrays.capacity.shape
-        header = {
-            "candidates": [[c.plan, c.status, c.gap] for c in self.candidates],
-            "random": self.random.bit_generator.state,
-        }
-        arrays = {
-            "weights": np.array(self.weights),
-            "prices": np.array([p.price for p in done]).reshape(shape),
-            "bounds": np.array([p.bound for p in done]),
-            "hosts": self._relaxation.hosts,
-        }
-        return Arrays(header, arrays)
 
     def interim(self) -> Interim:
         """Return what reports show."""

@@ -42,7 +42,6 @@ SPEC = ProblemSpec(
             "plans that know all future requests (optimal on small traces)",
             role="baseline",
             seconds=DEFAULT_SECONDS,
-            kept="the plan of each strategy",
         ),
         Method(
             "karmada-divided",

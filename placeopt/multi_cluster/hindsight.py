@@ -11,8 +11,7 @@ the dropped ones is the proven bound.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -138,11 +137,6 @@ def optimum(
     return Hindsight(reward, max(bound, reward), stream.plan(best))
 
 
-def _optimum(*asked: Any) -> dict[str, Any]:
-    """Return `optimum` as JSON."""
-    return vars(optimum(*asked))
-
-
 def _best(
     earned: np.ndarray, ahead: np.ndarray | float, which: np.ndarray, limit: int, bound: float
 ) -> tuple[np.ndarray, float]:
@@ -242,12 +236,10 @@ def hindsight(
     states = states or max(MIN_STATES, TOTAL_STATES // len(task.problem.requests))
     named = STRATEGIES if weights is None else {"weights": tuple(read_weights(weights)[0].tolist())}
     found: dict[str, Hindsight] = {}
-    units = task.units()
     for name, row in named.items():
         if found and task.budget.out_of_time:
             break
-        search = partial(_optimum, task.problem, np.array(row), states, task.budget)
-        found[name] = Hindsight(**units.do(name, search))
+        found[name] = optimum(task.problem, np.array(row), states, task.budget)
         note = f"{name}: {found[name].reward:.4g} of at most {found[name].bound:.4g}"
         task.budget.report(note, Interim.of_plans([h.plan for h in found.values()]))
     facts = {

@@ -25,7 +25,6 @@ SPEC = ProblemSpec(
             "block-search",
             "placeopt.rescheduling.heuristics:block_search",
             "moves groups of services between edge and cloud, then descends",
-            kept="descents",
         ),
         Method(
             "cloud-first",

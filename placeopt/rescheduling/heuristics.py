@@ -49,7 +49,7 @@ def block_search(
     That plans keep `min_gain_ms` is proven up to 65,536 combinations of moves and looked for
     beyond; see `placeopt.rescheduling.local_search.pruning`.
     """
-    search = BlockSearch(task.problem, task.budget, max_moves, task.units())
+    search = BlockSearch(task.problem, task.budget, max_moves)
     completed = search.run()
     plans = _worthwhile_plans(task.problem, search.plans(), min_gain_ms)
     return task.front(

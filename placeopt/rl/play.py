@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -174,7 +173,7 @@ def _candidates(
     options: dict[str, Any],
 ) -> Iterator[Candidate]:
     """Yield at least one plan: first those of the most probable actions, then drawn ones."""
-    budget, units, rng = task.budget, task.units(), np.random.default_rng(task.seed)
+    budget, rng = task.budget, np.random.default_rng(task.seed)
     together = TOGETHER if task.problem.spec.has("episodes") else 1  # a plain loop gains nothing
     made: list[Plan] = []
     told = 0
@@ -183,11 +182,7 @@ def _candidates(
             if made and budget.exhausted:
                 return
             some = rows[first : first + max(1, budget.allow(together))]
-            play = partial(_played, task, policy, some, rng if drawn else None, options)
-            unit = units.do(f"episodes {drawn}, rows {first}", play)
-            made += unit["plans"]
-            if drawn:
-                rng.bit_generator.state = unit["random"]
+            made += _played(task, policy, some, rng if drawn else None, options)
             yield from map(Candidate, made[told:])
             told = len(made)
             budget.spend(len(some))
@@ -200,9 +195,8 @@ def _played(
     rows: np.ndarray,
     rng: np.random.Generator | None,
     options: dict[str, Any],
-) -> dict[str, Any]:
-    """Return the plans of one episode for each row of weights, and the random state after them."""
+) -> list[Plan]:
+    """Return the plans of one episode for each row of weights."""
     batch = episodes_for(policy, task.problem, len(rows), task.seed, **options)
     batch.reset(np.full(len(rows), task.seed, dtype=np.uint64))
-    plans = [more for plan in play_plans(batch, policy, rows, rng) for more in batch.prefixes(plan)]
-    return {"plans": plans, "random": None if rng is None else rng.bit_generator.state}
+    return [more for plan in play_plans(batch, policy, rows, rng) for more in batch.prefixes(plan)]

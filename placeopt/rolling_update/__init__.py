@@ -26,7 +26,6 @@ SPEC = ProblemSpec(
             "packs, then orders the moves, with proofs (exact on small instances)",
             role="exact",
             seconds=DEFAULT_SECONDS,
-            kept="descents, orders, points, and all that was proven",
         ),
         Method(
             "descheduler",
@@ -50,7 +49,6 @@ SPEC = ProblemSpec(
             "repack",
             "placeopt.rolling_update.repack:repack",
             "closes nodes, repairs by shifts and swaps, orders the moves",
-            kept="descents and orders",
         ),
         Method(
             "rolling-update",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.dominance import all_reached
 from placeopt.core.front import Front, Plan, Run, minimal
@@ -24,7 +23,7 @@ from placeopt.exact.answers import Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values, too_short_to_load
-from placeopt.exact.memory import Found, Memory
+from placeopt.exact.memory import Found
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.model_size import static_size
@@ -40,7 +39,7 @@ from placeopt.rolling_update.repack import (
 )
 
 if TYPE_CHECKING:
-    from placeopt.exact.compiled_model import CompiledModel, Cut
+    from placeopt.exact.compiled_model import Cut
 
 #: Coefficients of the largest packing model that is given to a solver. 50 microservices on 16 nodes
 #: have about 6,000.
@@ -144,7 +143,6 @@ class _Decomposition:
     def __post_init__(self) -> None:
         self.problem, self.objectives = self.task.problem, self.task.objectives
         self.budget, self.seed = self.task.budget, self.task.seed
-        self._packing = self.task.part("packing")
 
     def run(self, restarts: int | None, start: Front | None, max_coefficients: int) -> None:
         """Make plans and proofs, as far as size and time allow."""
@@ -167,7 +165,7 @@ class _Decomposition:
         enough = None if trade else lower_bound(self.problem) / self.problem.arrays.price_scale
         self.plans = [p.plan for p in start.points] if start is not None else []
         asked = self.problem, self.budget, self.seed, restarts, self.max_hops
-        for plan in plans(*asked, trade=trade, units=self.task.units()):
+        for plan in plans(*asked, trade=trade):
             self.plans.append(plan)
             values = self._values(plan)  # at once: a time limit is for the referee, too
             if values is not None and (values[0], values[2]) == (enough, 0.0):
@@ -210,57 +208,18 @@ class _Decomposition:
             solver=self.solver,
             seed=self.seed,
         )
-        left = self._take_up(model, compiled)
-        found = [] if left is None else left.header["found"]
         columns, known = self.problem.columns(goals), []
-        for k, plan in enumerate([*found, *self.plans]):
+        for plan in self.plans:
             values = self._values(plan)
-            direct = values is not None and self._is_direct(plan)
-            if values is None or not (direct or k < len(found)):
+            if values is None or not self._is_direct(plan):
                 continue
-            x = None
-            if direct:
-                self._direct.append((values, plan))
-                end = self.problem.arrays.final_nodes(self.problem.steps(plan))
-                models.assign_target(model, end)
-                x = compiled.read()
+            self._direct.append((values, plan))
+            models.assign_target(model, self.problem.arrays.final_nodes(self.problem.steps(plan)))
             units = in_units([values[c] for c in columns], goals)
-            known.append(Found(units, Solution(plan, x)))
-        self.search = enumerate_front(
-            oracle,
-            goals,
-            self.budget,
-            known=known,
-            proofs=None if left is None else left.arrays,
-            on_answer=self._keep,
-        )
-        self.search.solves += 0 if left is None else left.header["solves"]
+            known.append(Found(units, Solution(plan, compiled.read())))
+        self.search = enumerate_front(oracle, goals, self.budget, known=known)
         self.goals = goals
         self.plans += [point.payload.plan for point in self.search.points]
-
-    def _keep(self, memory: Memory, solves: int) -> None:
-        """Keep what the enumeration has found, proven and cut off, now and then."""
-
-        def content() -> Arrays:
-            header = {
-                "found": [point.payload.plan for point in memory.points],
-                "plans": self.plans,
-                "excluded": [[*one[:2], one.target.tolist()] for one in self.excluded],
-                "solves": solves,
-            }
-            return Arrays(header, memory.proofs)
-
-        self._packing.keep(content)
-
-    def _take_up(self, model: Any, compiled: CompiledModel) -> Arrays | None:
-        """Return what an earlier process left of the enumeration; cut off what it cut off."""
-        left = self._packing.take_up()
-        if left is not None:
-            self.plans = left.header["plans"]
-            for claim, proven, target in left.header["excluded"]:
-                self.excluded.append(_Excluded(claim, proven, np.array(target)))
-                compiled.add((self._cut_of(model, np.array(target)),))
-        return left
 
     def _is_direct(self, plan: Plan) -> bool:
         """Return whether a plan makes every necessary move once, no other, and stops nothing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from placeopt.core.budget import Budget
 from placeopt.core.front import Front, Plan
 from placeopt.core.interim import Interim
 from placeopt.core.task import Candidate, Task
-from placeopt.core.units import Units
 from placeopt.rolling_update.baselines import rolling_update_plan
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
@@ -73,7 +71,7 @@ def repack(
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
     asked = task.problem, task.budget, task.seed, restarts, max_hops
     found, feasible = [], False
-    for plan in plans(*asked, trade=trade, units=task.units()):
+    for plan in plans(*asked, trade=trade):
         found.append(plan)
         feasible |= task.judge(plan).feasible  # at once: a time limit is for the referee, too
     if not feasible:
@@ -102,15 +100,12 @@ def plans(
     max_hops: int | None = None,
     *,
     trade: bool = True,
-    units: Units | None = None,
 ) -> Iterator[Plan]:
     """Yield the empty plan, then the plans of several descents, the cheapest of each first.
 
     Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a
-    last resort only. `units` keep the descents and the orders; the other parameters are those of
-    `repack`.
+    last resort only. The other parameters are those of `repack`.
     """
-    units = units or Units(budget)
     made: list[dict[str, Any]] = [{"steps": []}]
     yield made[0]
     if problem.infeasibility():
@@ -123,10 +118,8 @@ def plans(
             return
         time = budget.share(_DESCENDING) if trade else budget
         by_starts = trade and k % 2 == 0
-        descend = partial(_descent, problem, seed + 1000 * k, time, trade, by_starts)
-        for j, target in enumerate(units.do(f"descent {k}", descend)):
-            order = partial(_orders, problem, np.array(target), max_hops, seed, trade)
-            for plan in units.do(f"order {k}.{j}", order):
+        for target in _descent(problem, seed + 1000 * k, time, trade, by_starts):
+            for plan in _orders(problem, target, max_hops, seed, trade):
                 budget.spend(1)
                 made.append(plan)
                 yield made[-1]
@@ -146,13 +139,13 @@ def last_resorts(problem: RollingUpdate) -> list[Plan]:
 
 def _descent(
     problem: RollingUpdate, seed: int, budget: Budget, trade: bool, by_starts: bool
-) -> list[list[int]]:
+) -> list[np.ndarray]:
     """Return the nodes of some deployments that one descent of each view meets."""
     count, chosen = _ORDERED if trade else 1, []
     for view in _views(problem, trade):
         met = Consolidation(view, seed, by_starts=by_starts).targets(budget)
         chosen += _chosen(list(met), count)
-    return [target.node.tolist() for target in chosen]
+    return [target.node for target in chosen]
 
 
 def _views(problem: RollingUpdate, trade: bool) -> list[RollingUpdate]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -195,13 +194,13 @@ def _plans(
     The first row is always played.
     """
     made: list[Plan] = []
-    budget, units = task.budget, task.units()
-    for k, row in enumerate(rows):
+    budget = task.budget
+    for row in rows:
         if made and budget.exhausted:
             break
-        found = units.do(f"row {k}", partial(_of_row, sequence, row, budget, arguments))
-        made += found
-        budget.spend(len(found))
+        plans = _of_row(sequence, row, budget, arguments)
+        made += plans
+        budget.spend(len(plans))
         note = f"weights {', '.join(f'{w:.3g}' for w in row)}"
         budget.report(note, Interim.of_plans(made))
     return made

@@ -28,14 +28,12 @@ SPEC = ProblemSpec(
             "exact front by enumeration of what can share a machine (to 10 requests)",
             role="exact",
             seconds=DEFAULT_SECONDS,
-            kept="passes, and boxes that were looked through",
         ),
         Method(
             "bound",
             "placeopt.temporal.exact.bounds:bound",
             "proven lower bounds, and plans built from their prices",
             role="bound",
-            kept="cuts, one for each exchange rate and limit",
         ),
         Method(
             "greedy",

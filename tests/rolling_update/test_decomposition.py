@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from placeopt.core import run_directory
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front, minimal
-from placeopt.core.run_directory import Checkpoint
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
 from placeopt.rolling_update.bounds import bound_vectors
@@ -264,37 +260,3 @@ def test_moves_that_do_not_pay_are_left_out() -> None:
     assert [p.values for p in run(problem, ["node_cost"], max_moves=8).points] == [
         min(v[:1] for v in every if v[1] <= 8)
     ]
-
-
-@pytest.mark.parametrize(("seed", "last"), [(20, 1), (25, 2), (24, 4)])
-def test_what_was_cut_off_stays_so_when_a_run_is_taken_up(
-    seed: int, last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed after some answers: front, bounds and cuts are those of a run never interrupted."""
-    problem, names = tiny(seed, 7), ["node_cost", "starts"]
-
-    def begun() -> Task[RollingUpdate]:
-        task = Task(problem, problem.select(names), Budget(), 0)
-        return replace(task, checkpoint=Checkpoint(tmp_path / "x"))
-
-    whole = decomposition(begun())
-    for name, value in (("SECONDS", 0.0), ("SHARE", 1e12)):
-        monkeypatch.setattr(run_directory, f"CHECKPOINT_{name}", value)
-    with monkeypatch.context() as patch:
-        kept: list[int] = []
-
-        def killed(task: Task[RollingUpdate], content: Any, keep: Any = Task.keep) -> None:
-            keep(task, content)
-            kept.append(0)
-            if len(kept) == last:
-                raise KeyboardInterrupt
-
-        patch.setattr(Task, "keep", killed)
-        with pytest.raises(KeyboardInterrupt):
-            decomposition(begun())
-    monkeypatch.setattr(run_directory, "_SESSION", "another process")
-    again = decomposition(begun())
-    assert again.runs[0].parameters == whole.runs[0].parameters
-    assert [(p.values, p.status) for p in again] == [(p.values, p.status) for p in whole]
-    assert again.bounds == whole.bounds
-    assert again.runs[0].evaluations == whole.runs[0].evaluations

@@ -250,7 +250,6 @@ class Relaxation:
         budget: Budget,
         steps: tuple[int, int],
         part: float = 1.0,
-        known: Sequence[Prices] = (),
         *,
         patterns: bool = False,
     ) -> Iterator[tuple[Prices, Budget]]:
@@ -265,13 +264,11 @@ class Relaxation:
         part : float
             Part of a weight's share of the budget that the prices may use; what is left of the
             share is yielded too.
-        known : sequence of Prices
-            Of the first weights, which are left out.
         patterns : bool
             See `ascend`.
         """
-        start = known[-1].price if known else None
-        for k, weight in list(enumerate(weights))[len(known) :]:
+        start = None
+        for k, weight in enumerate(weights):
             if k and budget.exhausted:
                 return
             share = budget.share(1 / (len(weights) - k))

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
-
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.interim import Interim
-from placeopt.core.units import Units
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.local_search import beam, descent, eject
 from placeopt.rescheduling.local_search.state import plan_archive, search_state, zones
@@ -44,19 +39,10 @@ class BlockSearch:
         An evaluation is a deployment whose latency is estimated or computed.
     max_moves : int, optional
         Moves of a plan, at most.
-    units : Units, optional
-        Keep the descents.
     """
 
-    def __init__(
-        self,
-        problem: Rescheduling,
-        budget: Budget,
-        max_moves: int | None = None,
-        units: Units | None = None,
-    ):
+    def __init__(self, problem: Rescheduling, budget: Budget, max_moves: int | None = None):
         self.instance, self.budget = problem.arrays, budget
-        self._units = units or Units(budget)
         self.num_replicas = int(self.instance.replicas.sum())
         longest = self.num_replicas + MAX_HOPS
         self.state = search_state(self.instance)
@@ -76,7 +62,7 @@ class BlockSearch:
     def improve(self) -> bool:
         """Descend from the running deployment; return whether the descent came to its end."""
         descent.load(self.instance, self.state, self.instance.home)
-        return self._do("descent", partial(self._descend, offering=True, back=False))
+        return self._descend(offering=True, back=False)
 
     def run(self) -> bool:
         """Search from blocks of services; return whether the search came to its end."""
@@ -88,8 +74,7 @@ class BlockSearch:
             found = beam.deployments(instance, zone_of, _WIDTH)[:_STARTS]
             return self._polish(found) and self._try_pairs()
         none = np.empty((0, *instance.home.shape), dtype=np.int64)
-        blocks = partial(self._try_blocks, zone_of)
-        return self._do("blocks", blocks) and self._polish(none) and self._try_pairs()
+        return self._try_blocks(zone_of) and self._polish(none) and self._try_pairs()
 
     def _try_blocks(self, zone_of: np.ndarray) -> bool:
         """Descend from every vector of blocks; return whether there is budget left."""
@@ -101,28 +86,6 @@ class BlockSearch:
             if not self._go_on():
                 return False
         return True
-
-    def _do(self, name: str, work: Callable[[], bool]) -> bool:
-        """Do a unit of the search, or take from it what it left; return what `work` returns."""
-        archive, before = self.archive, self.archive.latency.copy()
-
-        def unit() -> dict[str, Any]:
-            whole = work()
-            better = np.flatnonzero(archive.latency < before).tolist()
-            plans = [[k, float(archive.latency[k]), archive.moves[k, :k].tolist()] for k in better]
-            return {"whole": whole, "plans": plans, "counts": self._counts.tolist()}
-
-        done = self._units.do(name, unit)
-        for k, latency, moves in done["plans"]:
-            archive.latency[k] = latency
-            archive.moves[k, :k] = np.array(moves).reshape(k, 3)
-        descent.load(self.instance, self.state, np.array(done["counts"]))
-        return bool(done["whole"])
-
-    @property
-    def _counts(self) -> np.ndarray:
-        """The deployment of the state, shape (S, N)."""
-        return self.state.deployment.counts
 
     def _descend(self, *, offering: bool, back: bool) -> bool:
         """Descend from the state's deployment; return whether the descent came to its end."""
@@ -142,18 +105,15 @@ class BlockSearch:
         instance, state, archive = self.instance, self.state, self.archive
         least = float(archive.latency.min())
         best = self.end_of(int(archive.latency.argmin()))
-        descend = partial(self._descend, offering=False, back=False)
-        for k, counts in enumerate(starts):
+        for counts in starts:
             descent.load(instance, state, counts)
-            if not (self._go_on() and self._do(f"start {k}", descend)):
+            if not (self._go_on() and self._descend(offering=False, back=False)):
                 return False
             latency = float(descent.state_latency(instance, state))
             if latency < least - descent.ROUNDING_MS:
-                least, best = latency, self._counts.copy()
+                least, best = latency, state.deployment.counts.copy()
         descent.load(instance, state, best)
-        if not self._do("ejections", partial(self._eject, least)):
-            return False
-        return self._do("way back", partial(self._descend, offering=True, back=True))
+        return self._eject(least) and self._descend(offering=True, back=True)
 
     def _eject(self, least: float) -> bool:
         """Try ejections in the state while they help; return whether there is budget left."""
@@ -181,12 +141,7 @@ class BlockSearch:
         if cells > _MAX_CELLS_PAIRS:
             return True
         seen = np.full_like(latency, np.inf)
-
-        def try_from(k: int, triples: bool, back: bool) -> bool:
-            descent.try_pairs(self.instance, self.state, self.archive, k, triples, back)
-            return self._go_on()
-
-        for turn in range(_MAX_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             changed = np.flatnonzero(latency < seen - descent.ROUNDING_MS)
             seen = latency.copy()
             for k in changed.tolist():
@@ -196,7 +151,8 @@ class BlockSearch:
                 )
                 triples = cells <= _MAX_CELLS_TRIPLES or (outer and small)
                 back = not outer and not small
-                if not self._do(f"pairs {turn}, {k}", partial(try_from, k, triples, back)):
+                descent.try_pairs(self.instance, self.state, self.archive, k, triples, back)
+                if not self._go_on():
                     return False
             if not len(changed):
                 break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from placeopt.core.front import Front, Run, merge
 from placeopt.core.gap import graded
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
-from placeopt.core.units import Units
 from placeopt.core.versions import versions
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.configuration_lp import ConfigurationLP
@@ -59,7 +57,6 @@ def lower_bounds(
     cells: int,
     lines: int,
     parts: int | None = None,
-    units: Units | None = None,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return a lower-bound set in whole numbers, shape (k, 3).
 
@@ -71,27 +68,20 @@ def lower_bounds(
     low = least_values(numbers)
     if all(lease.price == 0 for lease in numbers.leases):
         return low[None, :], np.empty((0, 3)), 0
-    cuts, high, solves = price_cuts(numbers, budget, units)
+    cuts, high, solves = price_cuts(numbers, budget)
     if len(numbers.replicas) <= _MAX_PROGRAM:
         program = ConfigurationLP(numbers)
-        grid = Grid(program, low[[0, 2]], budget, units)
+        grid = Grid(program, low[[0, 2]], budget)
         grid.refine(cells)
         cuts = np.concatenate((cuts, np.array(program.cuts).reshape(-1, 3)))
         high, solves = np.maximum(high, grid.high), solves + program.solves
         raised = RaisedCuts(numbers, cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]))
         if parts is None:  # without a clock nothing ends the passes early
             parts = 1 if budget.seconds_limit is None else _PARTS
-        work = partial(_raised, raised, parts, budget)
-        constants, more = (units or Units(budget)).do("machines", work)
-        cuts[:, 0], solves = constants, solves + more
+        raised.raise_all(parts, budget)
+        cuts, solves = raised.cuts, solves + raised.solves
     bounds = staircase(cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]), lines)
     return np.maximum(bounds, low), cuts, solves
-
-
-def _raised(cuts: RaisedCuts, parts: int, budget: Budget) -> list[Any]:
-    """Raise cuts; return their constants and the number of linear programs solved, as JSON."""
-    cuts.raise_all(parts, budget)
-    return [cuts.cuts[:, 0].tolist(), cuts.solves]
 
 
 def least_values(numbers: Numbers) -> np.ndarray:
@@ -147,7 +137,7 @@ def bound(
         A request that nothing can serve.
     """
     data = numbers(task.problem, task.objectives)
-    found, cuts, solves = lower_bounds(data, task.budget, cells, lines, parts, task.units())
+    found, cuts, solves = lower_bounds(data, task.budget, cells, lines, parts)
     completed = not task.budget.out_of_time
     bounds = data.values(found)
     prices = cuts[:, 1:] * (np.array([data.units[0], data.units[2]]) / data.units[1])

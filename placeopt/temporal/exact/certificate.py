@@ -34,18 +34,6 @@ class Schedule:
     starts: np.ndarray
     machines: tuple[tuple[Lease, np.ndarray], ...]
 
-    def to_json(self, numbers: Numbers) -> list[Any]:
-        """Return it as JSON: cost, starts, and of each machine the lease's number and counts."""
-        machines = [[numbers.leases.index(lease), row.tolist()] for lease, row in self.machines]
-        return [int(self.cost), self.starts.tolist(), machines]
-
-    @classmethod
-    def of_json(cls, content: list[Any], numbers: Numbers) -> Schedule:
-        """Return what `to_json` told."""
-        cost, starts, machines = content
-        rows = tuple((numbers.leases[lease], np.array(row)) for lease, row in machines)
-        return cls(cost, np.array(starts), rows)
-
     def plan(self, numbers: Numbers) -> Plan:
         """Return the plan document."""
         problem = numbers.problem

@@ -79,10 +79,10 @@ def bin_plans(
         )
     completion = Completion(patterns)
     given = [point.plan for point in task.start or ()]
-    units, budget = task.units(), task.budget
+    budget = task.budget
     known = data.all_whole(plan for plan in given if task.problem.evaluate(plan).feasible)
-    relaxed = relaxed_front(patterns, completion, budget, known, units=units)
-    resolved = resolve(patterns, completion, relaxed, budget, effort, units)
+    relaxed = relaxed_front(patterns, completion, budget, known)
+    resolved = resolve(patterns, completion, relaxed, budget, effort)
     if not relaxed.complete:
         resolved.bounds = staircase(completion.cuts, *completion.ranges, lines)
     if not resolved.plans:

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from functools import partial
-from typing import Any
 
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.units import Units
-from placeopt.temporal.exact.configuration_lp import ConfigurationLP, CostCut
+from placeopt.temporal.exact.configuration_lp import ConfigurationLP
 
 #: Refinement ends where no rectangle can miss more than this share of the volume below the bound.
 _FINE = 2e-4
@@ -33,8 +30,6 @@ class Grid:
     low : ndarray, shape (2,)
         Least latency and interruption.
     budget : Budget
-    units : Units, optional
-        Keep what was solved.
 
     Attributes
     ----------
@@ -42,15 +37,8 @@ class Grid:
         Range of the limits.
     """
 
-    def __init__(
-        self,
-        program: ConfigurationLP,
-        low: np.ndarray,
-        budget: Budget,
-        units: Units | None = None,
-    ):
+    def __init__(self, program: ConfigurationLP, low: np.ndarray, budget: Budget):
         self._program, self._budget = program, budget
-        self._units = units or Units(budget)
         self._value: dict[tuple[int, int], float] = {}
         numbers = program.numbers
         self.low = np.asarray(low, dtype=np.int64)
@@ -95,21 +83,11 @@ class Grid:
         """Return the value of the program, None where it has none."""
         key = (int(latency), int(interruption))
         if key not in self._value:
-            program, before = self._program, len(self._program.cuts)
-            unit = self._units.do(f"limits {key[0]}, {key[1]}", partial(self._solved, *key))
-            program.cuts[before:] = [CostCut(*cut) for cut in unit["cuts"]]
-            program.used = np.array(unit["used"])
-            if unit["value"] is None:
+            value = self._program.solve(*key, self._budget)
+            if value is None:
                 return None
-            self._value[key] = unit["value"]
+            self._value[key] = value
         return self._value[key]
-
-    def _solved(self, latency: int, interruption: int) -> dict[str, Any]:
-        """Solve the program; return its value, the new cuts and what is used, as JSON."""
-        program, before = self._program, len(self._program.cuts)
-        value = program.solve(latency, interruption, self._budget)
-        cuts = [list(map(float, cut)) for cut in program.cuts[before:]]
-        return {"value": value, "cuts": cuts, "used": program.used.tolist()}
 
     def _push(self, a: int, b: int, c: int, d: int) -> None:
         """Keep a rectangle [a, b] x [c, d] that can be split and whose corners have values."""

@@ -58,10 +58,7 @@ class RaisedCuts:
         return self._program.solves
 
     def raise_all(self, parts: int, budget: Budget) -> None:
-        """Raise cuts in passes of up to so many parts until the time is over.
-
-        What one cut needs of machines helps the next, so a run that is taken up begins anew.
-        """
+        """Raise cuts in passes of up to so many parts until the time is over."""
         for limit in (*(few for few in PASSES if few < parts), parts):
             done = np.zeros(len(self.cuts), dtype=bool)
             while not budget.out_of_time:

@@ -7,13 +7,9 @@ fit it. Its patterns come from a knapsack, by column generation.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.units import Units
 from placeopt.core.weights import simplex
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Session
@@ -71,9 +67,7 @@ class CoveringProgram:
         self._prices.add(self._size, prices)
 
 
-def price_cuts(
-    numbers: Numbers, budget: Budget, units: Units | None = None
-) -> tuple[np.ndarray, np.ndarray, int]:
+def price_cuts(numbers: Numbers, budget: Budget) -> tuple[np.ndarray, np.ndarray, int]:
     """Return cuts on cost from prices of demands.
 
     Returns
@@ -85,29 +79,26 @@ def price_cuts(
     solves : int
         Linear programs solved.
     """
-    units = units or Units(budget)
     prices = DemandPrices(pool_arrays(numbers.problem))
     counted = [0 in numbers.columns, 2 in numbers.columns]
     rates = [(float(a), float(b)) for a, b in exchange_rates(prices, counted)]
-    learnt = units.do("lessons", partial(_learnt, prices, rates[:LESSONS], budget))
-    prices.legal_prices = [np.array(rows) for rows in learnt["legal_prices"]]
-    found = list(learnt["cuts"])
+    cuts_usd, solves = _learn(prices, rates[:LESSONS], budget)
     for k, rate in enumerate(rates[LESSONS:], LESSONS):
         if budget.out_of_time:
             break
         budget.report(note=f"bound: prices {k + 1} of {len(rates)}")
-        found.append(units.do(f"prices {k}", partial(_cut, prices, rate, ROUNDS)))
+        cuts_usd.append(_cut(prices, rate, ROUNDS))
     latency, cost, interruption = numbers.units
-    cuts = np.array(found) * np.array([1.0, 1 / latency, 1 / interruption]) * cost
+    cuts = np.array(cuts_usd) * np.array([1.0, 1 / latency, 1 / interruption]) * cost
     use = np.array(prices.use(prices.solve(0.0, 0.0, ROUNDS)))
     high = np.ceil(use * np.array([latency, interruption])).astype(np.int64)
-    return cuts, high, learnt["solves"]
+    return cuts, high, solves
 
 
-def _learnt(
+def _learn(
     prices: DemandPrices, rates: list[tuple[float, float]], budget: Budget
-) -> dict[str, Any]:
-    """Add prices that are learnt at some exchange rates; return cuts, all prices, and solves."""
+) -> tuple[list[list[float]], int]:
+    """Add prices that are learnt at some exchange rates; return cuts and the number of solves."""
     sizes = range(0 if budget.out_of_time else len(prices.sizes))
     programs = [CoveringProgram(prices, size) for size in sizes]
     cuts: list[list[float]] = []
@@ -121,11 +112,7 @@ def _learnt(
             program.learn(mine.sum(axis=0), budget)
             program.learn(mine[mine.sum(axis=1).argmax()], budget)
         cuts.append(_cut(prices, rate, LESSON_ROUNDS))
-    return {
-        "cuts": cuts,
-        "legal_prices": [rows.tolist() for rows in prices.legal_prices],
-        "solves": sum(program.solves for program in programs),
-    }
+    return cuts, sum(program.solves for program in programs)
 
 
 def _cut(prices: DemandPrices, rate: tuple[float, float], rounds: int) -> list[float]:

@@ -7,13 +7,11 @@ slack are quick and find points that make the next ones quick; the last pass has
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import nondominated
-from placeopt.core.units import Units
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.labels import (
     COST,
@@ -77,7 +75,6 @@ def relaxed_front(
     budget: Budget,
     known: np.ndarray | None = None,
     passes: tuple[float, ...] = PASSES,
-    units: Units | None = None,
 ) -> Relaxed:
     """Return the front of the relaxed problem, or what was found of it when the budget ended.
 
@@ -85,22 +82,15 @@ def relaxed_front(
     ----------
     known : ndarray of int64, shape (points, 3), optional
         Vectors that some plan attains: they save work.
-    units : Units, optional
-        Keep the passes.
     """
-    units = units or Units(budget)
     model, order = build_model(patterns, completion)
     met = completion.corners if known is None else np.concatenate((completion.corners, known))
     # A vector without a partition must be found again: it closes only what costs more.
     met = met + np.array([0, 1, 0])
     front = Relaxed(np.empty((0, 3), dtype=np.int64), [])
     for slack in passes:
-
-        def one_pass(front: Relaxed = front, slack: float = slack) -> dict[str, Any]:
-            upper = upper_bounds(patterns, np.concatenate((front.values, met)))
-            return run_pass(model, targets_of(upper, completion, slack), budget).to_json()
-
-        found = Pass.of_json(units.do(f"pass {slack}", one_pass))
+        upper = upper_bounds(patterns, np.concatenate((front.values, met)))
+        found = run_pass(model, targets_of(upper, completion, slack), budget)
         partitions = [tuple(int(order[w]) for w in path) for path in found.paths]
         front = _merged(front, found.values, partitions)
         budget.report(f"bin plans: {len(front.values)} relaxed points")
@@ -215,16 +205,6 @@ class Pass:
     paths: list[list[int]]
     done: bool
     looks: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
-        return vars(self) | {"values": self.values.tolist()}
-
-    @classmethod
-    def of_json(cls, content: dict[str, Any]) -> Pass:
-        """Return what `to_json` told."""
-        values = np.array(content["values"], dtype=np.int64).reshape(-1, 3)
-        return cls(**content | {"values": values})
 
 
 def run_pass(

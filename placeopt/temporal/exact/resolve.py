@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
 
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import minimal
-from placeopt.core.units import Units
 from placeopt.temporal.exact.certificate import Schedule, Scheduler
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.labels import Targets
-from placeopt.temporal.exact.numbers import Numbers
 from placeopt.temporal.exact.patterns import Patterns, build_patterns
 from placeopt.temporal.exact.relaxed_front import (
     Relaxed,
@@ -72,22 +68,14 @@ class Resolved:
         if schedule is not None:
             self.plans.setdefault(scheduler.vector(partition, schedule), schedule)
 
-    def to_json(self, numbers: Numbers, first: int = 0) -> list[Any]:
-        """Return the plans from one on as JSON, for `take`."""
-        plans = list(self.plans.items())[first:]
-        return [[list(vector), schedule.to_json(numbers)] for vector, schedule in plans]
 
-    def take(self, plans: list[Any], numbers: Numbers) -> None:
-        """Keep what `to_json` told."""
-        for vector, schedule in plans:
-            self.plans.setdefault(tuple(vector), Schedule.of_json(schedule, numbers))
-
-
-def _schedule_relaxed(patterns: Patterns, relaxed: Relaxed, budget: Budget) -> dict[str, Any]:
+def _schedule_relaxed(
+    patterns: Patterns, relaxed: Relaxed, budget: Budget
+) -> tuple[Resolved, np.ndarray]:
     """Return a plan for every relaxed point whose machines can agree on starts, and the others.
 
     The partitions of the others are scheduled at their least cost: then there is a plan near every
-    point. All is JSON.
+    point. The other points have shape (k, 3).
     """
     resolved = Resolved()
     scheduler, exact = Scheduler(patterns), np.zeros(len(relaxed.values), dtype=bool)
@@ -103,10 +91,7 @@ def _schedule_relaxed(patterns: Patterns, relaxed: Relaxed, budget: Budget) -> d
             break
         partition = relaxed.partitions[k]
         resolved.add(partition, scheduler.least_cost(partition, 2**60)[0], scheduler)
-    return {
-        "plans": resolved.to_json(patterns.numbers),
-        "others": relaxed.values[~exact].tolist(),
-    }
+    return resolved, relaxed.values[~exact]
 
 
 def resolve(
@@ -115,7 +100,6 @@ def resolve(
     relaxed: Relaxed,
     budget: Budget,
     effort: float = np.inf,
-    units: Units | None = None,
 ) -> Resolved:
     """Return the true front, as far as the budget allows.
 
@@ -129,16 +113,10 @@ def resolve(
     ----------
     effort : float
         Labels and patterns that the enumerations may look at.
-    units : Units, optional
-        Keep what was enumerated.
     """
-    units = units or Units(budget)
-    resolved = Resolved()
-    first = units.do("relaxed points", partial(_schedule_relaxed, patterns, relaxed, budget))
-    resolved.take(first["plans"], patterns.numbers)
-    points = np.array(first["others"], dtype=np.int64).reshape(-1, 3)
+    resolved, points = _schedule_relaxed(patterns, relaxed, budget)
     if len(points) and relaxed.complete:
-        search = _Enumeration(patterns, completion, resolved, budget, effort, units)
+        search = _Enumeration(patterns, completion, resolved, budget, effort)
         points = _resolve_points(search, points)
     resolved.bounds = minimal(np.concatenate((resolved.values, points))).astype(np.int64)
     resolved.certified = len(relaxed.values) - len(resolved.without_plan(relaxed.values))
@@ -171,20 +149,16 @@ class _Enumeration:
         resolved: Resolved,
         budget: Budget,
         effort: float,
-        units: Units,
-        done: int = 0,
     ):
         self.patterns, self.completion, self.resolved = patterns, completion, resolved
         self.budget, self.effort = budget, effort
-        self.units, self.done = units, done
         self.model, self.order = build_model(patterns, completion)
         self.scheduler = Scheduler(patterns)
 
     def with_all_patterns(self) -> _Enumeration:
         """Return one that goes on with all patterns."""
         patterns = build_patterns(self.patterns.numbers, everything=True)
-        rest = self.budget, self.effort, self.units, self.done
-        return _Enumeration(patterns, self.completion, self.resolved, *rest)
+        return _Enumeration(patterns, self.completion, self.resolved, self.budget, self.effort)
 
     @property
     def stopped(self) -> bool:
@@ -228,25 +202,15 @@ class _Enumeration:
             while queue and not self.stopped:
                 group = queue.pop()
                 part = Targets(*(array[group] for array in targets))
-                self.done += 1
-                unit = self.units.do(f"boxes {self.done}", partial(self._boxes, part, max_labels))
-                self.resolved.take(unit["plans"], self.patterns.numbers)
-                self.effort -= unit["looks"]
-                if not unit["done"] and len(group) > 1:
+                boxes = run_pass(self.model, part, self.budget, max_labels, everything=True)
+                self.effort -= boxes.looks
+                if not boxes.done and len(group) > 1:
                     queue += np.array_split(group, 2)[::-1]
-                elif not unit["done"]:
+                elif not boxes.done:
                     waiting.append(group)
-                elif unit["proven"]:
+                elif self._schedule(boxes.values, boxes.paths):
                     closed.append(part.upper)
         return np.concatenate(closed)
-
-    def _boxes(self, part: Targets, max_labels: int) -> dict[str, Any]:
-        """Enumerate some boxes and schedule what they hold; return what comes of it, as JSON."""
-        first = len(self.resolved.plans)
-        found = run_pass(self.model, part, self.budget, max_labels, everything=True)
-        proven = found.done and bool(self._schedule(found.values, found.paths))
-        plans = self.resolved.to_json(self.patterns.numbers, first)
-        return {"done": found.done, "looks": found.looks, "proven": proven, "plans": plans}
 
     def _schedule(self, values: np.ndarray, paths: list[list[int]]) -> bool:
         """Schedule partitions at the least cost where that may beat the known plans.
