@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from placeopt.core.front import Front, Point, merge
     from placeopt.evolve.results import front_of
     from placeopt.exact.model_front import enumerate
-    from placeopt.live import iterate
     from placeopt.sweeps.run import sweep
 
 _MODULE_OF = {
@@ -31,7 +30,6 @@ _MODULE_OF = {
     "evaluate": "api",
     "enumerate": "exact.model_front",
     "front_of": "evolve.results",
-    "iterate": "live",
     "merge": "core.front",
     "sweep": "sweeps.run",
     "Budget": "core.budget",
@@ -49,7 +47,6 @@ __all__ = [
     "enumerate",
     "evaluate",
     "front_of",
-    "iterate",
     "load",
     "merge",
     "solve",

@@ -35,7 +35,6 @@ PUBLIC = [
     "enumerate",
     "evaluate",
     "front_of",
-    "iterate",
     "load",
     "merge",
     "solve",

@@ -222,42 +222,22 @@ def test_fronts_without_a_point_or_a_trace(tmp_path: Path) -> None:
 # -- while it runs ---------------------------------------------------------------------------------
 
 
-def test_better_fronts_while_it_runs() -> None:
-    """Every front has new points; the last one is that of `solve`."""
-    fronts = list(placeopt.iterate("aws-10", "moead", evaluations=20_000, every=0))
-    assert len(fronts) > 2
-    assert fronts[-1].points == placeopt.solve("aws-10", "moead", evaluations=20_000).points
-    seen: set[tuple[float, ...]] = set()
-    for found in fronts[:-1]:
-        new = {point.values for point in found} - seen
-        assert new and not found.runs[0].completed
-        seen |= new
-    volumes = [found.hypervolume(fronts[-1].reference()) for found in fronts[:-1]]
+def test_fronts_are_shown_while_a_run_works() -> None:
+    """Each is judged; showing them changes nothing of the result."""
+    shown: list[Front] = []
+    front = placeopt.solve("aws-10", "moead", evaluations=20_000, on_front=shown.append, every=0)
+    assert len(shown) > 2 and not shown[0].runs[0].completed
+    assert front.points == placeopt.solve("aws-10", "moead", evaluations=20_000).points
+    volumes = [found.hypervolume(front.reference()) for found in shown]
     assert sorted(volumes) == volumes
-    problem = placeopt.load("aws-10")
-    verdicts = placeopt.evaluate(problem, fronts[0])
-    assert [v.values for v in verdicts] == [p.values for p in fronts[0]]
+    verdicts = placeopt.evaluate(placeopt.load("aws-10"), shown[0])
+    assert [v.values for v in verdicts] == [p.values for p in shown[0]]
 
 
-def test_leaving_the_loop_ends_the_run() -> None:
-    """Long before its budget; nothing is left running."""
-    import threading
-
+def test_who_is_shown_a_front_may_end_the_run() -> None:
+    """Long before its budget."""
     budget = Budget(evaluations=10**9)
-    for found in placeopt.iterate("toy", "moead", budget=budget, every=0):
-        assert found.points
-        break
-    assert budget.cancelled and budget.evaluations < 10**8
-    assert "placeopt-iterate" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_what_goes_wrong_in_the_run_reaches_the_loop() -> None:
-    with pytest.raises(UsageError, match="did you mean 'moead'"):
-        next(placeopt.iterate("toy", "moeadd"))
-
-
-def test_an_ensemble_gets_better_across_its_members() -> None:
-    fronts = list(placeopt.iterate("toy", "ensemble", evaluations=2000, every=0))
-    volumes = [found.hypervolume([30, 4, 1]) for found in fronts]
-    assert len({p.method for found in fronts for p in found}) > 1
-    assert sorted(volumes[:-1]) == volumes[:-1]
+    front = placeopt.solve(
+        "toy", "moead", budget=budget, on_front=lambda found: budget.cancel(), every=0
+    )
+    assert front.points and budget.cancelled and budget.evaluations < 10**8
