@@ -11,7 +11,7 @@ KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_up
 	tests/multi_cluster/test_simulator.py tests/edge_cloud/test_kernels.py \
 	tests/edge_cloud/test_columns.py tests/edge_cloud/test_homes.py tests/edge_cloud/test_diving.py
 
-.PHONY: demo test suite lint bounds rl docs papers wheel first-hour clean
+.PHONY: demo test suite lint bounds rl docs papers pages wheel first-hour clean
 
 demo: $(STAMP)
 	mkdir -p out
@@ -40,7 +40,11 @@ docs: $(STAMP)
 # out/papers/papers.html; ONLY=name,name measures these alone, MINUTES=5 ends long ones early. What an earlier run left is taken up.
 # What trains needs `make rl`; without it the committed results stay.
 papers: $(STAMP)
-	$(BIN)/python benchmarks/papers/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python papers/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))
+
+# Pages under benchmarks/ and papers/: an edit by hand is an error, a page older than its script a warning.
+pages: $(STAMP)
+	$(BIN)/python benchmarks/stamps.py
 
 # What would be released, in dist: the wheel and the sources, their metadata checked.
 wheel: $(STAMP)

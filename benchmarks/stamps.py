@@ -5,12 +5,13 @@ then a comment with
 
 * `script`: the file;
 * `settings`: what it was told;
-* `code`: a hash of the script, of the files under ``benchmarks/`` that it imports, and of the
-  settings. Comments and layout of code do not count, nor do this file and ``machine.py``;
+* `code`: a hash of the script, of the files under ``benchmarks/`` and ``papers/`` that it imports,
+  and of the settings. Comments and layout do not count, nor do this file and ``machine.py``;
 * `text`: a hash of the page above the stamp.
 
-`wrong` compares both hashes with the files as they are: a page that was edited by hand, or is older
-than its script, is told. The package itself does not count: every page would be old at once.
+`edited` tells of a page that was edited by hand: a test fails. `old` tells of a page that is older
+than its script: ``make pages`` warns. The package itself does not count: every page would be old at
+once.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def _imported(script: Path) -> Iterator[Path]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
         for name in names:
-            for folder in (BENCHMARKS, script.parent):
+            folders = (ROOT,) if name.startswith("papers.") else (BENCHMARKS, script.parent)
+            for folder in folders:
                 file = folder / (name.replace(".", "/") + ".py")
                 if file.exists() and file not in _APART:
                     yield file
@@ -87,18 +89,52 @@ def write(page: Path, text: str, script: str | Path, settings: Mapping[str, Any]
     page.write_text(f"{body}\n<!-- stamp {json.dumps(stamp)} -->\n", encoding="utf-8")
 
 
-def wrong(page: Path) -> str:
-    """Return what is wrong with a page under ``benchmarks/``, in words; empty if nothing is."""
+def _stamp(page: Path) -> tuple[str, dict[str, Any]] | None:
+    """Return the text of a page and its stamp, None where it has none."""
     text = page.read_text(encoding="utf-8")
-    found = _STAMP.search(text)
-    if found is None:
+    end = _STAMP.search(text)
+    return None if end is None else (text[: end.start()], json.loads(end[1]))
+
+
+def edited(page: Path) -> str:
+    """Return why a page is not what its script wrote, in words; empty if it is."""
+    stamped = _stamp(page)
+    if stamped is None:
         return "it has no stamp: write it with stamps.write"
-    stamp = json.loads(found[1])
-    script = ROOT / stamp["script"]
-    if short_hash(text[: found.start()]) != stamp["text"]:
+    text, stamp = stamped
+    if short_hash(text) != stamp["text"]:
         return f"it was edited after {stamp['script']} wrote it: run the script again"
-    if not script.exists():
+    if not (ROOT / stamp["script"]).exists():
         return f"its script {stamp['script']} is gone: delete the page too"
-    if code_hash(script, stamp["settings"]) != stamp["code"]:
-        return f"it is older than {stamp['script']}: run the script again"
     return ""
+
+
+def old(page: Path) -> str:
+    """Return that the script of a page has changed since, in words; empty if it has not."""
+    stamped = _stamp(page)
+    if stamped is None:
+        return ""
+    stamp = stamped[1]
+    if code_hash(ROOT / stamp["script"], stamp["settings"]) == stamp["code"]:
+        return ""
+    return f"it is older than {stamp['script']}"
+
+
+def pages() -> list[Path]:
+    """Return all pages that scripts write."""
+    return sorted([*BENCHMARKS.rglob("*.md"), *(ROOT / "papers").rglob("*.md")])
+
+
+def main() -> None:
+    """Fail for pages that were edited by hand; warn of those that are older than their scripts."""
+    wrong = {page: reason for page in pages() if (reason := edited(page))}
+    for page, reason in wrong.items():
+        print(f"error: {page.relative_to(ROOT)}: {reason}")
+    for page in pages():
+        if page not in wrong and (reason := old(page)):
+            print(f"warning: {page.relative_to(ROOT)}: {reason}")
+    raise SystemExit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

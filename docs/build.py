@@ -23,7 +23,7 @@ from placeopt.cli.catalogue import parameters_of, shown  # noqa: E402
 from placeopt.core.spec import ROLES, Role  # noqa: E402
 
 #: What pages link to, beside pages.
-COPIED = ("docs", "models", "benchmarks", "examples")
+COPIED = ("docs", "models", "benchmarks", "papers", "examples")
 KEPT = {".md", ".png", ".svg", ".py", ".toml", ".csv", ".yaml", ".json", ".html"}
 
 #: The pages keep their folders, so the start page is not at the top: this leads to it.
@@ -42,11 +42,11 @@ def assemble(site: Path) -> None:
     write_problems(docs / "problems")
     write_methods(docs / "methods")
     write_schemas(docs / "schemas")
-    pages = sorted((site / "benchmarks").rglob("*.md"))
-    names = [str(page.relative_to(site / "benchmarks").with_suffix("")) for page in pages]
-    listed = "\n".join(names)
-    text = f"# Benchmarks\n\nA script beside each page writes it.\n\n{toctree(listed)}"
-    (site / "benchmarks" / "index.md").write_text(text, encoding="utf-8")
+    for folder, title in (("benchmarks", "Benchmarks"), ("papers", "Studies of the papers")):
+        pages = sorted((site / folder).rglob("*.md"))
+        listed = "\n".join(str(page.relative_to(site / folder).with_suffix("")) for page in pages)
+        text = f"# {title}\n\nA script beside each page writes it.\n\n{toctree(listed)}"
+        (site / folder / "index.md").write_text(text, encoding="utf-8")
 
 
 def copy_page(source: Path, target: Path) -> None:
@@ -122,7 +122,7 @@ def write_methods(folder: Path) -> None:
             f"{parameters}\n"
             f"## Source\n\n{note['source']}\n\n"
             f"## Measured\n\n{note['measured']}\n\n"
-            f"The table: [{note['table']}](../../benchmarks/{note['table']})\n"
+            f"The table: [{note['table']}](../../{note['table']})\n"
         )
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     (folder / "index.md").write_text(

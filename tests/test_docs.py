@@ -23,7 +23,7 @@ from placeopt.registry import PACKAGES, from_document, methods, quick
 PAGES = [
     *sorted(
         page
-        for folder in ("docs", "models", "benchmarks", "examples")
+        for folder in ("docs", "models", "benchmarks", "papers", "examples")
         for page in (ROOT / folder).rglob("*.md")
     ),
     *sorted(ROOT.glob("*.md")),
@@ -36,7 +36,9 @@ LANGUAGES = {"python", "sh", "toml", "text", "csv", "{toctree}", "{eval-rst}"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 #: Pages that `docs/build.py` writes.
-WRITTEN = re.compile(r"^docs/(problems|methods|schemas)/([\w-]+)\.md$|^benchmarks/index\.md$")
+WRITTEN = re.compile(
+    r"^docs/(problems|methods|schemas)/([\w-]+)\.md$|^(benchmarks|papers)/index\.md$"
+)
 
 
 def anchors(text: str) -> set[str]:
@@ -148,7 +150,7 @@ def test_every_method_has_its_source_and_its_measurement() -> None:
     assert notes.keys() == ours
     for name, note in notes.items():
         assert note.keys() == {"source", "measured", "table"}, name
-        assert (ROOT / "benchmarks" / note["table"]).exists(), name
+        assert (ROOT / note["table"]).exists(), name
 
 
 def test_the_page_says_what_a_killed_run_keeps() -> None:

@@ -1,4 +1,4 @@
-"""The page of the papers, and the stamps of all pages under benchmarks/."""
+"""The page of the papers, and the stamps of all pages that scripts write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
-PAGES = sorted(BENCHMARKS.rglob("*.md"))
+PAGES = sorted([*BENCHMARKS.rglob("*.md"), *(ROOT / "papers").rglob("*.md")])
 #: What the papers number, none left out.
 NUMBERED = {
     "hephaestusforge": {"Table": "1 2 3 4 5 6 7 8", "Fig.": "1 2 3 4 5 6 7 8 9 10"},
@@ -25,8 +25,9 @@ NUMBERED = {
 
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The scripts under benchmarks/, as they import each other."""
+    """The scripts, as they import each other."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.syspath_prepend(str(ROOT))
     return importlib.import_module("papers.run")
 
 
@@ -52,20 +53,20 @@ def test_what_entries_name_is_there(scripts: ModuleType) -> None:
         for entry in paper.entries:
             assert not entry.measure or entry.measure in scripts.measure.names(), entry.element
             for file in (entry.page, entry.figure):
-                assert not file or (BENCHMARKS / file).exists(), (entry.element, file)
+                assert not file or (ROOT / file).exists(), (entry.element, file)
 
 
 def test_results_are_as_their_scripts_wrote_them(scripts: ModuleType) -> None:
     for name, document in scripts.measure.documents(quick=False).items():
-        assert scripts.measure.wrong(document) == "", name
+        assert scripts.measure.edited(document) == "", name
 
 
 def test_the_page_is_that_of_the_results(scripts: ModuleType) -> None:
-    """After an entry was edited: ``python benchmarks/papers/run.py --page``."""
+    """After an entry was edited: ``python papers/run.py --page``."""
     found = scripts.measure.documents(quick=False)
     html = scripts.page.html(scripts.papers(), found, quick=False)
     assert (ROOT / "docs" / "papers.html").read_text(encoding="utf-8") == html
-    text = (BENCHMARKS / "papers" / "results.md").read_text(encoding="utf-8")
+    text = (ROOT / "papers" / "results.md").read_text(encoding="utf-8")
     assert text.startswith(scripts.page.markdown(scripts.papers(), found).rstrip("\n"))
 
 
@@ -85,9 +86,9 @@ def test_a_measure_takes_up_what_was_found(scripts: ModuleType, tmp_path: Path) 
     assert kept == {"code": "code", "cells": {"a": 1}}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(BENCHMARKS)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_is_as_its_script_wrote_it(stamps: ModuleType, page: Path) -> None:
-    assert stamps.wrong(page) == ""
+    assert stamps.edited(page) == ""
 
 
 def test_an_edited_page_and_a_changed_script_are_told(
@@ -99,16 +100,16 @@ def test_an_edited_page_and_a_changed_script_are_told(
     script.write_text("import part\nprint(1)\n")
     part.write_text("x = 1\n")
     stamps.write(page, "one\ntwo", script, {"seeds": 3})
-    assert stamps.wrong(page) == ""
+    assert stamps.edited(page) == stamps.old(page) == ""
     written = page.read_text(encoding="utf-8")
     page.write_text(written.replace("two", "three"))
-    assert "edited" in stamps.wrong(page)
+    assert "edited" in stamps.edited(page)
     page.write_text(written.replace('"seeds": 3', '"seeds": 4'))
-    assert "older" in stamps.wrong(page)
+    assert "older" in stamps.old(page) and stamps.edited(page) == ""
     page.write_text(written)
     script.write_text("import part  # a comment\nprint(1)\n")
-    assert stamps.wrong(page) == ""
+    assert stamps.old(page) == ""
     part.write_text("x = 2\n")
-    assert "older" in stamps.wrong(page)
-    page.write_text("no stamp\n")
-    assert "no stamp" in stamps.wrong(page)
+    assert "older" in stamps.old(page)
+    page.write_text("one\n")
+    assert "no stamp" in stamps.edited(page)

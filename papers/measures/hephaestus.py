@@ -55,7 +55,7 @@ SECONDS = {
     "karmada-greedy": 0.084,
 }
 HEURISTICS = (*policies.BASELINES, "karmada-divided")
-SEEDS_AT = Path(__file__).resolve().parents[2] / "multi_cluster" / "policies"
+SEEDS_AT = Path(__file__).resolve().parents[2] / "benchmarks" / "multi_cluster" / "policies"
 Row = dict[str, Any]
 
 

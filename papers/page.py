@@ -69,7 +69,7 @@ def html(papers: Sequence[Paper], documents: Mapping[str, Any], *, quick: bool) 
         question=clean(summary(papers, results)),
         links="".join(f'<a href="#{name}">{clean(head)}</a>' for name, head, _ in sections),
         body=body,
-        footer="Written by benchmarks/papers/run.py: make papers.",
+        footer="Written by papers/run.py: make papers.",
         script="",
     )
 
@@ -87,7 +87,7 @@ def _part(paper: Paper, results: Mapping[str, Any]) -> str:
 
 
 def _picture(entry: Entry) -> str:
-    file = stamps.BENCHMARKS / entry.figure
+    file = stamps.ROOT / entry.figure
     if not file.exists() or file.stat().st_size > _MAX_PICTURE:
         return ""
     data = base64.b64encode(file.read_bytes()).decode("ascii")
@@ -102,7 +102,7 @@ def _runs(documents: Mapping[str, Any]) -> str:
 
 
 def markdown(papers: Sequence[Paper], documents: Mapping[str, Any]) -> str:
-    """Return the page as markdown; links lead from ``benchmarks/papers``."""
+    """Return the page as markdown; links lead from ``papers/``."""
     results = {name: document["result"] for name, document in documents.items()}
     lines = ["# The papers, element by element", "", summary(papers, results), ""]
     lines += [f"* {status}: {_MEANINGS[status]}" for status in STATUSES]

@@ -16,7 +16,7 @@ To add or settle an entry, edit the list of its paper in ``entries/<paper>.py``:
 * Without `measure` it is *open*, and `why` must say the reason.
 * `nothing=True`: a drawing, notation or survey: it states no result; `why` says where it is here.
 
-Then ``python benchmarks/papers/run.py --page`` writes the page again, and tests/test_papers.py
+Then ``python papers/run.py --page`` writes the page again, and tests/test_papers.py
 checks it. How a measure is written stands in ``measure.py``.
 """
 
@@ -53,7 +53,7 @@ class Entry:
     holds : function
         The result -> whether the claim holds in ours; none where nothing is claimed.
     figure, page : str
-        A picture (PNG) and a page with more, below ``benchmarks/``.
+        A picture (PNG) and a page with more, from the root of the repository.
     nothing : bool
         The element states no result.
     """

@@ -11,15 +11,15 @@ A measure is a file in ``measures/`` with three names::
 
 and, if it has a picture or a page of its own,
 
-    def draw(result, folder):             # saves PNG files into benchmarks/papers/results
+    def draw(result, folder):             # saves PNG files into papers/results
     def page(result):                     # returns the lines of results/<name>.md
 
 `cells(key, work)` returns what `work()` returned the last time that this very script was asked for
 that key: a long measure goes on where it was stopped, a larger setting takes up a smaller one. A
 loop over many instances ends where `cells.out_of_time`. Take times inside `work`. Results are
 written to ``results/<name>.json`` with the hash of the script and of the files under
-``benchmarks/`` that it imports; `wrong` says whether a result was edited, or is older than its
-script. Functions of one measure that others need belong into a file beside ``measures/``.
+``benchmarks/`` and ``papers/`` that it imports; `edited` and `old` compare. Functions of one
+measure that others need belong into a file beside ``measures/``.
 """
 
 from __future__ import annotations
@@ -135,13 +135,16 @@ def content_hash(document: dict[str, Any]) -> str:
     return stamps.short_hash(json.dumps(said, sort_keys=True))
 
 
-def wrong(document: dict[str, Any]) -> str:
-    """Return what is wrong with a result file, in words; empty if nothing is."""
+def edited(document: dict[str, Any]) -> str:
+    """Return why a result is not what its script wrote, in words; empty if it is."""
     name = document["measure"]
     if document["hash"] != content_hash(document):
         return f"it was edited after measures/{name}.py wrote it"
     if name not in names():
         return f"its script measures/{name}.py is gone: delete it too"
-    if document["code"] != code_of(name):
-        return f"it is older than measures/{name}.py: make papers ONLY={name}"
     return ""
+
+
+def old(document: dict[str, Any]) -> bool:
+    """Return whether the script of a result has changed since."""
+    return document["code"] != code_of(document["measure"])

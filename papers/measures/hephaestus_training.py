@@ -37,7 +37,8 @@ RATIOS = (1, 4, 8)
 WINDOW = 200
 COLUMNS = ("reward", "rejected", "cost", "latency_ms")
 #: Means of the authors' training files over windows of episodes.
-AUTHORS = Path(__file__).resolve().parents[2] / "multi_cluster" / "authors_training.csv"
+_ROOT = Path(__file__).resolve().parents[2]
+AUTHORS = _ROOT / "benchmarks" / "multi_cluster" / "authors_training.csv"
 Row = dict[str, Any]
 
 

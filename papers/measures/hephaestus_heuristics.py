@@ -45,7 +45,7 @@ BEST = {
     "balanced": (63.2, 0.003),
     "favor-lat": (65.1, 0.003),
 }
-SEEDS_AT = Path(__file__).resolve().parents[2] / "multi_cluster" / "policies"
+SEEDS_AT = Path(__file__).resolve().parents[2] / "benchmarks" / "multi_cluster" / "policies"
 Facts = dict[str, np.ndarray]
 
 
