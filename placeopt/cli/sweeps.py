@@ -1,16 +1,19 @@
-"""The command ``sweep``."""
+"""``placeopt sweep``."""
 
 from __future__ import annotations
 
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from placeopt.cli.screen import say
+
+if TYPE_CHECKING:
+    from placeopt.sweeps import SweepResult
 
 
 def register(app: typer.Typer) -> None:
@@ -31,9 +34,11 @@ def sweep(
         float | None, Option(metavar="SECONDS", help="End of the whole sweep.")
     ] = None,
 ) -> None:
-    """Run instances x methods x seeds x budgets, and measure the fronts.
+    """Run instances x methods x seeds x budgets, and compare the fronts.
 
-    The same command takes up what a run that was ended left. Ctrl-C ends the sweep.
+    The page RUN_DIR/index.html is rewritten as runs end.
+
+    Ctrl-C ends the sweep. Run it again to resume.
     """
     from placeopt.cli.solving import cancelled_by_signals
     from placeopt.core.budget import Budget
@@ -48,12 +53,36 @@ def sweep(
             scheduler=scheduler,
             budget=budget,
             on_cell=_Progress(),
+            folder=run_dir,
         )
-    for path in found.write(run_dir):
-        say(f"wrote {path}")
-    if not found.complete:
-        missing = sum(front is None for front in found.fronts)
-        say(f"{missing} runs have no front; the last column of results.csv says why")
+    say(f"wrote {run_dir / 'index.html'}, and beside it tables as CSV and LaTeX")
+    _say_what_is_missing(found)
+
+
+def _say_what_is_missing(found: SweepResult) -> None:
+    """Say which runs have no front, and whether there are enough for a test; exit 1 if any failed.
+
+    Raises
+    ------
+    Exit
+        A run failed.
+    """
+    from placeopt.sweeps.measures import NOT_RUN, comparisons, ended, final, pairs_needed
+
+    last = ended(final(found.rows))
+    methods = len({row["method"] for row in last if row["feasible"]})
+    pairs = max((one.pairs for one in comparisons(last)), default=0)
+    if methods > 1 and pairs < pairs_needed(methods):
+        say(
+            f"note: {methods} methods share {pairs} pairs of instance and seed; no difference can "
+            f"be significant at 5 % with fewer than {pairs_needed(methods)}: add seeds or instances"
+        )
+    not_run = sum(row["error"] == NOT_RUN for row in found.rows)
+    if not_run:
+        say(f"{not_run} of {len(found.rows)} runs did not end; run the same command to resume")
+    failed = sum(front is None for front in found.fronts) - not_run
+    if failed:
+        say(f"{failed} runs failed; the last column of results.csv says why")
         raise typer.Exit(1)
 
 

@@ -63,7 +63,7 @@ class Workers:
         calls: Sequence[Call],
         budget: Budget,
         on_result: Callable[[int, Any], None] = lambda k, result: None,
-        on_begin: Callable[[int], None] = lambda left: None,
+        on_begin: Callable[[dict[int, Any]], None] = lambda kept: None,
     ) -> list[Any]:
         """Run tasks until they end or `budget` does; return their results in order.
 
@@ -77,11 +77,11 @@ class Workers:
         on_result : callable
             Called here with the number and the result of each task as it ends.
         on_begin : callable
-            Called here with the number of tasks that are to be run.
+            Called here with the results that are kept already, by number.
         """
         results: list[Any] = [self._known(call) for call in calls]
         left = [k for k, result in enumerate(results) if result is None]
-        on_begin(len(left))
+        on_begin({k: result for k, result in enumerate(results) if result is not None})
         for position, done in self._performed([calls[k] for k in left], budget):
             k = left[position]
             results[k] = done.result

@@ -1,7 +1,9 @@
 """Measures of a sweep's fronts, and what can be told from them of its methods.
 
-The fronts of one instance are measured against the union of them all: values are scaled between the
-ideal and the nadir of the union, the reference point is 1.1 in every scaled objective.
+At most as many points of each front are measured as the plan says, so that archives of different
+sizes compare. The fronts of one instance are measured against the union of what is measured of them
+all: values are scaled between the ideal and the nadir of the union, the reference point is 1.1 in
+every scaled objective.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,36 +20,49 @@ import numpy as np
 from placeopt.core import indicators
 from placeopt.core.dominance import hypervolume, minimal
 from placeopt.core.front import Front
-from placeopt.sweeps.plan import Cell
+from placeopt.sweeps.plan import POINTS, Cell
 
 #: Scaled values of the reference point.
 REFERENCE = 1.1
+#: What a difference must be less likely than, where there is none, to be called significant.
+LEVEL = 0.05
+#: Why a run has no front where nothing went wrong with it.
+NOT_RUN = "not run: the sweep ended before this run did"
+
+#: What is compared: an instance and a seed.
+Pair = tuple[str, int]
 
 
 def measure(
-    cells: Sequence[Cell], fronts: Sequence[Front | None], errors: Sequence[str]
+    cells: Sequence[Cell],
+    fronts: Sequence[Front | None],
+    errors: Sequence[str],
+    points: int = POINTS,
 ) -> list[dict[str, Any]]:
     """Return a row for each cell.
 
     ``hypervolume`` is the share of the union's; ``igd_plus`` and ``epsilon`` are the distance IGD+
     and the additive epsilon indicator to the union, in scaled values. They are nan without a front.
     """
+    measured = [None if front is None else front.subset(points) for front in fronts]
     union: dict[str, list[np.ndarray]] = defaultdict(list)
-    for cell, front in zip(cells, fronts, strict=True):
+    for cell, front in zip(cells, measured, strict=True):
         if front is not None and front.points:
             union[cell.instance].append(front.values)
     best = {name: minimal(np.concatenate(values)) for name, values in union.items()}
     return [
-        _row(cell, front, error, best.get(cell.instance))
-        for cell, front, error in zip(cells, fronts, errors, strict=True)
+        _row(cell, front, part, error, best.get(cell.instance))
+        for cell, front, part, error in zip(cells, fronts, measured, errors, strict=True)
     ]
 
 
-def _row(cell: Cell, front: Front | None, error: str, best: np.ndarray | None) -> dict[str, Any]:
+def _row(
+    cell: Cell, front: Front | None, part: Front | None, error: str, best: np.ndarray | None
+) -> dict[str, Any]:
     run = front.runs[0] if front is not None and front.runs else None
-    indicators = (math.nan, math.nan, math.nan)
-    if front is not None and front.points and best is not None:
-        indicators = _indicators(front.values, best)
+    found = (math.nan, math.nan, math.nan)
+    if part is not None and part.points and best is not None:
+        found = _indicators(part.values, best)
     gap = front.gap() if front is not None else None
     return {
         "problem": cell.document["problem"],
@@ -55,18 +71,27 @@ def _row(cell: Cell, front: Front | None, error: str, best: np.ndarray | None) -
         "seed": cell.task["seed"],
         "evaluations_limit": cell.task["evaluations"],
         "seconds_limit": cell.task["seconds"],
-        "hypervolume": indicators[0] if front is None or front.points else 0.0,
-        "igd_plus": indicators[1],
-        "epsilon": indicators[2],
-        "points": len(front) if front is not None else 0,
+        "hypervolume": found[0] if front is None or front.points else 0.0,
+        "igd_plus": found[1],
+        "epsilon": found[2],
+        "points": math.nan if part is None else len(part),
+        "points_found": math.nan if front is None else len(front),
         "feasible": bool(front is not None and front.points),
         "gap": math.nan if gap is None else gap,
         "seconds": run.seconds if run else math.nan,
         "cpu_seconds": math.nan if run is None or run.cpu_seconds is None else run.cpu_seconds,
-        "evaluations": run.evaluations if run else 0,
+        "evaluations": run.evaluations if run else math.nan,
         "completed": bool(run and run.completed),
+        "reference": "" if best is None else _reference(cell.task["objectives"], best),
         "error": error,
     }
+
+
+def _reference(names: Sequence[str], best: np.ndarray) -> str:
+    """Return the reference point in the units of the objectives, as text."""
+    spread = np.ptp(best, axis=0)
+    corner = best.min(axis=0) + REFERENCE * np.where(spread > 0, spread, 1.0)
+    return ", ".join(f"{name}={x:.9g}" for name, x in zip(names, corner.tolist(), strict=True))
 
 
 def _indicators(values: np.ndarray, best: np.ndarray) -> tuple[float, float, float]:
@@ -77,13 +102,33 @@ def _indicators(values: np.ndarray, best: np.ndarray) -> tuple[float, float, flo
     return share, indicators.igd_plus(mine, theirs), indicators.epsilon(mine, theirs)
 
 
+def ended(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of runs that ended, with a front or with an error."""
+    return [row for row in rows if row["error"] != NOT_RUN]
+
+
 def final(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of the largest budget of each kind."""
-    largest = {
-        key: max((row[key] for row in rows if row[key] is not None), default=None)
-        for key in ("evaluations_limit", "seconds_limit")
-    }
-    return [row for row in rows if all(row[key] == largest[key] for key in largest)] or list(rows)
+    """Return the rows of the largest budget: in evaluations where there are such, else seconds."""
+    for key in ("evaluations_limit", "seconds_limit"):
+        limits = [row[key] for row in rows if row[key] is not None]
+        if limits:
+            return [row for row in rows if row[key] == max(limits)]
+    return list(rows)
+
+
+def by_pair(rows: Iterable[dict[str, Any]]) -> dict[str, dict[Pair, float]]:
+    """Return method -> instance and seed -> hypervolume, of the runs that have one."""
+    found: dict[str, dict[Pair, float]] = defaultdict(dict)
+    for row in rows:
+        if not math.isnan(row["hypervolume"]):
+            found[row["method"]][row["instance"], row["seed"]] = row["hypervolume"]
+    return found
+
+
+def shared(known: Iterable[Mapping[Pair, Any]]) -> list[Pair]:
+    """Return the instances and seeds that all have, in the order of the first."""
+    first, *others = known
+    return [pair for pair in first if all(pair in other for other in others)]
 
 
 def paired(rows: Sequence[dict[str, Any]]) -> tuple[list[str], np.ndarray]:
@@ -94,13 +139,10 @@ def paired(rows: Sequence[dict[str, Any]]) -> tuple[list[str], np.ndarray]:
     methods : list of str
     values : ndarray, shape (pairs, methods)
     """
-    rows = [row for row in rows if not math.isnan(row["hypervolume"])]
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    found: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
-    for row in rows:
-        found[row["instance"], row["seed"]][row["method"]] = row["hypervolume"]
-    whole = [[of[m] for m in methods] for of in found.values() if len(of) == len(methods)]
-    return methods, np.array(whole).reshape(-1, len(methods))
+    found = by_pair(rows)
+    pairs = shared(found.values()) if found else []
+    values = [[mine[pair] for mine in found.values()] for pair in pairs]
+    return list(found), np.array(values, dtype=float).reshape(len(pairs), len(found))
 
 
 def mean_ranks(values: np.ndarray) -> np.ndarray:
@@ -110,20 +152,68 @@ def mean_ranks(values: np.ndarray) -> np.ndarray:
     return rankdata(-values.round(12), axis=1).mean(axis=0)
 
 
-def wilcoxon_holm(values: np.ndarray) -> dict[tuple[int, int], float]:
-    """Return the p-value of each pair of methods: Wilcoxon's signed-rank test, Holm's correction.
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods on the instances and seeds that both have.
 
-    Pairs whose values are all the same have 1.
+    Attributes
+    ----------
+    first, second : str
+    pairs : int
+        Instances and seeds that both have.
+    difference : float
+        Median of the first's hypervolume less the second's.
+    p : float
+        p-value of Wilcoxon's signed-rank test, by Holm's correction; 1 where all values are equal.
     """
+
+    first: str
+    second: str
+    pairs: int
+    difference: float
+    p: float
+
+
+def comparisons(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
+    """Compare every two methods that have an instance and seed in common, least p-value first."""
+    found = by_pair(rows)
+    couples = []
+    for one, other in itertools.combinations(found, 2):
+        both = shared((found[one], found[other]))
+        if both:
+            couples.append((one, other, [found[one][p] - found[other][p] for p in both]))
+    values = holm([_wilcoxon(np.array(differences)) for *_, differences in couples])
+    told = [
+        Comparison(one, other, len(differences), float(np.median(differences)), p)
+        for (one, other, differences), p in zip(couples, values, strict=True)
+    ]
+    return sorted(told, key=lambda comparison: comparison.p)
+
+
+def _wilcoxon(differences: np.ndarray) -> float:
+    """Return the two-sided p-value of Wilcoxon's signed-rank test; exact for few pairs."""
     from scipy.stats import wilcoxon
 
-    pairs = list(itertools.combinations(range(values.shape[1]), 2))
-    raw = []
-    for a, b in pairs:
-        difference = (values[:, a] - values[:, b]).round(12)
-        raw.append(float(wilcoxon(difference).pvalue) if difference.any() else 1.0)
-    adjusted, largest = {}, 0.0
+    rounded = differences.round(12)
+    return float(wilcoxon(rounded).pvalue) if rounded.any() else 1.0
+
+
+def holm(raw: Sequence[float]) -> list[float]:
+    """Return p-values by Holm's correction, in the order of `raw`."""
+    adjusted, largest = [1.0] * len(raw), 0.0
     for position, k in enumerate(np.argsort(raw, kind="stable")):
         largest = max(largest, min(1.0, raw[k] * (len(raw) - position)))
-        adjusted[pairs[k]] = largest
+        adjusted[k] = largest
     return adjusted
+
+
+def pairs_needed(methods: int) -> int:
+    """Return the fewest pairs with which a difference of so many methods can be significant.
+
+    The least p-value of n pairs is 2 ** (1 - n), and Holm multiplies it by the comparisons.
+
+    >>> pairs_needed(2), pairs_needed(3), pairs_needed(4)
+    (6, 7, 8)
+    """
+    comparisons = max(1, math.comb(methods, 2))
+    return next(n for n in itertools.count(1) if comparisons * 2.0 ** (1 - n) < LEVEL)

@@ -26,6 +26,9 @@ from placeopt.core.problem import Problem
 from placeopt.core.run_directory import task_key
 from placeopt.core.shipped import instances
 
+#: Points of each front that are measured unless the plan says otherwise.
+POINTS = 500
+
 Seeds = Annotated[list[Annotated[int, Field(strict=True, ge=0)]], Field(min_length=1)]
 
 
@@ -58,6 +61,8 @@ class SweepPlan(BaseModel):
     evaluations: list[Annotated[int, Field(strict=True, ge=1)]] = []
     seconds: list[Annotated[float, Field(gt=0, le=1e6)]] = []
     objectives: list[str] | None = None
+    #: Points of each front that are measured, at most.
+    points: Annotated[int, Field(strict=True, ge=1)] = POINTS
 
 
 @dataclass(frozen=True)

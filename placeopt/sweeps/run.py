@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
+import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +21,12 @@ from placeopt.core.run_directory import RunDirectory
 from placeopt.core.trace import with_plain_traces
 from placeopt.core.workers import Call, Workers
 from placeopt.portfolio import run_document
-from placeopt.sweeps.measures import measure
-from placeopt.sweeps.plan import Cell, cells, read
+from placeopt.sweeps.measures import NOT_RUN, ended, measure
+from placeopt.sweeps.plan import Cell, SweepPlan, cells, read
+
+#: Least seconds between two times that results are written while a sweep runs, and the largest
+#: share of the time that this takes.
+WRITE_SECONDS, WRITE_SHARE = 10.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -31,9 +37,10 @@ class SweepResult:
     ----------
     name : str
     rows : list of dict
-        One for each cell, with its measures: see docs/sweeps.md.
+        One for each cell, with its measures: see docs/sweeps.md. Files and DataFrames have the
+        cells whose run ended.
     fronts : list of Front or None
-        In the order of the rows; None for a cell that failed or was not reached.
+        In the order of the rows, with all their points; None for a cell that failed or did not end.
     """
 
     name: str
@@ -46,29 +53,46 @@ class SweepResult:
         return all(front is not None for front in self.fronts)
 
     def to_pandas(self) -> Any:
-        """Return the rows as a pandas DataFrame."""
+        """Return the rows of runs that ended as a pandas DataFrame."""
         import pandas
 
-        return pandas.DataFrame(self.rows)
+        return pandas.DataFrame(ended(self.rows), columns=list(self.rows[0]))
 
-    def write(self, folder: AnyPath) -> list[Path]:
-        """Write ``results.csv``, ``results.parquet`` where pyarrow is there, and ``index.html``.
+    def write(self, folder: AnyPath, *, running: bool = False) -> list[Path]:
+        """Write the results: of every run that ended, and of them all a table and a page.
+
+        These are ``results.csv``, and ``results.parquet`` where pyarrow is there; ``table.csv`` and
+        ``table.tex``; ``index.html``.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it does not exist.
+        running : bool
+            The page says that it is not finished, and a browser reads it again and again.
 
         Returns
         -------
         list of Path
             The files written.
         """
-        from placeopt.sweeps.page import page
+        from placeopt.sweeps.page import HYPERVOLUME, page
+        from placeopt.sweeps.tables import as_csv, as_latex
 
         here = RunDirectory(folder).path
         text = io.StringIO()
         writer = csv.DictWriter(text, fieldnames=list(self.rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(self.rows)
-        write_text(here / "results.csv", text.getvalue())
-        write_text(here / "index.html", page(self.name, self.rows))
-        written = [here / "results.csv", here / "index.html"]
+        writer.writerows(ended(self.rows))
+        texts = {
+            "results.csv": text.getvalue(),
+            "table.csv": as_csv(self.rows),
+            "table.tex": as_latex(self.rows, HYPERVOLUME),
+            "index.html": page(self.name, self.rows, running=running),
+        }
+        for name, content in texts.items():
+            write_text(here / name, content)
+        written = [here / name for name in texts]
         if importlib.util.find_spec("pyarrow") and importlib.util.find_spec("pandas"):
             table = io.BytesIO()
             self.to_pandas().to_parquet(table, index=False)
@@ -85,49 +109,93 @@ def sweep(
     scheduler: Any = None,
     budget: Budget | None = None,
     on_cell: Callable[[int, int], None] = lambda done, total: None,
+    folder: AnyPath | None = None,
 ) -> SweepResult:
     """Run instances x methods x seeds x budgets.
+
+    All instances and methods of the first seed run first, so that a sweep that ends early compares
+    methods on the same seeds.
 
     Parameters
     ----------
     plan : path or mapping
         A TOML file, or what it would hold.
     run_dir : path, optional
-        Keeps the front of each finished cell; the same sweep takes up what is there.
+        Keeps the front of each finished cell; run the same sweep again to resume.
     jobs, scheduler
         As of `placeopt.solve`. The result is the same for any number of workers.
     budget : Budget, optional
         A limit for the whole sweep; what is not reached has no front.
     on_cell : callable
         Called with the number of finished cells and of all.
+    folder : path, optional
+        Where the results are written as runs end: see `SweepResult.write`.
 
     Raises
     ------
     PlaceoptError
         The plan is not legal; nothing has run then.
     """
-    asked = read(plan)
-    folder = Path() if isinstance(plan, Mapping) else Path(plan).parent
-    runs = cells(asked, folder)
+    wanted = read(plan)
+    runs = cells(wanted, Path() if isinstance(plan, Mapping) else Path(plan).parent)
+    order = sorted(range(len(runs)), key=lambda k: wanted.seeds.index(runs[k].task["seed"]))
     workers = Workers(jobs, scheduler, RunDirectory(run_dir) if run_dir is not None else None)
-    finished = 0
+    present = _Present(wanted, runs, folder)
 
-    def tell(more: int) -> None:
-        nonlocal finished
-        finished += more
-        on_cell(finished, len(runs))
+    def ran(position: int, result: Any) -> None:
+        kept({position: result})
 
-    results = workers.run(
-        [_call(cell, workers) for cell in runs],
+    def kept(results: Mapping[int, Any]) -> None:
+        for position, result in results.items():
+            present.add(order[position], result)
+        present.write_now_and_then()
+        on_cell(present.ended, len(runs))
+
+    workers.run(
+        [_call(runs[k], workers) for k in order],
         budget or Budget(evaluations=10**15),
-        on_result=lambda k, result: tell(1),
-        on_begin=lambda left: tell(len(runs) - left),
+        on_result=ran,
+        on_begin=kept,
     )
-    fronts = [result if isinstance(result, Front) else None for result in results]
-    errors = [
-        "" if isinstance(result, Front) else result or "not reached in time" for result in results
-    ]
-    return SweepResult(asked.name, measure(runs, fronts, errors), fronts)
+    result = present.result()
+    if folder is not None:
+        result.write(folder)
+    return result
+
+
+class _Present:
+    """What a sweep has so far; written now and then."""
+
+    def __init__(self, plan: SweepPlan, runs: list[Cell], folder: AnyPath | None):
+        self._plan, self._runs, self._folder = plan, runs, folder
+        self._fronts: list[Front | None] = [None] * len(runs)
+        self._errors = [NOT_RUN] * len(runs)
+        self._next = -math.inf
+        self.ended = 0
+
+    def add(self, k: int, result: Front | str | None) -> None:
+        """Take the front of a run, or why it failed; None of one that was cancelled."""
+        if result is None:
+            return
+        self.ended += 1
+        if isinstance(result, Front):
+            self._fronts[k], self._errors[k] = result, ""
+        else:
+            self._errors[k] = result
+
+    def write_now_and_then(self) -> None:
+        """Write the results, unless there are none, or all, or it was done a moment ago."""
+        began = time.perf_counter()
+        unfinished = 0 < self.ended < len(self._runs)
+        if self._folder is not None and unfinished and began >= self._next:
+            self.result().write(self._folder, running=True)
+            now = time.perf_counter()
+            self._next = now + max(WRITE_SECONDS, (now - began) / WRITE_SHARE)
+
+    def result(self) -> SweepResult:
+        """Return what there is, measured."""
+        rows = measure(self._runs, self._fronts, self._errors, self._plan.points)
+        return SweepResult(self._plan.name, rows, list(self._fronts))
 
 
 def _call(cell: Cell, workers: Workers) -> Call:
