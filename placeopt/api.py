@@ -14,6 +14,7 @@ from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.files import AnyPath
 from placeopt.core.front import Evaluation, Front, Objective, Plan, Run, merge
 from placeopt.core.interim import Watch
+from placeopt.core.outside import checked_seed
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import RunDirectory
 from placeopt.core.task import Candidate, Task, require_fitting
@@ -122,8 +123,7 @@ def solve(
         require_fitting(problem, start)
     kept = RunDirectory(run_dir) if run_dir is not None else None
     workers = Workers(jobs, scheduler, kept)
-    if not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise UsageError(f"seed is {seed!r}; give a whole number from 0 to 2**63")
+    seed = checked_seed(seed)
     if budget is None:
         budget = registry.budget_for(method, problem, evaluations, seconds)
         budget.on_progress = on_progress

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.front import Front, Objective, Plan
+from placeopt.core.outside import checked_action, checked_vector, checked_vectors
 from placeopt.core.parameters import require_options
 from placeopt.core.problem import Problem, keyword_defaults
 
@@ -51,12 +53,49 @@ class Encoder(_Goals):
         Inclusive bounds; only choices that can be feasible.
     num_genes, num_constraints : int
         Columns of X and of G.
+    trusted : bool
+        Whether vectors are taken as they are. Searches set it on encoders of their own: what they
+        make is within the bounds.
     """
 
     lower: np.ndarray
     upper: np.ndarray
     num_genes: int
     num_constraints: int
+    trusted: bool = False
+
+    def checked(self, X: np.ndarray) -> np.ndarray:
+        """Return vectors as a contiguous array of int64, shape (k, num_genes).
+
+        Every method that hands vectors to compiled code begins with this.
+
+        Raises
+        ------
+        UsageError
+            A value is not a whole number within its bounds, or the shape is wrong; not if
+            `trusted`.
+        """
+        if self.trusted:
+            return np.ascontiguousarray(X, dtype=np.int64)
+        return checked_vectors(X, self.lower, self.upper)
+
+    def checked_one(self, genes: np.ndarray) -> np.ndarray:
+        """Return one vector, shape (num_genes,), as `checked` does."""
+        if self.trusted:
+            return np.ascontiguousarray(genes, dtype=np.int64)
+        return checked_vector(genes, self.lower, self.upper)
+
+    def checked_pairs(
+        self, mothers: np.ndarray, fathers: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return as many mothers as fathers, as `checked` does; one array if they are one."""
+        checked = self.checked(mothers)
+        if fathers is mothers:
+            return checked, checked
+        pair = checked, self.checked(fathers)
+        if not self.trusted and len(pair[0]) != len(pair[1]):
+            raise UsageError(f"{len(pair[0])} mothers and {len(pair[1])} fathers; give pairs")
+        return pair
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the objectives F and the violations G of vectors.
@@ -93,11 +132,13 @@ class Encoder(_Goals):
 
         By default every gene comes from either parent with equal odds.
         """
+        mothers, fathers = self.checked_pairs(mothers, fathers)
         from_mother = rng.random(mothers.shape) < 0.5
         return self.mutate(rng, np.where(from_mother, mothers, fathers))
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return a mutated copy of X; by default one gene a row, on average, is drawn anew."""
+        X = self.checked(X)
         drawn = self.sample(rng, len(X))
         return np.where(rng.random(X.shape) < 1 / self.num_genes, drawn, X)
 
@@ -202,10 +243,18 @@ class DecisionSequence(_Goals):
         """
         raise NotImplementedError
 
-    def require_legal(self, state: Any, action: int) -> None:
-        """Raise UsageError for an action that is not legal."""
-        if not (0 <= action < self.num_actions and self.mask(state)[action]):
-            raise UsageError(f"action {action} is not legal here; ask mask(state)")
+    def legal_action(self, state: Any, action: int) -> int:
+        """Return an action as an int.
+
+        Raises
+        ------
+        UsageError
+            It is not a whole number of 0 to ``num_actions - 1``, or not legal in this state.
+        """
+        number = checked_action(action, self.num_actions)
+        if not self.mask(state)[number]:
+            raise illegal_action(number)
+        return number
 
     def done(self, state: Any) -> bool:
         """Return whether the episode is over: the plan is complete, or no action is legal."""
@@ -247,6 +296,11 @@ class DecisionSequence(_Goals):
         `beta`, `gamma` and `horizon` are those of the method ``rollout``.
         """
         raise NotImplementedError
+
+
+def illegal_action(action: int) -> UsageError:
+    """Return the error of an action that the mask of a sequence rules out."""
+    return UsageError(f"action {action} is not legal here; ask mask(state)")
 
 
 class Batch:
@@ -308,13 +362,14 @@ class Batch:
         """
         raise NotImplementedError
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Take one action in every environment.
 
         Parameters
         ----------
         actions : ndarray
-            int64 of shape (N,).
+            Whole numbers of 0 to ``num_actions - 1``, shape (N,). Those that a mask rules out end
+            the episode at a cost that the problem says.
 
         Returns
         -------
@@ -323,6 +378,11 @@ class Batch:
         ended : ndarray
             Whether the episode is over, bool of shape (N,); such an environment has to be reset
             before its next step.
+
+        Raises
+        ------
+        UsageError
+            An action that no state has, or another number of them.
         """
         raise NotImplementedError
 

@@ -180,13 +180,12 @@ class EdgeCloudEncoder(Encoder):
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1): the share of applications without a place."""
-        X = np.ascontiguousarray(X, dtype=np.int64)
-        F, left_out = _evaluate(self.tables, X, self._room, self._hosts)
+        F, left_out = _evaluate(self.tables, self.checked(X), self._room, self._hosts)
         return F[:, self._columns], left_out[:, None]
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector."""
-        _place(self.tables, np.ascontiguousarray(genes, dtype=np.int64), self._room, self._hosts)
+        _place(self.tables, self.checked_one(genes), self._room, self._hosts)
         return self.problem.plan(self._hosts)
 
     def encode(self, plan: Plan) -> np.ndarray:
@@ -210,8 +209,8 @@ class EdgeCloudEncoder(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return children by crossover of whole applications, one or two of them mutated."""
-        children = np.empty((len(mothers), self.num_genes), dtype=np.int64)
-        parents = (np.ascontiguousarray(parents, dtype=np.int64) for parents in (mothers, fathers))
+        parents = self.checked_pairs(mothers, fathers)
+        children = np.empty_like(parents[0])
         random = rng.integers(0, 2**64, size=1, dtype=np.uint64)
         _vary(self.tables, *parents, children, random)
         return children

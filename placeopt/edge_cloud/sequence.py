@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.core.errors import UsageError
 from placeopt.core.front import Objective, Plan
-from placeopt.core.interfaces import DecisionSequence
+from placeopt.core.interfaces import DecisionSequence, illegal_action
+from placeopt.core.outside import checked_action
 from placeopt.edge_cloud import sequence_kernels as kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order
 from placeopt.edge_cloud.instance import EdgeCloud
@@ -80,14 +80,11 @@ class EdgeCloudSequence(DecisionSequence):
 
     def step(self, state: EdgeCloudState, action: int) -> np.ndarray:
         """Place the next microservice; the cost is the increment of each objective."""
+        action = checked_action(action, self.num_actions)
         service = kernels.next_service(self.order, state)
-        if (
-            service < 0
-            or not 0 <= action < self.num_actions
-            or not kernels.legal(self.instance, state, service, int(action))
-        ):
-            raise UsageError(f"action {action} is not legal here; ask mask(state)")
-        cost = kernels.advance(self.instance, self.order, state, int(action))
+        if service < 0 or not kernels.legal(self.instance, state, service, action):
+            raise illegal_action(action)
+        cost = kernels.advance(self.instance, self.order, state, action)
         return np.array(cost)[self._columns]
 
     def _delay_from_source(self, service: int) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 
 from placeopt.core.deferred import deferred
 from placeopt.core.interfaces import Encoder
+from placeopt.core.outside import numbers
 
 #: Modules that jMetalPy imports for functions that its algorithms do not call here.
 UNUSED = ("scipy.spatial", "scipy.spatial.distance", "scipy.special", "dask", "distributed")
@@ -83,12 +84,21 @@ class _Encoded:
         return self.evaluate_all([solution])[0]
 
     def evaluate_all(self, solutions: list[Any]) -> list[Any]:
-        """Evaluate solutions in place, in one call of the encoder; real numbers are rounded."""
-        X = np.rint(np.array([s.variables for s in solutions])).astype(np.int64)
-        F, G = self.encoder.evaluate(X)
+        """Evaluate solutions in place, in one call of the encoder."""
+        F, G = self.encoder.evaluate(self.vectors([s.variables for s in solutions]))
         for solution, f, g in zip(solutions, F.tolist(), (-G).tolist(), strict=True):
             solution.objectives, solution.constraints = f, g
         return solutions
+
+    def vectors(self, rows: Any) -> np.ndarray:
+        """Return variables of solutions as vectors of the encoder, int64 of (k, num_genes).
+
+        Raises
+        ------
+        UsageError
+            A value is not a whole number within its bounds.
+        """
+        return self.encoder.checked(rows)
 
 
 class EncodedIntegerProblem(_Encoded, IntegerProblem):
@@ -98,9 +108,14 @@ class EncodedIntegerProblem(_Encoded, IntegerProblem):
 
 
 class EncodedFloatProblem(_Encoded, FloatProblem):
-    """An encoder as a problem among real numbers, for algorithms such as SMPSO."""
+    """An encoder as a problem among real numbers, which are rounded: for SMPSO and its like."""
 
     solution_class, number = FloatSolution, float
+
+    def vectors(self, rows: Any) -> np.ndarray:
+        """Return variables of solutions, rounded, as vectors of the encoder."""
+        wanted = f"vectors of shape (k, {self.encoder.num_genes})"
+        return self.encoder.checked(np.rint(numbers(rows, wanted)))
 
 
 class BatchEvaluator(Evaluator):

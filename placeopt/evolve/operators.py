@@ -37,6 +37,7 @@ class SimulatedBinary(Encoder):
         self.problem, self.objectives = encoder.problem, encoder.objectives
         self.lower, self.upper = encoder.lower, encoder.upper
         self.num_genes, self.num_constraints = encoder.num_genes, encoder.num_constraints
+        self.trusted = encoder.trusted
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F and G of the encoder."""
@@ -62,7 +63,7 @@ class SimulatedBinary(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return one child of each pair of rows: crossover, then mutation."""
-        return self.mutate(rng, self._crossed(rng, mothers, fathers))
+        return self.mutate(rng, self._crossed(rng, *self.checked_pairs(mothers, fathers)))
 
     def _crossed(
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
@@ -85,6 +86,7 @@ class SimulatedBinary(Encoder):
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return a copy of X with every gene mutated with the probability of mutation."""
+        X = self.checked(X)
         probability, index = self._mutation
         span = np.maximum(self.upper - self.lower, 1)
         drawn = rng.random(X.shape)

@@ -61,12 +61,22 @@ class EncodedProblem(Problem):
         out.update(self.values(x))
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return scaled F, and G."""
-        F, G = self._call(np.asarray(x, dtype=np.int64))
-        if self.scale is None:
+        """Return scaled F, and G, of vectors that may come from any operator."""
+        F, G = self._call(self.vectors(x))
+        if self.scale is None and len(F):
             spread = F.max(axis=0) - F.min(axis=0)
             self.scale = np.where(spread > 0, spread, 1.0)
-        return {"F": F / self.scale, "G": G}
+        return {"F": F if self.scale is None else F / self.scale, "G": G}
+
+    def vectors(self, x: np.ndarray) -> np.ndarray:
+        """Return pymoo's vectors as the encoder's, int64 of shape (k, num_genes).
+
+        Raises
+        ------
+        UsageError
+            A value is not a whole number within its bounds: an operator wants a repair.
+        """
+        return self.encoder.checked(x)
 
 
 class Sample(Sampling):
@@ -109,7 +119,7 @@ class Variation(InfillCriterion):
         self, problem: EncodedProblem, pop: Population, n_offsprings: int, random_state: Any
     ) -> np.ndarray:
         """Return the vectors of children, shape (n_offsprings, num_genes)."""
-        X = pop.get("X").astype(np.int64, copy=False)
+        X = problem.vectors(pop.get("X"))
         order = _standing(problem, pop, random_state)
         pairs = random_state.integers(0, len(pop), size=(2 * n_offsprings, 2))
         winners = np.where(order[pairs[:, 0]] <= order[pairs[:, 1]], pairs[:, 0], pairs[:, 1])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,15 @@ import numpy as np
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Front, Run
 from placeopt.core.interfaces import Encoder
+from placeopt.core.outside import numbers
+from placeopt.core.spec import load
 from placeopt.core.task import Candidate, Task, versions
+
+#: What `front_of` takes, in the words of its errors.
+_LEGAL = (
+    "a pymoo Result, Algorithm or Population, a jMetalPy algorithm that has run, its solutions, "
+    "or an array of vectors"
+)
 
 
 def front_of(result: Any, problem: Any = None) -> Front:
@@ -21,10 +30,12 @@ def front_of(result: Any, problem: Any = None) -> Front:
 
     Parameters
     ----------
-    result : pymoo Result, jMetalPy Algorithm that has run, sequence of solutions, or array
-        An array has the shape (k, num_genes).
-    problem : EncodedProblem or EncodedIntegerProblem, optional
-        The problem that the algorithm was given; results and algorithms know theirs.
+    result : pymoo Result, Algorithm or Population, jMetalPy Algorithm, solutions, or array
+        A pymoo algorithm may have been stepped by hand, and be between two steps. An array has the
+        shape (k, num_genes); its values are whole numbers within the encoder's bounds.
+    problem : EncodedProblem, EncodedIntegerProblem or EncodedFloatProblem, optional
+        The problem that the algorithm was given. Results and algorithms know theirs; solutions,
+        populations and arrays do not.
 
     Raises
     ------
@@ -36,69 +47,114 @@ def front_of(result: Any, problem: Any = None) -> Front:
     >>> result = pymoo.optimize.minimize(encoded, algorithm, ("n_eval", 9_000))  # doctest: +SKIP
     >>> placeopt.front_of(result).write("mine.json")                             # doctest: +SKIP
     """
-    X, run = _vectors(result)
-    if problem is None and hasattr(result, "problem"):
-        problem = result.problem
-    encoder = _encoder(problem)
-    if X.shape[1:] != (encoder.num_genes,):
-        raise UsageError(
-            f"these vectors have the shape {X.shape}; the problem wants (k, {encoder.num_genes})"
-        )
+    found = _read(result)
+    encoded = found.problem if problem is None else problem
+    encoder = _encoder(encoded, found.what)
+    X = numbers(found.X, f"vectors of shape (k, {encoder.num_genes})")
+    X = encoded.vectors(np.atleast_2d(X) if X.size else X)
     task = Task(encoder.problem, encoder.objectives)
     plans = (Candidate(encoder.decode(genes)) for genes in np.unique(X, axis=0))
-    front = task.front(plans, method=run.method)
-    points = tuple(replace(point, seed=run.seed) for point in front.points)
-    return replace(front, points=points, runs=(run,))
+    front = task.front(plans, method=found.run.method)
+    points = tuple(replace(point, seed=found.run.seed) for point in front.points)
+    return replace(front, points=points, runs=(found.run,))
 
 
-def _encoder(problem: Any) -> Encoder:
-    if not (hasattr(problem, "encoder") and isinstance(problem.encoder, Encoder)):
+@dataclass(frozen=True)
+class _Found:
+    """The vectors of a result, the facts of its run, and the problem where the result knows it."""
+
+    X: Any
+    what: str
+    run: Run
+    problem: Any = None
+
+
+def _encoder(problem: Any, what: str) -> Encoder:
+    if hasattr(problem, "encoder") and hasattr(problem, "vectors"):
+        encoder = problem.encoder
+        if isinstance(encoder, Encoder):
+            return encoder
+    wanted = "the EncodedProblem, EncodedIntegerProblem or EncodedFloatProblem"
+    if problem is None:
         raise UsageError(
-            f"the problem is {problem!r:.80}; give the EncodedProblem or EncodedIntegerProblem "
-            "that the algorithm ran on"
+            f"{what} does not say which problem it is of; give {wanted} of placeopt.evolve as "
+            "well: front_of(result, problem)"
         )
-    return problem.encoder
+    raise UsageError(
+        f"the problem of {what} is {_shown(problem)}; give {wanted} that the algorithm ran on"
+    )
 
 
-def _vectors(result: Any) -> tuple[np.ndarray, Run]:
-    """Return the vectors of a result, shape (k, num_genes), and the facts of the run."""
-    if hasattr(result, "pop") and hasattr(result, "algorithm"):
-        return _of_pymoo(result)
-    if hasattr(result, "result") and hasattr(result, "get_name"):
-        run = Run(
-            result.get_name(),
-            None,
-            float(result.total_computing_time),
-            int(result.evaluations),
-            versions=versions(("jmetalpy",)),
-        )
-        return _of_solutions(result.result()), run
-    return _of_solutions(result), Run("own", None, 0.0)
+def _is(value: Any, entry: str) -> bool:
+    """Return whether a value is of a class, ``"module:name"``; a library is not imported for it."""
+    return entry.partition(":")[0] in sys.modules and isinstance(value, load(entry))
 
 
-def _of_pymoo(result: Any) -> tuple[np.ndarray, Run]:
-    """Return the optima of a pymoo result, or its population where nothing is feasible."""
-    algorithm = result.algorithm
-    X = result.pop.get("X") if result.X is None else result.X
-    seed = algorithm.seed
+def _read(result: Any) -> _Found:
+    """Return what is in a result of any library."""
+    if _is(result, "pymoo.core.algorithm:Algorithm"):
+        return _of_pymoo(result, result, 0.0)
+    if _is(result, "pymoo.core.result:Result"):
+        return _of_pymoo(result, result.algorithm, float(result.exec_time or 0.0))
+    if _is(result, "jmetal.core.algorithm:Algorithm"):
+        return _of_jmetal(result)
+    return _Found(_variables(result), _shown(result), Run("own", None, 0.0))
+
+
+def _of_pymoo(result: Any, algorithm: Any, seconds: float) -> _Found:
+    """Return the optima of pymoo, or the population where nothing is feasible.
+
+    A result has its algorithm if pymoo's ``minimize`` made it; one that an algorithm made between
+    two steps has none.
+    """
+    best = result.pop if result.opt is None or len(result.opt) == 0 else result.opt
+    if best is None or len(best) == 0:
+        raise UsageError(f"{_shown(result)} has no population; let the algorithm run first")
+    seed = None if algorithm is None else algorithm.seed
     run = Run(
-        type(algorithm).__name__,
+        "pymoo" if algorithm is None else type(algorithm).__name__,
         None if seed is None else int(seed),
-        float(result.exec_time or 0.0),
-        int(algorithm.evaluator.n_eval),
+        seconds,
+        0 if algorithm is None else int(algorithm.evaluator.n_eval),
         versions=versions(("pymoo",)),
     )
-    return np.atleast_2d(np.asarray(X)).astype(np.int64), run
+    return _Found(best.get("X"), _shown(result), run, result.problem)
 
 
-def _of_solutions(found: Any) -> np.ndarray:
-    """Return vectors that are given as such, or as jMetalPy solutions, one or several."""
-    several = found if isinstance(found, (list, tuple, np.ndarray)) else [found]
-    rows = [s.variables if hasattr(s, "variables") else s for s in several]
+def _of_jmetal(algorithm: Any) -> _Found:
+    """Return the solutions of a jMetalPy algorithm."""
     try:
-        return np.atleast_2d(np.array(rows, dtype=float)).astype(np.int64)
-    except (TypeError, ValueError):
-        raise UsageError(
-            f"the result is {found!r:.80}; give a pymoo Result, a jMetalPy algorithm that has run, "
-            "its solutions, or an array of vectors"
-        ) from None
+        solutions = algorithm.result()
+    except (AttributeError, TypeError, LookupError, ValueError):  # it has none before it has run
+        solutions = None
+    if solutions is None or (isinstance(solutions, list) and not solutions):
+        raise UsageError(f"{_shown(algorithm)} has no solutions; let the algorithm run first")
+    run = Run(
+        algorithm.get_name(),
+        None,
+        float(algorithm.total_computing_time),
+        int(algorithm.evaluations),
+        versions=versions(("jmetalpy",)),
+    )
+    return _Found(_variables(solutions), _shown(algorithm), run, algorithm.problem)
+
+
+def _variables(found: Any) -> Any:
+    """Return vectors that are given as such, or as solutions or individuals, one or several."""
+    several = found if isinstance(found, (list, tuple)) else [found]
+    if several and all(hasattr(one, "variables") for one in several):  # solutions of jMetalPy
+        return [one.variables for one in several]
+    if several and all(_is(one, "pymoo.core.individual:Individual") for one in several):
+        return [one.X for one in several]
+    if _is(found, "pymoo.core.population:Population"):
+        return [one.X for one in found]
+    if isinstance(found, (list, tuple)) or hasattr(found, "__array__"):
+        return found
+    raise UsageError(f"the result is {_shown(found)}; give {_LEGAL}")
+
+
+def _shown(value: Any) -> str:
+    """Return what a result is, in a few words."""
+    if isinstance(value, (str, bytes, int, float, type(None))):
+        return f"{value!r:.60}"
+    return f"an object of type {type(value).__module__}.{type(value).__qualname__}"

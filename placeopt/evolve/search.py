@@ -16,6 +16,7 @@ from placeopt.core.arrays_file import Arrays
 from placeopt.core.dominance import by_rays, by_worth, thinned
 from placeopt.core.front import Front, Objective, Plan, farthest
 from placeopt.core.interim import Interim
+from placeopt.core.outside import checked_vectors
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.evolve.archive import VectorArchive
@@ -87,6 +88,7 @@ class Variant:
     def encoder(self, problem: Problem, objectives: Sequence[Objective]) -> interfaces.Encoder:
         """Return the encoder, with the operators of this variant."""
         plain = interfaces.build_encoder(problem, objectives, self.encoding)
+        plain.trusted = True
         return plain if self.operators == "own" else SimulatedBinary(plain, mutation=self.mutation)
 
     def parameters(self) -> dict[str, Any]:
@@ -139,7 +141,8 @@ class VectorSearch:
         left = self.task.take_up()
         if left is None:
             return 0
-        X = left.arrays["vectors"].astype(np.int64).reshape(-1, self.encoder.num_genes)
+        X = left.arrays["vectors"].reshape(-1, self.encoder.num_genes)
+        X = checked_vectors(X, self.encoder.lower, self.encoder.upper)
         for part in np.array_split(X, -(-len(X) // _TAKEN_UP_TOGETHER)):
             self.archive.add(part, *self.encoder.evaluate(part))
         self.archive.settle()

@@ -41,15 +41,16 @@ class MultiClusterEncoder(Encoder):
     def _play(self, X: np.ndarray) -> Stream:
         """Return the episodes of vectors (n, num_genes) at their ends."""
         batch = self._begun(len(X))
-        batch.play(np.ascontiguousarray(X, dtype=np.int64))
+        batch.play(X)
         return batch
 
     def placed(self, X: np.ndarray) -> np.ndarray:
         """Return the replicas of every request on every cluster, shape (n, T, C)."""
-        return self._play(X).state.placed
+        return self._play(self.checked(X)).state.placed
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1), which is 0."""
+        X = self.checked(X)
         F = np.empty((len(X), 4))
         for first in range(0, len(X), _CHUNK):
             chunk = slice(first, first + _CHUNK)
@@ -58,7 +59,7 @@ class MultiClusterEncoder(Encoder):
 
     def decode(self, genes: np.ndarray) -> Plan:
         """Return the plan of one vector."""
-        return self._play(np.asarray(genes)[None]).plan(0)
+        return self._play(self.checked_one(genes)[None]).plan(0)
 
     def encode(self, plan: Plan) -> np.ndarray:
         """Return a vector of a plan: the same plan where its decisions are actions, else FFD."""
@@ -90,6 +91,7 @@ class MultiClusterEncoder(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return children that take a stretch of the trace from the father, then mutated."""
+        mothers, fathers = self.checked_pairs(mothers, fathers)
         cuts = np.sort(rng.integers(0, self.num_genes + 1, size=(len(mothers), 2)), axis=1)
         at = np.arange(self.num_genes)
         from_father = (at >= cuts[:, :1]) & (at < cuts[:, 1:])
@@ -97,5 +99,6 @@ class MultiClusterEncoder(Encoder):
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X in which about two decisions are drawn anew."""
-        drawn = rng.integers(0, self._refusal + 1, size=np.shape(X))
-        return np.where(rng.random(np.shape(X)) < 2 / self.num_genes, drawn, X)
+        X = self.checked(X)
+        drawn = rng.integers(0, self._refusal + 1, size=X.shape)
+        return np.where(rng.random(X.shape) < 2 / self.num_genes, drawn, X)

@@ -65,7 +65,7 @@ class PlacementEncoder(Encoder):
 
     def _judged(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the decisions of vectors, shape (n, T, C), and their goals, (n, 4)."""
-        vectors = np.array(X, dtype=np.int64).reshape(-1, *self._shape)
+        vectors = self.checked(X).reshape(-1, *self._shape).copy()
         values = np.empty((len(vectors), 4))
         arrays = self.problem.arrays
         changes.judge_all(arrays, self._state, self._change, vectors, self._worst, values)
@@ -77,7 +77,7 @@ class PlacementEncoder(Encoder):
 
     def decode(self, genes: np.ndarray) -> Plan:
         """Return the plan of one vector."""
-        rows = self._judged(np.asarray(genes)[None])[0][0].tolist()
+        rows = self._judged(self.checked_one(genes)[None])[0][0].tolist()
         return self.problem.plan([{c: n for c, n in enumerate(row) if n > 0} for row in rows])
 
     def encode(self, plan: Plan) -> np.ndarray:
@@ -120,7 +120,7 @@ class PlacementEncoder(Encoder):
         heat : float
             How much worse a change may make a plan at the beginning, about.
         """
-        vectors = np.array(X, dtype=np.int64).reshape(-1, *self._shape)
+        vectors = self.checked(X).reshape(-1, *self._shape).copy()
         every, origin = np.zeros((len(X), 4)), np.zeros(4)
         every[:, self._columns], origin[list(self._columns)] = weights, ideal
         scratch = self.problem.arrays, self._state, self._change
@@ -132,7 +132,8 @@ class PlacementEncoder(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return children: a stretch of requests from the father, one decision drawn anew."""
-        children = np.array(mothers, dtype=np.int64).reshape(-1, *self._shape)
+        mothers, fathers = self.checked_pairs(mothers, fathers)
+        children = mothers.reshape(-1, *self._shape).copy()
         random = rng.integers(0, 2**64, size=1, dtype=np.uint64)
         replicas = self.problem.arrays.replicas
         changes.vary_all(replicas, children, fathers.reshape(children.shape), random)
@@ -147,7 +148,9 @@ class _Placements(Variant):
 
     def encoder(self, problem: Problem, objectives: Sequence[Objective]) -> Encoder:
         assert isinstance(problem, MultiCluster)
-        return PlacementEncoder(problem, objectives)
+        encoder = PlacementEncoder(problem, objectives)
+        encoder.trusted = encoder.actions.trusted = True
+        return encoder
 
     def parameters(self) -> dict[str, Any]:
         return {}
@@ -167,6 +170,7 @@ def fullest(
     actions one change moves much: what finds no place goes to another.
     """
     encoder = MultiClusterEncoder(problem, problem.select(["rejected"]))
+    encoder.trusted = True
     refused = encoder.evaluate(X)[0][:, 0]
     share = budget.share(evaluations=SHARE * budget.evaluations_left)
     for _ in range(_generations(problem, budget)):

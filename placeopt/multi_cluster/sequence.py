@@ -73,7 +73,7 @@ class MultiClusterSequence(DecisionSequence):
 
     def step(self, state: MultiClusterBatch, action: int) -> np.ndarray:
         """Decide on the request at hand; return the cost vector."""
-        self.require_legal(state, action)
+        action = self.legal_action(state, action)
         before = self._values(state)
         state.step(np.array([action]))
         return (self._values(state) - before)[0, self._columns]

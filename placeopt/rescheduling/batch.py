@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Plan
 from placeopt.core.interfaces import Batch
+from placeopt.core.outside import checked_actions
 from placeopt.rescheduling import batch_kernels as kernels
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.batch_state import EpisodeRules, EpisodeScratch, EpisodeState
@@ -136,14 +138,14 @@ class ReschedulingBatch(Batch):
             self.state.random[which] = np.asarray(seeds, dtype=np.uint64)[which]
         kernels.reset(self.rules, self.state, self._scratch, which, self.observations, self.masks)
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Take one action in every environment; see `placeopt.core.interfaces.Batch.step`."""
         rewards, ended = np.zeros((self.num_envs, 1)), np.zeros(self.num_envs, dtype=bool)
         kernels.step(
             self.rules,
             self.state,
             self._scratch,
-            np.asarray(actions, dtype=np.int64),
+            checked_actions(actions, self.num_envs, self.num_actions),
             self.observations,
             self.masks,
             rewards,

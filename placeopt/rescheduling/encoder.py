@@ -52,8 +52,9 @@ class ReschedulingEncoder(Encoder):
 
     def counts(self, X: np.ndarray) -> np.ndarray:
         """Return the replicas per service and node, shape (n, S, N)."""
+        X = self.checked(X)
         found = np.zeros((len(X), *self._nodes.shape), dtype=np.int64)
-        nodes = self._nodes[self._service, np.asarray(X, dtype=np.int64)]
+        nodes = self._nodes[self._service, X]
         np.add.at(found, (np.arange(len(X))[:, None], self._service, nodes), 1)
         return found
 
@@ -67,7 +68,7 @@ class ReschedulingEncoder(Encoder):
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; moves that find no room come last."""
-        target = self.counts(np.asarray(genes)[None])[0]
+        target = self.counts(self.checked_one(genes)[None])[0]
         count, _ = arrange(self._instance, target, self._moves)
         return self.problem.plan(self._moves[:count].tolist())
 
@@ -94,11 +95,13 @@ class ReschedulingEncoder(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return children that have whole services of either parent, and mutations."""
+        mothers, fathers = self.checked_pairs(mothers, fathers)
         from_mother = rng.random((len(mothers), len(self._nodes))) < 0.5
         return self.mutate(rng, np.where(from_mother[:, self._service], mothers, fathers))
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X in which about one and a half replicas go elsewhere or home."""
+        X = self.checked(X)
         to_home = rng.random(X.shape) < 0.3
         drawn = np.where(to_home, self.home, super().sample(rng, len(X)))
         return np.where(rng.random(X.shape) < 1.5 / self.num_genes, drawn, X)

@@ -103,8 +103,8 @@ class ReschedulingSequence(DecisionSequence):
 
         The cost is the change of the latency in ms, and 1 for a move.
         """
-        self.require_legal(state, action)
-        position, target = int(state.taken[0]), int(action)
+        action = self.legal_action(state, action)
+        position, target = int(state.taken[0]), action
         service, home = self.replicas[position]
         before = 0.0 if position == 0 else float(state.latency[0])
         if target != home:

@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import Batch
+from placeopt.core.outside import checked_seed
 from placeopt.rl.episodes import LIMIT, WeightedEpisodes
 from placeopt.rl.preferences import Weights
 
@@ -68,12 +69,15 @@ class BatchVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin all episodes anew."""
-        super().reset(seed=seed if isinstance(seed, int) else None)
         seeds = None
-        if isinstance(seed, int):
-            seeds = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(seed)
+        if isinstance(seed, (list, tuple, np.ndarray)):
+            if len(seed) != self.num_envs:
+                raise UsageError(f"{len(seed)} seeds for {self.num_envs} environments; give each")
+            seeds = np.array([checked_seed(one) for one in seed], dtype=np.uint64)
         elif seed is not None:
-            seeds = np.asarray(seed, dtype=np.uint64)
+            seed = checked_seed(seed)
+            seeds = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(seed)
+        super().reset(seed=seed if isinstance(seed, int) else None)
         seen = self.episodes.begin(seeds, self.np_random)
         return seen, self._info(np.zeros((self.num_envs, len(self.batch.rewards))))
 
@@ -140,6 +144,7 @@ class BatchEnv(gymnasium.Env[np.ndarray, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode."""
+        seed = None if seed is None else checked_seed(seed)
         super().reset(seed=seed)
         seeds = None if seed is None else np.array([seed], dtype=np.uint64)
         self._running = True
@@ -150,7 +155,8 @@ class BatchEnv(gymnasium.Env[np.ndarray, np.int64]):
         """Take an action."""
         if not self._running:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
-        rewards, parts, ended = self.episodes.step(np.array([action]))
+        alone: Any = [action]
+        rewards, parts, ended = self.episodes.step(alone)
         self._running = not ended[0]
         info = self._info(parts[0])
         if ended[0] and self.batch.problem is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import Batch
@@ -75,9 +76,9 @@ class WeightedEpisodes:
             rows[:, :, -1] = batch.masks
         return rows
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the scalar rewards (N,), their parts (N, K) and which episodes ended (N,)."""
-        parts, ended = self.batch.step(np.ascontiguousarray(actions, dtype=np.int64))
+        parts, ended = self.batch.step(actions)
         rewards = np.einsum("nk,nk->n", parts, self.preferences.rows)
         self.returns += rewards
         self.lengths += 1

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field
 
 from placeopt.core.episodes import scales
 from placeopt.core.front import Plan
 from placeopt.core.interfaces import Batch, build_sequence
+from placeopt.core.outside import checked_actions
 from placeopt.core.problem import Problem
 
 
@@ -86,15 +88,16 @@ class SequentialBatch(Batch):
             self.states[i] = self.sequences[i].reset(self._rngs[i])
             self._refresh(i)
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Take one action in every environment."""
         rewards = np.zeros((self.num_envs, len(self.rewards)))
         ended = np.zeros(self.num_envs, dtype=bool)
-        for i, action in enumerate(actions):
+        checked = checked_actions(actions, self.num_envs, self.num_actions)
+        for i, action in enumerate(checked.tolist()):
             sequence, state = self.sequences[i], self.states[i]
             legal = bool(self.masks[i, action])
             if legal:
-                rewards[i] = -sequence.step(state, int(action)) / self._scales[i]
+                rewards[i] = -sequence.step(state, action) / self._scales[i]
                 self._refresh(i)
             ended[i] = not legal or not self.masks[i].any()
             if ended[i]:

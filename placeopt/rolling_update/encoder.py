@@ -92,6 +92,7 @@ class RollingUpdateEncoder(Encoder):
 
     def targets(self, X: np.ndarray) -> np.ndarray:
         """Return the node of every microservice, shape (n, M)."""
+        X = self.checked(X)
         found = np.repeat(self.problem.arrays.stays_on[None], len(X), axis=0)
         if len(self._genes):
             ranks = self.tables.legal[self.tables.legal_first[:-1] + X]
@@ -115,7 +116,7 @@ class RollingUpdateEncoder(Encoder):
             breaking some.
         """
         a = self.problem.arrays
-        target = self.targets(np.asarray(X, dtype=np.int64))
+        target = self.targets(X)
         n, nodes = len(target), len(a.price)
         flat = (target + nodes * np.arange(n)[:, None]).ravel()
         counts = [
@@ -154,7 +155,7 @@ class RollingUpdateEncoder(Encoder):
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; a copy that fits nowhere is started all the same."""
-        target = self.targets(np.asarray(genes, dtype=np.int64)[None])[0]
+        target = self.targets(self.checked_one(genes)[None])[0]
         found = reach(self.problem, target, states=0)
         steps = list(found.steps)
         if not found.complete:
@@ -193,9 +194,8 @@ class RollingUpdateEncoder(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return children by application or node crossover and one to three changes."""
-        if not len(self._genes):
-            return np.array(mothers, dtype=np.int64)
-        return variation.vary(rng, mothers, fathers, self.tables)
+        pairs = self.checked_pairs(mothers, fathers)
+        return variation.vary(rng, *pairs, self.tables) if len(self._genes) else pairs[0].copy()
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X with one to three changes."""

@@ -255,7 +255,7 @@ class RollingUpdateSequence(DecisionSequence):
 
     def step(self, state: UpdateSequenceState, action: int) -> np.ndarray:
         """Start the next copy on a node and end the old one, in place; return the increments."""
-        self.require_legal(state, action)
+        action = self.legal_action(state, action)
         cost = self._at(state).increments[action]
         a, m = self._arrays, int(self.order[state.now[0]])
         home = int(a.home[m])

@@ -68,7 +68,7 @@ class TemporalEncoder(Encoder):
         G holds the excess machines, and the share of requests that cannot be served; its shape is
         (n, 0) where neither can occur.
         """
-        X = np.ascontiguousarray(X, dtype=np.int64)
+        X = self.checked(X)
         F, excess = packing.evaluate(X, self.arrays, self._packing, self._scratch, self._memory)
         G = np.empty((len(F), self.num_constraints))
         if self.num_constraints:
@@ -77,7 +77,7 @@ class TemporalEncoder(Encoder):
 
     def parts(self, X: np.ndarray) -> Parts:
         """Return the parts of vectors: groups of locations that no request joins to others."""
-        X = np.ascontiguousarray(X, dtype=np.int64)
+        X = self.checked(X)
         costs = packing.costs_by_place(X, self.arrays, self._packing, self._scratch, self._memory)
         label, key, values = parts.find(X, costs, self.arrays)
         return Parts(label, key, values[:, :, self._columns])
@@ -85,7 +85,7 @@ class TemporalEncoder(Encoder):
     def decode(self, genes: np.ndarray) -> Plan:
         """Return the plan of one vector; requests that cannot be served are left out of it."""
         packed = self._packing
-        genes = np.ascontiguousarray(genes, dtype=np.int64)
+        genes = self.checked_one(genes)
         packing.pack(genes, self.arrays, packed, self._scratch)
         hosted: dict[int, list[list[Any]]] = {}
         for name, b in zip(self._replica_names, packed.bin_of.tolist(), strict=True):
@@ -151,8 +151,8 @@ class TemporalEncoder(Encoder):
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
         """Return children by crossover of whole requests, some of them mutated."""
-        return variation.vary(rng, mothers, fathers, self.arrays)
+        return variation.vary(rng, *self.checked_pairs(mothers, fathers), self.arrays)
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X, each with one request changed."""
-        return variation.vary(rng, X, X, self.arrays)
+        return self.vary(rng, X, X)

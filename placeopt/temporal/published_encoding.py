@@ -166,7 +166,7 @@ class PublishedEncoder(Encoder):
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 3): excess of vCPU, memory, machines."""
-        F, G = _evaluate(np.ascontiguousarray(X, dtype=np.int64), self.arrays)
+        F, G = _evaluate(self.checked(X), self.arrays)
         return F[:, self._columns], G
 
     def encode(self, plan: Plan) -> np.ndarray:
@@ -192,7 +192,7 @@ class PublishedEncoder(Encoder):
         replicas = len(self.arrays.request)
         machine_of, kind = np.empty(replicas, dtype=np.int64), np.empty(replicas, dtype=np.int64)
         free, excess = np.empty((replicas, 2), dtype=np.int64), np.zeros(3)
-        genes = np.ascontiguousarray(genes, dtype=np.int64)
+        genes = self.checked_one(genes)
         count = _pack(genes, self.arrays, machine_of, kind, free, excess)
         machines: list[dict[str, Any]] = []
         for y in kind[:count]:

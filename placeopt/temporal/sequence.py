@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.core.errors import UsageError
 from placeopt.core.front import Objective
-from placeopt.core.interfaces import DecisionSequence
+from placeopt.core.interfaces import DecisionSequence, illegal_action
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.outside import checked_action
 from placeopt.temporal.instance import Temporal
 
 #: Entries of `SequenceState.now`.
@@ -322,8 +322,9 @@ class TemporalSequence(DecisionSequence):
     def step(self, state: SequenceState, action: int) -> np.ndarray:
         """Decide a start or a pool; the cost is the increment of each objective."""
         cost = np.zeros(3)
-        if not (0 <= action < self.num_actions and _take(self.arrays, state, int(action), cost)):
-            raise UsageError(f"action {action} is not legal here; ask mask(state)")
+        number = checked_action(action, self.num_actions)
+        if not _take(self.arrays, state, number, cost):
+            raise illegal_action(number)
         return cost[self._columns]
 
     def costs(self, state: SequenceState) -> np.ndarray:

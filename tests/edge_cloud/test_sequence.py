@@ -117,7 +117,10 @@ def test_what_is_refused():
     with pytest.raises(UsageError, match="did you mean 'small-first'"):
         build_sequence(problem, order="smallfirst")
     state = sequence.reset()
-    for action in (-1, sequence.num_actions, *np.flatnonzero(~sequence.mask(state))):
+    for action in (-1, sequence.num_actions):
+        with pytest.raises(UsageError, match=f"the action is {action}; legal: whole numbers"):
+            sequence.step(state, action)
+    for action in np.flatnonzero(~sequence.mask(state)):
         with pytest.raises(UsageError, match="mask"):
             sequence.step(state, int(action))
     while not sequence.done(state):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import random
 
 import numpy as np
@@ -92,6 +93,42 @@ def test_a_result_without_a_feasible_vector(encoder):
     assert not front.points and front.rejected is not None and front.reasons
 
 
+def test_a_pymoo_algorithm_that_is_stepped_by_hand(encoder):
+    """Between two steps and at the end: the algorithm, its result, and its populations."""
+    from pymoo.algorithms.moo.nsga2 import NSGA2
+
+    from placeopt.evolve.pymoo_adapter import EncodedProblem, Sample, Variation
+
+    problem = EncodedProblem(encoder)
+    algorithm = NSGA2(
+        pop_size=20, sampling=Sample(), mating=Variation(), eliminate_duplicates=False
+    )
+    algorithm.setup(problem, termination=("n_gen", 4), seed=1)
+    with pytest.raises(placeopt.PlaceoptError, match="has no population; let the algorithm run"):
+        placeopt.front_of(algorithm)
+    while algorithm.has_next():
+        algorithm.next()
+        front = placeopt.front_of(algorithm)
+        best = algorithm.opt.get("F") * problem.scale
+        np.testing.assert_allclose(front.values, minimal(best[algorithm.opt.get("FEAS")[:, 0]]))
+    assert front.runs[0].method == "NSGA2" and front.runs[0].seed == 1
+    assert front.runs[0].evaluations == 80
+    front_values = front.values.tolist()
+    algorithm = pickle.loads(pickle.dumps(algorithm))
+    for given in (algorithm, algorithm.result()):
+        assert placeopt.front_of(given).values.tolist() == front_values
+    for given in (algorithm.opt, list(algorithm.opt), algorithm.pop, algorithm.opt[0]):
+        assert placeopt.front_of(given, problem).points
+        with pytest.raises(
+            placeopt.PlaceoptError, match=r"which problem .* front_of\(result, prob"
+        ):
+            placeopt.front_of(given)
+    with pytest.raises(
+        placeopt.PlaceoptError, match=r"the problem of .* is an object of .*NSGA2; give"
+    ):
+        placeopt.front_of(algorithm, NSGA2())
+
+
 def test_vectors_of_any_library(encoder):
     """With the problem that they were made for; what cannot be a result is refused."""
     from placeopt.evolve.pymoo_adapter import EncodedProblem
@@ -146,6 +183,8 @@ def test_a_jmetal_algorithm_of_ones_own(encoder):
     assert front.runs[0].method == "NSGAII" and front.runs[0].evaluations == 200
     assert placeopt.front_of(algorithm.result(), problem).values.tolist() == front.values.tolist()
     assert placeopt.front_of(algorithm.result()[0], problem).points
+    with pytest.raises(placeopt.PlaceoptError, match=r"which problem .* EncodedIntegerProblem"):
+        placeopt.front_of(algorithm.result())
 
 
 def test_importing_the_adapter_leaves_logging_alone():

@@ -396,5 +396,5 @@ def test_rollout_of_all_actions_at_once_is_the_generic_one(
 def test_illegal_actions_are_refused() -> None:
     """By the sequence, not by the batch."""
     sequence = build_sequence(MultiCluster.generate(4, requests=3))
-    with pytest.raises(UsageError, match="not legal"):
+    with pytest.raises(UsageError, match="the action is 99; legal: whole numbers from 0 to 7"):
         sequence.step(sequence.reset(), 99)

@@ -185,8 +185,8 @@ def test_how_episodes_end() -> None:
     )
     batch.reset()
     for wrong in (-1, batch.num_actions, 10**9):
-        batch.reset()
-        assert (batch.step(np.full(3, wrong))[0] == -100).all()
+        with pytest.raises(UsageError, match=f"the action of environment 0 is {wrong}; legal:"):
+            batch.step(np.full(3, wrong))
 
 
 def test_options_are_checked() -> None:

@@ -62,8 +62,10 @@ def test_illegal_actions_are_refused() -> None:
     state = sequence.reset()
     state.free[:] = 0
     elsewhere = next(n for n in range(sequence.num_actions) if n != sequence.replicas[0][1])
-    for action in (-1, sequence.num_actions, elsewhere):
-        with pytest.raises(UsageError, match="not legal here"):
+    with pytest.raises(UsageError, match="not legal here"):
+        sequence.step(state, elsewhere)
+    for action in (-1, sequence.num_actions):
+        with pytest.raises(UsageError, match=f"the action is {action}; legal: whole numbers"):
             sequence.step(state, action)
     with pytest.raises(UsageError, match="did you mean 'calls'"):
         build_sequence(problem, order="call")

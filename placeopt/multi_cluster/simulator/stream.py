@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Plan
 from placeopt.core.interfaces import Batch
+from placeopt.core.outside import checked_actions
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keywords
 from placeopt.multi_cluster.instance import MultiCluster
@@ -222,19 +224,13 @@ class Stream(Batch):
         self._rules.begin_all(self.traces, self.state, chosen)
         self._refresh(chosen)
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Take one action in every environment; see `placeopt.core.interfaces.Batch.step`.
 
         Environments whose episode is over stand still and earn 0.
         """
-        actions = np.asarray(actions, dtype=np.int64)
-        legal = actions.shape == (self.num_envs,)
-        if not legal or actions.min() < 0 or actions.max() >= self.num_actions:
-            raise UsageError(
-                f"actions: give {self.num_envs} whole numbers of 0 to {self.num_actions - 1}"
-            )
         rewards = np.zeros((self.num_envs, len(PARTS)))
-        chosen = self._actions[actions]
+        chosen = self._actions[checked_actions(actions, self.num_envs, self.num_actions)]
         if self.acceptance:
             placed = self.placed_shares()[self._everyone, chosen] * ~self.ended
         self._rules.step_all(self.traces, self.state, self.outcomes, chosen, rewards)

@@ -1,0 +1,133 @@
+"""Arrays from outside: checked once, before compiled code reads them without looking at bounds."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+
+from placeopt.core.errors import UsageError
+
+
+def checked_vectors(X: Any, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return vectors as a contiguous array of int64, shape (k, num_genes).
+
+    Parameters
+    ----------
+    X : array_like, shape (k, num_genes)
+        Whole numbers of any numeric type; k may be 0.
+    lower, upper : ndarray of int64, shape (num_genes,)
+        Inclusive bounds.
+
+    Raises
+    ------
+    UsageError
+        Names the first vector, gene and value that is not legal, and its bounds; or the shape.
+    """
+    genes = len(lower)
+    found = numbers(X, f"vectors of shape (k, {genes})")
+    if found.shape == (0,):
+        found = found.reshape(0, genes)
+    if found.shape[1:] != (genes,):
+        raise UsageError(
+            f"these vectors have the shape {found.shape}; the problem wants (k, {genes})"
+        )
+    wrong = _first_illegal(found, lower, upper)
+    if wrong is not None:
+        k, gene = wrong
+        raise UsageError(
+            f"vector {k}, gene {gene} is {_shown(found[k, gene])}; "
+            f"legal: whole numbers from {lower[gene]} to {upper[gene]}"
+        )
+    return np.ascontiguousarray(found, dtype=np.int64)
+
+
+def checked_vector(genes: Any, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return one vector as a contiguous array of int64, shape (num_genes,).
+
+    Errors are as of `checked_vectors`.
+    """
+    found = numbers(genes, f"a vector of shape {lower.shape}")
+    if found.shape != lower.shape:
+        raise UsageError(
+            f"this vector has the shape {found.shape}; the problem wants {lower.shape}"
+        )
+    return checked_vectors(found[None], lower, upper)[0]
+
+
+def checked_actions(actions: Any, num_envs: int, num_actions: int) -> np.ndarray:
+    """Return the actions of environments as a contiguous array of int64, shape (num_envs,).
+
+    Actions that a mask rules out pass: the environment says what they cost.
+
+    Raises
+    ------
+    UsageError
+        Names the first environment and action that is not one of 0 to ``num_actions - 1``; or the
+        shape.
+    """
+    found = numbers(actions, f"actions of shape ({num_envs},)")
+    if found.shape != (num_envs,):
+        raise UsageError(
+            f"these actions have the shape {found.shape}; {num_envs} environments want "
+            f"({num_envs},)"
+        )
+    wrong = _first_illegal(found, 0, num_actions - 1)
+    if wrong is not None:
+        whose = "" if num_envs == 1 else f" of environment {wrong[0]}"
+        raise UsageError(
+            f"the action{whose} is {_shown(found[wrong])}; "
+            f"legal: whole numbers from 0 to {num_actions - 1}"
+        )
+    return np.ascontiguousarray(found, dtype=np.int64)
+
+
+def checked_action(action: Any, num_actions: int) -> int:
+    """Return one action as an int; errors are as of `checked_actions`."""
+    if isinstance(action, (int, np.integer)) and 0 <= action < num_actions:
+        return int(action)
+    return int(checked_actions([action], 1, num_actions)[0])
+
+
+def checked_seed(seed: Any) -> int:
+    """Return a seed as an int.
+
+    Raises
+    ------
+    UsageError
+        It is not a whole number from 0 to 2**63 - 1.
+    """
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and 0 <= seed < 2**63:
+        return int(seed)
+    raise UsageError(f"seed is {_shown(seed)}; give a whole number from 0 to 2**63 - 1")
+
+
+def numbers(given: Any, wanted: str) -> np.ndarray:
+    """Return an array of real numbers; `wanted` says in the error what to give."""
+    try:
+        found = np.asarray(given)
+        if found.dtype == object and found.ndim:  # whole numbers beyond 64 bits, say
+            found = found.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        found = None
+    if found is None or found.dtype.kind not in "biuf":
+        raise UsageError(f"{_shown(given)} is no array of numbers; give {wanted}")
+    return found
+
+
+def _first_illegal(found: np.ndarray, lower: Any, upper: Any) -> tuple[int, ...] | None:
+    """Return the place of the first number that is not whole or not within bounds."""
+    legal = (found >= lower) & (found <= upper)  # false for NaN
+    if found.dtype.kind == "f":
+        legal &= found == np.rint(found)
+    if legal.all():
+        return None
+    return tuple(np.argwhere(~legal)[0].tolist())
+
+
+def _shown(value: Any) -> str:
+    """Return a value in a few characters."""
+    if isinstance(value, np.floating) and abs(value) < 1e16 and float(value).is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, np.generic) else reprlib.repr(value)
