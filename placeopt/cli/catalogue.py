@@ -80,7 +80,7 @@ def _list(entries: dict[str, MethodEntry], everything: bool) -> None:
         if everything or m.role not in COMPARED
     ]
     columns = ("method", "role", "problems", "extra", "what it does")
-    emit_table(columns, rows, left=len(columns))
+    emit_table(columns, rows, left=len(columns), text=(2, 4))
     if not everything:
         for role in COMPARED:
             say(f"{role}: {', '.join(m.name for m in shown if m.role == role)}")
@@ -99,7 +99,7 @@ def _describe(entry: MethodEntry) -> None:
         say("it has no parameters")
         return
     columns = ("parameter", "problems", "default", "legal", "what it does")
-    emit_table(columns, rows, left=len(columns))
+    emit_table(columns, rows, left=len(columns), text=(1, 3, 4))
 
 
 def parameters_of(method: MethodEntry) -> list[tuple[Parameter, list[str]]]:

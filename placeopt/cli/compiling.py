@@ -99,4 +99,4 @@ def warm_up(
 
     found = run(problems or (), jobs, tell)
     rows = [(one.kind, ", ".join(one.methods)) for one in found]
-    emit_table(("problem", "methods that are ready"), rows, left=2)
+    emit_table(("problem", "methods that are ready"), rows, left=2, text=(1,))

@@ -17,18 +17,19 @@ from placeopt.cli.screen import (
     InstanceFile,
     Output,
     Plans,
-    console,
     deliver,
     emit,
     emit_json,
+    emit_sentence,
     emit_table,
-    make_table,
     names,
     pairs,
     say,
     show,
     warn,
+    width_of,
 )
+from placeopt.cli.tables import table
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
 
@@ -143,7 +144,8 @@ def _claim(
 
 
 def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
-    if not sys.stderr.isatty():
+    width = width_of(sys.stderr)
+    if width is None:
         return
     columns = (
         "point",
@@ -160,7 +162,7 @@ def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
         )
         for k, v in enumerate(verdicts)
     ]
-    console().print(make_table(columns, rows))
+    say(table(columns, rows, text=(len(columns) - 1,), width=width))
 
 
 # -- merge, compare --------------------------------------------------------------------------------
@@ -235,12 +237,12 @@ def compare(
     columns = ("front", "points", "on merged", *(m.replace("_", " ") for m in measures))
     emit_table(columns, cells)
     what = "share of the box from the origin" if plain else "volume of what is dominated"
-    emit(f"hypervolume: {what}, {up_to(union.objectives, corner)}")
+    emit_sentence(f"hypervolume: {what}, {up_to(union.objectives, corner)}")
     if any(row["gap"] is not None for row in rows):
         most = "at most this share of the attainable hypervolume is missing"
-        emit(f"gap: {most}, {up_to(union.objectives, gap_corner)}")
+        emit_sentence(f"gap: {most}, {up_to(union.objectives, gap_corner)}")
     if known is not None:
-        emit(
+        emit_sentence(
             "gap to best known: share of the hypervolume of the best known front that is missing "
             f"({len(known)} points), {up_to(known.objectives, known.reference().tolist())}"
         )

@@ -334,7 +334,7 @@ def policies(
         )
         for name, one in found.items()
     ]
-    emit_table(("policy", "problem", "weights", "trained on"), rows, left=4)
+    emit_table(("policy", "problem", "weights", "trained on"), rows, left=4, text=(3,))
 
 
 def _shown(key: str, mean: float, half: float) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from placeopt.cli.tables import table, wrapped
 from placeopt.core.errors import DocumentError, OutputError, UsageError
 
 #: The option of commands that write one file.
@@ -33,14 +34,21 @@ Plans = Annotated[
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from placeopt.core.front import Front
 
 
 def say(message: str) -> None:
     """Print a message for people, on stderr."""
-    print(message, file=sys.stderr)
+    print(_fitting(message, sys.stderr), file=sys.stderr)
+
+
+def _fitting(text: str, stream: TextIO) -> str:
+    """Return text whose lines break between words where they are too wide for a terminal."""
+    width = width_of(stream)
+    if width is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in wrapped(line, width))
 
 
 def warn(warnings: Iterable[str]) -> None:
@@ -100,6 +108,11 @@ def checked_output() -> Iterator[None]:
         raise OutputError(f"<stdout>: cannot write: {error.strerror}") from None
     if end is not None:
         raise end
+
+
+def emit_sentence(text: str) -> None:
+    """Print a sentence of a result on stdout, which fits the terminal."""
+    emit(_fitting(text, sys.stdout))
 
 
 def emit_json(document: Any) -> None:
@@ -169,34 +182,28 @@ def console(*, stderr: bool = True) -> Console:
     return screen
 
 
-def make_table(
+def width_of(stream: TextIO) -> int | None:
+    """Return the columns of the terminal that a stream writes to; None where it is none."""
+    if not stream.isatty():
+        return None
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told) > 0:
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def emit_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
-    title: str | None = None,
     left: int = 1,
-) -> Table:
-    """Return a table of plain text; the first `left` columns are aligned to the left."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title=None if title is None else Text(title),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    for k, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if k < left else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
-
-
-def emit_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
-    """Print a table on stdout; see `make_table`."""
-    console(stderr=False).print(make_table(columns, rows, left=left))
+    text: Collection[int] = (),
+) -> None:
+    """Print a table on stdout that fits the terminal; see `placeopt.cli.tables.table`."""
+    emit(table(columns, rows, left=left, text=text, width=width_of(sys.stdout)))
 
 
 def show(value: float | None, digits: int = 6) -> str:

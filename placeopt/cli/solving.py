@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,13 +21,14 @@ from placeopt.cli.screen import (
     console,
     deliver_front,
     given,
-    make_table,
     names,
     pairs,
     say,
     show,
     warn,
+    width_of,
 )
+from placeopt.cli.tables import table
 from placeopt.core.compiling import Compiling, watched
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
@@ -357,11 +359,9 @@ def _summarise(front: Front, kept: Front, ended: str) -> None:
             front.objectives, front.ideal, knee, front.nadir, strict=True
         )
     ]
-    console().print(
-        make_table(
-            ("objective", "unit", "best", "knee", "worst"), rows, title=_headline(front), left=2
-        )
-    )
+    say(_headline(front) + "\n")
+    columns = ("objective", "unit", "best", "knee", "worst")
+    say(table(columns, rows, left=2, width=width_of(sys.stderr)) + "\n")
     share = front.hypervolume(front.reference().tolist(), plain=True)
     statuses = ", ".join(
         f"{n} {status}" for status, n in Counter(p.status for p in front.points).items()
