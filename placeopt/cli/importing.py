@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -15,7 +15,6 @@ from placeopt.core.files import require_outputs
 if TYPE_CHECKING:
     from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.importing import Imported
-    from placeopt.kubernetes.new_requests import NewRequests
 
 _MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Of one problem"
 _PINNED = "KIND/NAME such as Deployment/cart or Pod/cart-1"
@@ -170,6 +169,14 @@ MissingPricesOption = Annotated[
     str,
     Option(help="Nodes without a price: error or default=0.10.", rich_help_panel=_PRICES),
 ]
+CommitmentsOption = Annotated[
+    Path | None,
+    Option(
+        help="rolling-update: CSV of nodes that are paid for whether used or not: machine_type, "
+        "nodes or share, region.",
+        rich_help_panel=_PRICES,
+    ),
+]
 RegionOption = Annotated[
     str | None, Option(help="Region of nodes that name none.", rich_help_panel=_PRICES)
 ]
@@ -256,6 +263,7 @@ def import_kubernetes(
     prices: PriceFiles = None,
     overlay: Overlays = None,
     missing_prices: MissingPricesOption = "error",
+    commitments: CommitmentsOption = None,
     region: RegionOption = None,
     latency: LatencyOption = None,
     max_latency_ms: MaxLatencyMsOption = None,
@@ -291,7 +299,10 @@ def import_kubernetes(
         output,
         None if output is None else origins.beside(output),
         report,
-        inputs=(*files, nodes, candidates, *(prices or ()), latency, new_requests, execution),
+        inputs=(
+            *(*files, nodes, candidates, *(prices or ()), commitments, latency),
+            *(new_requests, execution),
+        ),
     )
     if not 0 < slot_hours <= 1e6:
         raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
@@ -306,7 +317,6 @@ def import_kubernetes(
         [halves(text, "/", "--pin", _PINNED) for text in pin or ()],
     )
     faults = Faults()  # told with what the import finds
-    time, times, requests = _tables(execution, new_requests, faults)
     options = ImportOptions(
         name=name or (output.stem if output else "cluster"),
         rules=rules,
@@ -320,19 +330,17 @@ def import_kubernetes(
         leave_out=_choice("--unplaceable", unplaceable, "error", "leave-out"),
         drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
         max_latency_ms=max_latency_ms,
-        new_requests=requests,
         replicas=replica_counts.parse(replicas or ()),
         source=source,
         gateway=gateway,
         origin=origin,
         network_cost=network_cost,
-        execution_ms=time,
-        execution=times,
         user_latency_ms=user_latency_ms,
         parallel_calls=parallel_calls,
         horizon=horizon,
         slot_hours=slot_hours,
         duration=duration,
+        **_tables(execution, new_requests, commitments, faults),
     )
     done = import_files(
         files,
@@ -349,19 +357,22 @@ def import_kubernetes(
 
 
 def _tables(
-    execution: str, new_requests: Path | None, faults: Faults
-) -> tuple[float, dict[tuple[str, str], float], NewRequests]:
-    """Return ms of every service, those of some, and what workloads shall ask for."""
-    from placeopt.kubernetes.new_requests import NewRequests, execution_times, read_new_requests
+    execution: str, new_requests: Path | None, commitments: Path | None, faults: Faults
+) -> dict[str, Any]:
+    """Return the options of an import that stand in files; what is wrong in them is gathered."""
+    from placeopt.kubernetes.commitments import read_commitments
+    from placeopt.kubernetes.new_requests import execution_times, read_new_requests
 
-    time: float = 0.0
-    times: dict[tuple[str, str], float] = {}
-    requests = NewRequests()
+    found: dict[str, Any] = {}
     with faults.gather():
-        time, times = execution_times(execution)
-    with faults.gather():
-        requests = requests if new_requests is None else read_new_requests(new_requests)
-    return time, times, requests
+        found["execution_ms"], found["execution"] = execution_times(execution)
+    if new_requests is not None:
+        with faults.gather():
+            found["new_requests"] = read_new_requests(new_requests)
+    if commitments is not None:
+        with faults.gather():
+            found["commitments"] = tuple(read_commitments(commitments))
+    return found
 
 
 def _write(done: Imported, output: Path | None, report: Path | None) -> None:

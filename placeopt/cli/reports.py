@@ -63,7 +63,8 @@ def report(
     """
     from placeopt import report as reporting
     from placeopt.kubernetes import origin as origins
-    from placeopt.kubernetes.approval import approve, markdown
+    from placeopt.kubernetes.approval import approve
+    from placeopt.kubernetes.approval_page import markdown
 
     if form not in ("html", "markdown"):
         raise UsageError(f"--format {form!r}; legal: html, markdown")

@@ -16,26 +16,34 @@ import numpy as np
 
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.front import Plan
-from placeopt.kubernetes.notes import escape
+from placeopt.kubernetes.money import (
+    STEP_MINUTES,
+    Deployed,
+    NamespaceCost,
+    SpotUse,
+    Transition,
+    namespace_costs,
+    spot_use,
+)
 from placeopt.kubernetes.origin import key
-from placeopt.report.markup import Bar, Cell, Mark, bullets, details, number, paragraphs, table
+from placeopt.report.markup import number
 from placeopt.rolling_update.fleet_change import by_machine, fleet_change
 from placeopt.rolling_update.instance import NO_UNIT
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front
     from placeopt.core.problem import Problem
-    from placeopt.kubernetes.origin import Origin, OriginNote
+    from placeopt.kubernetes.origin import NodeOrigin, Origin, OriginNote
     from placeopt.rolling_update.instance import RollingUpdate
 
-_TOPICS = {
+#: Topics of the notes that approvers read -> heading.
+TOPICS_OF_APPROVERS = {
     "assumption": "Assumed",
     "pinned": "Stays where it is",
     "left-out": "Left out",
     "not-expressed": "Not in the model",
 }
-_MAX_LISTED, _MAX_STEPS = 12, 200
-_REQUESTS = ("workload", "container", "cpu now", "cpu after", "memory now", "memory after")
+_MAX_LISTED = 12
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,7 @@ class Approval:
         return self.problem.arrays.node_names[n]
 
     def _real(self, n: int) -> bool:
-        known = None if self.origin is None else self.origin.nodes.get(self.node_name(n))
+        known = self._node_origin(n) if n >= 0 else None
         return n >= 0 and not (known is not None and known.virtual)
 
     def _used(self, where: np.ndarray) -> set[int]:
@@ -162,7 +170,7 @@ class Approval:
         for m in self.moved:
             found.setdefault(int(self.home[m]), Counter())[self.owners[m][1]] += 1
         return [
-            (self.node_name(n), sum(count.values()), _listed(_times(count)))
+            (self.node_name(n), sum(count.values()), listed(_times(count)))
             for n, count in sorted(found.items(), key=lambda e: (-sum(e[1].values()), e[0]))
         ]
 
@@ -184,25 +192,36 @@ class Approval:
         return sorted(found, key=lambda w: (-w.nodes[0] / w.replicas, -w.replicas, w.name))
 
     @cached_property
-    def headroom(self) -> list[tuple[str, float, float]]:
-        """For each resource, the share in use of the nodes in use: now, and at the end."""
+    def deployed(self) -> tuple[Deployed, Deployed]:
+        """Where the pods are and what they ask for: now, and at the end."""
         a = self.problem.arrays
         started = np.zeros(len(self.home), dtype=bool)
         started[[m for m, n in self.steps if n >= 0]] = True
-        sizes = (a.old, np.where(started[:, None], a.new, a.old))
+        real = np.array([self._real(n) for n in range(len(self.problem.nodes))] + [False])
+        return (
+            Deployed(np.where(real[self.home], self.home, -1), a.old),
+            Deployed(
+                np.where(real[self.final], self.final, -1),
+                np.where(started[:, None], a.new, a.old),
+            ),
+        )
+
+    @cached_property
+    def headroom(self) -> list[tuple[str, float, float]]:
+        """For each resource, the share in use of the nodes in use: now, and at the end."""
+        a = self.problem.arrays
         shares = []
-        for where, size in zip((self.home, self.final), sizes, strict=True):
-            used = sorted(self._used(where))
-            there = np.isin(where, used)
+        for one in self.deployed:
+            used, there = np.unique(one.where[one.where >= 0]), one.where >= 0
             room = a.capacity[used].sum(axis=0)
-            shares.append(size[there].sum(axis=0) / np.maximum(room, 1))
+            shares.append(one.size[there].sum(axis=0) / np.maximum(room, 1))
         names = [name.replace("_", " ") for name in a.resources]
         return [(n, float(b), float(c)) for n, b, c in zip(names, *shares, strict=True)]
 
     @cached_property
     def new_requests(self) -> list[tuple[str, str, str, str, str, str]]:
         """Containers that ask for something else afterwards: cpu and memory, now and then."""
-        found: dict[tuple[str, ...], None] = {}
+        found: dict[tuple[str, str, str, str, str, str], None] = {}
         started = {m for m, n in self.steps if n >= 0}
         for m, (application, name) in enumerate(self.problem.arrays.names):
             item = None if self.origin is None else self.origin.items.get(key(name, application))
@@ -211,7 +230,7 @@ class Approval:
                 if new != (None, None):
                     now = (c.cpu_millicores, c.memory_bytes)
                     found[(self.owners[m][1], c.name, *_requests(now, new))] = None
-        return list(found)  # type: ignore[arg-type]
+        return list(found)
 
     @property
     def survival(self) -> str:
@@ -239,7 +258,54 @@ class Approval:
     def notes(self) -> Sequence[OriginNote]:
         """What the import assumed, pinned, left out and could not say."""
         listed = () if self.origin is None else self.origin.notes
-        return [note for note in listed if note.topic in _TOPICS]
+        return [note for note in listed if note.topic in TOPICS_OF_APPROVERS]
+
+    # -- money -------------------------------------------------------------------------------------
+
+    @property
+    def is_hourly(self) -> bool:
+        """Whether prices are in a currency an hour, so that months can be told."""
+        return self.unit.endswith("/h")
+
+    @cached_property
+    def namespaces(self) -> list[NamespaceCost]:
+        """What each namespace costs in a month, now and at the end; none without prices."""
+        if not self.is_hourly:
+            return []
+        nodes = self.problem.nodes
+        known = [self._node_origin(n) for n in range(len(nodes))]
+        prices = [
+            n.price if k is None or k.price is None else k.price
+            for n, k in zip(nodes, known, strict=True)
+        ]
+        paid = [0.0 if k is None else k.paid for k in known]
+        spaces = [
+            label.partition("/")[0] if kind else application
+            for (kind, label), (application, _) in zip(
+                self.owners, self.problem.arrays.names, strict=True
+            )
+        ]
+        return namespace_costs(*self.deployed, spaces, np.array(prices), np.array(paid))
+
+    @cached_property
+    def spot(self) -> tuple[SpotUse, SpotUse]:
+        """How many of the nodes in use are spot, now and at the end."""
+        nodes = {} if self.origin is None else self.origin.nodes
+        before, after = (
+            spot_use([self.node_name(n) for n in sorted(self._used(where))], nodes)
+            for where in (self.home, self.final)
+        )
+        return before, after
+
+    @cached_property
+    def transition(self) -> Transition:
+        """What runs twice on the way: newly used nodes, until those that are freed are removed."""
+        price = {n.name: n.price for n in self.problem.nodes}
+        hours = len(self.steps) * STEP_MINUTES / 60
+        return Transition(len(self.opened), sum(price[n] for n in self.opened), hours)
+
+    def _node_origin(self, n: int) -> NodeOrigin | None:
+        return None if self.origin is None else self.origin.nodes.get(self.node_name(n))
 
     # -- in words ----------------------------------------------------------------------------------
 
@@ -265,16 +331,21 @@ class Approval:
         count = len(self.downtime)
         down = f"{count} workload{'' if count == 1 else 's'}" if count else "none"
         hint = "every copy runs before the old one ends"
-        found.append(("downtime", down, _listed(self.downtime) or hint))
+        found.append(("downtime", down, listed(self.downtime) or hint))
         return found
 
     @property
     def month(self) -> str:
         """What the plan saves in a month, in words; empty where prices have no unit."""
-        if not self.unit.endswith("/h") or self.saving == 0:
+        if not self.is_hourly or self.saving == 0:
             return ""
         saved = number(round(self.change.saved_a_month))
-        return f", {saved} {self.unit.removesuffix('/h')} a month"
+        return f", {saved} {self.currency} a month"
+
+    @property
+    def currency(self) -> str:
+        """The unit of prices without the hour, such as USD."""
+        return self.unit.removesuffix("/h")
 
     @property
     def buy(self) -> str:
@@ -328,11 +399,12 @@ def approve(
 
 def _requests(now: Sequence[int | None], new: Sequence[int | None]) -> tuple[str, str, str, str]:
     """Return cpu now and then, memory now and then, in words."""
-    found = []
-    for k, show in enumerate((_millicores, _mebibytes)):
-        then = now[k] if new[k] is None else new[k]
-        found += ["none" if amount is None else show(amount) for amount in (now[k], then)]
-    return found[0], found[1], found[2], found[3]
+    then = [a if b is None else b for a, b in zip(now, new, strict=True)]
+    cpu, memory = (
+        ["none" if amount is None else show(amount) for amount in (now[k], then[k])]
+        for k, show in enumerate((_millicores, _mebibytes))
+    )
+    return cpu[0], cpu[1], memory[0], memory[1]
 
 
 def _millicores(amount: int) -> str:
@@ -351,113 +423,7 @@ def _counts(places: Sequence[Any]) -> list[int]:
     return sorted(Counter(places).values(), reverse=True)
 
 
-def _listed(texts: Sequence[str], most: int = _MAX_LISTED) -> str:
+def listed(texts: Sequence[str], most: int = _MAX_LISTED) -> str:
+    """Return texts in a row, at most `most` of them, and how many more there are."""
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
-
-
-def _rests_on(approval: Approval) -> list[tuple[str, list[str]]]:
-    """Return what the plan rests on: (heading, sentences)."""
-    found = []
-    for topic, heading in _TOPICS.items():
-        told = [
-            f"{note.text}: {note.count} ({_listed(list(note.subjects), 4)})"
-            if note.subjects
-            else note.text
-            for note in approval.notes
-            if note.topic == topic
-        ]
-        if told:
-            found.append((heading, told))
-    return found
-
-
-def approval_html(approval: Approval) -> str:
-    """Return what an approver reads, as HTML."""
-    told = [f"Buy first: {approval.buy}."] if approval.buy else []
-    told += [f"Freed: {_listed(approval.freed)}."] if approval.freed else []
-    told += [f"Newly used: {_listed(approval.opened)}."] if approval.opened else []
-    html = paragraphs([*told, approval.gap()])
-    rows = [(name, count, what) for name, count, what in approval.leaving]
-    if rows:
-        html += table("What leaves which node", ("node", "pods out", "workloads"), rows)
-    places = [
-        (
-            w.name,
-            w.replicas,
-            " + ".join(map(str, w.nodes_before[:8])),
-            " + ".join(map(str, w.nodes[:8])),
-            " + ".join(map(str, w.zones[:8])),
-            Mark("one node", "warn") if len(w.nodes) == 1 else "",
-        )
-        for w in approval.workloads
-    ]
-    if places:
-        columns = ("workload", "replicas", "per node now", "per node after", "per zone after", "")
-        html += table("Replicas per node and zone", columns, places, more="workloads")
-    if approval.new_requests:
-        html += table("New requests of containers", _REQUESTS, approval.new_requests)
-    html += details(f"Steps, in order ({len(approval.steps):,})", _steps_table(approval))
-    loads = [(name, Bar(before), Bar(after)) for name, before, after in approval.headroom]
-    html += table("In use, of the nodes in use", ("resource", "now", "after"), loads)
-    if rests := _rests_on(approval):
-        html += "<h3>What the plan rests on</h3>"
-        for heading, sentences in rests:
-            html += paragraphs([f"{heading}:"]) + bullets(sentences)
-    return html
-
-
-def _steps_table(approval: Approval) -> str:
-    """Return the steps by workloads; those who make them find the pods in the script."""
-    rows: list[tuple[Cell, ...]] = [
-        (str(k + 1), what, Mark(action, tone), source, target)
-        for k, (what, action, tone, source, target) in enumerate(approval.journeys())
-    ]
-    columns = ("step", "workload", "what", "from", "to")
-    return table("Steps by workload", columns, rows, most=_MAX_STEPS, more="steps")
-
-
-def markdown(approval: Approval, title: str) -> str:
-    """Return what an approver reads, as markdown for a pull request."""
-    lines = [f"## {_plain(title)}", ""]
-    lines += [
-        f"* **{_plain(name)}: {_plain(figure)}**" + (f" ({_plain(hint)})" if hint else "")
-        for name, figure, hint in approval.tiles()
-    ]
-    lines += [f"* {_plain(approval.gap())}"]
-    if approval.survival:
-        lines += [f"* Survives the loss of any one node: {_plain(approval.survival)}"]
-    for violation in approval.verdict.violations[:8]:
-        lines.append(f"* **The plan breaks the instance:** {_plain(violation.message)}")
-    lines += [f"* Buy first: {_plain(approval.buy)}"] if approval.buy else []
-    lines += [f"* Freed: {_plain(_listed(approval.freed))}"] if approval.freed else []
-    lines += [f"* Newly used: {_plain(_listed(approval.opened))}"] if approval.opened else []
-    if approval.leaving:
-        lines += ["", "| node | pods out | workloads |", "|---|---|---|"]
-        lines += [f"| {_plain(n)} | {c} | {_plain(what)} |" for n, c, what in approval.leaving[:40]]
-    crowded = [w for w in approval.workloads if len(w.nodes) < len(w.nodes_before)]
-    if crowded:
-        lines += ["", "| workload | replicas | per node now | after | per zone after |"]
-        lines += ["|---|---|---|---|---|"]
-        lines += [
-            f"| {_plain(w.name)} | {w.replicas} | "
-            + " | ".join(" + ".join(map(str, p[:8])) for p in (w.nodes_before, w.nodes, w.zones))
-            + " |"
-            for w in crowded[:40]
-        ]
-    if rows := approval.new_requests[:40]:
-        lines += ["", f"| {' | '.join(_REQUESTS)} |", "|---|---|---|---|---|---|"]
-        lines += [f"| {' | '.join(map(_plain, row))} |" for row in rows]
-    shares = [f"{n} {b:.0%} → {c:.0%}" for n, b, c in approval.headroom]
-    lines += ["", f"In use, of the nodes in use: {', '.join(map(_plain, shares))}."]
-    for heading, sentences in _rests_on(approval):
-        lines += ["", f"<details><summary>{heading}</summary>", ""]
-        lines += [f"* {_plain(text)}" for text in sentences]
-        lines += ["", "</details>"]
-    return "\n".join(lines)
-
-
-def _plain(text: str) -> str:
-    """Return text that markdown shows as it is, on one line."""
-    shown = escape(text)
-    return "".join(f"\\{c}" if c in "\\`*_[]|#~" else c for c in shown)

@@ -10,6 +10,7 @@ from typing import Any
 
 from placeopt.core.errors import UsageError
 from placeopt.core.files import AnyPath
+from placeopt.kubernetes.commitments import Commitment
 from placeopt.kubernetes.edges import Edge, Key, WorkloadGraph
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.latency import Latencies
@@ -18,7 +19,7 @@ from placeopt.kubernetes.new_requests import NewRequests
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, OriginReplica
-from placeopt.kubernetes.prices import PriceBook
+from placeopt.kubernetes.prices import PriceBook, missing_price
 from placeopt.kubernetes.sites import Site, keeping
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import MovingRules, Unit, grouped
@@ -39,6 +40,8 @@ class ImportOptions:
         What may move, and what is assumed of missing requests.
     missing_prices : str
         ``error``, or ``default=USD``.
+    commitments : tuple of Commitment
+        What of the nodes of a rolling update is paid for already.
     region : str, optional
         Of nodes and prices that name none.
     drain, drain_cordoned :
@@ -74,6 +77,7 @@ class ImportOptions:
     name: str = "cluster"
     rules: MovingRules = field(default_factory=MovingRules)
     missing_prices: str = "error"
+    commitments: tuple[Commitment, ...] = ()
     region: str | None = None
     drain: tuple[str, ...] = ()
     drain_cordoned: bool = False
@@ -129,20 +133,29 @@ def node_prices(g: Gathered) -> dict[str, float]:
     Where some nodes have a price, one has none, and the policy is ``error``, that is a fault.
     """
     nodes = g.site.nodes.values()
-    if g.book is None and all(n.price is None for n in nodes):
+    default = missing_price(g.options.missing_prices)
+    if not has_prices(g):
         g.notes.add("assumption", "no prices are given: every node costs 1")
         return {n.name: 1.0 for n in nodes}
     found = dict.fromkeys((node.name for node in nodes), 0.0)
     for node in nodes:
         price = (g.book or PriceBook()).price(node, g.options.region, g.notes)
         with g.faults.gather():
-            found[node.name] = _missing_price(g, node) if price is None else price
+            found[node.name] = _missing_price(g, node, default) if price is None else price
     return found
 
 
-def _missing_price(g: Gathered, node: KubernetesNode) -> float:
-    policy = g.options.missing_prices
-    if policy == "error":
+def has_prices(g: Gathered) -> bool:
+    """Return whether prices are in USD an hour: of files, of nodes, or one for all."""
+    return (
+        g.book is not None
+        or g.options.missing_prices != "error"
+        or any(n.price is not None for n in g.site.nodes.values())
+    )
+
+
+def _missing_price(g: Gathered, node: KubernetesNode, default: float | None) -> float:
+    if default is None:
         what = (
             f"machine type {node.instance_type!r} in "
             f"{node.region or g.options.region or 'any region'}"
@@ -153,16 +166,9 @@ def _missing_price(g: Gathered, node: KubernetesNode) -> float:
             f"no price for node {node.name!r}: {what}",
             "give a table that has it, or --missing-prices default=0.10",
         )
-    try:
-        price = float(policy.removeprefix("default="))
-    except ValueError:
-        price = -1.0
-    if not policy.startswith("default=") or not 0 <= price <= 1e6:
-        raise UsageError(
-            f"--missing-prices {policy!r}; legal: error, default=USD such as default=0.10"
-        )
-    g.notes.add("assumption", f"nodes without a price cost {price:g} (--missing-prices)", node.name)
-    return price
+    text = f"nodes without a price cost {default:g} USD/h (--missing-prices)"
+    g.notes.add("assumption", text, node.name)
+    return default
 
 
 def item(unit: Unit, replicas: Iterable[Unit] = ()) -> OriginItem:

@@ -155,7 +155,7 @@ def _imported(gathered: Gathered, files: Sequence[AnyPath], target: str) -> Impo
         nodes=instance.nodes,
         files=tuple(read) if len(read) == len(files) and _can_replay(gathered, target) else (),
         cluster=gathered.cluster.uid,
-        price_unit=None if gathered.book is None else "USD/h",
+        price_unit=instance.document.get("price_unit"),
         notes=_kept(notes),
     )
     workloads = {u.owner for u in gathered.units}
@@ -295,6 +295,7 @@ def _refuse_wishes(options: ImportOptions, target: str) -> None:
         "--headroom": options.headroom > 0,
         "--survive": options.survive,
         "--replicas": options.replicas,
+        "--commitments": options.commitments,
     }
     for flag, given in asked.items():
         if given:

@@ -99,6 +99,12 @@ class NodeOrigin(Record):
     """``key=value:effect`` of those that keep pods away, sorted. Absent or null: not known."""
     absent: bool = False
     """Whether it is not in the cluster yet: to be bought, or made."""
+    price: float | None = None
+    """Price of the whole node, in the unit of the prices. Absent or null: not known."""
+    paid: float = 0.0
+    """Share of the price that a commitment covers, 0 to 1: the instance has the rest."""
+    interruptions: float | None = None
+    """How often a spot node is taken away in a month. Absent or null: not known, or no spot."""
 
 
 class OriginNote(Record):

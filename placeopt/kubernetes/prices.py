@@ -24,6 +24,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from placeopt.core.errors import UsageError
+from placeopt.kubernetes.leases import lease_of
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.tables import decimal
@@ -113,26 +114,48 @@ class PriceBook:
             return node.price
         if node.name in self.nodes:
             return float(self.nodes[node.name])
-        kind, place = node.instance_type, node.region or region
-        places = [place] if place is not None else sorted({a for a, b in self.offers if b == kind})
-        if kind is None or not places:
-            return None
-        if place is None and len(places) > 1:
-            notes.add("assumption", f"nodes without a region: prices of {places[0]}", node.name)
-        offer = self.offers.get((places[0], kind), {})
-        lease = (
-            (
-                node.label("karpenter.sh/capacity-type", "eks.amazonaws.com/capacityType")
-                or "on-demand"
-            )
-            .lower()
-            .replace("_", "-")
-        )
-        wanted = PRICES["spot"] if lease == "spot" else PRICES["on-demand"]
+        place, several = self._place(node, region)
+        if several:
+            notes.add("assumption", f"nodes without a region: prices of {place}", node.name)
+        offer = self.offers.get((place, node.instance_type or ""), {})
+        lease = lease_of(node.meta.labels)
+        wanted = PRICES[lease]
         if wanted not in offer and PRICES["on-demand"] in offer:
             notes.add("assumption", f"no {lease} price: that on demand", node.name)
             wanted = PRICES["on-demand"]
         return float(offer[wanted]) if wanted in offer else None
+
+    def interruptions(self, node: KubernetesNode, region: str | None) -> float | None:
+        """Return the share of interruptions in a month of a spot node, None where unknown."""
+        place, _ = self._place(node, region)
+        rate = self.offers.get((place, node.instance_type or ""), {}).get("spot_interruption")
+        return None if rate is None else float(rate)
+
+    def _place(self, node: KubernetesNode, region: str | None) -> tuple[str, bool]:
+        """Return the place whose offers hold for a node, and whether others could be meant."""
+        if (named := node.region or region) is not None:
+            return named, False
+        places = sorted({a for a, b in self.offers if b == node.instance_type})
+        return (places[0] if places else ""), len(places) > 1
+
+
+def missing_price(policy: str) -> float | None:
+    """Return what ``--missing-prices`` gives a node without a price; None for ``error``.
+
+    Raises
+    ------
+    UsageError
+        It is neither ``error`` nor ``default=USD``.
+    """
+    if policy == "error":
+        return None
+    word, _, given = policy.partition("=")
+    price = decimal(given)
+    if word != "default" or price is None or not 0 <= price <= 10**6:
+        raise UsageError(
+            f"--missing-prices {policy!r}; legal: error, default=USD such as default=0.10"
+        )
+    return float(price)
 
 
 # -- overlays --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from placeopt.core.documents import Document
 from placeopt.kubernetes.edges import Edge
-from placeopt.kubernetes.gathered import Gathered, calls, flows, item
+from placeopt.kubernetes.gathered import Gathered, calls, flows, has_prices, item
 from placeopt.kubernetes.new_requests import NewSize
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import OriginItem, key
@@ -41,7 +41,7 @@ def update_document(
     }
     if survive := _survival(g, rules):
         document["survival"] = survive
-    if g.book is not None or any(n.price is not None for n in g.site.nodes.values()):
+    if has_prices(g):
         document["price_unit"] = "USD/h"
     for field in ("cluster_latency_ms", "node_sets", "rules"):
         if not document[field]:

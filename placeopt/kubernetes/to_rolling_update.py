@@ -6,7 +6,17 @@ What pods say about nodes and about each other is kept by node sets and rules
 
 from __future__ import annotations
 
-from placeopt.kubernetes.gathered import Gathered, ImportedInstance, node_origins, node_prices
+from placeopt.kubernetes.commitments import paid_shares
+from placeopt.kubernetes.gathered import (
+    Gathered,
+    ImportedInstance,
+    has_prices,
+    node_origins,
+    node_prices,
+)
+from placeopt.kubernetes.leases import SPOT, lease_of
+from placeopt.kubernetes.origin import NodeOrigin
+from placeopt.kubernetes.prices import PriceBook
 from placeopt.kubernetes.quantities import MIB
 from placeopt.kubernetes.rolling_document import update_document
 
@@ -24,9 +34,30 @@ def build(g: Gathered) -> ImportedInstance:
     prices = node_prices(g)
     if any(unit.node is None for unit in g.site.units):
         _place_waiting(g)
-    document, items = update_document(g, prices)
+    paid = paid_shares(g.options.commitments, g.site, prices, g.options.region, g.notes)
+    due = {name: round(price * (1 - paid.get(name, 0.0)), 9) for name, price in prices.items()}
+    document, items = update_document(g, due)
     _note_rounding(g)
-    return ImportedInstance(document, items, node_origins(g))
+    return ImportedInstance(document, items, _priced_origins(g, prices, paid))
+
+
+def _priced_origins(
+    g: Gathered, prices: dict[str, float], paid: dict[str, float]
+) -> dict[str, NodeOrigin]:
+    """Return what the nodes are in the cluster, and what they cost."""
+    book = g.book or PriceBook()
+    return {
+        name: known.model_copy(
+            update={
+                "price": prices[name] if has_prices(g) else None,
+                "paid": paid.get(name, 0.0),
+                "interruptions": book.interruptions(g.site.nodes[name], g.options.region)
+                if lease_of(known.labels) == SPOT
+                else None,
+            }
+        )
+        for name, known in node_origins(g).items()
+    }
 
 
 def _place_waiting(g: Gathered) -> None:

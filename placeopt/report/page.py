@@ -10,7 +10,8 @@ from placeopt import registry
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.front import OWN_MODEL, Plan, farthest
 from placeopt.core.gap import percent
-from placeopt.kubernetes.approval import Approval, approval_html, approve
+from placeopt.kubernetes.approval import Approval, approve
+from placeopt.kubernetes.approval_page import approval_html
 from placeopt.plot.style import bare_name, bound_name, label
 from placeopt.report import markup, words
 from placeopt.report.drawing import charts, plan_drawing

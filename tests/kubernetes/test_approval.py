@@ -15,7 +15,8 @@ from placeopt import api
 from placeopt.cli import main
 from placeopt.core.front import Front
 from placeopt.kubernetes import origin as origins
-from placeopt.kubernetes.approval import approval_html, approve, markdown
+from placeopt.kubernetes.approval import approve
+from placeopt.kubernetes.approval_page import approval_html, markdown
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.units import MovingRules

@@ -12,7 +12,8 @@ import yaml
 from placeopt import api
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.kubernetes.approval import approve, markdown
+from placeopt.kubernetes.approval import approve
+from placeopt.kubernetes.approval_page import markdown
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.export import export, nodepools
 from placeopt.kubernetes.export.steps_document import StepsDocument

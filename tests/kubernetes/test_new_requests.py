@@ -21,7 +21,8 @@ from little_clusters import (
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.front import Front, Point
-from placeopt.kubernetes.approval import Approval, approval_html, markdown
+from placeopt.kubernetes.approval import Approval
+from placeopt.kubernetes.approval_page import approval_html, markdown
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import StepsDocument, document
 from placeopt.kubernetes.importing import Imported

@@ -12,7 +12,8 @@ from shop import items_of, shop_of
 from placeopt import api
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.front import Front
-from placeopt.kubernetes.approval import approve, markdown
+from placeopt.kubernetes.approval import approve
+from placeopt.kubernetes.approval_page import markdown
 from placeopt.kubernetes.export import export, steps
 from placeopt.kubernetes.export.steps_document import StepsDocument, document, replay
 from placeopt.kubernetes.gathered import ImportOptions

@@ -47,7 +47,7 @@ def node(
         "kind": "Node",
         "metadata": {
             "name": name,
-            "labels": {k: v for k, v in (known | (labels or {})).items() if v},
+            "labels": {k: v for k, v in (known | (labels or {})).items() if v is not None},
         },
         "spec": spec,
         "status": {

@@ -1,0 +1,200 @@
+"""The page and the markdown of those who approve a rolling update, from its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placeopt.kubernetes.approval import TOPICS_OF_APPROVERS, Approval, listed
+from placeopt.kubernetes.money import STEP_MINUTES, NamespaceCost, SpotUse
+from placeopt.kubernetes.notes import escape
+from placeopt.report.markup import Bar, Cell, Mark, bullets, details, number, paragraphs, table
+
+_MAX_STEPS, _MAX_SPACES = 200, 40
+_LEAVING, _MONTHS = ("node", "pods out", "workloads"), ("namespace", "now", "after", "change")
+_REQUESTS = ("workload", "container", "cpu now", "cpu after", "memory now", "memory after")
+
+
+def _money(approval: Approval) -> list[str]:
+    """Return sentences about spot nodes and about what runs twice on the way."""
+    found = []
+    before, after = approval.spot
+    if before.spot or after.spot:
+        found.append(
+            f"Spot nodes: {before.spot} of {before.nodes} in use now ({before.share:.0%}), "
+            f"{after.spot} of {after.nodes} after ({after.share:.0%})"
+            f"{_interruptions(before, after)}."
+        )
+    return [*found, *([_transition(approval)] if approval.steps else [])]
+
+
+def _transition(approval: Approval) -> str:
+    """Return what runs twice while the plan is carried out, in a sentence."""
+    extra = approval.transition
+    if not extra.nodes:
+        return "On the way nothing runs twice: every node of the plan hosts something now."
+    unit, several = f" {approval.unit}" if approval.unit else "", "" if extra.nodes == 1 else "s"
+    told = (
+        f"On the way {extra.nodes} newly used node{several} ({number(extra.price)}{unit}) run"
+        f"{'' if several else 's'} beside those that are freed at the end"
+    )
+    if approval.is_hourly:
+        told += (
+            f": about {number(round(extra.cost, 2))} {approval.currency}, at {STEP_MINUTES:g} "
+            f"minutes for each of {len(approval.steps)} steps"
+        )
+        if approval.saving > 0:
+            hours = number(round(extra.cost / approval.saving, 1))
+            told += f"; the saving pays for it in {hours} h"
+    return f"{told}."
+
+
+def _interruptions(before: SpotUse, after: SpotUse) -> str:
+    """Return how often spot nodes are expected to be taken away; empty where no rate is known."""
+    if before.interruptions is None or after.interruptions is None:
+        return ""
+    told = (
+        f"; expected interruptions a month: {number(round(before.interruptions, 3))} now, "
+        f"{number(round(after.interruptions, 3))} after"
+    )
+    unknown = max(before.unknown, after.unknown)
+    return told + (f" (no rate is known for {unknown} of them)" if unknown else "")
+
+
+def _rests_on(approval: Approval) -> list[tuple[str, list[str]]]:
+    """Return what the plan rests on: (heading, sentences)."""
+    found = []
+    for topic, heading in TOPICS_OF_APPROVERS.items():
+        told = [
+            f"{note.text}: {note.count} ({listed(list(note.subjects), 4)})"
+            if note.subjects
+            else note.text
+            for note in approval.notes
+            if note.topic == topic
+        ]
+        if told:
+            found.append((heading, told))
+    return found
+
+
+def approval_html(approval: Approval) -> str:
+    """Return what an approver reads, as HTML."""
+    told = [f"Buy first: {approval.buy}."] if approval.buy else []
+    told += [f"Freed: {listed(approval.freed)}."] if approval.freed else []
+    told += [f"Newly used: {listed(approval.opened)}."] if approval.opened else []
+    html = paragraphs([*told, approval.gap(), *_money(approval)])
+    html += _months_table(approval)
+    if approval.leaving:
+        html += table("What leaves which node", _LEAVING, approval.leaving)
+    html += _places_table(approval)
+    if approval.new_requests:
+        html += table("New requests of containers", _REQUESTS, approval.new_requests)
+    html += details(f"Steps, in order ({len(approval.steps):,})", _steps_table(approval))
+    loads = [(name, Bar(before), Bar(after)) for name, before, after in approval.headroom]
+    html += table("In use, of the nodes in use", ("resource", "now", "after"), loads)
+    if rests := _rests_on(approval):
+        html += "<h3>What the plan rests on</h3>"
+        for heading, sentences in rests:
+            html += paragraphs([f"{heading}:"]) + bullets(sentences)
+    return html
+
+
+def _months_table(approval: Approval) -> str:
+    if not approval.namespaces:
+        return ""
+    months = _months(approval)
+    rows = [(name, round(a, 2), round(b, 2), round(c, 2)) for name, a, b, c in months]
+    return table(f"{approval.currency} a month by namespace", _MONTHS, rows)
+
+
+def _places_table(approval: Approval) -> str:
+    rows = [
+        (
+            w.name,
+            w.replicas,
+            " + ".join(map(str, w.nodes_before[:8])),
+            " + ".join(map(str, w.nodes[:8])),
+            " + ".join(map(str, w.zones[:8])),
+            Mark("one node", "warn") if len(w.nodes) == 1 else "",
+        )
+        for w in approval.workloads
+    ]
+    if not rows:
+        return ""
+    columns = ("workload", "replicas", "per node now", "per node after", "per zone after", "")
+    return table("Replicas per node and zone", columns, rows, more="workloads")
+
+
+def _months(approval: Approval) -> list[tuple[str, float, float, float]]:
+    """Return (namespace, now, after, change) a month; the rest of many namespaces in one row."""
+    rows = list(approval.namespaces)
+    if len(rows) > _MAX_SPACES:
+        rest = rows[_MAX_SPACES - 1 :]
+        rows[_MAX_SPACES - 1 :] = [_sum(f"{len(rest)} others", rest)]
+    rows.append(_sum("together", approval.namespaces))
+    return [(row.name, row.now, row.after, row.change) for row in rows]
+
+
+def _sum(name: str, rows: Sequence[NamespaceCost]) -> NamespaceCost:
+    return NamespaceCost(name, sum(row.now for row in rows), sum(row.after for row in rows))
+
+
+def _steps_table(approval: Approval) -> str:
+    """Return the steps by workloads; those who make them find the pods in the script."""
+    rows: list[tuple[Cell, ...]] = [
+        (str(k + 1), what, Mark(action, tone), source, target)
+        for k, (what, action, tone, source, target) in enumerate(approval.journeys())
+    ]
+    columns = ("step", "workload", "what", "from", "to")
+    return table("Steps by workload", columns, rows, most=_MAX_STEPS, more="steps")
+
+
+def markdown(approval: Approval, title: str) -> str:
+    """Return what an approver reads, as markdown for a pull request."""
+    lines = [f"## {_plain(title)}", ""]
+    lines += [
+        f"* **{_plain(name)}: {_plain(figure)}**" + (f" ({_plain(hint)})" if hint else "")
+        for name, figure, hint in approval.tiles()
+    ]
+    lines += [f"* {_plain(text)}" for text in (approval.gap(), *_money(approval))]
+    if approval.survival:
+        lines += [f"* Survives the loss of any one node: {_plain(approval.survival)}"]
+    for violation in approval.verdict.violations[:8]:
+        lines.append(f"* **The plan breaks the instance:** {_plain(violation.message)}")
+    lines += [f"* Buy first: {_plain(approval.buy)}"] if approval.buy else []
+    lines += [f"* Freed: {_plain(listed(approval.freed))}"] if approval.freed else []
+    lines += [f"* Newly used: {_plain(listed(approval.opened))}"] if approval.opened else []
+    if approval.namespaces:
+        head = f"{_plain(approval.currency)} a month by namespace"
+        lines += ["", f"| {head} | now | after | change |", "|---|---|---|---|"]
+        lines += [
+            f"| {_plain(n)} | {a:,.2f} | {b:,.2f} | {c:+,.2f} |" for n, a, b, c in _months(approval)
+        ]
+    if approval.leaving:
+        lines += ["", "| node | pods out | workloads |", "|---|---|---|"]
+        lines += [f"| {_plain(n)} | {c} | {_plain(what)} |" for n, c, what in approval.leaving[:40]]
+    crowded = [w for w in approval.workloads if len(w.nodes) < len(w.nodes_before)]
+    if crowded:
+        lines += ["", "| workload | replicas | per node now | after | per zone after |"]
+        lines += ["|---|---|---|---|---|"]
+        lines += [
+            f"| {_plain(w.name)} | {w.replicas} | "
+            + " | ".join(" + ".join(map(str, p[:8])) for p in (w.nodes_before, w.nodes, w.zones))
+            + " |"
+            for w in crowded[:40]
+        ]
+    if new := approval.new_requests[:40]:
+        lines += ["", f"| {' | '.join(_REQUESTS)} |", "|---|---|---|---|---|---|"]
+        lines += [f"| {' | '.join(map(_plain, row))} |" for row in new]
+    shares = [f"{n} {b:.0%} → {c:.0%}" for n, b, c in approval.headroom]
+    lines += ["", f"In use, of the nodes in use: {', '.join(map(_plain, shares))}."]
+    for heading, sentences in _rests_on(approval):
+        lines += ["", f"<details><summary>{heading}</summary>", ""]
+        lines += [f"* {_plain(text)}" for text in sentences]
+        lines += ["", "</details>"]
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    """Return text that markdown shows as it is, on one line."""
+    shown = escape(text)
+    return "".join(f"\\{c}" if c in "\\`*_[]|#~" else c for c in shown)

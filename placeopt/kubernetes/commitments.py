@@ -1,0 +1,136 @@
+"""What is paid for already: nodes whose price is due whether or not they are used.
+
+Reserved instances, savings plans and committed use discounts as CSV: ``machine_type`` and either
+``nodes``, a number, or ``share``, a share of the nodes that the cluster has now, and if wanted
+``region``. ``*`` and ``?`` in a machine type stand for any characters. A commitment holds for any
+node on demand of its machine types, so which nodes it is counted for is a choice: those first that
+are to stay in use, then those with most on them. A node that is to be drained comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fnmatch import fnmatchcase
+
+from placeopt.core.files import AnyPath
+from placeopt.kubernetes.leases import ON_DEMAND, lease_of
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.sites import Site
+from placeopt.kubernetes.tables import TableRow, read_rows
+
+_COLUMNS = ("region", "nodes", "share")
+_MOST_NODES = "100000"
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """A commitment for machine types: a number of nodes, or a share of those that are there.
+
+    Exactly one of `nodes` and `share` is a number.
+    """
+
+    machine_type: str
+    region: str | None
+    nodes: Decimal | None
+    share: Decimal | None
+
+    def covers(self, node: KubernetesNode, region: str | None) -> bool:
+        """Return whether the commitment holds for a node; `region` is of nodes that name none."""
+        return (
+            fnmatchcase(node.instance_type or "", self.machine_type)
+            and self.region in (None, node.region or region)
+            and lease_of(node.meta.labels) == ON_DEMAND
+        )
+
+    def amount(self, there: int) -> Decimal:
+        """Return how many nodes are paid for, of `there` that the cluster has."""
+        return self.nodes if self.nodes is not None else (self.share or Decimal(0)) * there
+
+
+def read_commitments(path: AnyPath) -> list[Commitment]:
+    """Return the commitments of a CSV file.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the line and what is legal.
+    """
+    found: list[Commitment] = []
+
+    def use(row: TableRow) -> None:
+        nodes, share = row.number("nodes", maximum=_MOST_NODES), row.number("share", maximum="1")
+        if (nodes is None) == (share is None):
+            raise row.fault("neither nodes nor share, or both", "fill in one of the two")
+        kind = row.cells["machine_type"]
+        if not kind:
+            raise row.fault("machine_type is empty", "fill it in; * stands for any characters")
+        region = row.word("region") if row.cells.get("region") else None
+        if any((c.machine_type, c.region) == (kind, region) for c in found):
+            raise row.fault(f"{kind[:60]} stands twice", "keep one of the two")
+        found.append(Commitment(kind, region, nodes, share))
+
+    read_rows(path, ("machine_type",), _COLUMNS, use)
+    return found
+
+
+def paid_shares(
+    commitments: Sequence[Commitment],
+    here: Site,
+    prices: Mapping[str, float],
+    region: str | None,
+    notes: Notes,
+) -> dict[str, float]:
+    """Return the share of each node that is paid for already, 0 to 1; nodes with none are absent.
+
+    Parameters
+    ----------
+    commitments : sequence of Commitment
+    here : Site
+        The nodes and the replicas on them.
+    prices : mapping of str to float
+        Prices of nodes: of several machine types the dearest count first.
+    region : str, optional
+        Of nodes that name none.
+    notes : Notes
+    """
+    stays = {u.node for u in here.units if u.stays and u.node}
+    load: dict[str | None, float] = {}
+    for unit in here.units:
+        room = here.room.get(unit.node or "")
+        if room is not None:
+            load[unit.node] = load.get(unit.node, 0.0) + unit.size.cpu / max(1, room.cpu)
+    paid: dict[str, Decimal] = {}
+    for commitment in commitments:
+        mine = [n for n in here.nodes.values() if commitment.covers(n, region)]
+        left = commitment.amount(sum(not n.candidate for n in mine))
+        mine.sort(
+            key=lambda n: (
+                n.candidate,
+                n.name in here.drain,
+                n.name not in stays,
+                -prices[n.name],
+                -load.get(n.name, 0.0),
+            )
+        )
+        counted = []
+        for node in mine:
+            share = min(left, 1 - paid.get(node.name, Decimal(0)))
+            if share > 0:
+                paid[node.name] = paid.get(node.name, Decimal(0)) + share
+                left -= share
+                counted.append(node.name)
+        _tell(commitment, counted, left, notes)
+    return {name: float(share) for name, share in paid.items()}
+
+
+def _tell(commitment: Commitment, counted: Sequence[str], left: Decimal, notes: Notes) -> None:
+    kind = commitment.machine_type
+    for name in counted:
+        text = f"paid for already ({kind}, --commitments): freeing such a node saves nothing"
+        notes.add("assumption", text, name)
+    if left > 0:
+        text = f"commitments for more {kind} than there are: they are paid for and not used"
+        notes.add("assumption", text, f"{left.normalize():f} nodes")
