@@ -17,6 +17,7 @@ from placeopt import api
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.new_requests import NewRequests
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import MovingRules
 
@@ -205,7 +206,8 @@ def test_12_all_that_no_node_can_run_is_named(audit: Path, tmp_path: Path) -> No
 
 
 def test_13_pods_of_stateful_sets_stay_and_keep_their_size(audit: Path) -> None:
-    done = read(audit / "stsonly.json", new_sizes={("default", "db"): PodSize(50, 64 << 20)})
+    new = NewRequests(pods={("default", "db"): PodSize(50, 64 << 20)})
+    done = read(audit / "stsonly.json", new_requests=new)
     assert len(stay(done)) == 2
     assert "cannot start before the old one ends" in notes(done, "pinned")
 
@@ -275,7 +277,7 @@ def test_18_the_docs_say_what_to_read() -> None:
         kinds = line.split()[2].split(",")
         assert {"nodes", "pods", "replicasets", "deployments", "pvc", "pv"} <= set(kinds), line
     page = (root / "docs" / "kubernetes.md").read_text(encoding="utf-8")
-    assert "CSV of whole pods: `workload, cpu, memory` and, if wanted, `namespace`" in page
+    assert "CSV: `workload, cpu, memory` and, if wanted, `namespace, container`" in page
 
 
 def test_copies_of_an_earlier_plan_may_move_again(audit: Path, tmp_path: Path) -> None:
