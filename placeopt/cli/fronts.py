@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -416,10 +417,24 @@ def plot(
         return
     whole, problem = front_and_instance(fronts[0], instance)
     if point is None:
-        drawing.plot_front(whole, target, problem=problem, cdn=cdn)
+        drawing.plot_front(whole, target, problem=problem, **page_of(fronts[0], instance))
     else:
         drawing.plot_plan(whole, index_of(whole, point), target, problem=problem, cdn=cdn)
     emit(str(target))
+
+
+def page_of(front: Path | None, instance: Path | None) -> dict[str, Any]:
+    """Return what a page says of files: the front's name, and commands about one of its plans."""
+    file = "FRONT" if front is None else shlex.quote(str(front))
+    known = "" if instance is None else f" --instance {shlex.quote(str(instance))}"
+    commands = [
+        ("A report to read and approve", f"placeopt report {file} --point {{point}}{known}"),
+        ("A picture of this plan", f"placeopt plot {file} --point {{point}}{known}"),
+    ]
+    if instance is not None and instance.with_suffix(".origin.json").exists():
+        script = f"placeopt export kubernetes {file} --point {{point}}{known} -o steps.sh"
+        commands.append(("The steps as a script for kubectl", script))
+    return {"file": file, "commands": commands}
 
 
 def _check_plot(fronts: list[Path], point: str | None, convergence: bool, over: str | None) -> None:

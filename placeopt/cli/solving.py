@@ -17,6 +17,7 @@ from typer import Argument, Option
 
 from placeopt.cli.compiling import in_words
 from placeopt.cli.completion import instance_names, method_names
+from placeopt.cli.fronts import page_of
 from placeopt.cli.screen import (
     console,
     deliver_front,
@@ -217,7 +218,7 @@ def solve(
         "you stopped the run" if budget.cancelled else "the time limit ended the run",
     )
     if plot is not None and kept.points:
-        plot_front(kept, plot, problem=problem)
+        plot_front(kept, plot, problem=problem, **page_of(output, instance))
         say(f"wrote {plot}")
     if not front.points:
         raise typer.Exit(3)

@@ -332,19 +332,19 @@ class Front:
         return f"<p>{escape(repr(self))}</p>{picture}{table}{more}"
 
     def plot(self, path: AnyPath | None = None, *, problem: Any = None) -> Any:
-        """Draw the front: into a file, or as a plotly figure for a notebook.
+        """Draw the front: into a file, or as a page for a notebook.
 
         Parameters
         ----------
         path : path, optional
-            Ends in .html (a page with sliders and plans), .png, .pdf or .svg.
+            Ends in .html (a page in which to choose a plan), .png, .pdf or .svg.
         problem : Problem, optional
             The front's instance: its summary of a plan is shown beside the point.
 
         Returns
         -------
-        plotly.graph_objects.Figure or None
-            Without a path: in space for three or more objectives, else in the plane.
+        placeopt.plot.NotebookPage or None
+            Without a path: the page, which a notebook shows.
 
         Raises
         ------
@@ -354,7 +354,7 @@ class Front:
             The extra ``plot`` is not installed.
         """
         if path is None:
-            return load("placeopt.plot:figure")(self, problem)
+            return load("placeopt.plot:in_notebook")(self, problem)
         load("placeopt.plot:plot_front")(self, path, problem=problem)
         return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import io
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,21 +47,39 @@ def require(path: AnyPath, *, cdn: bool = False) -> None:
         raise MissingExtraError(f"drawing {suffix} files", "plot")
 
 
-def figure(front: Front, problem: Problem | None = None) -> Any:
-    """Return a plotly figure of a front: in space for three or more objectives, else in the plane.
+class NotebookPage:
+    """A page that a notebook shows in a frame of its own.
+
+    Attributes
+    ----------
+    html : str
+        The whole page.
+    """
+
+    #: Height of the frame in pixels: a chart, the limits, and the chosen plan.
+    HEIGHT = 900
+
+    def __init__(self, html: str):
+        self.html = html
+
+    def _repr_html_(self) -> str:
+        """Return the frame."""
+        style = f"width:100%;height:{self.HEIGHT}px;border:0"
+        return f'<iframe title="front" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
+
+
+def in_notebook(front: Front, problem: Problem | None = None) -> NotebookPage:
+    """Return the page of a front, which a notebook shows.
 
     Raises
     ------
     UsageError
         The front has no points.
-    MissingExtraError
-        The extra ``plot`` is not installed.
     """
-    require("front.html")
     _require_points(front)
-    from placeopt.plot.html import drawings
+    from placeopt.plot.front_page import page
 
-    return drawings(front, problem)[0][1]
+    return NotebookPage(page(front, problem))
 
 
 def _require_points(front: Front) -> None:
@@ -73,7 +92,8 @@ def plot_front(
     path: AnyPath,
     *,
     problem: Problem | None = None,
-    cdn: bool = False,
+    file: str = "FRONT",
+    commands: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Draw a front.
 
@@ -83,9 +103,11 @@ def plot_front(
     path : path
         Ends in one of `PACKAGES`.
     problem : Problem, optional
-        Its summary of every plan is shown when hovering.
-    cdn : bool
-        HTML only: a browser loads plotly from the network, and the file is small.
+        The front's instance: the page tells facts of a plan.
+    file : str
+        What the commands on the page call the front's file.
+    commands : sequence of (str, str)
+        What for, and a command that the page offers, with ``{point}`` for the number of a plan.
 
     Raises
     ------
@@ -94,12 +116,12 @@ def plot_front(
     MissingExtraError
         The extra ``plot`` is not installed.
     """
-    require(path, cdn=cdn)
+    require(path)
     _require_points(front)
     if Path(path).suffix.lower() == ".html":
-        from placeopt.plot.html import page
+        from placeopt.plot.front_page import page
 
-        _write(path, page(front, problem, cdn=cdn))
+        _write(path, page(front, problem, file=file, commands=commands))
     else:
         from placeopt.plot.figures import front_figure
 
@@ -130,7 +152,7 @@ def plot_convergence(
     over : {"evaluations", "seconds"}, optional
         The horizontal axis; evaluations by default, where all runs count them.
     cdn : bool
-        As for `plot_front`.
+        HTML only: a browser loads plotly from the network, and the file is small.
 
     Raises
     ------
@@ -161,7 +183,7 @@ def plot_plan(
     problem: Problem | None,
     cdn: bool = False,
 ) -> None:
-    """Draw the plan of ``front.points[index]``; `cdn` as for `plot_front`.
+    """Draw the plan of ``front.points[index]``; `cdn` as for `plot_convergence`.
 
     Raises
     ------

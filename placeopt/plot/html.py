@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -14,8 +13,6 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from placeopt.core.dominance import farthest
-from placeopt.core.gap import gap_in_words
 from placeopt.plot.style import BOUND, KNEE, PALETTE, bound_name, by_method, label, pairs
 
 if TYPE_CHECKING:
@@ -40,26 +37,6 @@ _CONFIG = {
 }
 
 
-def page(front: Front, problem: Problem | None = None, *, cdn: bool = False) -> str:
-    """Return the page of a front: values, 3-D scatter, projections, parallel coordinates.
-
-    Sliders limit every objective in all charts; a click on a point shows its plan. With `cdn` a
-    browser loads plotly from the network, and the page is small.
-    """
-    body = [plotly_script(cdn), _head(front), _limits(front), '<div class="grid">']
-    for k, (place, figure) in enumerate(drawings(front, problem)):
-        body.append(f'<div class="{place}">{fragment(figure, f"drawing-{k}")}</div>')
-    data = json.dumps(_data(front, problem), ensure_ascii=False, separators=(",", ":"))
-    data = data.replace("<", "\\u003c")  # nothing in a name can end the script
-    body += [
-        '</div><aside id="plan" aria-label="Plan of the chosen point" aria-live="polite" hidden>'
-        '<button type="button" id="close" aria-label="Close">\u00d7</button><div></div></aside>',
-        f'<script type="application/json" id="front-data">{data}</script>',
-        f"<script>{_asset('page.js')}</script>",
-    ]
-    return _page(f"{front.instance.name}: {len(front)} points", body)
-
-
 def single(figure: Any, title: str, *, cdn: bool = False) -> str:
     """Return the page of one figure; `cdn` as for `page`."""
     heading = f"<h1>{escape(title)}</h1>"
@@ -74,7 +51,7 @@ def fragment(figure: Any, name: str, **config: Any) -> str:
 
 
 def _page(title: str, body: list[str]) -> str:
-    template, style = _asset("page.html"), _asset("page.css")
+    template, style = _asset("single.html"), _asset("single.css")
     return template.format(title=escape(title), style=style, body="\n".join(body))
 
 
@@ -111,91 +88,6 @@ def drawings(front: Front, problem: Problem | None = None) -> list[tuple[str, An
     if count == 1:
         cells.append(("whole", _line(front, hover)))
     return cells
-
-
-# -- text ------------------------------------------------------------------------------------------
-
-
-def _head(front: Front) -> str:
-    """Return the heading, the facts of the runs, and the table of best, knee and worst values."""
-    seeded = [(r, "" if r.seed is None else f", seed {r.seed}") for r in front.runs[:8]]
-    runs = "; ".join(
-        f"{r.method}{seed}: {r.seconds:.2f} s, {r.evaluations:,} evaluations" for r, seed in seeded
-    )
-    gap = escape(gap_in_words(front))
-    proven = f"<p>Grey crosses: proven {bound_name(front)}s. The front: {gap}.</p>" if gap else ""
-    knee = front.pick().values
-    rows = "".join(
-        f"<tr><td>{escape(label(o))}</td><td>{low:.6g}</td><td>{middle:.6g}</td>"
-        f"<td>{high:.6g}</td></tr>"
-        for o, low, middle, high in zip(
-            front.objectives, front.ideal, knee, front.nadir, strict=True
-        )
-    )
-    head = "<tr><th>objective</th><th>best</th><th>knee</th><th>worst</th></tr>"
-    table = f'<div class="wide"><table>{head}{rows}</table></div>'
-    heading = f"<h1>{escape(front.instance.name)}: {len(front)} points that no other beats</h1>"
-    hint = "<p>Click a point to see its plan; the red ring is the knee.</p>"
-    return f"{heading}<p>{escape(front.instance.problem)}; {escape(runs)}</p>{proven}{table}{hint}"
-
-
-def _limits(front: Front) -> str:
-    """Return a slider and a number for each objective: the worst value that is kept."""
-    rows = []
-    for k, objective in enumerate(front.objectives):
-        compare = "at least" if objective.sense == "max" else "at most"
-        name = f"{escape(label(objective))} {compare}"
-        rows.append(
-            f'<div class="limit" data-goal="{k}"><label for="limit-{k}">{name}</label>'
-            f'<input type="range" id="limit-{k}" min="0" max="1000" value="1000">'
-            f'<input type="number" step="any" aria-label="{name}"></div>'
-        )
-    most = len(front) - 1
-    return (
-        '<form class="limits" aria-label="Limits" onsubmit="return false">'
-        + "".join(rows)
-        + '<div class="limit-foot"><output id="kept"></output> '
-        '<button type="button" id="reset">No limits</button> '
-        f'<label>plan of point <input type="number" id="point" min="0" max="{most}" step="1">'
-        "</label></div></form>"
-    )
-
-
-def _data(front: Front, problem: Problem | None) -> dict[str, Any]:
-    """Return what the script of the page knows: goals, values, origins, plans."""
-    plans = _plans(front, problem)
-    left_out = (
-        f"This page has the plans of {len(plans):,} of {len(front):,} points, spread over the "
-        "front; this one is not among them. placeopt plot FRONT --point {n} draws it."
-    )
-    goals = [
-        {"label": label(o), "best": best, "worst": worst, "sign": o.sign}
-        for o, best, worst in zip(
-            front.objectives, front.ideal.tolist(), front.nadir.tolist(), strict=True
-        )
-    ]
-    return {
-        "goals": goals,
-        "values": front.values.tolist(),
-        "statuses": [_status(point) for point in front.points],
-        "origins": [_origin(point) for point in front.points],
-        "plans": plans,
-        "without": left_out,
-    }
-
-
-def _plans(front: Front, problem: Problem | None) -> dict[int, dict[str, Any]]:
-    """Return plan and facts of at most `MAX_PLANS` points, fewer where plans are large."""
-    some = [front.points[k].plan for k in range(0, len(front), 1 + len(front) // 20)]
-    size = max(len(json.dumps(plan)) for plan in some)
-    count = max(1, min(MAX_PLANS, _MAX_CHARACTERS // size))
-    chosen = list(range(len(front)))
-    if len(front) > count:
-        signs = [o.sign for o in front.objectives]
-        chosen = farthest(front.values * signs, count)
-    plans = {k: front.points[k].plan for k in chosen}
-    facts = {k: {} if problem is None else problem.describe(plan) for k, plan in plans.items()}
-    return {k: {"facts": list(facts[k].items()), "plan": plan} for k, plan in plans.items()}
 
 
 def _status(point: Point) -> str:

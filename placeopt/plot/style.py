@@ -26,6 +26,21 @@ def bare_name(objective: Objective) -> str:
     return name[: -len(ending)] if name.lower().endswith(ending) else name
 
 
+def in_page(objective: Objective) -> tuple[float, str]:
+    """Return by what a page multiplies a value of an objective, and the unit that it shows.
+
+    Examples
+    --------
+    >>> from placeopt.core.front import Objective
+    >>> in_page(Objective("latency_ms", "ms")), in_page(Objective("lost", "share"))
+    ((1.0, 'ms'), (100.0, '%'))
+    """
+    if objective.unit == "share":
+        return 100.0, "%"
+    # Prices are in the user's own currency, which no file names.
+    return 1.0, "" if objective.unit in ("price", objective.name) else objective.unit
+
+
 def least(objective: Objective) -> str:
     """Return what the best value of an objective is: the least, or the greatest."""
     return "greatest" if objective.sign < 0 else "least"

@@ -1,0 +1,69 @@
+"""The page of a front: one HTML file in which a plan is chosen, readable without a network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placeopt.core.gap import gap_in_words
+from placeopt.plot.front_data import (
+    Commands,
+    as_script,
+    detail,
+    front_data,
+    packed,
+    plan_numbers,
+)
+from placeopt.plot.shell import asset, plain, shell
+from placeopt.plot.style import bound_name
+
+if TYPE_CHECKING:
+    from placeopt.core.front import Front
+    from placeopt.core.problem import Problem
+
+#: Runs that the page names.
+_MAX_RUNS = 8
+
+
+def page(
+    front: Front,
+    problem: Problem | None = None,
+    *,
+    file: str = "FRONT",
+    commands: Commands = (),
+) -> str:
+    """Return the page of a front: charts, limits and weights, one plan, or two side by side."""
+    numbers = plan_numbers(front)
+    data = front_data(front, file, commands) | {"packed": len(numbers)}
+    plans = packed({n: detail(front.points[n], problem) for n in numbers})
+    body = [
+        asset("choice.html"),
+        _made(front),
+        as_script("front-data", data),
+        f'<script type="text/plain" id="front-plans">{plans}</script>',
+    ]
+    count = f"{len(front):,} " + ("plan" if len(front) == 1 else "plans that no other beats")
+    return shell(
+        title=f"{front.instance.name}: {len(front):,} plans",
+        heading=f"{front.instance.name}: {count}",
+        eyebrow=f"placeopt front \u00b7 {front.instance.problem}",
+        lead="",
+        body="\n".join(body),
+        script="\n".join(map(asset, ("chart.js", "choose.js", "front.js"))),
+        footer=f"<p>The instance has SHA-256 {front.instance.sha256}.</p>",
+    )
+
+
+def _made(front: Front) -> str:
+    """Return how the front was made, and what is proven of it."""
+    lines = [
+        f"{r.method}{'' if r.seed is None else f', seed {r.seed}'}: "
+        f"{r.seconds:.2f} s, {r.evaluations:,} evaluations"
+        for r in front.runs[:_MAX_RUNS]
+    ]
+    if len(front.runs) > _MAX_RUNS:
+        lines.append(f"and {len(front.runs) - _MAX_RUNS:,} more runs")
+    if gap := gap_in_words(front):
+        lines.append(f"Grey crosses are proven {bound_name(front)}s. The front: {gap}.")
+    items = "".join(f"<li>{plain(line)}</li>" for line in lines)
+    head = '<section id="made" aria-labelledby="made-h"><h2 id="made-h">How it was made</h2>'
+    return f"{head}<ul>{items}</ul></section>"

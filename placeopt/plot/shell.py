@@ -1,0 +1,91 @@
+"""The shell of every page: one style, a policy that forbids the network, scripts by their hash."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+from placeopt.version import __version__
+
+#: What a browser may load and run: this page's own scripts, and nothing from anywhere.
+_POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
+    "connect-src {connect}; base-uri 'none'; form-action 'none'"
+)
+
+
+def asset(name: str) -> str:
+    """Return a file of this package as text."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def shell(
+    *,
+    title: str,
+    heading: str,
+    eyebrow: str,
+    lead: str,
+    body: str,
+    links: Sequence[tuple[str, str]] = (),
+    footer: str = "",
+    script: str = "",
+    connect: str = "'none'",
+) -> str:
+    """Return a page.
+
+    Parameters
+    ----------
+    title, heading, eyebrow, lead : str
+        Plain text.
+    body, footer : str
+        HTML; names in it are escaped.
+    links : sequence of (str, str)
+        The sections of the body that the navigation leads to: id and text.
+    script : str
+        JavaScript, run after the body.
+    connect : str
+        What the script may ask for: a source of a content security policy.
+    """
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    return asset("page.html").format(
+        version=__version__,
+        policy=_POLICY.format(
+            scripts=f"'sha256-{digest}'" if script else "'none'", connect=connect
+        ),
+        title=plain(title),
+        style=asset("page.css"),
+        eyebrow=plain(eyebrow),
+        heading=plain(heading),
+        lead=plain(lead),
+        navigation=_navigation(links),
+        body=body,
+        footer=footer,
+        script=f"<script>{script}</script>" if script else "",
+    )
+
+
+def _navigation(links: Sequence[tuple[str, str]]) -> str:
+    inside = "".join(f'<a href="#{name}">{plain(text)}</a>' for name, text in links)
+    return f'<nav aria-label="Sections">{inside}</nav>' if links else ""
+
+
+def plain(text: object) -> str:
+    """Return text escaped for HTML.
+
+    Control characters, and those that turn the direction of text, are shown as U+FFFD.
+    """
+    return escape("".join("\ufffd" if _unprintable(c) else c for c in str(text)))
+
+
+def _unprintable(character: str) -> bool:
+    code = ord(character)
+    return (
+        code < 32
+        or 127 <= code < 160
+        or 0x202A <= code <= 0x202E
+        or 0x2066 <= code <= 0x2069
+        or 0xD800 <= code <= 0xDFFF
+    )
