@@ -14,11 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from placeopt.core.front import Objective
-from placeopt.exact.memory import TOLERANCE, Found
+from placeopt.exact.memory import Found, Precision
 
 #: How a search may end, and why.
 STATUSES = {
     "complete": "every point of the front is found and proven",
+    "resolution": "points that differ by less than a solver can tell may be missing",
     "grid": "limits were tried on a grid: between two of them points may be missing",
     "infeasible": "no solution satisfies all constraints",
     "time-limit": "the time limit ended the search",
@@ -117,6 +118,8 @@ class Enumeration:
         Of these, how many the solver could not answer at all.
     objectives : tuple of Objective
         What the units are of, where that is not what was asked for.
+    unresolved : ndarray or None, shape (objectives,)
+        Points that differ by less may be missing; units.
     """
 
     points: list[Found]
@@ -126,20 +129,21 @@ class Enumeration:
     solves: int = 0
     failures: int = 0
     objectives: tuple[Objective, ...] = ()
+    unresolved: np.ndarray | None = None
 
     @property
     def complete(self) -> bool:
         """Whether nothing was left unexplored."""
         return self.status in ("complete", "infeasible")
 
-    def gap(self, values: Sequence[float], whole: Sequence[bool]) -> float | None:
+    def gap(self, values: Sequence[float], precision: Precision) -> float | None:
         """Return None if a point is proven efficient, else what of its main value might be saved.
 
         As a share of the value, with the other values no worse; 0 where only another value might
         be improved.
         """
         z = np.asarray(values, dtype=float)
-        slack = np.where(whole, 0.0, 4 * TOLERANCE * np.maximum(1.0, np.abs(z)))
+        slack = precision.accepted * precision.of(z)
         under = self.bounds[(self.bounds <= z + slack).all(axis=1)]
         if len(under) and (under >= z - slack).all():
             return None

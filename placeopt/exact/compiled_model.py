@@ -1,43 +1,45 @@
-"""A Pyomo model as arrays, compiled once; its objectives as rows in units of their steps."""
+"""A Pyomo model as arrays, compiled once; its objectives as rows in units.
+
+The unit of an objective is its step. One without a step has a unit near its smallest term, so that
+a solver, whose tolerances are absolute, sees all of them. Objectives and rows of large coefficients
+are written in parts (`placeopt.exact.parts`).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
-from pyomo.common.errors import InfeasibleConstraintException
-from pyomo.common.modeling import unique_component_name
-from pyomo.gdp import Disjunction
-from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
-from placeopt.core.front import Objective
-from placeopt.exact.program import Program
+from placeopt.core.front import Objective, names_of
+from placeopt.exact.memory import Precision
+from placeopt.exact.parts import Chain, add_chain, fill_carries, needs_parts
+from placeopt.exact.program import Growth, Program
+from placeopt.exact.pyomo_rows import read_rows
+from placeopt.exact.solvers import solve
+from placeopt.exact.steps import common_step, fraction
+from placeopt.exact.whole_rows import WholeRows
 
 #: Coefficients this near to a whole number, relatively, are that number.
 _NEARLY_WHOLE = 1e-9
-#: Above so many units in one coefficient, a unit is lost in a solver's rounding: the objective then
-#: counts as real-valued.
-_MAX_UNITS = 5e6
-#: A step is inferred from coefficients that are fractions with at most this denominator, up to
-#: the rounding of floating point.
-_MAX_DENOMINATOR, _ROUNDING = 10**6, 1e-14
-
-
-_APPLY = "write it as rows first: pyo.TransformationFactory({!r}).apply_to(model)"
-#: Logic that is no rows, and what to do.
-_NO_ROWS = {
-    pyo.LogicalConstraint: _APPLY.format("core.logical_to_linear"),
-    Disjunction: _APPLY.format("gdp.bigm"),
-    pyo.SOSConstraint: "write it with binary variables and rows",
-}
+#: Larger coefficients are compared exactly: their nearness hides several units.
+_SURELY_WHOLE = 1e6
+#: Above so many units in one coefficient, an objective counts as real-valued: one of a placeopt
+#: problem, which stays in one part, and any, because floats have no more digits.
+_MAX_UNITS, _MAX_EXACT_UNITS = 5e6, 2.0**50
+#: The share of an objective's largest term that a solver resolves.
+_RESOLVED = 1e-9
+#: The largest violation of rows with real columns, relative to the size of their terms.
+_BROKEN = 1e-9
+#: Coefficients of whole columns above which a solver's own tolerance hides differences.
+_DELICATE = 1e5
+#: Largest ratio of the coefficients of real columns to the unit of an objective.
+_WIDEST = 2.0**20
 
 
 @dataclass(frozen=True)
@@ -64,22 +66,31 @@ class CompiledModel:
     expressions : sequence, optional
         One for each objective; by default the named Expressions ``model.<name>``.
     infer_steps : bool
-        Give objectives without a step the one that their coefficients show, if their variables are
-        all whole numbers. Values then exclude the constants of the expressions, see `constants`.
+        Of a user's model. Give objectives without a step the one that their coefficients show, if
+        their variables are all whole numbers. Values then exclude the constants of the expressions,
+        see `constants`. Rows of whole numbers are exact, and large coefficients are in parts.
 
     Attributes
     ----------
+    columns : list of pyomo variables
+        The first columns of the program.
     objectives : tuple of Objective
         As given, but without a step where that is too fine for a solver.
+    units : ndarray, shape (objectives,)
+        The step of an objective, or what its real values are measured in.
     floors : list of float
         Lower bounds of the objectives that the variables' bounds alone give, in units.
     constants : list of float
         What is to be added to the values of the objectives; zeros unless `infer_steps`.
+    precision : Precision
+        What values in units can be told apart.
 
     Raises
     ------
     UnsupportedError
         An objective or a constraint is not linear.
+    UsageError
+        A coefficient is not a number.
     InfeasibleInstanceError
         A constraint without variables does not hold.
     """
@@ -95,93 +106,214 @@ class CompiledModel:
         self.model = model
         if expressions is None:
             expressions = [getattr(model, o.name) for o in objectives]
-        rows = _compile(model, expressions)
-        self.columns = list(rows.columns)
+        rows = read_rows(model, expressions, names_of(objectives))
+        self.columns = rows.columns
         self._column = {id(variable): k for k, variable in enumerate(self.columns)}
-        self.integrality = np.array([not v.is_continuous() for v in self.columns], dtype=bool)
-        costs, constants = sp.csr_matrix(rows.c), np.array(rows.c_offset, dtype=float).tolist()
+        costs, constants, program = rows.costs, rows.constants, rows.program
+        whole = program.integrality
         self.constants = constants if infer_steps else [0.0] * len(objectives)
+        most = _MAX_EXACT_UNITS if infer_steps else _MAX_UNITS
         if infer_steps:
             constants = [0.0] * len(objectives)
-            objectives = [self._with_step(o, costs[k]) for k, o in enumerate(objectives)]
-        self.objectives = tuple(_resolvable(o, costs[k]) for k, o in enumerate(objectives))
-        scaled = [
-            _in_units(costs[k], constants[k], o.step or 1.0) for k, o in enumerate(self.objectives)
-        ]
+            objectives = [_with_step(o, costs[k], whole) for k, o in enumerate(objectives)]
+        self.objectives = tuple(_resolvable(o, costs[k], most) for k, o in enumerate(objectives))
+        self.units = np.array(
+            [
+                o.step or (_unit(costs[k], program) if infer_steps else 1.0)
+                for k, o in enumerate(self.objectives)
+            ]
+        )
+        scaled = [_in_units(costs[k], constants[k], unit) for k, unit in enumerate(self.units)]
         self.offsets = [offset for _, offset in scaled]
-        self.costs = [row.toarray().ravel() for row, _ in scaled]
-        self.program = self._program(rows, [row for row, _ in scaled])
-        self._first = len(rows.rhs)  # the objectives' rows come after the model's
-        lower, upper = self.program.col_lower, self.program.col_upper
+        self._whole_rows = WholeRows.of(program) if infer_steps else None
+        self._set_program(program, [row for row, _ in scaled])
+        self._real = np.flatnonzero(~self.program.integrality)
+        if self._whole_rows is not None:
+            self._other_rows = self._whole_rows.others(self._base)
+        self._largest = float(np.abs(self._base.A.data).max(initial=0.0))
         self.floors = [
-            _floor(cost, lower, upper) + offset
+            _floor(cost, self.program.col_lower, self.program.col_upper) + offset
             for cost, offset in zip(self.costs, self.offsets, strict=True)
         ]
+        self.precision = self._precision(infer_steps)
 
-    def _program(self, rows: Any, objective_rows: Sequence[sp.csr_matrix]) -> Program:
-        """Return the model's rows, and a free row for every objective, as a program."""
-        lower = [-math.inf if (bound := v.lb) is None else bound for v in self.columns]
-        upper = [math.inf if (bound := v.ub) is None else bound for v in self.columns]
-        senses = np.array([sense for _, sense in rows.rows], dtype=int)  # 1 <=, -1 >=, 0 ==
-        rhs, free = np.asarray(rows.rhs, dtype=float), np.full(len(objective_rows), math.inf)
-        return Program(
-            np.zeros(len(self.columns)),
-            sp.vstack([sp.csr_matrix(rows.A), *objective_rows], format="csc"),
-            np.concatenate((np.where(senses > 0, -math.inf, rhs), -free)),
-            np.concatenate((np.where(senses < 0, math.inf, rhs), free)),
-            np.array(lower, dtype=float),
-            np.array(upper, dtype=float),
-            self.integrality,
+    def _set_program(self, program: Program, costs: Sequence[sp.csr_matrix]) -> None:
+        """Join the model's rows and a free row, or rows, for every objective."""
+        self._base = program
+        self._chains: list[Chain] = []
+        if self._whole_rows is not None:
+            program, self._chains = self._whole_rows.exact(program)
+        growth = Growth(program)
+        #: The row of every objective, or its chain.
+        self._goals: list[int | Chain] = []
+        for cost, objective in zip(costs, self.objectives, strict=True):
+            terms = dict(zip(cost.indices.tolist(), cost.data.tolist(), strict=True))
+            large = cost.data[program.integrality[cost.indices]]
+            if self._whole_rows is not None and needs_parts(large):
+                whole = objective.step is not None
+                chain = add_chain(growth, terms, program.integrality, whole=whole)
+                self._goals.append(chain)
+                self._chains.append(chain)
+            else:
+                self._goals.append(growth.row(terms))
+        self.program = growth.program()
+        self.costs = [np.zeros(self.program.shape[1]) for _ in costs]
+        for dense, cost in zip(self.costs, costs, strict=True):
+            dense[cost.indices] = cost.data
+
+    @property
+    def integrality(self) -> np.ndarray:
+        """Which columns of the program are whole numbers."""
+        return self.program.integrality
+
+    def _precision(self, is_exact: bool) -> Precision:
+        whole = np.array([o.step is not None for o in self.objectives])
+        if not is_exact:
+            return Precision(whole)
+        absolute, relative = np.zeros(len(whole)), np.full(len(whole), 1e-15)
+        rows = self.program.A.tocsr()
+        low, high = self.program.col_lower, self.program.col_upper
+        for k in np.flatnonzero(~whole).tolist():
+            goal = self._goals[k]
+            row = goal if isinstance(goal, int) else goal.rows[0]
+            mine = slice(rows.indptr[row], rows.indptr[row + 1])
+            columns, values = rows.indices[mine], abs(rows.data[mine])
+            terms = values * np.maximum(abs(low[columns]), abs(high[columns]))
+            absolute[k] = _RESOLVED * (terms if np.isfinite(terms).all() else values).max(initial=1)
+            if not np.isfinite(terms).all():
+                relative[k] = _RESOLVED
+        return Precision(
+            whole, absolute, relative, asked=8, proven=4, accepted=1000, merged=1, wanted=1e-3
         )
 
-    def _with_step(self, objective: Objective, cost: sp.csr_matrix) -> Objective:
-        """Return an objective with the step that its coefficients show, if it has none."""
-        if objective.step is not None or not self.integrality[cost.indices].all():
-            return objective
-        return replace(objective, step=common_step(cost.data))
+    # -- questions ---------------------------------------------------------------------------------
 
-    def within(self, objective: int, limits: Sequence[float]) -> Program:
-        """Return the program that minimises one objective within limits on all, in units."""
+    def levels(self, objective: int) -> int:
+        """Return how many programs it takes to minimise an objective, one after the other."""
+        goal = self._goals[objective]
+        return 1 if isinstance(goal, int) else len(goal.rows)
+
+    def within(
+        self, objective: int, limits: Sequence[float], leading: Sequence[float] = ()
+    ) -> Program:
+        """Return the program that minimises one objective within limits on all, in units.
+
+        Parameters
+        ----------
+        leading : sequence of float
+            Of an objective of several `levels`: the optima of the programs before this one.
+        """
+        goal, upper = self._goals[objective], self._limited(limits)
         cost, offset = self.costs[objective], self.offsets[objective]
-        return replace(self.program, c=cost, offset=offset, row_upper=self._limited(limits))
+        if isinstance(goal, int):
+            return replace(self.program, c=cost, offset=offset, row_upper=upper)
+        row, uppers = goal.stage(leading)
+        upper[list(goal.rows)] = uppers
+        cost = self.program.A[row].toarray().ravel()
+        return replace(self.program, c=cost, row_upper=upper)
+
+    def is_whole(self, objective: int, leading: Sequence[float] = ()) -> bool:
+        """Whether the optimum of `within` is a whole number."""
+        return (
+            self.objectives[objective].step is not None or len(leading) < self.levels(objective) - 1
+        )
+
+    def bound(self, objective: int, leading: Sequence[float], bound: float) -> float:
+        """Return the bound of an objective that the bound of its program proves."""
+        goal = self._goals[objective]
+        return bound if isinstance(goal, int) else goal.value(leading, bound)
 
     def within_sum(self, weights: Sequence[float], limits: Sequence[float]) -> Program:
         """Return the program that minimises a weighted sum of the objectives within limits."""
         cost = np.asarray(weights) @ np.array(self.costs)
-        offset = float(np.dot(weights, self.offsets))
+        size = max(1.0, float(np.abs(cost).max(initial=0.0)) / _DELICATE)
+        cost, offset = cost / size, float(np.dot(weights, self.offsets)) / size
         return replace(self.program, c=cost, offset=offset, row_upper=self._limited(limits))
 
     def _limited(self, limits: Sequence[float]) -> np.ndarray:
         """Return the upper bounds of all rows, those of the objectives at their limits."""
         upper = self.program.row_upper.copy()
-        each = zip(limits, self.offsets, self.objectives, strict=True)
-        for k, (limit, offset, what) in enumerate(each):
-            # Half a unit more is the same to whole numbers, and no rounding cuts a point off.
-            slack = 0.5 if what.step is not None else 1e-7 * max(1.0, abs(limit))
-            upper[self._first + k] = limit - offset + slack if limit < math.inf else math.inf
+        slack = self.precision.asked * self.precision.of(np.array(limits))
+        for k, (limit, offset, goal) in enumerate(
+            zip(limits, self.offsets, self._goals, strict=True)
+        ):
+            more = limit - offset + slack[k]
+            if isinstance(goal, int):
+                # Half a unit more is the same to whole numbers, and no rounding cuts a point off.
+                upper[goal] = more + 0.5 * self.precision.whole[k]
+            else:
+                upper[list(goal.rows)] = goal.uppers(more)
         return upper
 
-    def tightened(self, x: np.ndarray) -> Program:
-        """Return the linear program that lowers the objectives of a solution, whole numbers fixed.
+    def start(self, program: Program, x: np.ndarray) -> np.ndarray:
+        """Return a solution as one of a program of this model, which may have other limits."""
+        return fill_carries(self._chains, program, x) if self._chains else x
 
-        Its cost is the sum of all objectives; none may rise.
-        """
-        whole, upper = self.integrality, self.program.row_upper.copy()
-        for k, (cost, value) in enumerate(zip(self.costs, self.values(x), strict=True)):
-            upper[self._first + k] = value - self.offsets[k] + 1e-7 * (1.0 + abs(cost) @ abs(x))
-        return replace(
-            self.program,
-            c=np.sum(self.costs, axis=0),
-            row_upper=upper,
-            col_lower=np.where(whole, x, self.program.col_lower),
-            col_upper=np.where(whole, x, self.program.col_upper),
-            integrality=np.zeros(len(x), dtype=bool),
+    def gaps(self, objective: int) -> tuple[float, float]:
+        """Return at what absolute and relative gap a real-valued objective counts as least."""
+        precision = self.precision
+        absolute, relative = (
+            float(np.broadcast_to(share, precision.whole.shape)[objective]) / 2
+            for share in (precision.absolute, precision.relative)
         )
+        return absolute, relative
+
+    @property
+    def is_delicate(self) -> bool:
+        """Whether a solver's own tolerance may hide a difference."""
+        largest = max(float(np.abs(cost).max(initial=0.0)) for cost in self.costs)
+        return self.has_real_columns or self._largest > _DELICATE or largest > _DELICATE
+
+    # -- real columns ------------------------------------------------------------------------------
+
+    @property
+    def has_real_columns(self) -> bool:
+        """Whether some columns are no whole numbers."""
+        return len(self._real) > 0
 
     @property
     def has_real_terms(self) -> bool:
-        """Whether an objective depends on a variable that is not a whole number."""
-        return any((cost[~self.integrality] != 0).any() for cost in self.costs)
+        """Whether an objective depends on a column that is no whole number."""
+        return any((cost[self._real] != 0).any() for cost in self.costs)
+
+    @property
+    def real_costs(self) -> np.ndarray:
+        """The objectives' costs of the real columns, shape (objectives, real columns)."""
+        return np.array(self.costs)[:, self._real]
+
+    def with_whole_fixed(self, x: np.ndarray, limits: Sequence[float], *, exact: bool) -> Program:
+        """Return the linear program over the real columns where the whole ones are those of `x`.
+
+        Parameters
+        ----------
+        exact : bool
+            Limits have no slack.
+        """
+        real, base = self._real, self._base
+        rows = base.A[:, real].tocsr()
+        which = np.flatnonzero(np.diff(rows.indptr))
+        fixed = np.where(self.program.integrality, x, 0.0)
+        shift = (base.A @ fixed[: base.shape[1]])[which]
+        upper = np.array(limits, dtype=float)
+        slack = 0.0 if exact else self.precision.asked * self.precision.of(upper)
+        room = upper + slack - self.offsets - np.array(self.costs) @ fixed
+        return Program(
+            np.zeros(len(real)),
+            sp.vstack([rows[which], sp.csr_matrix(self.real_costs)], format="csc"),
+            np.concatenate((base.row_lower[which] - shift, np.full(len(room), -math.inf))),
+            np.concatenate((base.row_upper[which] - shift, room + 0.5 * self.precision.whole)),
+            base.col_lower[real],
+            base.col_upper[real],
+            np.zeros(len(real), dtype=bool),
+        )
+
+    def with_real(self, x: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return a solution with other values of the real columns."""
+        x = x.copy()
+        x[self._real] = values
+        return x
+
+    # -- solutions ---------------------------------------------------------------------------------
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         """Return the objectives of a solution as the model sees them, in units."""
@@ -189,124 +321,94 @@ class CompiledModel:
             float(cost @ x) + offset for cost, offset in zip(self.costs, self.offsets, strict=True)
         )
 
+    def keeps_rows(self, x: np.ndarray) -> bool:
+        """Whether a solution keeps the model's rows, but for the rounding of real terms."""
+        base = self._base
+        x = x[: base.shape[1]]
+        if self._whole_rows is not None:
+            return self._whole_rows.kept(x) and self._other_rows.broken(x) <= _BROKEN
+        return base.broken(x) <= _BROKEN
+
+    def completed(self, values: np.ndarray) -> np.ndarray | None:
+        """Return the solution that has these values of the model's variables.
+
+        None where they break a row.
+        """
+        count, base = len(values), self._base
+        x = np.zeros(self.program.shape[1])
+        x[:count] = values
+        if base.shape[1] > count:  # the others follow from these
+            lower, upper = base.col_lower.copy(), base.col_upper.copy()
+            lower[:count] = upper[:count] = values
+            outcome = solve(replace(base, col_lower=lower, col_upper=upper))
+            if outcome.x is None:
+                return None
+            x[: base.shape[1]] = outcome.x
+        return x if self.keeps_rows(x) else None
+
     def load(self, x: np.ndarray) -> None:
         """Give the model's variables the values of a solution."""
-        for variable, value in zip(self.columns, x.tolist(), strict=True):
+        for variable, value in zip(self.columns, x.tolist(), strict=False):
             variable.set_value(value, skip_validation=True)
 
     def read(self) -> np.ndarray:
         """Return the values of the model's variables as a solution."""
-        return np.array([variable.value or 0.0 for variable in self.columns], dtype=float)
+        x = np.zeros(self.program.shape[1])
+        x[: len(self.columns)] = [variable.value or 0.0 for variable in self.columns]
+        return x
 
     def add(self, cuts: Sequence[Cut]) -> None:
         """Add rows that every plan of interest satisfies."""
-        matrix = sp.lil_matrix((len(cuts), len(self.columns)))
-        for row, cut in enumerate(cuts):
-            for variable, coefficient in cut.terms.items():
-                matrix[row, self._column[id(variable)]] += coefficient
-        old = self.program
-        self.program = replace(
-            old,
-            A=sp.vstack([old.A, matrix], format="csc"),
-            row_lower=np.concatenate((old.row_lower, np.full(len(cuts), -math.inf))),
-            row_upper=np.concatenate((old.row_upper, [cut.upper for cut in cuts])),
-        )
+        for name in ("program", "_base"):
+            growth = Growth(getattr(self, name))
+            for cut in cuts:
+                terms = {self._column[id(v)]: value for v, value in cut.terms.items()}
+                growth.row(terms, cut.upper)
+            setattr(self, name, growth.program())
 
 
-def _compile(model: pyo.ConcreteModel, expressions: Sequence[Any]) -> Any:
-    """Return the model's rows, and one row of costs for every expression."""
-    with _only_constraints(model):
-        costs = pyo.Objective(range(len(expressions)), rule=lambda _, k: expressions[k])
-        name = unique_component_name(model, "compiled_objectives")
-        model.add_component(name, costs)
-        try:
-            return LinearStandardFormCompiler().write(model, mixed_form=True)
-        except InfeasibleConstraintException as error:
-            raise InfeasibleInstanceError([f"a constraint cannot hold: {error}"]) from error
-        except Exception as error:
-            raise UnsupportedError(_why_not_linear(model, error)) from error
-        finally:
-            model.del_component(costs)
+def _with_step(objective: Objective, cost: sp.csr_matrix, whole: np.ndarray) -> Objective:
+    """Return an objective with the step that its coefficients show, if it has none."""
+    if objective.step is not None or not whole[cost.indices].all():
+        return objective
+    return replace(objective, step=common_step(cost.data))
 
 
-@contextmanager
-def _only_constraints(model: pyo.ConcreteModel) -> Iterator[None]:
-    """Put aside the model's Objectives and its infinite epsilon bounds."""
-    aside = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
-    bounds = model.component("within_epsilon")
-    if bounds is not None:
-        aside += [
-            row
-            for name, row in bounds.items()
-            if row.active and pyo.value(model.epsilon[name]) == math.inf
-        ]
-    for component in aside:
-        component.deactivate()
-    try:
-        yield
-    finally:
-        for component in aside:
-            component.activate()
-
-
-def _why_not_linear(model: pyo.ConcreteModel, error: Exception) -> str:
-    """Return a sentence that names the first constraint which is not linear, if there is one."""
-    for row in model.component_data_objects(pyo.Constraint, active=True, descend_into=True):
-        if row.body.polynomial_degree() not in (0, 1):
-            return (
-                f"constraint {row.name!r} is not linear: {row.expr}; "
-                "write it with linear rows and binary variables"
-            )
-    for component in model.component_objects(active=True, descend_into=True):
-        if component.ctype in _NO_ROWS:
-            remedy = _NO_ROWS[component.ctype]
-            return f"{component.name!r} is a {component.ctype.__name__}, not linear rows; {remedy}"
-    return f"the model cannot be written as linear rows: {error}"
-
-
-def common_step(coefficients: np.ndarray) -> float | None:
-    """Return the largest number that all coefficients are whole multiples of, if there is one.
-
-    Examples
-    --------
-    >>> common_step(np.array([0.5, 0.75])), common_step(np.array([6.0, -4.0]))
-    (0.25, 2.0)
-    """
-    numerator, denominator = 0, 1
-    for value in np.unique(np.abs(coefficients)).tolist():
-        exact = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
-        if abs(float(exact) - value) > _ROUNDING * value:
-            return None
-        numerator = math.gcd(numerator * exact.denominator, exact.numerator * denominator)
-        denominator *= exact.denominator
-        shared = math.gcd(numerator, denominator)
-        numerator, denominator = numerator // shared, denominator // shared
-        if denominator > _MAX_DENOMINATOR:
-            return None
-    return numerator / denominator if numerator else 1.0
-
-
-def _resolvable(objective: Objective, row: sp.csr_matrix) -> Objective:
-    too_fine = (
-        objective.step is not None and abs(row.data).max(initial=0.0) > _MAX_UNITS * objective.step
-    )
+def _resolvable(objective: Objective, row: sp.csr_matrix, most: float) -> Objective:
+    too_fine = objective.step is not None and abs(row.data).max(initial=0.0) > most * objective.step
     return replace(objective, step=None) if too_fine else objective
 
 
-def _in_units(row: sp.csr_matrix, offset: float, step: float) -> tuple[sp.csr_matrix, float]:
-    """Return a cost row and its offset in units of a step.
+def _unit(row: sp.csr_matrix, program: Program) -> float:
+    """Return a power of two near the smallest term of a real-valued objective."""
+    columns, values = row.indices, abs(row.data)
+    if not len(values):
+        return 1.0
+    whole = program.integrality[columns]
+    ranges = np.where(whole, 1.0, program.col_upper[columns] - program.col_lower[columns])
+    terms = values * np.where(np.isfinite(ranges) & (ranges > 0), ranges, 1.0)
+    smallest = max(terms.min(), values[~whole].max(initial=0.0) / _WIDEST)
+    return float(2.0 ** math.floor(math.log2(smallest)))
+
+
+def _in_units(row: sp.csr_matrix, offset: float, unit: float) -> tuple[sp.csr_matrix, float]:
+    """Return a cost row and its offset in units.
 
     Coefficients that are whole but for rounding are made whole.
     """
     row = sp.csr_matrix(row, copy=True)
-    row.data = _cleaned(row.data / step)
-    return row, float(_cleaned(np.array([offset / step]))[0])
+    row.data = _cleaned(row.data, unit)
+    return row, float(_cleaned(np.array([offset]), unit)[0])
 
 
-def _cleaned(values: np.ndarray) -> np.ndarray:
-    whole = np.round(values)
-    near = np.abs(values - whole) <= _NEARLY_WHOLE * np.maximum(1.0, np.abs(values))
-    return np.where(near, whole, values)
+def _cleaned(values: np.ndarray, unit: float) -> np.ndarray:
+    scaled = values / unit
+    whole = np.round(scaled)
+    near = np.abs(scaled - whole) <= _NEARLY_WHOLE * np.maximum(1.0, np.abs(scaled))
+    for k in np.flatnonzero(near & (np.abs(scaled) > _SURELY_WHOLE)).tolist():
+        exact, step = fraction(float(values[k])), fraction(unit)
+        near[k] = exact is not None and step is not None and (exact / step).denominator == 1
+    return np.where(near, whole, scaled)
 
 
 def _floor(cost: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """How one run of a solver is set; `options` are the solver's own, by its names."""
+    """How one run of a solver is set; `options` are the solver's own, by its names.
+
+    `tolerance` is the largest violation of a row or of integrality; None: the solver's own.
+    """
 
     seconds: float
     presolve: bool
@@ -30,6 +33,15 @@ class Settings:
     absolute_gap: float
     want_duals: bool
     options: Mapping[str, Any] = field(default_factory=dict)
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Which columns and rows of a vertex are basic, that is not at a bound."""
+
+    columns: np.ndarray
+    rows: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +57,7 @@ class Reply:
     message: str = ""
     row_duals: np.ndarray | None = None
     reduced_costs: np.ndarray | None = None
+    basis: Basis | None = None
 
 
 class Engine(Protocol):
@@ -176,6 +189,9 @@ class HighsEngine:
         self._option("random_seed", settings.seed % 2**31)
         self._option("mip_rel_gap", settings.relative_gap)
         self._option("mip_abs_gap", settings.absolute_gap)
+        if settings.tolerance is not None:
+            for kind in ("primal", "dual", "mip"):
+                self._option(f"{kind}_feasibility_tolerance", settings.tolerance)
         limit = (
             self.highs.getRunTime() + settings.seconds
         )  # its clock runs on from one solve to the next
@@ -274,13 +290,24 @@ class HighsEngine:
             if self._integer
             else (info.objective_function_value if status == "optimal" else -math.inf)
         )
-        duals: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
-        if self._settings.want_duals and not self._integer and status == "optimal":
-            duals = (
-                np.array(solution.row_dual, dtype=float),
-                np.array(solution.col_dual, dtype=float),
-            )
-        return Reply(status, x, bound if bound < math.inf else -math.inf, "", *duals)
+        bound = bound if bound < math.inf else -math.inf
+        if not self._settings.want_duals or self._integer or status != "optimal":
+            return Reply(status, x, bound)
+        return Reply(
+            status,
+            x,
+            bound,
+            row_duals=np.array(solution.row_dual, dtype=float),
+            reduced_costs=np.array(solution.col_dual, dtype=float),
+            basis=self._basis(),
+        )
+
+    def _basis(self) -> Basis | None:
+        basis, basic = self.highs.getBasis(), self._api.HighsBasisStatus.kBasic
+        if not basis.valid:
+            return None
+        columns, rows = ([s == basic for s in of] for of in (basis.col_status, basis.row_status))
+        return Basis(np.array(columns, dtype=bool), np.array(rows, dtype=bool))
 
 
 # -- SCIP ------------------------------------------------------------------------------------------
@@ -331,6 +358,15 @@ class ScipEngine:
                 "timing/clocktype": 2,
             }
         )
+        if settings.tolerance is not None:
+            model.setParams(
+                {
+                    "numerics/feastol": settings.tolerance,
+                    "numerics/dualfeastol": settings.tolerance,
+                    "numerics/sumepsilon": settings.tolerance,
+                    "numerics/epsilon": settings.tolerance / 10,
+                }
+            )
         if not settings.presolve:
             model.setPresolve(pyscipopt.SCIP_PARAMSETTING.OFF)
         if start is not None:

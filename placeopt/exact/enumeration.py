@@ -42,7 +42,7 @@ from placeopt.core.front import Objective, Plan, minimal
 from placeopt.core.interim import Interim
 from placeopt.exact.answers import Answer, Enumeration, Oracle, Question
 from placeopt.exact.fronts import in_values
-from placeopt.exact.memory import TOLERANCE, Found, Memory
+from placeopt.exact.memory import Found, Memory, Precision
 from placeopt.exact.regions import Box, Regions
 from placeopt.exact.unknown import Unknown, first_weights
 
@@ -59,6 +59,9 @@ _MUCH_UNKNOWN, _REGIONS_PER_BOX, _REGIONS_PER_LATE_BOX = 0.2, 1, 16
 _QUICK_SECONDS, _QUICK_SHARE = 1.0, 0.02
 #: A search with so few limits to ask about has its answers as soon by regions alone.
 _FEW_LIMITS = 12
+#: Differences between a value and its bound that no question can make smaller, and that are
+#: rounding.
+_EQUAL, _ROUNDING = 3, 10
 #: Shortest time slice of one question, seconds.
 _MIN_SLICE = 1.0
 
@@ -94,6 +97,10 @@ class Rules:
         those of the objectives.
     plan_of : callable, optional
         The plan of a point, for those who look at the front while it grows.
+    precision : Precision, optional
+        What values can be told apart.
+    endless : Exception, optional
+        Raised instead of limits on a grid.
     """
 
     main: int | None = None
@@ -106,6 +113,8 @@ class Rules:
     on_answer: Callable[[Memory, int], None] | None = None
     present: Callable[[np.ndarray], np.ndarray] | None = None
     plan_of: Callable[[Found], Plan] | None = None
+    precision: Precision | None = None
+    endless: Exception | None = None
 
 
 def enumerate_front(
@@ -137,10 +146,6 @@ def enumerate_front(
     return search.run(known)
 
 
-class _ContradictionError(Exception):
-    """Asked twice, a solver says that a plan which the referee accepts cannot exist."""
-
-
 class _Search:
     def __init__(
         self, oracle: Oracle, objectives: tuple[Objective, ...], budget: Budget, rules: Rules
@@ -148,11 +153,14 @@ class _Search:
         self.oracle, self.objectives, self.budget, self.rules = oracle, objectives, budget, rules
         self.whole = np.array([o.step is not None for o in objectives])
         self.size = len(objectives)
-        self.memory = Memory(self.whole, oracle.floors)
+        self.precision = rules.precision or Precision(self.whole)
+        self.memory = Memory(self.precision, oracle.floors)
+        self.unresolved = np.zeros(self.size)  # how far values that count as least may be from it
         self.grid = rules.grid
         self.window: deque[Question] = deque()  # on their way, in the order of their answers
         self.later: list[np.ndarray] = []  # asked, and not answered in time
         self.unanswered = 0
+        self.is_contradicted = False
         self.solves = self.failures = self.main = 0
         self.ideal = self.nadir = np.full(self.size, math.nan)
         self.spread_at = math.inf  # seconds from when on weighted sums and boxes are asked for
@@ -180,14 +188,13 @@ class _Search:
         self.pool = pool if self.rules.jobs > 1 else None
         try:
             self._search()
-        except _ContradictionError:
-            self.memory.forget_proofs()  # the points are the referee's, and stay
-            self.unanswered += 1
         except BaseException:
             self.budget.cancel()  # the other workers stop as well
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+        if self.is_contradicted:
+            self.memory.forget_proofs()  # the points are the referee's, and stay
         return Enumeration(
             points=self.memory.points,
             bounds=minimal(self.memory.lower_bounds.all),
@@ -196,13 +203,14 @@ class _Search:
             solves=self.solves,
             failures=self.failures,
             objectives=self.objectives,
+            unresolved=self.unresolved,
         )
 
     def _search(self) -> None:
         self.regions = Regions(Box(self.ideal, self.nadir, self.whole, self.main))
         self.pending = True
         feasible = self._fill_payoff_table()
-        self._choose_limits()
+        self._choose_limits(feasible)
         box = Box(self.ideal, self.nadir, self.whole, self.main)
         self.regions = Regions(box)
         if feasible:
@@ -233,7 +241,7 @@ class _Search:
         self.weights = first_weights(self.size)
         self.unknown = Unknown(self.regions.box, self.memory)
 
-    def _choose_limits(self) -> None:
+    def _choose_limits(self, feasible: bool) -> None:
         """Choose the main objective, and a grid where limits could not end otherwise."""
         self.main = self._choose_main() if self.rules.main is None else self.rules.main
         gaps = self.rules.gaps or [None] * self.size
@@ -241,8 +249,17 @@ class _Search:
             not whole and gap is None and k != self.main
             for k, (whole, gap) in enumerate(zip(self.whole, gaps, strict=True))
         ]
-        if self.grid is None and any(endless):
-            self.grid = DEFAULT_GRID
+        if self.grid is not None or not any(endless) or not feasible or self._is_ideal_attained():
+            return
+        if self.rules.endless is not None and not self.budget.out_of_time:
+            raise self.rules.endless
+        self.grid = DEFAULT_GRID
+
+    def _is_ideal_attained(self) -> bool:
+        """Whether one point is the least in everything."""
+        met = self.memory.values.all
+        reach = [self._reach(lower, k) for k, lower in enumerate(self.ideal.tolist())]
+        return bool((met <= reach).all(axis=1).any())
 
     def _choose_main(self) -> int:
         """Return the objective to minimise: a real-valued one, else the one of most values."""
@@ -260,7 +277,7 @@ class _Search:
         return enough is not None and len(met) >= enough and len(minimal(met)) >= enough
 
     def _status(self) -> str:
-        if self.unanswered:
+        if self.unanswered or self.is_contradicted:
             return "numerical"
         if self.pending:
             if self.budget.cancelled:
@@ -269,7 +286,17 @@ class _Search:
         if not self.memory.points and not len(self.memory.lower_bounds.all):
             return "infeasible"
         limited = self.grid is not None or any(gap is not None for gap in self.rules.gaps or ())
-        return "grid" if limited and self.size > 1 else "complete"
+        if limited and self.size > 1:
+            return "grid"
+        self._note_coarse_values()
+        return "resolution" if self.unresolved.any() else "complete"
+
+    def _note_coarse_values(self) -> None:
+        """Remember the objectives of which only large differences can be told."""
+        if len(met := self.memory.values.all):
+            told = np.max([self.precision.of(values) for values in met], axis=0)
+            told = np.where(told > self.precision.wanted, _ROUNDING * told, 0.0)
+            self.unresolved = np.maximum(self.unresolved, told)
 
     # -- payoff table ------------------------------------------------------------------------------
 
@@ -419,7 +446,9 @@ class _Search:
         """Return the next limit under a value, -inf where there is none."""
         gap = None if self.rules.gaps is None else self.rules.gaps[k]
         if gap is not None:
-            return math.floor(value - gap) if self.whole[k] else value - gap
+            # The point may lie beyond the limit by as much as limits are asked for with.
+            spare = 2 * self.precision.asked * self._difference(value, k)
+            return math.floor(value - gap) if self.whole[k] else value - gap + min(spare, gap / 2)
         if self.grid is None:
             return value - 1
         low, high = self.ideal[k], self.nadir[k]
@@ -474,8 +503,10 @@ class _Search:
         if lower == math.inf:
             return lower, None
         best = self.memory.best(objective, limits)
-        if best is not None and best.values[objective] <= self._reach(lower, objective):
-            return lower, np.array(best.values)
+        if best is not None:
+            apart = best.values[objective] - lower
+            if apart <= _EQUAL * self._difference(lower, objective):
+                return lower, np.array(best.values)
         return None
 
     def _put(self, question: Question, careful: bool = False) -> None:
@@ -514,10 +545,18 @@ class _Search:
             answer, proven = self._remember(question)
             best = self.memory.best(objective, limits) or best
             if proven > self._reach(best.values[objective], objective):
-                raise _ContradictionError
+                # Asked twice, the solver says that a plan which the referee accepts cannot exist.
+                self.is_contradicted = True
+                return -math.inf, np.array(best.values)
+        if best is not None and not self.whole[objective]:
+            proven = min(proven, best.values[objective])
         self.memory.refute(objective, limits, proven)
         lower = self.memory.lower(objective, limits)
         solved = best is not None and best.values[objective] <= self._reach(lower, objective)
+        if solved and best is not None and not self.whole[objective]:
+            apart = best.values[objective] - lower
+            if apart > _ROUNDING * self._difference(lower, objective):
+                self.unresolved[objective] = max(self.unresolved[objective], apart)
         use_claim = not solved and (answer.status == "optimal" or best is None)
         if answer.claimed is not None and use_claim:
             claimed = np.array(answer.claimed)
@@ -548,10 +587,14 @@ class _Search:
             return bound
         if self.whole[objective]:
             return float(math.ceil(bound - min(0.05, max(1e-4, 1e-9 * abs(bound)))))
-        return bound - TOLERANCE * max(1.0, abs(bound))
+        return bound - self._difference(bound, objective)
 
     def _reach(self, lower: float, objective: int) -> float:
         """Return the largest value that counts as equal to a bound."""
         if self.whole[objective] or not math.isfinite(lower):
             return lower
-        return lower + 3 * TOLERANCE * max(1.0, abs(lower))
+        return lower + (self.precision.accepted - 1) * self._difference(lower, objective)
+
+    def _difference(self, value: float, objective: int) -> float:
+        """Return the smallest difference that can be told at a value of an objective."""
+        return float(self.precision.of(np.full(self.size, value))[objective])

@@ -62,7 +62,7 @@ class ModelOracle(SolverOracle):
         self.problem, self.hooks = problem, hooks
         self._columns = problem.columns(compiled.objectives)
 
-    def read(self, outcome: Outcome) -> Answer | None:
+    def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
         """Return the plan of a solution and its values; None where a cut excludes it."""
         assert outcome.x is not None
         hooks, model = self.hooks, self.compiled.model

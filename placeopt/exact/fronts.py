@@ -16,7 +16,7 @@ from placeopt.core.front import Front, Objective, Plan, merge, names_of
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.exact.answers import Enumeration
-from placeopt.exact.memory import Found
+from placeopt.exact.memory import Found, Precision
 
 #: Seconds within which no model is built where Pyomo is not imported yet: the import alone takes
 #: one, and a quick answer must follow.
@@ -97,7 +97,8 @@ def _proof(
     proven: Callable[[Any], bool],
 ) -> tuple[str, float | None]:
     """Return status and gap of a point."""
-    gap = search.gap(point.values, [o.step is not None for o in objectives])
+    precision = Precision(np.array([o.step is not None for o in objectives]))
+    gap = search.gap(point.values, precision)
     return ("optimal", None) if gap is None and proven(point.payload) else ("bounded", gap or 0.0)
 
 

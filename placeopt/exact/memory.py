@@ -16,6 +16,47 @@ from placeopt.core.front import minimal
 
 #: Relative precision of solvers for values that are real numbers.
 TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What a solver can tell apart, in units; nothing is lost of whole numbers.
+
+    Attributes
+    ----------
+    whole : ndarray of bool, shape (objectives,)
+        Which objectives take whole numbers of units.
+    absolute, relative : ndarray or float
+        Smallest difference of real values, and the same as a share of the value; the larger counts.
+    asked : float
+        Limits on real values are asked for with so many differences more, so that rounding does not
+        cut off a point that lies on the limit.
+    proven : float
+        Of these, how many an answer is taken to be valid for.
+    accepted : float
+        So many differences above a proven bound a value still counts as least.
+    merged : float
+        A point that is better than another by so many differences at most is the same.
+    wanted : float
+        Where only larger differences than this can be told, points may be missing.
+    """
+
+    whole: np.ndarray
+    absolute: np.ndarray | float = TOLERANCE
+    relative: np.ndarray | float = TOLERANCE
+    asked: float = 0.1
+    proven: float = 0.0
+    accepted: float = 4.0
+    merged: float = 0.0
+    wanted: float = math.inf
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """Return the smallest difference at each value; 0 at whole and infinite ones."""
+        real = ~self.whole & np.isfinite(values)
+        size = np.abs(np.where(real, values, 0.0))
+        return np.where(real, np.maximum(self.absolute, self.relative * size), 0.0)
+
+
 #: Stands for "no limit" where infinities cannot be computed with.
 _HUGE = 1e300
 
@@ -89,14 +130,14 @@ class Memory:
 
     Parameters
     ----------
-    whole : ndarray of bool, shape (objectives,)
-        Which objectives take whole numbers of units.
+    precision : Precision
     floors : sequence of float
         Trivial lower bounds of the objectives.
     """
 
-    def __init__(self, whole: np.ndarray, floors: Sequence[float]):
-        self.whole, self.size = whole, len(whole)
+    def __init__(self, precision: Precision, floors: Sequence[float]):
+        self.precision, self.whole = precision, precision.whole
+        self.size = len(self.whole)
         self.points: list[Found] = []
         self.values = Rows(self.size)
         self.lower_bounds = LowerBounds(floors)
@@ -106,7 +147,8 @@ class Memory:
     def meet(self, point: Found) -> bool:
         """Remember a feasible point; False where a known one is as good in everything."""
         values = np.array(point.values, dtype=float)
-        if (self.values.all <= values).all(axis=1).any():
+        same = values + self.precision.merged * self.precision.of(values)
+        if (self.values.all <= same).all(axis=1).any():
             return False
         self.points.append(point)
         self.values.add(values)
@@ -116,7 +158,8 @@ class Memory:
         """Remember that nothing within `limits` has less of the objective than `lower`."""
         if lower == -math.inf:
             return
-        inclusive, corner = limits.copy(), np.where(self.whole, limits + 1, limits)
+        inclusive = limits + self.precision.proven * self.precision.of(limits)
+        corner = np.where(self.whole, limits + 1, inclusive)
         corner[objective] = lower
         inclusive[objective] = (
             lower - 1 if self.whole[objective] else np.nextafter(lower, -math.inf)
@@ -155,9 +198,7 @@ class Memory:
 
     def best(self, objective: int, limits: np.ndarray) -> Found | None:
         """Return the known point of least value within limits; of equals the one of least sum."""
-        slack = np.where(
-            self.whole | np.isinf(limits), 0.0, TOLERANCE * np.maximum(1.0, np.abs(limits))
-        )
+        slack = max(1.0, self.precision.asked) * self.precision.of(limits)
         inside = np.flatnonzero((self.values.all <= limits + slack).all(axis=1))
         if not len(inside):
             return None

@@ -17,6 +17,7 @@ from placeopt.core.trace import Recorder, traced, with_plain_traces
 from placeopt.core.versions import versions
 from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
+from placeopt.exact.domains import legal_value
 from placeopt.exact.engines import LIBRARIES
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import in_values
@@ -27,7 +28,7 @@ from placeopt.exact.oracles import SparseSolution, VariablesOracle
 METHOD = "enumerate"
 #: Significant digits of reported values: of goals with a step, and of continuous ones, where what
 #: follows is the solver's noise.
-_DIGITS, _CONTINUOUS_DIGITS = 15, 9
+_DIGITS, _CONTINUOUS_DIGITS = 15, 12
 #: What `extract` raises where a model was changed so far that its solutions are no plans.
 _NO_PLAN = (
     PlaceoptError,
@@ -51,12 +52,24 @@ class ModelSearch:
         expressions = [goal.minimised for goal in goals]
         self.compiled = CompiledModel(model, minimised, expressions, infer_steps=True)
         self._check_steps()
-        self.main = self._choose_main()
+        self.main, self.endless = self._choose_main()
         self.signs = np.array([goal.sign for goal in goals])
         self.constants = np.array(self.compiled.constants)
         self.names = [variable.name for variable in self.compiled.columns]
-        fixed = model.component_data_objects(pyo.Var, active=True, descend_into=True)
-        self.fixed = {v.name: _plain(v.value) for v in fixed if v.fixed and v.value}
+        self.others = self._values_of_others()
+
+    def _values_of_others(self) -> dict[str, float | int]:
+        """Return the variables that no row has and that are not zero: fixed ones, and free ones.
+
+        A free one has the legal value that is nearest to zero.
+        """
+        used, values = set(map(id, self.compiled.columns)), {}
+        for variable in self.model.component_data_objects(pyo.Var, active=True, descend_into=True):
+            if variable.fixed:
+                values[variable.name] = _plain(variable.value)
+            elif id(variable) not in used:
+                values[variable.name] = _plain(legal_value(variable))
+        return {name: value for name, value in values.items() if value}
 
     # -- limits on real values ---------------------------------------------------------------------
 
@@ -74,26 +87,30 @@ class ModelSearch:
                     "coefficients"
                 )
 
-    def _choose_main(self) -> int | None:
-        """Return the continuous goal to minimise within limits on the others, if there is one."""
+    def _choose_main(self) -> tuple[int | None, UsageError | None]:
+        """Return the continuous goal to minimise within limits on the others, if there is one.
+
+        And what is wrong where others have no gap.
+        """
         continuous = [k for k, o in enumerate(self.compiled.objectives) if o.step is None]
         open_ = [k for k in continuous if self.goals[k].gap is None]
-        if len(open_) > 1:
-            names = [self.goals[k].name for k in open_]
-            raise UsageError(
-                f"goals {', '.join(map(repr, names))} take continuous values, so that their front "
-                f"need not be finite; give a tolerance for all but one of them, such as "
-                f"gap={{{names[-1]!r}: 0.5}} in the goal's own unit, or steps={{...}} if their "
-                "values are multiples of a number"
-            )
-        return next(iter(open_ or continuous), None)
+        main = next(iter(open_ or continuous), None)
+        if len(open_) <= 1:
+            return main, None
+        names = [self.goals[k].name for k in open_]
+        return main, UsageError(
+            f"goals {', '.join(map(repr, names))} take continuous values, so that their front "
+            f"need not be finite; give a tolerance for all but one of them, such as "
+            f"gap={{{names[-1]!r}: 0.5}} in the goal's own unit, or steps={{...}} if their "
+            "values are multiples of a number"
+        )
 
     def _gaps(self) -> list[float | None] | None:
         """Return the gaps of the limited goals, in units."""
         gaps: list[float | None] = [None] * len(self.goals)
         for k, goal in enumerate(self.goals):
             step = self.compiled.objectives[k].step
-            gap = None if goal.gap is None else goal.gap / (step or 1.0)
+            gap = None if goal.gap is None else goal.gap / float(self.compiled.units[k])
             if k != self.main and gap is not None and (step is None or gap >= 2):
                 gaps[k] = gap
         return gaps if any(gaps) else None
@@ -131,6 +148,8 @@ class ModelSearch:
             max_points=max_points,
             on_found=None if on_point is None else lambda found: on_point(self._point(found)),
             present=self._unrounded,
+            precision=self.compiled.precision,
+            endless=self.endless,
         )
         front = self._front(search, facts)
         trace = recorder.trace(front, self.budget.seconds, self.budget.evaluations)
@@ -146,18 +165,19 @@ class ModelSearch:
         column = {name: k for k, name in enumerate(self.names)}
         found = []
         for point in start.points:
-            if not all(name in column or name in self.fixed for name in point.plan):
+            if not all(name in column or name in self.others for name in point.plan):
                 continue  # a plan, or another model's variables
-            x = np.zeros(len(column))
+            values = np.zeros(len(column))
             for name, value in point.plan.items():
                 if name in column:
-                    x[column[name]] = value
-            if self.compiled.program.broken(x) <= _AGREEMENT:
-                values = [
+                    values[column[name]] = value
+            x = self.compiled.completed(values)
+            if x is not None:
+                units = [
                     round(v) if o.step is not None else v
                     for v, o in zip(self.compiled.values(x), self.compiled.objectives, strict=True)
                 ]
-                found.append(Found(tuple(map(float, values)), SparseSolution.of(x)))
+                found.append(Found(tuple(map(float, units)), SparseSolution.of(x)))
         return found
 
     # -- from solutions to points ------------------------------------------------------------------
@@ -171,7 +191,10 @@ class ModelSearch:
         return values
 
     def _unrounded(self, units: np.ndarray) -> np.ndarray:
-        return (in_values(units, self.compiled.objectives) + self.constants) * self.signs
+        compiled = self.compiled
+        real = [o.step is None for o in compiled.objectives]
+        values = in_values(units, compiled.objectives) * np.where(real, compiled.units, 1.0)
+        return (values + self.constants) * self.signs
 
     def _point(self, found: Found, status: str = "heuristic", gap: float | None = None) -> Point:
         """Return a solution as a point, with the plan of its problem where it is one."""
@@ -183,7 +206,8 @@ class ModelSearch:
 
     def _variables(self, solution: SparseSolution) -> dict[str, Any]:
         chosen = zip(solution.indices.tolist(), solution.amounts.tolist(), strict=True)
-        return {**self.fixed, **{self.names[k]: _plain(value) for k, value in chosen}}
+        named = {self.names[k]: _plain(v) for k, v in chosen if k < len(self.names)}
+        return {**self.others, **named}
 
     def _plan(
         self, found: Found, values: tuple[float, ...]
@@ -231,16 +255,24 @@ class ModelSearch:
 
     def _points(self, search: Enumeration) -> Iterator[Point]:
         """Yield the efficient points, with what is proven of each."""
-        whole = [objective.step is not None for objective in self.compiled.objectives]
         efficient = {tuple(v) for v in minimal([f.values for f in search.points]).tolist()}
         for found in search.points:
             if found.values in efficient:
                 efficient.discard(found.values)
-                gap = search.gap(found.values, whole)
+                gap = search.gap(found.values, self.compiled.precision)
                 yield self._point(found, "optimal" if gap is None else "bounded", gap)
 
     def _reason(self, search: Enumeration) -> str:
         """Return why the search ended, in a sentence."""
+        if search.status == "resolution" and search.unresolved is not None:
+            apart = [
+                f"less than {value:.2g} in {goal.name}"
+                for goal, value in zip(
+                    self.goals, search.unresolved * self.compiled.units, strict=True
+                )
+                if value
+            ]
+            return f"complete, but points that differ by {', '.join(apart)} may be missing"
         if search.status != "grid":
             return STATUSES[search.status]
         gaps = [f"{goal.name} {goal.gap:g}" for goal in self.goals if goal.gap is not None]
@@ -279,7 +311,7 @@ def _run(budget: Budget, facts: Mapping[str, Any], status: str, reason: str, sol
         None,
         budget.seconds,
         solver_calls=solves,
-        completed=status in ("complete", "grid", "infeasible"),
+        completed=status in ("complete", "resolution", "grid", "infeasible"),
         parameters={**facts, "status": status, "reason": reason},
         versions=versions((LIBRARIES[facts["solver"]], "pyomo")),
     )

@@ -3,11 +3,12 @@ oracle of models that are no placeopt problem."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,19 +16,34 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.calls import Call
 from placeopt.core.cluster import Cluster
-from placeopt.core.errors import UsageError
+from placeopt.core.errors import SolverError, UsageError
 from placeopt.exact.answers import Answer
-from placeopt.exact.memory import TOLERANCE
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Outcome, solve
+from placeopt.exact.vertices import least_vertex
 
 if TYPE_CHECKING:
     from placeopt.exact.compiled_model import CompiledModel
 
 #: Values that are so near to a whole number of units are that number.
 _WHOLE_TOLERANCE = 1e-3
+#: A tolerance at which rows and whole numbers are nearly exact, where a solver's own is too large.
+_SMALL_TOLERANCE = 1e-9
+#: Solvers to ask where one is not certain.
+_SECOND_OPINIONS = ("highs", "scip")
+#: How far a value may be from its bound, in differences that can be told apart.
+_DOUBTFUL = 1000
 #: Relative gap at which a weighted sum counts as least: it only has to give a good point.
 _SUM_GAP = 1e-4
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a question is asked: of which solver, with what tolerance, with or without presolve."""
+
+    solver: str
+    tolerance: float | None = None
+    careful: bool = False
 
 
 class SolverOracle(ABC):
@@ -59,15 +75,30 @@ class SolverOracle(ABC):
         self.lock = threading.Lock()  # the Pyomo model holds one solution at a time
 
     @abstractmethod
-    def read(self, outcome: Outcome) -> Answer | None:
+    def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
         """Return what a solution stands for; None where rows were added that exclude it.
 
         Several workers call it: who needs the Pyomo model holds `lock`.
+
+        Parameters
+        ----------
+        weights : ndarray, shape (objectives,)
+            Of the objectives in what was minimised.
+        limits : sequence of float
+            Of the objectives, in units.
         """
 
     def start(self, payload: Any) -> np.ndarray | None:
         """Return the vector that a solver may start from."""
         return None if payload is None else payload.x
+
+    def ways(self, careful: bool) -> Sequence[Way]:
+        """Return how to ask, one way after the other until an answer is certain."""
+        return (Way(self.solver, careful=careful),)
+
+    def is_certain(self, answer: Answer, objective: int, limits: Sequence[float]) -> bool:
+        """Whether an answer needs no second opinion."""
+        return True
 
     def minimise(
         self,
@@ -79,18 +110,22 @@ class SolverOracle(ABC):
         careful: bool,
     ) -> Answer:
         """Minimise one objective within limits on the others, in units."""
-        whole = self.compiled.objectives[objective].step is not None
-        answer = self._ask(
-            lambda: self.compiled.within(objective, limits),
-            seconds,
-            start,
-            relative_gap=0.0 if whole else TOLERANCE / 2,
-            absolute_gap=0.9 if whole else 0.0,
-            careful=careful,
-        )
-        if answer.status == "unbounded":
-            raise UsageError(self._unbounded(objective))
-        return answer
+        deadline = time.perf_counter() + seconds
+        answers: list[Answer] = []
+        error: SolverError | None = None
+        for way in self.ways(careful):
+            try:
+                answers.append(self._descend(objective, limits, way, deadline, start))
+            except SolverError as reason:
+                error = reason
+                continue
+            if self.is_certain(answers[-1], objective, limits):
+                return answers[-1]
+            if self._is_over(deadline):
+                break
+        if not answers and error is not None:
+            raise error
+        return _surest(answers, objective)
 
     def minimise_sum(
         self, weights: Sequence[float], limits: Sequence[float], *, seconds: float, start: Any
@@ -98,35 +133,74 @@ class SolverOracle(ABC):
         """Minimise a weighted sum of the objectives within limits, in units."""
         return self._ask(
             lambda: self.compiled.within_sum(weights, limits),
-            seconds,
+            np.array(weights),
+            limits,
+            Way(self.solver),
+            time.perf_counter() + seconds,
             start,
             relative_gap=_SUM_GAP,
             absolute_gap=0.0,
         )
 
+    def _descend(
+        self, objective: int, limits: Sequence[float], way: Way, deadline: float, start: Any
+    ) -> Answer:
+        """Minimise an objective, part by part where it has parts."""
+        compiled, leading = self.compiled, list[float]()
+        absolute, relative = compiled.gaps(objective)
+        while True:
+            whole = compiled.is_whole(objective, leading)
+            answer = self._ask(
+                lambda: compiled.within(objective, limits, leading),
+                np.eye(len(compiled.objectives))[objective],
+                limits,
+                way,
+                deadline,
+                start,
+                relative_gap=0.0 if whole else relative,
+                absolute_gap=0.9 if whole else absolute,
+            )
+            if answer.status == "unbounded":
+                raise UsageError(self._unbounded(objective))
+            if answer.status != "optimal" or len(leading) == compiled.levels(objective) - 1:
+                return replace(answer, bound=compiled.bound(objective, leading, answer.bound))
+            leading.append(math.ceil(answer.bound - 1e-4))
+            start = answer.payload
+
+    def _is_over(self, deadline: float) -> bool:
+        return self.budget.out_of_time or time.perf_counter() >= deadline
+
     def _ask(
-        self, program: Callable[[], Program], seconds: float, start: Any, **settings: Any
+        self,
+        program: Callable[[], Program],
+        weights: np.ndarray,
+        limits: Sequence[float],
+        way: Way,
+        deadline: float,
+        start: Any,
+        **settings: Any,
     ) -> Answer:
         """Solve a program, made anew for every try: rows may be added in between."""
-        deadline = time.perf_counter() + seconds
+        settings |= {"careful": way.careful, "tolerance": way.tolerance}
         first = self.start(start)
         while True:
-            left = deadline - time.perf_counter()
-            outcome = self._solve(program(), {"seconds": left, "start": first, **settings})
+            now, left = program(), deadline - time.perf_counter()
+            begin = None if first is None else self.compiled.start(now, first)
+            outcome = self._solve(now, way.solver, {"seconds": left, "start": begin, **settings})
             if outcome.x is None:
                 return Answer(outcome.status, outcome.bound)
-            answer = self.read(outcome)
+            answer = self.read(outcome, weights, limits)
             if answer is not None:
                 return answer
             first = None
-            if self.budget.out_of_time or time.perf_counter() >= deadline:
+            if self._is_over(deadline):
                 return Answer("unknown", outcome.bound)
 
-    def _solve(self, program: Program, settings: dict[str, Any]) -> Outcome:
-        settings |= {"seed": self.seed, "options": self.options}
+    def _solve(self, program: Program, solver: str, settings: dict[str, Any]) -> Outcome:
+        settings |= {"seed": self.seed, "options": self.options if solver == self.solver else {}}
         if self.cluster is None:
-            return solve(program, self.solver, budget=self.budget, **settings)
-        call = Call(_solve_elsewhere, (program, self.solver, settings))
+            return solve(program, solver, budget=self.budget, **settings)
+        call = Call(_solve_elsewhere, (program, solver, settings))
         found: Outcome | None = self.cluster.ask(call, self.budget)
         return found or Outcome("unknown")
 
@@ -142,6 +216,13 @@ class SolverOracle(ABC):
             + "; give these variables bounds, add the constraint that is missing, "
             "or check the sense of the goal"
         )
+
+
+def _surest(answers: Sequence[Answer], objective: int) -> Answer:
+    """Return the best point of answers that are not certain, and the weakest bound."""
+    points = [(a.values[objective], k) for k, a in enumerate(answers) if a.values is not None]
+    best = answers[min(points)[1]] if points else answers[-1]
+    return replace(best, status="unknown", bound=min(answer.bound for answer in answers))
 
 
 def _solve_elsewhere(
@@ -176,6 +257,9 @@ class SparseSolution:
 class VariablesOracle(SolverOracle):
     """Answers with values of variables; objective values are computed from them.
 
+    An answer that is not certain is asked for again: with a small tolerance, then of the other
+    solver.
+
     Parameters
     ----------
     cuts : callable, optional
@@ -186,7 +270,30 @@ class VariablesOracle(SolverOracle):
         super().__init__(*arguments, **options)
         self.cuts = cuts
 
-    def read(self, outcome: Outcome) -> Answer | None:
+    def ways(self, careful: bool) -> Sequence[Way]:
+        """Return three ways: as usual, with a small tolerance, by the other solver."""
+        usual = _SMALL_TOLERANCE if self.compiled.is_delicate else None
+        other = next((name for name in _SECOND_OPINIONS if name != self.solver), self.solver)
+        ways = (
+            Way(self.solver, usual),
+            Way(self.solver, _SMALL_TOLERANCE, careful=True),
+            Way(other, _SMALL_TOLERANCE),
+        )
+        return ways[int(careful) :]
+
+    def is_certain(self, answer: Answer, objective: int, limits: Sequence[float]) -> bool:
+        """Whether the point of an optimal answer attains its bound within the limits."""
+        if answer.status != "optimal":
+            return answer.status != "doubtful"
+        if answer.values is None:
+            return False
+        precision, value = self.compiled.precision, answer.values[objective]
+        room = precision.asked * precision.of(np.array(limits))
+        inside = (np.array(answer.values) <= limits + room).all()
+        near = precision.of(np.array(answer.values))[objective] * _DOUBTFUL
+        return bool(inside and abs(value - answer.bound) <= (near or 0.9))
+
+    def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
         """Return the solution, its real-valued terms as low as its whole numbers allow."""
         assert outcome.x is not None
         if self.cuts is not None:
@@ -195,19 +302,30 @@ class VariablesOracle(SolverOracle):
                 if rows := self.cuts():
                     self.compiled.add(rows)
                     return None
-        if (x := self._tightened(outcome.x)) is None:
-            return Answer("unknown", outcome.bound)
+        x = self._polished(outcome.x, weights, limits)
+        if not self.compiled.keeps_rows(x):
+            return Answer("doubtful", outcome.bound)
         values = self.compiled.values(x)
         return Answer(
             outcome.status, outcome.bound, self._units(values), values, SparseSolution.of(x)
         )
 
-    def _tightened(self, x: np.ndarray) -> np.ndarray | None:
-        """Return x with its real-valued terms as low as they can be; None when time is over."""
-        if not self.compiled.has_real_terms:
+    def _polished(self, x: np.ndarray, weights: np.ndarray, limits: Sequence[float]) -> np.ndarray:
+        """Return x with its real columns at the best vertex that its whole numbers allow."""
+        compiled = self.compiled
+        if not compiled.has_real_columns or not (
+            compiled.has_real_terms or not compiled.keeps_rows(x)
+        ):
             return x
-        lowest = solve(self.compiled.tightened(x), "highs", budget=self.budget)
-        return None if lowest.x is None else np.where(self.compiled.integrality, x, lowest.x)
+        costs = compiled.real_costs
+        sizes = np.abs(costs).max(axis=1, keepdims=True)
+        least = [weights @ costs, (costs / np.where(sizes > 0, sizes, 1.0)).sum(axis=0)]
+        for exact in (True, False):
+            program = compiled.with_whole_fixed(x, limits, exact=exact)
+            lowest = least_vertex(program, least, self.budget)
+            if lowest is not None:
+                return compiled.with_real(x, lowest)
+        return x
 
     def _units(self, values: Sequence[float]) -> tuple[float, ...]:
         """Return values as whole numbers of units where an objective has a step."""

@@ -1,9 +1,10 @@
-"""A mixed-integer linear program as arrays."""
+"""A mixed-integer linear program as arrays, and how it grows."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,3 +83,75 @@ class Program:
         rows = np.maximum(self.row_lower - activity, activity - self.row_upper) / size
         columns = np.maximum(self.col_lower - x, x - self.col_upper) / (1.0 + np.abs(x))
         return max(0.0, rows.max(initial=0.0), columns.max(initial=0.0))
+
+
+class Growth:
+    """Columns and rows to add to a program, together.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> growth = Growth(Program([1.0], sp.csc_matrix((0, 1)), 0, 0, 0.0, 9.0, True))
+    >>> y = growth.column(0.0, 1.0, whole=False)
+    >>> growth.row({0: 1.0, y: 2.0}, 3.0)
+    0
+    >>> growth.program().A.toarray().tolist()
+    [[1.0, 2.0]]
+    """
+
+    def __init__(self, program: Program):
+        self._program = program
+        self._columns: list[tuple[float, float, bool]] = []
+        self._rows: list[tuple[Mapping[int, float], float, float]] = []
+
+    def column(self, lower: float, upper: float, *, whole: bool) -> int:
+        """Add a column without costs; return its index."""
+        self._columns.append((lower, upper, whole))
+        return self._program.shape[1] + len(self._columns) - 1
+
+    def row(
+        self, terms: Mapping[int, float], upper: float = math.inf, lower: float = -math.inf
+    ) -> int:
+        """Add a row of coefficients by column; return its index."""
+        self._rows.append((terms, lower, upper))
+        return self._program.shape[0] + len(self._rows) - 1
+
+    def range_of(self, terms: Mapping[int, float]) -> tuple[float, float]:
+        """Return the least and the largest value of a sum of terms within the columns' bounds."""
+        least = most = 0.0
+        for column, value in terms.items():
+            ends = [value * bound for bound in self._bounds(column)]
+            least, most = least + min(ends), most + max(ends)
+        return least, most
+
+    def _bounds(self, column: int) -> tuple[float, float]:
+        own = column - self._program.shape[1]
+        if own >= 0:
+            return self._columns[own][:2]
+        return float(self._program.col_lower[column]), float(self._program.col_upper[column])
+
+    def program(self) -> Program:
+        """Return the program with all that was added."""
+        import scipy.sparse as sp
+
+        old, more = self._program, len(self._columns)
+        if not more and not self._rows:
+            return old
+        indices = [column for terms, _, _ in self._rows for column in terms]
+        data = [value for terms, _, _ in self._rows for value in terms.values()]
+        ends = np.cumsum([0, *(len(terms) for terms, _, _ in self._rows)])
+        shape = (len(self._rows), old.shape[1] + more)
+        below = sp.csr_matrix((np.array(data, dtype=float), indices, ends), shape=shape)
+        above = sp.hstack([old.A, sp.csc_matrix((old.shape[0], more))], format="csc")
+        columns = np.array(self._columns, dtype=float).reshape(more, 3)
+        limits = np.array([row[1:] for row in self._rows], dtype=float).reshape(-1, 2)
+        return replace(
+            old,
+            c=np.concatenate((old.c, np.zeros(more))),
+            A=sp.vstack([above, below], format="csc"),
+            row_lower=np.concatenate((old.row_lower, limits[:, 0])),
+            row_upper=np.concatenate((old.row_upper, limits[:, 1])),
+            col_lower=np.concatenate((old.col_lower, columns[:, 0])),
+            col_upper=np.concatenate((old.col_upper, columns[:, 1])),
+            integrality=np.concatenate((old.integrality, columns[:, 2] > 0)),
+        )

@@ -19,7 +19,7 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError, require_known
-from placeopt.exact.engines import ENGINES, Engine, HighsEngine, Reply, Settings, linger
+from placeopt.exact.engines import ENGINES, Basis, Engine, HighsEngine, Reply, Settings, linger
 from placeopt.exact.program import Program
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class Outcome:
     row_duals, reduced_costs : ndarray or None
         Of a linear program, when asked for: a dual is the change of the optimum per unit of the
         row's right-hand side.
+    basis : Basis or None
+        With the duals.
     """
 
     status: str
@@ -69,6 +71,7 @@ class Outcome:
     attempts: int = 1
     row_duals: np.ndarray | None = None
     reduced_costs: np.ndarray | None = None
+    basis: Basis | None = None
 
 
 def solve(
@@ -84,6 +87,7 @@ def solve(
     seed: int = 0,
     careful: bool = False,
     options: Mapping[str, Any] | None = None,
+    tolerance: float | None = None,
 ) -> Outcome:
     """Minimise a program.
 
@@ -104,6 +108,9 @@ def solve(
         Begin without presolve: for a second opinion.
     options : mapping, optional
         The solver's own options, by its names; the limits and gaps above come first.
+    tolerance : float, optional
+        The largest violation of a row or of integrality; by default the solver's own, which is a
+        millionth or less.
 
     Raises
     ------
@@ -115,7 +122,8 @@ def solve(
     require_known("solver", solver, ENGINES)
     if want_duals and solver != "highs":
         raise UsageError("duals are given by the solver 'highs' only")
-    settings = Settings(seconds, True, seed, relative_gap, absolute_gap, want_duals, options or {})
+    gaps, own = (relative_gap, absolute_gap), options or {}
+    settings = Settings(seconds, True, seed, *gaps, want_duals, own, tolerance)
     return _until_believed(program, solver, settings, budget, start, careful)
 
 
@@ -238,6 +246,7 @@ def _believe(program: Program, reply: Reply, settings: Settings) -> tuple[Outcom
         bound,
         row_duals=reply.row_duals,
         reduced_costs=reply.reduced_costs,
+        basis=reply.basis,
     ), ""
 
 
@@ -319,6 +328,7 @@ class Session:
         start: np.ndarray | None = None,
         relative_gap: float = 0.0,
         absolute_gap: float = 1e-6,
+        tolerance: float | None = None,
     ) -> Outcome:
         """Minimise the program as it stands now, with duals if it is linear.
 
@@ -328,7 +338,8 @@ class Session:
         left = _seconds_left(begun, seconds, budget)
         duals = not self.program.integrality.any()
         if left > 0:
-            settings = Settings(left, True, 0, relative_gap, absolute_gap, duals)
+            gaps = (relative_gap, absolute_gap)
+            settings = Settings(left, True, 0, *gaps, duals, tolerance=tolerance)
             if self._engine is None:
                 self._engine = HighsEngine(self.program, settings, start)
             else:
@@ -349,4 +360,5 @@ class Session:
             absolute_gap=absolute_gap,
             want_duals=duals,
             careful=True,
+            tolerance=tolerance,
         )

@@ -23,7 +23,7 @@ from placeopt.exact.answers import Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values, too_short_to_load
-from placeopt.exact.memory import Found
+from placeopt.exact.memory import Found, Precision
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.model_size import static_size
@@ -98,10 +98,10 @@ def certify(problem: RollingUpdate, front: Front, budget: Budget) -> Front:
     enumerable = static_size(problem) <= MAX_COEFFICIENTS
     search.run(None if enumerable else 0, front, MAX_COEFFICIENTS)  # other plans prove nothing
     proof = search.result([])
-    whole = [o.step is not None for o in front.objectives]
+    precision = Precision(np.array([o.step is not None for o in front.objectives]))
     points = []
     for point in front.points:
-        gap = proof.gap(in_units(point.values, front.objectives), whole)
+        gap = proof.gap(in_units(point.values, front.objectives), precision)
         points.append(replace(point, status="optimal" if gap is None else "bounded", gap=gap))
     run = Run(
         method="certificate",

@@ -20,7 +20,7 @@ from placeopt.core.front import Front
 from placeopt.edge_cloud import model as edge_cloud
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact import engines, solvers
-from placeopt.exact.compiled_model import common_step
+from placeopt.exact.steps import common_step
 from placeopt.temporal import model as temporal
 from placeopt.temporal.instance import Temporal
 
@@ -328,7 +328,7 @@ def with_goals(*expressions, model=None) -> pyo.ConcreteModel:
             "goal 'g0' is not linear: .*replace products of binary variables by",
         ),
         (
-            lambda: with_goals(lambda m: m.z, lambda m: 2 * m.z),
+            lambda: with_goals(lambda m: m.z, lambda m: -2 * m.z),
             {},
             UsageError,
             "goals 'g0', 'g1' take continuous values.*gap={'g1': 0.5}.*steps",

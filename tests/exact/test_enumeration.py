@@ -20,7 +20,7 @@ from placeopt.core.front import Objective, minimal
 from placeopt.exact.answers import Answer, Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import in_units, in_values
-from placeopt.exact.memory import Found, Memory
+from placeopt.exact.memory import Found, Memory, Precision
 from placeopt.exact.regions import Box
 from placeopt.exact.unknown import Unknown
 
@@ -69,6 +69,10 @@ def search(oracle, objectives, **options) -> Enumeration:
     )
 
 
+def precision(whole) -> Precision:
+    return Precision(np.array(whole, dtype=bool))
+
+
 def values(found: Enumeration) -> np.ndarray:
     return minimal([p.values for p in found.points])
 
@@ -96,7 +100,7 @@ def test_finds_all_points_and_proves_them(vectors):
     assert found.complete
     assert values(found).tolist() == minimal(vectors).tolist()
     assert found.bounds.tolist() == minimal(vectors).tolist()
-    assert all(found.gap(v, [True] * len(v)) is None for v in minimal(vectors).tolist())
+    assert all(found.gap(v, precision([True] * len(v))) is None for v in minimal(vectors).tolist())
     assert values(found).min(axis=0).tolist() == np.array(vectors).min(axis=0).tolist()
     assert found.solves == oracle.asked
 
@@ -110,7 +114,7 @@ def test_bounds_are_valid_whenever_the_search_ends(vectors, count):
     assert proves(found, vectors)
     truth = minimal(vectors).tolist()
     for point in found.points:
-        gap = found.gap(point.values, [True] * len(point.values))
+        gap = found.gap(point.values, precision([True] * len(point.values)))
         assert gap is not None or list(point.values) in truth
         assert gap is None or 0 <= gap <= 1
 
@@ -188,7 +192,7 @@ def test_a_relaxation_gives_bounds_and_no_false_proofs(vectors, seed):
     assert found.complete
     assert proves(found, vectors)
     for point in found.points:
-        if found.gap(point.values, [True] * len(point.values)) is None:
+        if found.gap(point.values, precision([True] * len(point.values))) is None:
             assert not any(
                 (np.array(v) <= point.values).all() and tuple(v) != point.values for v in vectors
             )
@@ -226,7 +230,7 @@ def test_grid_of_real_values(seed, size, grid):
     truth = minimal(vectors)
     assert all((np.abs(truth - v).max(axis=1) < 1e-12).any() for v in values(found))
     for point in found.points:
-        gap = found.gap(point.values, [False] * size)
+        gap = found.gap(point.values, precision([False] * size))
         assert gap is None or 0 <= gap <= 1
 
 
@@ -237,7 +241,7 @@ def test_one_real_objective_is_the_main_one_and_the_front_is_complete():
     assert (found.main, found.complete) == (1, True)
     assert values(found).tolist() == minimal(vectors).tolist()
     assert all(
-        found.gap(p.values, [True, False]) in (None, 0.0)
+        found.gap(p.values, precision([True, False])) in (None, 0.0)
         for p in found.points
         if list(p.values) in minimal(vectors).tolist()
     )
@@ -337,7 +341,7 @@ def test_a_weighted_sum_that_contradicts_a_known_point_proves_nothing():
 
 
 def test_boxes_hold_much_of_what_is_unknown():
-    memory = Memory(np.ones(2, dtype=bool), [0.0, 0.0])
+    memory = Memory(precision([True, True]), [0.0, 0.0])
     box = Box(np.zeros(2), np.full(2, 99.0), memory.whole, 0)
     memory.meet(Found((50.0, 0.0)))  # decides the right half
     unknown = Unknown(box, memory)

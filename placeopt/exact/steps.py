@@ -1,0 +1,63 @@
+"""Steps: the number that values of a linear function over whole numbers are multiples of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+#: A float that is written with at most so many decimals means that decimal number.
+_MAX_DECIMALS = 9
+#: Other floats mean a fraction with at most this denominator, up to the rounding of arithmetic.
+_MAX_DENOMINATOR, _ROUNDING = 10**6, 1e-14
+#: Steps are not finer than one by this.
+_FINEST = 10**12
+
+
+def fraction(value: float) -> Fraction | None:
+    """Return the number that a float stands for, None where it is no short decimal or fraction.
+
+    Examples
+    --------
+    >>> fraction(0.1), fraction(0.1 + 0.2), fraction(1 / 3), fraction(math.pi)
+    (Fraction(1, 10), Fraction(3, 10), Fraction(1, 3), None)
+    """
+    exact = Fraction(Decimal(repr(float(value))))
+    if 10**_MAX_DECIMALS % exact.denominator == 0:
+        return exact
+    exact = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
+    return exact if abs(float(exact) - value) <= _ROUNDING * abs(value) else None
+
+
+def exact_step(coefficients: Iterable[float]) -> Fraction | None:
+    """Return the largest number that all coefficients are whole multiples of, if there is one.
+
+    1 where there are no coefficients.
+    """
+    numerator, denominator = 0, 1
+    for value in set(map(abs, coefficients)):
+        exact = fraction(value)
+        if exact is None:
+            return None
+        numerator = math.gcd(numerator * exact.denominator, exact.numerator * denominator)
+        denominator *= exact.denominator
+        shared = math.gcd(numerator, denominator)
+        numerator, denominator = numerator // shared, denominator // shared
+        if denominator > _FINEST:
+            return None
+    return Fraction(numerator, denominator) if numerator else Fraction(1)
+
+
+def common_step(coefficients: np.ndarray) -> float | None:
+    """Return the largest number that all coefficients are whole multiples of, if there is one.
+
+    Examples
+    --------
+    >>> common_step(np.array([0.5, 0.75])), common_step(np.array([6.0, -4.0]))
+    (0.25, 2.0)
+    """
+    step = exact_step(coefficients.tolist())
+    return None if step is None else float(step)
