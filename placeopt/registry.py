@@ -23,7 +23,7 @@ from placeopt.core.errors import (
     require_known,
 )
 from placeopt.core.files import AnyPath
-from placeopt.core.front import Front
+from placeopt.core.front import Front, InstanceName
 from placeopt.core.problem import Problem
 from placeopt.core.shipped import find, instances
 from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, Role, load
@@ -248,6 +248,13 @@ def read(path: AnyPath) -> Problem:
         return from_document(document)
     except DocumentError as error:
         raise error.in_file(str(file)) from None
+
+
+def shipped(name: InstanceName) -> Problem | None:
+    """Return the instance that comes with placeopt if it is this one, by its SHA-256; else None."""
+    file = instances().get(name.name)
+    problem = None if file is None else read(file)
+    return problem if problem is not None and problem.instance_name == name else None
 
 
 def from_document(document: Any) -> Problem:

@@ -28,7 +28,7 @@ from placeopt.cli import (
     solving,
     sweeps,
 )
-from placeopt.cli.screen import checked_output
+from placeopt.cli.screen import begin, checked_output
 from placeopt.core.errors import PlaceoptError
 
 app = typer.Typer(
@@ -95,10 +95,11 @@ def main(arguments: Sequence[str] | None = None, began: float | None = None) -> 
         When the process began, by ``time.perf_counter``: a time limit counts from then.
     """
     began = time.perf_counter() if began is None else began
-    asked = None if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    begin(words)
     try:
         with compiling.announced(), checked_output():
-            _command()(asked, prog_name="placeopt", obj=began)
+            _command()(words, prog_name="placeopt", obj=began)
     except PlaceoptError as error:
         if os.environ.get("PLACEOPT_DEBUG"):
             raise

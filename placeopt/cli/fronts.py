@@ -19,10 +19,12 @@ from placeopt.cli.screen import (
     Output,
     Plans,
     deliver,
+    deliver_front,
     emit,
     emit_json,
     emit_sentence,
     emit_table,
+    for_people,
     names,
     pairs,
     say,
@@ -30,7 +32,6 @@ from placeopt.cli.screen import (
     warn,
     width_of,
 )
-from placeopt.cli.tables import table
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
 
@@ -62,12 +63,12 @@ def register(app: typer.Typer) -> None:
 # -- evaluate --------------------------------------------------------------------------------------
 
 
-def evaluate(instance: InstanceFile, plans: Plans) -> None:
-    """Print the referee's values and violations.
+def evaluate(instance: InstanceFile, plans: Plans, as_json: AsJson = False) -> None:
+    """Check plans against an instance: their values, and the rules that they break.
 
     Exit code 3: a plan breaks the instance.
 
-    Exit code 2: a front claims values that the referee does not confirm.
+    Exit code 2: a front claims values that its plans do not have.
     """
     from placeopt import registry
     from placeopt.core.documents import read_json, what_is
@@ -86,15 +87,18 @@ def evaluate(instance: InstanceFile, plans: Plans) -> None:
         ]
         if front.rejected is not None:
             verdicts.append(_verdict(problem, front.rejected.plan, f"{plans}: rejected.plan"))
-        emit_json({"instance": problem.name, "points": verdicts})
+        document = {"instance": problem.name, "points": verdicts}
     else:
         if (what := what_is(document)) is not None:
             remedy = "give a front, a point as `placeopt pick` prints it, a plan, or exported steps"
             raise DocumentError(f"this is {what}, not a plan", file=str(plans), remedy=remedy)
         plan = document["plan"] if isinstance(document, dict) and "plan" in document else document
         verdicts = [_verdict(problem, plan, str(plans))]
-        emit_json(verdicts[0])
-    _tell(problem, verdicts)
+        document = verdicts[0]
+    if for_people(as_json):
+        _show_verdicts(problem, verdicts)
+    else:
+        emit_json(document)
     wrong = [k for k, verdict in enumerate(verdicts) if not verdict.get("confirmed", True)]
     if not all(verdict["feasible"] for verdict in verdicts):
         raise typer.Exit(3)
@@ -144,16 +148,8 @@ def _claim(
     }
 
 
-def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
-    width = width_of(sys.stderr)
-    if width is None:
-        return
-    columns = (
-        "point",
-        "feasible",
-        *(f"{o.name} ({o.unit})" for o in problem.objectives),
-        "first violation",
-    )
+def _show_verdicts(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
+    """Print what was found of each plan, for a person."""
     rows = [
         (
             str(k),
@@ -163,20 +159,27 @@ def _tell(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
         )
         for k, v in enumerate(verdicts)
     ]
-    say(table(columns, rows, text=(len(columns) - 1,), width=width))
+    goals = (f"{o.name}" for o in problem.objectives)
+    columns = ("plan", "feasible", *goals, "first broken rule")
+    emit_table(columns, rows, text=(len(columns) - 1,))
 
 
 # -- merge, compare --------------------------------------------------------------------------------
 
 
-def merge(fronts: Fronts, output: Output = None) -> None:
+def merge(fronts: Fronts, output: Output = None, as_json: AsJson = False) -> None:
     """Merge fronts of one instance into one; every point names the methods that found it."""
+    from placeopt.cli.front_view import view
     from placeopt.core.front import Front
     from placeopt.core.front import merge as merged
+    from placeopt.plot import find_instance
 
     require_outputs(output, inputs=fronts)
     whole = merged([Front.read(path) for path in fronts])
-    deliver(whole.to_json(), output)
+    if whole.points and for_people(as_json, output):
+        emit(view(whole, find_instance(whole, fronts[0]), width_of(sys.stdout)) + "\n")
+    else:
+        deliver_front(whole, output)
     finders = Counter(name for point in whole.points for name in point.found_by)
     counts = ", ".join(f"{name} {finders[name]}" for name in sorted(finders))
     say(f"{len(whole)} points" + (f"; found by: {counts}" if counts else ""))
@@ -331,8 +334,9 @@ def pick(
         Option(metavar="NAME=WEIGHT", help="TOPSIS with these weights; repeatable."),
     ] = None,
     output: Output = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Choose one point of a front: its values and its plan.
+    """Choose one plan of a front.
 
     A budget may be joined with any of the rules; it leaves out the points beyond it.
     """
@@ -354,15 +358,31 @@ def pick(
     whole = Front.read(front)
     rule = {name: rules[name] for name in chosen}
     point = whole.pick(budget=limits, lexicographic=names(lex), **rule)
+    index = whole.points.index(point)
+    if for_people(as_json, output):
+        _show_plan(whole, index, front)
+        return
     values = dict(zip((o.name for o in whole.objectives), point.values, strict=True))
     facts = {
         "status": point.status,
         "gap": point.gap,
         "method": point.method,
         "seed": point.seed,
-        "index": whole.points.index(point),
+        "index": index,
     }
     deliver(layout({"values": values, **facts, "plan": point.plan}), output)
+
+
+def _show_plan(front: Front, index: int, file: Path) -> None:
+    """Print a plan of a front for a person."""
+    from placeopt.cli.front_view import origin_of, plan_in_words
+    from placeopt.cli.outcome import about_plan, next_commands
+    from placeopt.plot import find_instance
+
+    width = width_of(sys.stdout)
+    emit(plan_in_words(front, index, find_instance(front, file), width))
+    emit_sentence(f"  {origin_of(front.points[index])}\n")
+    emit(next_commands(about_plan(front, index, file, None), width))
 
 
 def _numbers(arguments: list[str] | None, option: str) -> dict[str, float]:

@@ -9,7 +9,16 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli import importing
-from placeopt.cli.screen import InstanceFile, Output, deliver, emit, emit_json, pairs, show, warn
+from placeopt.cli.screen import (
+    InstanceFile,
+    Output,
+    deliver,
+    emit_json,
+    emit_sentence,
+    pairs,
+    show,
+    warn,
+)
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
 from placeopt.core.files import require_outputs
 
@@ -100,7 +109,7 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
         for field in type(problem).model_fields
         if isinstance(value := getattr(problem, field), tuple)
     }
-    emit(
+    emit_sentence(
         f"{problem.name}: a valid {problem.problem} instance, "
         + ", ".join(f"{n} {what}" for what, n in sizes.items())
     )
@@ -108,17 +117,17 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
         f"{o.name} in {o.unit}" + ("" if o.step is None else f", steps of {show(o.step)}")
         for o in problem.objectives
     )
-    emit("objectives: " + "; ".join(goals))
+    emit_sentence("objectives: " + "; ".join(goals))
     if verdict["feasible"]:
-        emit("feasible: yes, a plan was found")
+        emit_sentence("feasible: yes, a plan was found")
     elif verdict["feasible"] is None:
-        emit("feasible: not known; nothing rules it out:")
+        emit_sentence("feasible: not known; nothing rules it out:")
     else:
-        emit("feasible: no, and no plan can exist:")
+        emit_sentence("feasible: no, and no plan can exist:")
     for sentence in (*verdict["reasons"], *verdict["clues"]):
-        emit(f"  {sentence}")
+        emit_sentence(f"  {sentence}")
     for warning in verdict["warnings"]:
-        emit(f"warning: {warning}")
+        emit_sentence(f"warning: {warning}")
 
 
 # -- generate --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,9 +39,57 @@ if TYPE_CHECKING:
     from placeopt.core.front import Front
 
 
+#: Whether `--quiet` was given.
+_quiet = False
+#: The words of the command that runs.
+_words: list[str] = []
+
+
+def begin(words: Sequence[str]) -> None:
+    """Begin a command line: messages are printed, and its words are known."""
+    global _words
+    _words = list(words)
+    be_quiet(False)
+
+
+def same_command(more: str) -> str:
+    """Return the command that runs, with more behind it."""
+    return f"placeopt {shlex.join(_words)} {more}"
+
+
+def be_quiet(wanted: bool) -> None:
+    """Print no messages from now on, if wanted."""
+    global _quiet
+    _quiet = wanted
+
+
+def is_quiet() -> bool:
+    """Return whether no messages are wanted."""
+    return _quiet
+
+
+#: The option of commands that say much.
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        callback=be_quiet,
+        expose_value=False,
+        help="No progress and no messages; only results, warnings and errors.",
+    ),
+]
+
+
 def say(message: str) -> None:
-    """Print a message for people, on stderr."""
-    print(_fitting(message, sys.stderr), file=sys.stderr)
+    """Print a message for people, on stderr, unless `--quiet` was given."""
+    if not _quiet:
+        print(_fitting(message, sys.stderr), file=sys.stderr)
+
+
+def for_people(as_json: bool = False, output: Path | None = None) -> bool:
+    """Return whether a result is read by a person: printed on a terminal, and not as JSON."""
+    return output is None and not as_json and sys.stdout.isatty()
 
 
 def _fitting(text: str, stream: TextIO) -> str:
@@ -54,7 +103,7 @@ def _fitting(text: str, stream: TextIO) -> str:
 def warn(warnings: Iterable[str]) -> None:
     """Print warnings on stderr."""
     for warning in warnings:
-        say(f"warning: {warning}")
+        print(_fitting(f"warning: {warning}", sys.stderr), file=sys.stderr)
 
 
 def emit(text: str) -> None:

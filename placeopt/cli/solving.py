@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
-import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,28 +14,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from placeopt.cli.compiling import in_words
+from placeopt.cli import progress
 from placeopt.cli.completion import instance_names, method_names
 from placeopt.cli.fronts import page_of
 from placeopt.cli.screen import (
-    console,
+    AsJson,
+    Quiet,
     deliver_front,
+    for_people,
     given,
+    is_quiet,
     names,
     pairs,
+    same_command,
     say,
-    show,
-    warn,
-    width_of,
 )
-from placeopt.cli.tables import table
-from placeopt.core.compiling import Compiling, watched
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
 
 if TYPE_CHECKING:
-    from placeopt.core.budget import Budget, Progress
-    from placeopt.core.front import Front, Objective
+    from placeopt.core.budget import Budget
+    from placeopt.core.front import Front
+    from placeopt.core.problem import Problem
 
 #: Points that a front file keeps unless told otherwise.
 POINTS = 500
@@ -156,10 +155,12 @@ def solve(
     start: StartOption = None,
     certify: CertifyOption = False,
     reference: ReferenceOption = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Answer an instance with a front of plans.
+    """Find the best trade-off plans for an instance.
 
-    Ctrl-C stops the run and writes what was found; a second Ctrl-C aborts.
+    Ctrl-C stops the run and keeps what was found; a second Ctrl-C aborts.
     """
     from placeopt import api, registry
     from placeopt.core.front import Front
@@ -186,14 +187,15 @@ def solve(
     if start is not None:
         begin = Front.read(start)
         require_fitting(problem, begin, str(start))
-    warn(problem.warnings())
     if (jobs > 1 or scheduler) and not registry.parallel(method, problem):
         say(f"note: {method} is one task; --jobs and --scheduler serve methods made of several")
     budget = registry.budget_for(method, problem, evaluations, time_limit)
     if time_limit is not None:  # the limit covers imports and reading too
         budget.resume(0, time.perf_counter() - context.obj)
     with cancelled_by_signals(budget):
-        with _progress(chosen) as budget.on_progress:
+        with progress.shown() as tell:
+            if tell is not None:
+                budget.on_progress = lambda s: tell(progress.of_run(s, budget, chosen))
             front = api.solve(
                 problem,
                 method,
@@ -211,17 +213,59 @@ def solve(
         kept = front if keep is None else front.subset(keep)
         if points is None and front.bounds:
             kept = worth_its_bounds(front, kept)
-        deliver_front(kept, output)
-    _summarise(
-        front,
-        kept,
-        "you stopped the run" if budget.cancelled else "the time limit ended the run",
-    )
+        if not (front.points and for_people(as_json, output)):
+            deliver_front(kept, output)
     if plot is not None and kept.points:
         plot_front(kept, plot, problem=problem, **page_of(output, instance))
         say(f"wrote {plot}")
-    if not front.points:
+    _tell(front, kept, problem, instance, output, as_json)
+    if front.points:
+        _say_what_ended(front, budget)
+        _say_doubts(problem, instance)
+    else:
         raise typer.Exit(3)
+
+
+def _tell(
+    front: Front,
+    kept: Front,
+    problem: Problem,
+    instance: Path,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what was found: to a person whole, else in short."""
+    from placeopt.cli import outcome
+
+    if not front.points:
+        outcome.say_infeasible(front, output)
+    elif not for_people(as_json) or (output is not None and is_quiet()):
+        outcome.summarise(front, kept)
+    else:
+        commands = [("keep the front", same_command("-o front.json"))]
+        if output is not None:
+            knee = kept.points.index(kept.pick())
+            file = instance if instance.exists() else None
+            commands = outcome.about_plan(kept, knee, output, file)
+        outcome.show_front(front, kept, problem, commands)
+
+
+def _say_what_ended(front: Front, budget: Budget) -> None:
+    """Say why the run did not end by itself, if it did not."""
+    ended = "you stopped the run" if budget.cancelled else "the time limit ended the run"
+    notes = [run.parameters.get("note") for run in front.runs if not run.completed]
+    for note in dict.fromkeys(notes):
+        say(note or f"{ended}; the front is what was found by then")
+
+
+def _say_doubts(problem: Problem, instance: Path) -> None:
+    """Point to `check` where a user's own instance may have mistakes."""
+    from placeopt.registry import shipped
+
+    doubts = len(problem.warnings())
+    if doubts and shipped(problem.instance_name) is None:
+        values = "a value that looks like a mistake" if doubts == 1 else f"{doubts} doubtful values"
+        say(f"note: the instance has {values}: placeopt check {shlex.quote(str(instance))}")
 
 
 def _points_to_keep(text: str) -> int | None:
@@ -286,101 +330,3 @@ def cancelled_by_signals(budget: Budget) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def _progress(objectives: tuple[Objective, ...]) -> Iterator[Callable[[Progress], None] | None]:
-    """Draw a line that moves, with the best values so far, where stderr is a terminal."""
-    screen = console()
-    if not screen.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
-
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(*columns, console=screen, transient=True) as bar:
-        said = "starting"
-        task = bar.add_task(said, total=None)
-
-        def compiling(state: Compiling) -> None:
-            bar.update(task, description=in_words(state) if state.kernel else said)
-
-        def update(state: Any) -> None:
-            nonlocal said
-            said, known = _facts(state, objectives), state.share == state.share
-            bar.update(
-                task,
-                total=1.0 if known else None,
-                completed=state.share if known else 0,
-                description=said,
-                refresh=True,
-            )
-
-        with watched(compiling):
-            yield update
-
-
-def _facts(state: Progress, objectives: tuple[Objective, ...]) -> str:
-    best = [f"{o.name} {show(v, 4)}" for o, v in zip(objectives, state.best, strict=False)]
-    facts = [
-        f"{state.seconds:.1f} s",
-        f"{state.evaluations:,} evaluations" if state.evaluations else "",
-        f"{state.points:,} points",
-        state.note,
-    ]
-    return " | ".join(
-        fact for fact in (*facts, ("best: " + ", ".join(best)) if best else "") if fact
-    )
-
-
-# -- when it is done -------------------------------------------------------------------------------
-
-
-def _summarise(front: Front, kept: Front, ended: str) -> None:
-    """Print the summary table, or why there is no feasible plan; `kept` is what was written."""
-    from placeopt.core.gap import gap_in_words
-
-    if not front.points:
-        say(
-            f"no feasible plan of {front.instance.name!r} was found; "
-            "the least-violating one is kept in the front as `rejected`"
-        )
-        for reason in front.reasons:
-            say(f"  {reason}")
-        return
-    knee = front.pick().values
-    rows = [
-        (o.name, o.unit, show(low), show(middle), show(high))
-        for o, low, middle, high in zip(
-            front.objectives, front.ideal, knee, front.nadir, strict=True
-        )
-    ]
-    say(_headline(front) + "\n")
-    columns = ("objective", "unit", "best", "knee", "worst")
-    say(table(columns, rows, left=2, width=width_of(sys.stderr)) + "\n")
-    share = front.hypervolume(front.reference().tolist(), plain=True)
-    statuses = ", ".join(
-        f"{n} {status}" for status, n in Counter(p.status for p in front.points).items()
-    )
-    written = f" ({len(kept)} written)" if len(kept) < len(front) else ""
-    say(f"{len(front)} points{written}: {statuses}")
-    say(f"hypervolume {share:.4f} of the box up to 1.1 x worst")
-    if front.bounds:
-        say(f"the front: {gap_in_words(front)}")
-    if front.bounds and len(kept) < len(front):
-        say(f"the points written: {gap_in_words(kept)}")
-    notes = [run.parameters.get("note") for run in front.runs if not run.completed]
-    for note in dict.fromkeys(notes):
-        say(note or f"{ended}; the front is what was found by then")
-
-
-def _headline(front: Front) -> str:
-    run = front.runs[0]
-    counts = [(run.evaluations, "evaluations"), (run.solver_calls, "solver calls")]
-    facts = [f"{run.seconds:.2f} s", *(f"{n:,} {what}" for n, what in counts if n)]
-    return f"{front.instance.name} by {run.method}, seed {run.seed}: {', '.join(facts)}"

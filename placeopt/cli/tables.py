@@ -41,7 +41,7 @@ def table(
 
     Examples
     --------
-    >>> print(table(("plan", "cost USD"), [("0", "1.20"), ("17", "10.5")], width=9))
+    >>> print(table(("plan", "cost USD"), [("0", "1.20"), ("17", "10.5")], width=10))
     plan  cost
            USD
     ----  ----

@@ -226,9 +226,9 @@ def plot_plan(
 
 
 def find_instance(front: Front, path: AnyPath) -> Problem | None:
-    """Return the instance of a front file if it lies in the same folder, else None.
+    """Return the instance of a front file: in the same folder, or one that comes with placeopt.
 
-    It is known by its SHA-256.
+    It is known by its SHA-256. None where it is in neither place.
     """
     from placeopt import registry
     from placeopt.core.documents import read_json
@@ -244,7 +244,7 @@ def find_instance(front: Front, path: AnyPath) -> Problem | None:
                 continue
             if problem.instance_name == front.instance:
                 return problem
-    return None
+    return registry.shipped(front.instance)
 
 
 def _write(path: AnyPath, drawing: Any) -> None:

@@ -1,0 +1,182 @@
+"""What a long command says while it works: a line that moves, or a plain line now and then.
+
+On a terminal the line keeps its bar, how much is done of how much, and the time left; what has no
+room beside them is left out. Elsewhere a line is printed every ten seconds, also where the work
+says nothing meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from placeopt.cli.compiling import in_words as kernels_in_words
+from placeopt.cli.screen import console, is_quiet, say
+from placeopt.cli.tables import room
+from placeopt.core.compiling import Compiling, watched
+
+if TYPE_CHECKING:
+    from placeopt.core.budget import Budget, Progress
+    from placeopt.core.front import Objective
+
+#: Seconds between two plain lines.
+PAUSE = 10.0
+#: Columns of the bar, at most and at least, what it is filled with, and what the rest is.
+_BAR, _LEAST_BAR, _FULL, _EMPTY = 20, 5, "█", "░"
+#: Turns while the work goes on.
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Told(NamedTuple):
+    """What a command has done so far.
+
+    Attributes
+    ----------
+    share : float
+        Of all that is to be done; nan where that is not known.
+    done : str
+        How much of how much.
+    facts : sequence of str
+        What else may interest, the most interesting first.
+    left : float or None
+        Seconds that remain; None: they are reckoned from the share.
+    """
+
+    share: float
+    done: str
+    facts: Sequence[str] = ()
+    left: float | None = None
+
+
+Tell = Callable[[Told], None]
+
+
+@contextmanager
+def shown(start: str = "starting") -> Iterator[Tell | None]:
+    """Show what is told until the block ends; yield None where nobody wants to know."""
+    if is_quiet():
+        yield None
+        return
+    with _moving(start) if sys.stderr.isatty() else _now_and_then() as tell:
+        yield tell
+
+
+def of_run(state: Progress, budget: Budget, objectives: Sequence[Objective]) -> Told:
+    """Return what a run has done: evaluations or seconds of its limit, points, best values."""
+    from placeopt.cli.screen import show
+
+    evaluations, seconds = budget.evaluations_limit, budget.seconds_limit
+    parts = []
+    if evaluations is not None:
+        parts.append(f"{state.evaluations:,} of {evaluations:,.0f} evaluations")
+    if seconds is not None:
+        parts.append(f"{min(state.seconds, seconds):.0f} of {seconds:g} s")
+    best = [f"{o.name} {show(v, 4)}" for o, v in zip(objectives, state.best, strict=False)]
+    facts = [f"{state.points:,} points" if state.points else "", state.note, *best]
+    return Told(state.share, ", ".join(parts), [fact for fact in facts if fact])
+
+
+def line(told: Told, seconds: float, width: int) -> str:
+    """Return the line that moves: bar, done, time left, and of the facts what there is room for.
+
+    Examples
+    --------
+    >>> line(Told(0.25, "5 of 20 runs", ["a", "b" * 40]), 30.0, 50)
+    '█████░░░░░░░░░░░░░░░  5 of 20 runs  90 s left  a'
+    """
+    text = "  ".join(
+        part for part in (told.done or f"{seconds:.0f} s", _left(told, seconds)) if part
+    )
+    if not math.isnan(told.share):
+        columns = max(_LEAST_BAR, min(_BAR, width - room(text) - 2))
+        filled = round(columns * min(1.0, max(0.0, told.share)))
+        text = f"{_FULL * filled}{_EMPTY * (columns - filled)}  {text}"
+    for fact in told.facts:
+        if room(text) + 2 + room(fact) > width:
+            break
+        text += f"  {fact}"
+    return text[:width]
+
+
+def _left(told: Told, seconds: float) -> str:
+    """Return the time left in words, nothing where it is not known."""
+    if told.left is not None:
+        return f"{in_words(told.left)} left"
+    if math.isnan(told.share) or told.share <= 0 or seconds < 1:
+        return ""
+    return f"{in_words(seconds * (1 - min(told.share, 1.0)) / told.share)} left"
+
+
+def in_words(seconds: float) -> str:
+    """Return a time for people.
+
+    >>> in_words(50), in_words(200), in_words(9000)
+    ('50 s', '3 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def _moving(start: str) -> Iterator[Tell]:
+    """Draw a line that moves, on a terminal."""
+    from rich.live import Live
+    from rich.text import Text
+
+    screen, began = console(), time.monotonic()
+    latest, compiled = Told(math.nan, start), ""
+
+    def tell(told: Told) -> None:
+        nonlocal latest
+        latest = told
+
+    def compiling(state: Compiling) -> None:
+        nonlocal compiled
+        compiled = kernels_in_words(state) if state.kernel else ""
+
+    def drawn() -> Text:
+        seconds = time.monotonic() - began
+        turn = _SPINNER[int(8 * seconds) % len(_SPINNER)]
+        text = compiled or line(latest, seconds, screen.width - 3)
+        return Text(f"{turn} {text}", no_wrap=True, overflow="crop")
+
+    live = Live(get_renderable=drawn, console=screen, refresh_per_second=8, transient=True)
+    with live, watched(compiling):
+        yield tell
+
+
+@contextmanager
+def _now_and_then() -> Iterator[Tell]:
+    """Print a plain line every ten seconds, from a thread: some solvers say nothing for minutes."""
+    began, ended = time.monotonic(), threading.Event()
+    latest: Told | None = None
+
+    def tell(told: Told) -> None:
+        nonlocal latest
+        latest = told
+
+    def work() -> None:
+        while not ended.wait(PAUSE):
+            seconds = time.monotonic() - began
+            told = latest or Told(math.nan, "starting")
+            say(f"{in_words(seconds)}: {', '.join(plain_facts(told, seconds))}")
+
+    thread = threading.Thread(target=work, name="placeopt-progress", daemon=True)
+    thread.start()
+    try:
+        yield tell
+    finally:
+        ended.set()
+        thread.join()
+
+
+def plain_facts(told: Told, seconds: float) -> list[str]:
+    """Return what a plain line says: done, time left, and the first fact."""
+    facts = (told.done, _left(told, seconds), *told.facts[:1])
+    return [fact for fact in facts if fact] or ["at work"]
