@@ -91,7 +91,11 @@ def imported(folder: Path, nodes: int, pods: int, seed: int) -> Any:
     return import_files(
         [folder / "cluster.json"],
         "rolling-update",
-        ImportOptions(name="fleet", rules=MovingRules(policy=MissingRequests.parse(["error"]))),
+        ImportOptions(
+            name="fleet",
+            rules=MovingRules(policy=MissingRequests.parse(["error"])),
+            any_architecture=True,
+        ),
         prices=[folder / "prices.json"],
         candidates=folder / "candidates.csv",
     ).problem

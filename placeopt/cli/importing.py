@@ -109,6 +109,14 @@ PinOption = Annotated[
         metavar="KIND/NAME", help="A workload or pod that stays; repeatable.", rich_help_panel=_MOVE
     ),
 ]
+ArchitecturesOption = Annotated[
+    str,
+    Option(
+        help="rolling-update: pods keep to processor architectures on which their images are known "
+        "to run (known), or may go to any.",
+        rich_help_panel=_MOVE,
+    ),
+]
 UnplaceableOption = Annotated[
     str,
     Option(help="Replicas that no node has room for: error or leave-out."),
@@ -253,6 +261,7 @@ def import_kubernetes(
     cordoned: CordonedOption = "leave-out",
     drain: DrainOption = None,
     pin: PinOption = None,
+    architectures: ArchitecturesOption = "known",
     unplaceable: UnplaceableOption = "error",
     headroom: HeadroomOption = 0.0,
     spread: SpreadOption = None,
@@ -328,6 +337,7 @@ def import_kubernetes(
         max_share=max_share,
         survive=tuple(survive or ()),
         leave_out=_choice("--unplaceable", unplaceable, "error", "leave-out"),
+        any_architecture=_choice("--architectures", architectures, "known", "any"),
         drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
         max_latency_ms=max_latency_ms,
         replicas=replica_counts.parse(replicas or ()),

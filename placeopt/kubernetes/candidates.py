@@ -2,8 +2,10 @@
 
 CSV has a line per machine type: ``machine_type, cpu, memory`` and, if wanted, ``zone`` (several
 separated by ``;``), ``region, on_demand_usd_per_hour, spot_usd_per_hour, count, labels, taints,
-resources, pods, reserved_cpu, reserved_memory``. ``cpu`` and ``memory`` are what the machine has;
-what is reserved for the system is taken off, and so are the DaemonSets that may run there.
+resources, pods, reserved_cpu, reserved_memory, architecture``. ``cpu`` and ``memory`` are what the
+machine has; what is reserved for the system is taken off, and so are the DaemonSets that may run
+there. The architecture is that of the machine type's name unless the column or a label says
+otherwise.
 
 A NodePool says what Karpenter may launch; sizes and prices of the machines come from ``--prices``.
 """
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
+from placeopt.kubernetes.architectures import AMD64, ARCH, ARM64, of_machine_type
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, taints_of
 from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
@@ -43,11 +46,13 @@ _COLUMNS = (
     "pods",
     "reserved_cpu",
     "reserved_memory",
+    "architecture",
 )
 _TYPE, _ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
 _REGION, _LEASE = "topology.kubernetes.io/region", "karpenter.sh/capacity-type"
 _LEASES = {"on-demand": PRICES["on-demand"], "spot": PRICES["spot"]}
-_IMPLIED = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+_IMPLIED = {"kubernetes.io/os": "linux"}
+_MAX_SAID = 250
 _EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 
 
@@ -80,6 +85,7 @@ class _Machine:
     def nodes(self, first: int) -> list[KubernetesNode]:
         """Return the nodes that could be bought, numbered from `first`."""
         said = {_TYPE: self.kind, _ZONE: self.zone, _REGION: self.region, _LEASE: self.lease}
+        said |= {ARCH: of_machine_type(self.kind) or AMD64}
         labels = _IMPLIED | {k: v for k, v in said.items() if v} | self.labels
         empty = View({}, Source("", "", is_json=True))
         return [
@@ -135,6 +141,9 @@ def read_candidates(
             remedy="give lower counts, or fewer machine types",
         )
     for machine in machines:
+        if of_machine_type(machine.kind) is None and ARCH not in machine.labels:
+            text = f"taken as {AMD64}: no provider names machine types so (column architecture)"
+            notes.add("assumption", text, machine.kind)
         text = f"may be bought: at most {machine.count} at {machine.price:g} USD/h"
         where = f" in {machine.zone}" if machine.zone else ""
         notes.add("assumption", text, f"{machine.kind} {machine.lease}{where}")
@@ -168,7 +177,7 @@ def _rows(row: TableRow, region: str | None) -> list[_Machine]:
         region=row.word("region") if row.cells.get("region") else region or "",
         count=_whole(row, "count", DEFAULT_COUNT),
         pods=_whole(row, "pods", _MOST_PODS),
-        labels=row.labels(),
+        labels=_labels(row),
         taints=[_taint(row, text) for text in row.parts("taints")],
         resources=dict(_resource(row, text) for text in row.parts("resources")),
     )
@@ -182,6 +191,18 @@ def _rows(row: TableRow, region: str | None) -> list[_Machine]:
     if not found:
         raise row.fault("no price", f"fill in {' or '.join(_LEASES.values())}")
     return found
+
+
+def _labels(row: TableRow) -> dict[str, str]:
+    """Return the labels of a line, with that of the column ``architecture``."""
+    labels, said = row.labels(), row.cells.get("architecture", "")
+    if not said:
+        return labels
+    if said not in (AMD64, ARM64) or labels.get(ARCH, said) != said:
+        raise row.fault(
+            f"architecture is {said[:60]!a}", f"legal: {AMD64}, {ARM64}; as in labels, if there"
+        )
+    return labels | {ARCH: said}
 
 
 def _reserved(row: TableRow, column: str, convert: Callable[..., int]) -> int:
@@ -261,7 +282,63 @@ def _pool_machines(
     notes.add(
         "assumption", "NodePools: machines of the price files that its requirements allow", name
     )
+    _name_unread(view, notes, name)
     return [m for m in found if m.count > 0]
+
+
+#: What Karpenter does with the nodes of a NodePool by itself, and where the NodePool says so.
+_DISRUPTION = ("consolidationPolicy", "consolidateAfter", "expireAfter")
+
+
+def _name_unread(view: View, notes: Notes, name: str) -> None:
+    """Name what a NodePool says and plans do not keep: how Karpenter disrupts and chooses nodes."""
+    spec, template = view["spec"], view["spec"]["template"]["spec"]
+    disruption = spec["disruption"]
+    said = [f"{key} {_shown(disruption[key])}" for key in _DISRUPTION if disruption[key]]
+    said += [f"expireAfter {_shown(template['expireAfter'])}"] if template["expireAfter"] else []
+    said += [f"budget {_budget(one)}" for one in disruption["budgets"].items()]
+    if said:
+        text = "disruption of NodePools is Karpenter's own: a plan frees nodes whatever it says"
+        notes.add("not-expressed", text, f"{name}: {', '.join(said)}"[:_MAX_SAID])
+    if _keeps(disruption):
+        text = "Karpenter frees no node of these NodePools by itself: delete what a plan empties"
+        notes.add("not-expressed", text, name)
+    for term in template["requirements"].items():
+        if term["minValues"]:
+            text = "minValues of NodePools: a plan names machine types one by one"
+            what = f"{term['key'].text()[:60]} {_shown(term['minValues'])}"
+            notes.add("not-expressed", text, f"{name}: {what}")
+    if template["startupTaints"]:
+        text = "startupTaints of NodePools: the script waits until a node is ready without them"
+        notes.add("not-expressed", text, name)
+    if spec["weight"]:
+        text = "weights of NodePools: a plan weighs prices alone"
+        notes.add("not-expressed", text, f"{name}: {_shown(spec['weight'])}")
+    if spec["replicas"]:
+        text = "NodePools with replicas: Karpenter adds nodes where these are raised"
+        notes.add("not-expressed", text, f"{name}: {_shown(spec['replicas'])}")
+
+
+def _budget(view: View) -> str:
+    """Return a disruption budget in words: how many nodes, when, and for which reasons."""
+    found = f"nodes {_shown(view['nodes'])}"
+    if view["schedule"]:
+        found += f" at {_shown(view['schedule'])} for {_shown(view['duration'])}"
+    reasons = [_shown(reason) for reason in view["reasons"].items()]
+    return found + (f" if {' or '.join(reasons)}" if reasons else "")
+
+
+def _keeps(disruption: View) -> bool:
+    """Return whether Karpenter never frees a node that is empty."""
+    never = disruption["consolidateAfter"].value == "Never"
+    return never or any(
+        str(one["nodes"].value) in ("0", "0%") and not one["schedule"] and not one["reasons"]
+        for one in disruption["budgets"].items()
+    )
+
+
+def _shown(view: View) -> str:
+    return str(view.value)[:60]
 
 
 def _offers(
@@ -274,6 +351,7 @@ def _offers(
             if column not in offer:
                 continue
             said = {_TYPE: kind, _ZONE: zone, _REGION: place, _LEASE: lease, **_IMPLIED}
+            said[ARCH] = of_machine_type(kind) or AMD64
             said |= _described(kind, offer)
             if all(_meets(term, said) for term in terms):
                 yield _Machine(

@@ -40,6 +40,9 @@ class ImportOptions:
         What may move, and what is assumed of missing requests.
     missing_prices : str
         ``error``, or ``default=USD``.
+    any_architecture : bool
+        Whether pods of rolling updates may go to architectures on which their images are not known
+        to run.
     commitments : tuple of Commitment
         What of the nodes of a rolling update is paid for already.
     region : str, optional
@@ -78,6 +81,7 @@ class ImportOptions:
     rules: MovingRules = field(default_factory=MovingRules)
     missing_prices: str = "error"
     commitments: tuple[Commitment, ...] = ()
+    any_architecture: bool = False
     region: str | None = None
     drain: tuple[str, ...] = ()
     drain_cordoned: bool = False

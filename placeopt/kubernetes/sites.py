@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files import AnyPath
+from placeopt.kubernetes.architectures import ARCH, of_machine_type
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
@@ -403,6 +404,8 @@ def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
         | {key: row.word(column) for column, key in _LABELS if row.cells.get(column)}
         | row.labels()
     )
+    if ARCH not in labels and (known := of_machine_type(row.cells.get("instance_type", ""))):
+        labels[ARCH] = known
     cpu, memory = row.size(capacity=True)
     count = row.number("count", maximum="10000")
     if count is not None and (count != int(count) or count < 1):

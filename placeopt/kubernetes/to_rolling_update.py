@@ -6,6 +6,7 @@ What pods say about nodes and about each other is kept by node sets and rules
 
 from __future__ import annotations
 
+from placeopt.kubernetes.architectures import keep_to_known
 from placeopt.kubernetes.commitments import paid_shares
 from placeopt.kubernetes.gathered import (
     Gathered,
@@ -15,6 +16,7 @@ from placeopt.kubernetes.gathered import (
     node_prices,
 )
 from placeopt.kubernetes.leases import SPOT, lease_of
+from placeopt.kubernetes.node_pools import POOL, pools_asked
 from placeopt.kubernetes.origin import NodeOrigin
 from placeopt.kubernetes.prices import PriceBook
 from placeopt.kubernetes.quantities import MIB
@@ -37,6 +39,14 @@ def build(g: Gathered) -> ImportedInstance:
     paid = paid_shares(g.options.commitments, g.site, prices, g.options.region, g.notes)
     due = {name: round(price * (1 - paid.get(name, 0.0)), 9) for name, price in prices.items()}
     document, items = update_document(g, due)
+    keep_to_known(
+        document,
+        g.site.units,
+        g.site.nodes,
+        g.cluster,
+        g.notes,
+        anywhere=g.options.any_architecture,
+    )
     _note_rounding(g)
     return ImportedInstance(document, items, _priced_origins(g, prices, paid))
 
@@ -45,12 +55,13 @@ def _priced_origins(
     g: Gathered, prices: dict[str, float], paid: dict[str, float]
 ) -> dict[str, NodeOrigin]:
     """Return what the nodes are in the cluster, and what they cost."""
-    book = g.book or PriceBook()
+    book, asked = g.book or PriceBook(), pools_asked(g.site.units)
     return {
         name: known.model_copy(
             update={
                 "price": prices[name] if has_prices(g) else None,
                 "paid": paid.get(name, 0.0),
+                "pool_asked": known.labels.get(POOL, "") in asked,
                 "interruptions": book.interruptions(g.site.nodes[name], g.options.region)
                 if lease_of(known.labels) == SPOT
                 else None,

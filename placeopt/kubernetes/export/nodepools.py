@@ -8,7 +8,7 @@ nodes whatever pods ask for. Such a pool has the one limit ``nodes``. Taints tha
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.documents import Document
@@ -16,6 +16,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.front import Plan
 from placeopt.kubernetes.export.buying import node_groups
 from placeopt.kubernetes.export.karmada import to_yaml
+from placeopt.kubernetes.node_pools import POOL
 from placeopt.kubernetes.reading import NAME
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Group, kind and name of the node class that new nodes are made by.
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass/default"
-_POOL, _LEASE = "karpenter.sh/nodepool", "karpenter.sh/capacity-type"
+_LEASE = "karpenter.sh/capacity-type"
 _TYPE, _ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
 #: Labels that say which machines may be launched.
 _REQUIRED = (
@@ -75,15 +76,21 @@ def node_pools(
     if change["buy"]:
         head.append("# spec.replicas needs Karpenter 1.8 with the feature gate StaticCapacity.")
     for name in change["free"]:
-        pool = origin.nodes[name].labels.get(_POOL) if name in origin.nodes else None
+        pool = origin.nodes[name].labels.get(POOL) if name in origin.nodes else None
         of = f" of NodePool {pool}" if pool else ""
         head.append(f"# Frees {name}{of}: kubectl delete node {name}, when the plan is done.")
     pools: dict[str, Document] = {}
+    asked: dict[str, list[str]] = {}
     for group in change["buy"]:
-        name = _unique(group, pools)
-        pools[name], dropped = _pool(name, group, reference)
+        kept = _asked_for(group, origin)
+        name = kept or _unique(group, pools)
+        made, dropped = _pool(name, group, reference)
+        pools[name] = _joined(pools[name], made) if name in pools else made
         if dropped:
             head.append(f"# {name}: NodePools may not set the labels {', '.join(dropped)}.")
+        if kept:
+            asked.setdefault(kept, []).append(f"{group['count']} x {group['machine_type']}")
+    head += [line for name, machines in asked.items() for line in _about_name(name, machines)]
     return "\n".join(head) + ("\n" + to_yaml(pools.values()) if pools else "")
 
 
@@ -98,6 +105,44 @@ def _reference(node_class: str) -> dict[str, str]:
             f"--node-class {node_class!r}; legal: GROUP/KIND/NAME such as {NODE_CLASS}"
         )
     return dict(zip(("group", "kind", "name"), parts, strict=True))
+
+
+def _asked_for(group: Mapping[str, Any], origin: Origin) -> str:
+    """Return the NodePool that pods on these machines ask for by name; empty where none does."""
+    known = [origin.nodes[name] for name in group["nodes"] if name in origin.nodes]
+    return group["labels"].get(POOL, "") if any(node.pool_asked for node in known) else ""
+
+
+def _about_name(name: str, machines: Sequence[str]) -> list[str]:
+    """Return what to know of a NodePool that keeps its name, as comments."""
+    found = [
+        f"# {name}: pods ask for this NodePool by name, so it keeps the name.",
+        "#   Where a NodePool of this name without spec.replicas is there, Karpenter refuses this",
+        "#   one: let that one make the nodes. Do not delete it: its nodes would go with it.",
+    ]
+    if len(machines) > 1:
+        found.append(f"#   The plan needs {', '.join(machines)}; Karpenter chooses among these.")
+    return found
+
+
+def _joined(one: Document, other: Document) -> Document:
+    """Return one NodePool for the machines of two that have the same name."""
+    values: dict[str, dict[str, None]] = {}
+    for pool in (one, other):
+        for term in pool["spec"]["template"]["spec"]["requirements"]:
+            values.setdefault(term["key"], {}).update(dict.fromkeys(term["values"]))
+    count = one["spec"]["replicas"] + other["spec"]["replicas"]
+    template = one["spec"]["template"]
+    needed = [{"key": key, "operator": "In", "values": list(v)} for key, v in values.items()]
+    spec = {**template["spec"], "requirements": needed}
+    return {
+        **one,
+        "spec": {
+            "replicas": count,
+            "limits": {"nodes": count},
+            "template": {**template, "spec": spec},
+        },
+    }
 
 
 def _unique(group: Mapping[str, Any], taken: Mapping[str, Any]) -> str:
@@ -115,7 +160,7 @@ def _pool(
     """Return a NodePool, and the labels that it may not set."""
     labels = {_TYPE: group["machine_type"], **group["labels"]}
     needed = {k: v for k, v in labels.items() if k in _REQUIRED}
-    others = {k: v for k, v in labels.items() if k not in needed and k != _POOL}
+    others = {k: v for k, v in labels.items() if k not in needed and k != POOL}
     dropped = [key for key in others if _is_restricted(key)]
     spec: Document = {
         "nodeClassRef": dict(reference),

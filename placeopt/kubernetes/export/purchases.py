@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from placeopt.kubernetes.export.preflight import READY, TAINTS
+from placeopt.kubernetes.node_pools import POOL
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from placeopt.rolling_update.instance import UpdateNode
 
 _MAX_NAMED = 12
-#: Labels that Karpenter gives: the pool is another one than that of the plan where it was exported.
-_POOL, _LEASE = "karpenter.sh/nodepool", "karpenter.sh/capacity-type"
+#: Labels that Karpenter gives. The NodePool is another one than that of the plan where it was
+#: exported, unless pods ask for it by name.
+_LEASE = "karpenter.sh/capacity-type"
 _HOSTNAME = "kubernetes.io/hostname"
 #: jq: nodes of the cluster -> for each node to buy a line "bought NAME NODE", or what is missing;
 #: nothing for one that was found before. A node of the very name comes before all others.
@@ -88,7 +90,9 @@ def arrivals(nodes: Sequence[UpdateNode], origin: Origin) -> dict[str, Any]:
 def _wanted(node: UpdateNode, origin: Origin) -> dict[str, Any]:
     known = origin.nodes.get(node.name)
     labels: Mapping[str, str] = {} if known is None else known.labels
-    unsaid = {_HOSTNAME, _POOL} if _POOL in labels else {_HOSTNAME, _LEASE}
+    unsaid = {_HOSTNAME, POOL} if POOL in labels else {_HOSTNAME, _LEASE}
+    if known is not None and known.pool_asked:
+        unsaid = {_HOSTNAME}
     shown = {k: v for k, v in sorted(labels.items()) if k not in unsaid}
     pairs = ", ".join(f"{k}={v}" for k, v in shown.items())
     taints = [] if known is None or known.taints is None else list(known.taints)
