@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
-from placeopt.cli.screen import AsJson, emit_json, emit_table, given, keep, pairs, say, show
+from placeopt.cli import progress
+from placeopt.cli.screen import (
+    AsJson,
+    Quiet,
+    emit_json,
+    emit_table,
+    given,
+    keep,
+    pairs,
+    say,
+    show,
+)
 from placeopt.core.errors import MissingExtraError, UsageError
 from placeopt.core.files import require_outputs
 
@@ -45,8 +55,6 @@ WeightsOption = Annotated[
 PolicyArgument = Annotated[
     str, Argument(metavar="POLICY", help="A policy file, or a name of `placeopt policies`.")
 ]
-#: Seconds between two lines of progress.
-PAUSE = 5.0
 
 
 def register(app: typer.Typer) -> None:
@@ -113,6 +121,7 @@ def train(
         list[str] | None,
         Option(metavar="KEY=VALUE", help="Setting of the training, such as gamma=0.9; repeatable."),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Train a policy by masked PPO or DQN.
 
@@ -152,29 +161,22 @@ def train(
         return
     if jobs > 1 or scheduler or run_dir:
         raise UsageError("--jobs, --scheduler and --run-dir are for --seeds; give seeds")
-    with cancelled_by_signals(budget):
-        printed = [-PAUSE]
+    told = ""
+    with cancelled_by_signals(budget), progress.shown() as tell:
 
         def on_round(news: Any) -> bool:
-            now = time.monotonic()
-            if now - printed[0] >= PAUSE or news.share >= 1:
-                printed[0] = now
-                facts = [f"{key} {show(value, 4)}" for key, value in news.facts.items()]
-                say(
-                    " | ".join(
-                        (
-                            f"{news.share:4.0%}",
-                            f"{news.steps:,} steps",
-                            f"{news.seconds:.0f} s of CPU",
-                            *facts,
-                        )
-                    )
-                )
+            nonlocal told
+            steps = f"{news.steps:,} steps"
+            facts = [f"{key} {show(value, 4)}" for key, value in news.facts.items()]
+            told = ", ".join((f"{steps} in {news.seconds:.0f} s of CPU", *facts))
+            if tell is not None:
+                tell(progress.Told(news.share, steps, facts))
             return budget.cancelled
 
         policy = training.run(
             time_limit=time_limit, keep=checkpoint, resume=resume, on_round=on_round
         )
+    say(told)
     keep(output, lambda path: policy_file.write(policy, path))
 
 

@@ -106,10 +106,10 @@ def line(told: Told, seconds: float, width: int) -> str:
 def _left(told: Told, seconds: float) -> str:
     """Return the time left in words, nothing where it is not known."""
     if told.left is not None:
-        return f"{in_words(told.left)} left"
-    if math.isnan(told.share) or told.share <= 0 or seconds < 1:
+        return f"{in_words(told.left)} left" if told.share < 1 else ""
+    if not 0 < told.share < 1 or seconds < 1:  # it may be nan
         return ""
-    return f"{in_words(seconds * (1 - min(told.share, 1.0)) / told.share)} left"
+    return f"{in_words(seconds * (1 - told.share) / told.share)} left"
 
 
 def in_words(seconds: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from placeopt.cli.screen import say
+from placeopt.cli import progress
+from placeopt.cli.progress import Tell, Told
+from placeopt.cli.screen import Quiet, say
 
 if TYPE_CHECKING:
     from placeopt.sweeps import SweepResult
@@ -33,6 +34,7 @@ def sweep(
     time_limit: Annotated[
         float | None, Option(metavar="SECONDS", help="End of the whole sweep.")
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Run instances x methods x seeds x budgets, and compare the fronts.
 
@@ -45,14 +47,14 @@ def sweep(
     from placeopt.sweeps import sweep as run
 
     budget = Budget(None if time_limit else 10**15, time_limit)
-    with cancelled_by_signals(budget):
+    with cancelled_by_signals(budget), progress.shown() as tell:
         found = run(
             plan,
             run_dir=run_dir / "runs",
             jobs=jobs,
             scheduler=scheduler,
             budget=budget,
-            on_cell=_Progress(),
+            on_cell=_Progress(tell),
             folder=run_dir,
         )
     say(f"wrote {run_dir / 'index.html'}, and beside it tables as CSV and LaTeX")
@@ -87,30 +89,18 @@ def _say_what_is_missing(found: SweepResult) -> None:
 
 
 class _Progress:
-    """Says how many runs are finished and how long the others will take, on a terminal or often."""
+    """Tells how many runs are finished, and how long the others will take."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Tell | None) -> None:
+        self._tell = tell
         self._began: tuple[float, int] | None = None  # what was finished when this command began
-        self._said = 0.0
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
         if self._began is None:
             self._began = now, done
-        elif now - self._said < (0.2 if sys.stderr.isatty() else 30.0) and done < total:
+        if self._tell is None:
             return
-        self._said = now
         spent, made = now - self._began[0], done - self._began[1]
-        left = f", about {in_words((total - done) * spent / made)} left" if made else ""
-        say(f"{done} of {total} runs" + (left if done < total else ""))
-
-
-def in_words(seconds: float) -> str:
-    """Return a time for people.
-
-    >>> in_words(50), in_words(200), in_words(9000)
-    ('50 s', '3 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+        left = (total - done) * spent / made if made else None
+        self._tell(Told(done / total, f"{done} of {total} runs", left=left))
