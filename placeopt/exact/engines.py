@@ -9,7 +9,7 @@ import atexit
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -444,33 +444,3 @@ class ScipEngine:
 def _open(bounds: np.ndarray) -> list[float | None]:
     """Return bounds with None for the infinite ones."""
     return [value if math.isfinite(value) else None for value in bounds.tolist()]
-
-
-#: The distribution that each solver comes in.
-LIBRARIES = {"highs": "highspy", "scip": "pyscipopt"}
-#: Solvers by name.
-ENGINES: dict[str, Callable[..., Engine]] = {"highs": HighsEngine, "scip": ScipEngine}
-
-
-def check_options(solver: str, options: Mapping[str, Any]) -> None:
-    """Raise a ValueError that names the first option which a solver refuses."""
-    for name, value in options.items():
-        try:
-            accepted = _accepts(solver, name, value)
-        except Exception:  # SCIP's interface raises errors of several kinds
-            accepted = False
-        if not accepted:
-            raise ValueError(f"{solver} refuses the option {name!r} with the value {value!r}")
-
-
-def _accepts(solver: str, name: str, value: Any) -> bool:
-    if solver == "scip":
-        import pyscipopt
-
-        pyscipopt.Model().setParam(name, value)
-        return True
-    import highspy
-
-    highs = highspy._core._Highs()
-    highs.setOptionValue("output_flag", False)
-    return bool(highs.setOptionValue(name, value) == highspy._core.HighsStatus.kOk)

@@ -19,12 +19,12 @@ from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.exact.answers import Answer, Enumeration
-from placeopt.exact.engines import LIBRARIES
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import front_of, in_units, too_short_to_load, with_fallback
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.memory import Found, Memory
 from placeopt.exact.oracles import SolverOracle
+from placeopt.exact.solver_registry import LIBRARIES, require_fit, require_solver
 from placeopt.exact.solvers import Outcome
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def solve_model(
     from placeopt.exact.compiled_model import CompiledModel
 
     compiled = CompiledModel(model, task.objectives)
+    require_fit(solver, compiled)
     oracle = ModelOracle(task.problem, compiled, hooks, task.budget, solver, task.seed)
     before = _Before.of(task)
     known = oracle.known([*([p.plan for p in task.start] if task.start else ()), *before.plans])
@@ -194,7 +195,10 @@ def _why_empty(front: Front, search: Enumeration, hooks: Hooks) -> tuple[str, ..
 def run(
     task: Task[Problem],
     *,
-    solver: Annotated[Literal["highs", "scip"], Field(description="The solver.")] = "highs",
+    solver: Annotated[
+        Literal["highs", "scip", "cp-sat"],
+        Field(description="The solver; cp-sat needs the extra of its name and whole numbers."),
+    ] = "highs",
     grid: Annotated[
         int | None,
         Field(ge=2, le=10_000, description="Limits tried per objective, instead of all."),
@@ -222,6 +226,7 @@ def run(
     names = names_of(task.objectives)
     if main is not None:
         require_known("objective", main, names)
+    require_solver(solver)
     if not options and (reason := too_short_to_load(task.budget)):
         return _without_model(task, {"solver": solver, "note": reason})
     face: ModuleType = task.problem.spec.load("model")

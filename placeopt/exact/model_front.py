@@ -8,11 +8,11 @@ from typing import Any
 import pyomo.environ as pyo
 
 from placeopt.core.budget import Budget, Progress
-from placeopt.core.errors import InfeasibleInstanceError, UsageError, require_known
+from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.front import Front, Point
-from placeopt.exact.engines import ENGINES, check_options
 from placeopt.exact.goals import goals_of
 from placeopt.exact.model_search import ModelSearch, front_without_points
+from placeopt.exact.solver_registry import check_options, choose, require_fit, require_solver
 
 
 def enumerate(
@@ -21,7 +21,7 @@ def enumerate(
     *,
     seconds: float | None = None,
     jobs: int = 1,
-    solver: str = "highs",
+    solver: str | None = None,
     start: Front | None = None,
     steps: Mapping[str, float] | None = None,
     gap: float | Mapping[str, float] | None = None,
@@ -46,7 +46,9 @@ def enumerate(
         Time limit. What was found and proven by then is returned.
     jobs : int
         Questions that are solved at the same time. The points are the same for any number.
-    solver : {"highs", "scip"}
+    solver : {"highs", "scip", "cp-sat"}, optional
+        CP-SAT takes whole numbers only, and comes with the extra ``cp-sat``. By default HiGHS, or
+        CP-SAT where it is installed and quicker: see `docs/enumerate.md`.
     start : Front, optional
         Solutions to begin with, of this function for the same model.
     steps : mapping of goal to number, optional
@@ -93,11 +95,15 @@ def enumerate(
     _check(model, start, jobs, solver, max_points, options)
     budget = budget or Budget(None, seconds, on_progress)
     goals = goals_of(model, objectives, steps, gap)
-    facts = {"solver": solver, "jobs": jobs, "options": dict(options or {})}
+    facts = {"solver": solver or "highs", "jobs": jobs, "options": dict(options or {})}
     try:
         search = ModelSearch(model, goals, budget)
     except InfeasibleInstanceError as error:
         return front_without_points(model, goals, budget, facts, error.reasons)
+    if solver is not None:
+        require_fit(solver, search.compiled)
+    elif not options:
+        facts["solver"] = choose(search.compiled)
     return search.run(facts, start, max_points, on_point)
 
 
@@ -105,7 +111,7 @@ def _check(
     model: Any,
     start: Any,
     jobs: int,
-    solver: str,
+    solver: str | None,
     max_points: int | None,
     options: Mapping[str, Any] | None,
 ) -> None:
@@ -117,11 +123,12 @@ def _check(
     for variable in model.component_data_objects(pyo.Var, active=True, descend_into=True):
         if variable.fixed and variable.value is None:
             raise UsageError(f"variable {variable.name} is fixed and has no value; fix it at one")
-    require_known("solver", solver, ENGINES)
+    if solver is not None:
+        require_solver(solver)
     for name, value in (("jobs", jobs), ("max_points", max_points)):
         if value is not None and (not isinstance(value, int) or value < 1):
             raise UsageError(f"{name} is {value!r}; give a whole number of at least 1")
     try:
-        check_options(solver, options or {})
+        check_options(solver or "highs", options or {})
     except ValueError as error:
         raise UsageError(f"{error}; see the list of options of the solver") from None

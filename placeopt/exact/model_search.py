@@ -18,12 +18,12 @@ from placeopt.core.versions import versions
 from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.domains import legal_value
-from placeopt.exact.engines import LIBRARIES
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import in_values
 from placeopt.exact.goals import Goal, origin_of
 from placeopt.exact.memory import Found
 from placeopt.exact.oracles import SparseSolution, VariablesOracle
+from placeopt.exact.solver_registry import LIBRARIES
 
 METHOD = "enumerate"
 #: Significant digits of reported values: of goals with a step, and of continuous ones, where what

@@ -19,8 +19,9 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError, require_known
-from placeopt.exact.engines import ENGINES, Basis, Engine, HighsEngine, Reply, Settings, linger
+from placeopt.exact.engines import Basis, Engine, HighsEngine, Reply, Settings, linger
 from placeopt.exact.program import Program
+from placeopt.exact.solver_registry import ENGINES
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
