@@ -90,7 +90,8 @@ def _bounds(program: Program, names: Sequence[str] | None) -> tuple[np.ndarray, 
 
 
 def _named(columns: np.ndarray, names: Sequence[str] | None) -> str:
-    return f"column {columns[0]}" if names is None else repr(names[columns[0]])
+    first = int(columns[0])
+    return f"column {first}" if names is None or first >= len(names) else repr(names[first])
 
 
 def _close(program: Program, lower: np.ndarray, upper: np.ndarray) -> None:

@@ -118,7 +118,7 @@ def solve_model(
     from placeopt.exact.compiled_model import CompiledModel
 
     compiled = CompiledModel(model, task.objectives)
-    require_fit(solver, compiled)
+    require_fit(solver, compiled.program, [v.name for v in compiled.columns])
     oracle = ModelOracle(task.problem, compiled, hooks, task.budget, solver, task.seed)
     before = _Before.of(task)
     known = oracle.known([*([p.plan for p in task.start] if task.start else ()), *before.plans])

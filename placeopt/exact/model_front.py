@@ -101,9 +101,9 @@ def enumerate(
     except InfeasibleInstanceError as error:
         return front_without_points(model, goals, budget, facts, error.reasons)
     if solver is not None:
-        require_fit(solver, search.compiled)
+        require_fit(solver, search.compiled.program, search.names)
     elif not options:
-        facts["solver"] = choose(search.compiled)
+        facts["solver"] = choose(search.compiled.program)
     return search.run(facts, start, max_points, on_point)
 
 

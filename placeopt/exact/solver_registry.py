@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from placeopt.core.errors import MissingExtraError, UnsupportedError, require_kn
 from placeopt.exact.cp_sat import CpSatEngine, WholeProgram
 from placeopt.exact.engines import Engine, HighsEngine, ScipEngine
 from placeopt.exact.program import Program
-
-if TYPE_CHECKING:
-    from placeopt.exact.compiled_model import CompiledModel
 
 #: The distribution that each solver comes in.
 LIBRARIES = {"highs": "highspy", "scip": "pyscipopt", "cp-sat": "ortools"}
@@ -50,8 +47,8 @@ def _has_cp_sat() -> bool:
     return importlib.util.find_spec("ortools") is not None
 
 
-def require_fit(solver: str, compiled: CompiledModel) -> None:
-    """Raise unless a solver can take a model.
+def require_fit(solver: str, program: Program, names: Sequence[str] | None = None) -> None:
+    """Raise unless a solver can take a program; `names` are those of its first columns.
 
     Raises
     ------
@@ -59,8 +56,7 @@ def require_fit(solver: str, compiled: CompiledModel) -> None:
         Says what it cannot take.
     """
     if solver == "cp-sat":
-        names = [variable.name for variable in compiled.columns]
-        WholeProgram.of(_all_limited(compiled.program), names)
+        WholeProgram.of(_all_limited(program), names)
 
 
 def _all_limited(program: Program) -> Program:
@@ -69,13 +65,12 @@ def _all_limited(program: Program) -> Program:
     return replace(program, row_upper=np.where(open_, 0.0, program.row_upper))
 
 
-def choose(compiled: CompiledModel) -> str:
-    """Return the solver that serves a model by itself; `benchmarks/enumeration` has the measure.
+def choose(program: Program) -> str:
+    """Return the solver that serves a program by itself; `benchmarks/enumeration` has the measure.
 
-    CP-SAT where it is installed and takes the model, which must be of some size, but not large,
+    CP-SAT where it is installed and takes the program, which must be of some size, but not large,
     and no network, such as an assignment: of these HiGHS's linear programs are whole by themselves.
     """
-    program = compiled.program
     if (
         not _has_cp_sat()
         or program.shape[1] < _FEW_COLUMNS
@@ -84,7 +79,7 @@ def choose(compiled: CompiledModel) -> str:
     ):
         return "highs"
     try:
-        require_fit("cp-sat", compiled)
+        require_fit("cp-sat", program)
     except UnsupportedError:
         return "highs"
     return "cp-sat"
