@@ -5,10 +5,7 @@ Used through `solvers` only.
 
 from __future__ import annotations
 
-import atexit
 import math
-import threading
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -77,28 +74,6 @@ class Engine(Protocol):
 
     def hush(self) -> None:
         """Let a run that nobody waits for touch Python no more."""
-
-
-# -- runs that do not end --------------------------------------------------------------------------
-
-_LINGERING: list[tuple[Engine, threading.Event]] = []
-
-
-def linger(engine: Engine, done: threading.Event) -> None:
-    """Remember a run that did not stop when told to: the interpreter can then end beside it."""
-    if not _LINGERING:
-        atexit.register(_leave)
-    _LINGERING[:] = [(e, d) for e, d in _LINGERING if not d.is_set()] + [(engine, done)]
-
-
-def _leave() -> None:
-    # A solver thread that calls back into an interpreter that goes away would abort the process.
-    for engine, done in _LINGERING:
-        if not done.is_set():
-            engine.hush()
-    deadline = time.perf_counter() + 0.2
-    for _, done in _LINGERING:
-        done.wait(max(0.0, deadline - time.perf_counter()))
 
 
 # -- HiGHS -----------------------------------------------------------------------------------------

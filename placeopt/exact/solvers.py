@@ -19,7 +19,8 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError, require_known
-from placeopt.exact.engines import Basis, Engine, HighsEngine, Reply, Settings, linger
+from placeopt.exact.engines import Basis, Engine, HighsEngine, Reply, Settings
+from placeopt.exact.lifetime import watch
 from placeopt.exact.program import Program
 from placeopt.exact.solver_registry import ENGINES
 
@@ -197,6 +198,7 @@ def _run(engine: Engine, seconds: float, budget: Budget | None) -> Reply:
             done.set()
 
     deadline = time.perf_counter() + seconds + _SLACK_SECONDS
+    watch(engine, done)
     threading.Thread(target=work, name="placeopt-solver", daemon=True).start()
     try:
         while not done.wait(_POLL_SECONDS):
@@ -205,8 +207,7 @@ def _run(engine: Engine, seconds: float, budget: Budget | None) -> Reply:
     finally:  # also where a signal handler raises
         if not done.is_set():
             engine.stop()
-            if not done.wait(_GRACE_SECONDS):
-                linger(engine, done)
+            done.wait(_GRACE_SECONDS)
     if failures:
         return Reply("error", message=failures[0])
     return engine.reply() if done.is_set() else engine.overheard()
