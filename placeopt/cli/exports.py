@@ -131,20 +131,25 @@ def verify_steps(
 ) -> None:
     """Ask the filters of kube-scheduler at every step of a plan: would it run each copy there?
 
-    Asked are resources, pods of a node, taints, affinity, spread, volume zones and ports.
+    Asked are resources, pods of a node, taints, affinity, spread, volumes and ports; and whether
+    stops leave PodDisruptionBudgets too few pods.
 
-    Prints what would be refused, and why. Exit code 0 if nothing is, else 3.
+    Prints what would be refused or broken, and why. Exit code 0 if nothing is, else 3.
     """
     from placeopt.core.documents import read_json, validate
     from placeopt.kubernetes.export.steps_document import StepsDocument
-    from placeopt.kubernetes.verify import verify_files
+    from placeopt.kubernetes.manifests import load
+    from placeopt.kubernetes.notes import Notes
+    from placeopt.kubernetes.verify import budgets_broken, verify
 
     document = validate(StepsDocument, read_json(steps), file=str(steps))
-    refused = verify_files(document, cluster)
-    for refusal in refused:
-        typer.echo(refusal.text)
-    say(f"{len(document.steps)} steps, {len(refused)} that kube-scheduler would refuse")
-    if refused:
+    objects = load(cluster, Notes())
+    refused, broken = verify(document, objects), budgets_broken(document, objects)
+    for text in (*(refusal.text for refusal in refused), *broken):
+        typer.echo(text)
+    count = f"{len(document.steps)} steps, {len(refused)} that kube-scheduler would refuse"
+    say(count + (f", {len(broken)} that break a PodDisruptionBudget" if broken else ""))
+    if refused or broken:
         raise typer.Exit(3)
 
 

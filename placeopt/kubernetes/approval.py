@@ -232,6 +232,14 @@ class Approval:
                     found[(self.owners[m][1], c.name, *_requests(now, new))] = None
         return list(found)
 
+    @cached_property
+    def broken_budgets(self) -> list[str]:
+        """A sentence for each stop that leaves a PodDisruptionBudget too few pods."""
+        from placeopt.kubernetes.export.steps import broken_by, steps
+
+        plan = self.problem.plan(self.steps)
+        return broken_by(steps(self.problem, plan, self.origin, partly=True), self.origin)
+
     @property
     def survival(self) -> str:
         """Whether the loss of any one node is survived at the end, in words; empty if not asked."""

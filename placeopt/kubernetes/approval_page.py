@@ -81,7 +81,7 @@ def approval_html(approval: Approval) -> str:
     told = [f"Buy first: {approval.buy}."] if approval.buy else []
     told += [f"Freed: {listed(approval.freed)}."] if approval.freed else []
     told += [f"Newly used: {listed(approval.opened)}."] if approval.opened else []
-    html = paragraphs([*told, approval.gap(), *_money(approval)])
+    html = paragraphs([*told, *approval.broken_budgets[:12], approval.gap(), *_money(approval)])
     html += _months_table(approval)
     if approval.leaving:
         html += table("What leaves which node", _LEAVING, approval.leaving)
@@ -160,6 +160,7 @@ def markdown(approval: Approval, title: str) -> str:
         lines += [f"* Survives the loss of any one node: {_plain(approval.survival)}"]
     for violation in approval.verdict.violations[:8]:
         lines.append(f"* **The plan breaks the instance:** {_plain(violation.message)}")
+    lines += [f"* **{_plain(text)}**" for text in approval.broken_budgets[:12]]
     lines += [f"* Buy first: {_plain(approval.buy)}"] if approval.buy else []
     lines += [f"* Freed: {_plain(listed(approval.freed))}"] if approval.freed else []
     lines += [f"* Newly used: {_plain(listed(approval.opened))}"] if approval.opened else []

@@ -15,6 +15,7 @@ from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_y
 from placeopt.core.files import AnyPath
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import edges, manifests
+from placeopt.kubernetes.budgets import origin_budgets
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.gathered import Gathered, ImportedInstance, ImportOptions, require_nodes
@@ -27,7 +28,9 @@ from placeopt.kubernetes.prices import PriceBook, PriceOverlay
 from placeopt.kubernetes.reading import STDIN
 from placeopt.kubernetes.replica_counts import scale
 from placeopt.kubernetes.sites import Site, read_nodes, site
-from placeopt.kubernetes.units import Unit, name_dropped_rules, units
+from placeopt.kubernetes.staying import hold, require_pins
+from placeopt.kubernetes.units import Unit, units
+from placeopt.kubernetes.unsaid import name_dropped_rules
 from placeopt.registry import from_document
 
 #: Problem -> module that makes its instances.
@@ -153,6 +156,7 @@ def _imported(gathered: Gathered, files: Sequence[AnyPath], target: str) -> Impo
         instance=reference,
         items=instance.items,
         nodes=instance.nodes,
+        budgets=origin_budgets(gathered.cluster, gathered.units, instance.items),
         files=tuple(read) if len(read) == len(files) and _can_replay(gathered, target) else (),
         cluster=gathered.cluster.uid,
         price_unit=instance.document.get("price_unit"),
@@ -216,7 +220,13 @@ def _gather(
             cluster, files, "workloads or pods", "give manifests, or kubectl get pods -A -o json"
         )
     pin = target not in _ANEW or (target == "edge-cloud" and bool(cluster.pods))
-    found = units(cluster, options.rules, notes, pin=pin, faults=faults)
+    found = units(cluster, options.rules, notes, faults)
+    if not faults.found:
+        require_pins(found, options.rules)
+    if pin:
+        hold(cluster, found, options.rules, notes, faults)
+    elif options.rules.namespaces:
+        found = [u for u in found if u.namespace in options.rules.namespaces]
     found = _tried(faults, found, lambda: scale(found, options.replicas, notes))
     if all(u.bound for u in found):
         faults.check()

@@ -1,7 +1,7 @@
 """The objects of a set of files: lists of `kubectl get -o json` and multi-document manifests.
 
-Objects of Karmada, AppGroup and NetworkTopology are read, too. Kinds of no use to placement
-(ConfigMaps, accounts, resources of others) are passed over and named.
+Objects of Karmada, AppGroup and NetworkTopology are read, too. Other kinds are passed over and
+named by what they could change (`placeopt.kubernetes.unread`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
-from placeopt.kubernetes import objects
+from placeopt.kubernetes import objects, unread
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
@@ -27,6 +27,7 @@ from placeopt.kubernetes.objects import (
     Workload,
 )
 from placeopt.kubernetes.reading import STDIN, View, read
+from placeopt.kubernetes.runtime_classes import with_runtime
 
 #: Kinds that make pods, and the groups of their API.
 WORKLOADS = {
@@ -48,6 +49,11 @@ _GROUPS = {
     "PersistentVolume": ("",),
     "Namespace": ("",),
     "LimitRange": ("",),
+    "ResourceQuota": ("",),
+    "StorageClass": ("storage.k8s.io",),
+    "CSINode": ("storage.k8s.io",),
+    "VolumeAttachment": ("storage.k8s.io",),
+    "RuntimeClass": ("node.k8s.io",),
     "Ingress": ("networking.k8s.io", "extensions"),
     "HorizontalPodAutoscaler": ("autoscaling",),
     "VerticalPodAutoscaler": ("autoscaling.k8s.io",),
@@ -58,8 +64,19 @@ _GROUPS = {
     "ClusterPropagationPolicy": ("policy.karmada.io",),
 }
 _MAX_NESTED_LISTS = 5
+#: Phases of pods that have ended.
+ENDED = ("Succeeded", "Failed")
 #: Kinds that are in no namespace.
-_UNSPACED = {"Node", "Cluster", "PersistentVolume", "Namespace"}
+_UNSPACED = {
+    "Node",
+    "Cluster",
+    "PersistentVolume",
+    "Namespace",
+    "StorageClass",
+    "CSINode",
+    "VolumeAttachment",
+    "RuntimeClass",
+}
 
 
 @dataclass
@@ -72,11 +89,14 @@ class ClusterObjects:
     workloads: dict[tuple[str, str, str], Workload] = field(default_factory=dict)
     services: list[KubernetesService] = field(default_factory=list)
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
-    claims: dict[tuple[str, str], tuple[str, ...]] = field(
-        default_factory=dict
-    )  # (namespace, name) -> access modes
-    bindings: dict[tuple[str, str], str] = field(default_factory=dict)  # claim -> its volume
-    volumes: dict[str, View] = field(default_factory=dict)  # volume -> its node affinity
+    claims: dict[tuple[str, str], View] = field(default_factory=dict)  # (namespace, name) -> spec
+    volumes: dict[str, View] = field(default_factory=dict)  # PersistentVolume -> as it stands
+    classes: dict[str, View] = field(default_factory=dict)  # StorageClass -> as it stands
+    volume_limits: dict[str, dict[str, int]] = field(default_factory=dict)  # node -> driver -> most
+    attachments: list[View] = field(default_factory=list)  # the specs of VolumeAttachments
+    runtimes: dict[str, View] = field(default_factory=dict)  # RuntimeClass -> as it stands
+    quotas: list[tuple[ObjectMeta, View]] = field(default_factory=list)
+    sets: dict[tuple[str, str], View] = field(default_factory=dict)  # ReplicaSets of Deployments
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)  # name -> labels
     uid: str | None = None  # that of the namespace kube-system, which stands for the cluster
     limit_ranges: dict[str, list[View]] = field(default_factory=dict)  # of containers
@@ -154,6 +174,13 @@ def load(
                 kinds[_take(cluster, view, seen, notes, namespaces)] += 1
         cluster.documents += documents
         notes.read("<stdin>" if str(path) == STDIN else str(path), kinds)
+    for pod in cluster.pods:
+        with gathered.gather():
+            pod.spec = with_runtime(pod.spec, cluster.runtimes, notes, pod.meta.label)
+    for workload in cluster.workloads.values():
+        with gathered.gather():
+            label = workload.meta.label
+            workload.spec = with_runtime(workload.spec, cluster.runtimes, notes, label)
     if faults is None:
         gathered.check()
     return cluster
@@ -221,7 +248,7 @@ def _take(
             text = f"{shown} may make pods: how is not known, only pods that run count"
             notes.add("left-out", text, view["metadata"]["name"].text("?")[:253])
         elif not (shown.endswith("List") and view.value.get("items") == []):
-            notes.add("ignored", f"{shown}: of no use to placement")
+            notes.add(*unread.note(shown))
         return shown
     if kind in _KEPT:
         _KEPT[kind](cluster).append(view)
@@ -289,20 +316,26 @@ def _workload(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMe
     kind = view["kind"].text()
     if about.owner is not None:
         cluster.owners[about.namespace, kind, about.name] = about.owner
+        if kind == "ReplicaSet":
+            cluster.sets[about.namespace, about.name] = view
         return  # a ReplicaSet of a Deployment, a Job of a CronJob: the owner is what counts
     cluster.workloads[about.namespace, kind, about.name] = objects.workload(view, about)
 
 
 def _claim(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
-    cluster.claims[about.namespace, about.name] = tuple(
-        mode.text() for mode in view["spec"]["accessModes"].items()
-    )
-    if view["spec"]["volumeName"]:
-        cluster.bindings[about.namespace, about.name] = view["spec"]["volumeName"].text()
+    cluster.claims[about.namespace, about.name] = view["spec"]
 
 
 def _volume(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
-    cluster.volumes[about.name] = view["spec"]["nodeAffinity"]
+    cluster.volumes[about.name] = view
+
+
+def _volume_limits(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+    cluster.volume_limits[about.name] = {
+        driver["name"].text(): driver["allocatable"]["count"].whole(0, maximum=10**9)
+        for driver in view["spec"]["drivers"].items()
+        if driver["allocatable"]["count"]
+    }
 
 
 def _namespace(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
@@ -351,6 +384,13 @@ _READERS: dict[str, Callable[[ClusterObjects, View, Notes, ObjectMeta], Any]] = 
     "PersistentVolume": _volume,
     "Namespace": _namespace,
     "LimitRange": _limit_range,
+    "ResourceQuota": lambda cluster, view, notes, about: cluster.quotas.append((about, view)),
+    "StorageClass": lambda cluster, view, notes, about: cluster.classes.update({about.name: view}),
+    "CSINode": _volume_limits,
+    "VolumeAttachment": lambda cluster, view, notes, about: cluster.attachments.append(
+        view["spec"]
+    ),
+    "RuntimeClass": lambda cluster, view, notes, about: cluster.runtimes.update({about.name: view}),
     "Ingress": _ingress,
     "HorizontalPodAutoscaler": _autoscaler,
 }

@@ -6,9 +6,9 @@ Quantities are whole milli-CPU and bytes, requests rounded up, capacities down.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.origin import BOUND
@@ -17,6 +17,29 @@ from placeopt.kubernetes.reading import LABEL_KEY, View
 
 #: Milli-CPU and bytes; None where nothing is said.
 Amounts = tuple[int | None, int | None]
+
+
+#: The address of a host port that is taken on all addresses of its node.
+EVERY_ADDRESS = "0.0.0.0"
+
+
+class HostPort(NamedTuple):
+    """A port of its node that a container takes."""
+
+    protocol: str
+    number: int
+    address: str
+
+    def meets(self, other: HostPort) -> bool:
+        """Return whether one node cannot give both."""
+        alike = self.address == other.address
+        return self[:2] == other[:2] and (alike or EVERY_ADDRESS in (self.address, other.address))
+
+    @property
+    def label(self) -> str:
+        """How messages and rules name it."""
+        where = "" if self.address == EVERY_ADDRESS else f" of {self.address}"
+        return f"host port {self.protocol} {self.number}{where}"
 
 
 @dataclass(slots=True)
@@ -32,7 +55,7 @@ class ContainerSpec:
     limits: Amounts
     sidecar: bool
     environment: list[tuple[str, str]]
-    host_ports: tuple[int, ...]
+    host_ports: tuple[HostPort, ...]
     further: dict[str, int]
 
 
@@ -45,6 +68,7 @@ class PodSpec:
     inits: list[ContainerSpec]
     own_requests: Amounts
     overhead: Amounts
+    further_overhead: dict[str, int]
     node: str
     selector: dict[str, str]
     volumes: list[tuple[str, str, str]]  # (name, kind, claim)
@@ -53,6 +77,22 @@ class PodSpec:
     def affinity(self) -> View:
         """The affinity of the pod, as it stands in the file."""
         return self.view["affinity"]
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether the scheduler is told to wait: it has scheduling gates."""
+        return bool(self.view["schedulingGates"].value)
+
+    @property
+    def host_ports(self) -> set[HostPort]:
+        """The ports of its node that it takes: those of containers and sidecars."""
+        return {port for c in self.lasting for port in c.host_ports}
+
+    @property
+    def lasting(self) -> Iterator[ContainerSpec]:
+        """Its containers and sidecars: those that run as long as it does."""
+        yield from self.containers
+        yield from (i for i in self.inits if i.sidecar)
 
 
 @dataclass(slots=True)
@@ -228,7 +268,7 @@ def meta(view: View, *, namespaced: bool = True) -> ObjectMeta:
     )
 
 
-def container(view: View) -> ContainerSpec:
+def container(view: View, *, host_network: bool = False) -> ContainerSpec:
     """Read a container."""
     resources = view["resources"]
     requests, limits = resources["requests"], resources["limits"]
@@ -238,11 +278,6 @@ def container(view: View) -> ContainerSpec:
         value = entry["value"].value
         if isinstance(value, str) and value:
             environment.append((entry["name"].text(), value))
-    ports = tuple(
-        port["hostPort"].whole(0, maximum=65535)
-        for port in view["ports"].items()
-        if port["hostPort"]
-    )
     return ContainerSpec(
         view=view,
         name=view["name"].text("?"),
@@ -250,9 +285,22 @@ def container(view: View) -> ContainerSpec:
         limits=allowed,
         sidecar=view["restartPolicy"].value == "Always",
         environment=environment,
-        host_ports=ports,
+        host_ports=tuple(_host_ports(view["ports"], host_network)),
         further=_further(limits) | _further(requests),
     )
+
+
+def _host_ports(ports: View, host_network: bool) -> Iterator[HostPort]:
+    """Yield the ports of its node that a container takes.
+
+    In the network of the host every port of the container is one, as the API server has it.
+    """
+    for port in ports.items():
+        given = port["hostPort"] or (port["containerPort"] if host_network else port["hostPort"])
+        if number := given.whole(0, maximum=65535):
+            yield HostPort(
+                port["protocol"].text() or "TCP", number, port["hostIP"].text() or EVERY_ADDRESS
+            )
 
 
 def _defaulted(requests: Amounts, limits: Amounts) -> Amounts:
@@ -279,29 +327,34 @@ def _further(view: View, *, capacity: bool = False) -> dict[str, int]:
 def further(spec: PodSpec) -> dict[str, int]:
     """Return what a pod asks for besides cpu and memory.
 
-    That is what its containers ask for together, or an init container by itself; one of its pods.
+    That is what its containers ask for together, or an init container by itself; what its runtime
+    takes besides; one of its pods.
     """
     total: dict[str, int] = {}
-    for container in (*spec.containers, *(i for i in spec.inits if i.sidecar)):
+    for container in spec.lasting:
         for key, amount in container.further.items():
             total[key] = total.get(key, 0) + amount
     for init in spec.inits:
         for key, amount in init.further.items():
             total[key] = max(total.get(key, 0), amount)
+    for key, amount in spec.further_overhead.items():
+        total[key] = total.get(key, 0) + amount
     return {key: amount for key, amount in total.items() if amount} | {"pods": 1}
 
 
 def pod_spec(view: View) -> PodSpec:
     """Read the spec of a pod."""
-    containers = [container(c) for c in view["containers"].items()]
+    net = view["hostNetwork"].flag()
+    containers = [container(c, host_network=net) for c in view["containers"].items()]
     if not containers:
         raise view.fault("a pod without containers", "give spec.containers")
     return PodSpec(
         view=view,
         containers=containers,
-        inits=[container(c) for c in view["initContainers"].items()],
+        inits=[container(c, host_network=net) for c in view["initContainers"].items()],
         own_requests=amounts(view["resources"]["requests"]),
         overhead=amounts(view["overhead"]),
+        further_overhead=_further(view["overhead"]),
         node=view["nodeName"].name(),
         selector=view["nodeSelector"].labels(),
         volumes=[_volume(v) for v in view["volumes"].items()],
@@ -324,7 +377,27 @@ def pod(view: View, about: ObjectMeta) -> Pod:
     spec = view["spec"]
     if BOUND in about.annotations:
         spec = _unbound(spec)
-    return Pod(about, pod_spec(spec), phase, leaving, _ready(view["status"]))
+    return Pod(about, _held(pod_spec(spec), view["status"]), phase, leaving, _ready(view["status"]))
+
+
+def _held(spec: PodSpec, status: View) -> PodSpec:
+    """Return a spec whose containers ask for what they hold, where that is more.
+
+    A resize in place is asked for before it is done, and done before it is told.
+    """
+    held: dict[str, list[View]] = {}
+    for key in ("containerStatuses", "initContainerStatuses"):
+        for told in status[key].items():
+            listed = (told["allocatedResources"], told["resources"]["requests"])
+            held[told["name"].text()] = [view for view in listed if view]
+    for c in (*spec.containers, *spec.inits):
+        for view in held.get(c.name, ()):
+            cpu, memory = (
+                old if new is None else max(new, old or 0)
+                for old, new in zip(c.requests, amounts(view), strict=True)
+            )
+            c.requests = cpu, memory
+    return spec
 
 
 def _unbound(spec: View) -> View:
@@ -482,4 +555,14 @@ def holds(term: View, labels: dict[str, str]) -> bool:
     raise term.fault(
         f"the operator {operator[:40]!r} of {key[:60]!r} is not legal",
         "legal: In, NotIn, Exists, DoesNotExist, Gt, Lt",
+    )
+
+
+def term_holds(term: View, node: KubernetesNode, *, anywhere: bool = False) -> bool:
+    """Return whether a node selector term holds; `anywhere` passes over its fields."""
+    expressions, fields = list(term["matchExpressions"].items()), list(term["matchFields"].items())
+    if not expressions and not fields:
+        return False
+    return all(holds(e, node.meta.labels) for e in expressions) and all(
+        anywhere or holds(f, {"metadata.name": node.name}) for f in fields
     )

@@ -109,6 +109,17 @@ class NodeOrigin(Record):
     """How often a spot node is taken away in a month. Absent or null: not known, or no spot."""
 
 
+class OriginBudget(Record):
+    """A PodDisruptionBudget: what stops of a plan may break."""
+
+    namespace: str
+    name: str
+    allowed: int
+    """How many of its pods may be missing besides those that are missing now."""
+    items: tuple[str, ...] = ()
+    """What it is about: keys of `items`."""
+
+
 class OriginNote(Record):
     """A note of the import: what was assumed, pinned, left out, or cannot be said."""
 
@@ -147,6 +158,8 @@ class Origin(Record):
     instance: InstanceRef
     items: dict[str, OriginItem] = Field(default_factory=dict)
     nodes: dict[str, NodeOrigin] = Field(default_factory=dict)
+    budgets: tuple[OriginBudget, ...] = ()
+    """PodDisruptionBudgets of the cluster."""
     files: tuple[str, ...] = ()
     cluster: str | None = None
     """Identity of the cluster: that of the namespace kube-system. Absent or null: not known."""

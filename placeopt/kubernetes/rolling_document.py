@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from placeopt.core.documents import Document
+from placeopt.kubernetes.attaching import AttachRoom, attach_room
 from placeopt.kubernetes.edges import Edge
 from placeopt.kubernetes.gathered import Gathered, calls, flows, has_prices, item
 from placeopt.kubernetes.new_requests import NewSize
@@ -23,12 +24,15 @@ def update_document(
 
     Replicas without a node wait for one.
     """
+    volumes = attach_room(g)
     rules = pod_rules(g)
     g.faults.check()  # what is wrong at all stages is known by now
-    counted = _counted(g)
+    counted = _Counted(g, volumes)
     applications, items = _applications(g, rules, counted)
     g.options.new_requests.note_unused(g.site.units, g.notes)
     nodes = [_node(g, n, prices[n.name], rules, counted) for n in g.site.nodes.values()]
+    if rules.rules:
+        nodes += [_closed(node, rules) for node in g.site.closed.values()]
     document: Document = {
         "problem": "rolling-update",
         "name": g.options.name,
@@ -55,24 +59,40 @@ def _survival(g: Gathered, rules: PodRules) -> Document:
     return room | ({"needs": rules.needs} if rules.needs else {})
 
 
-def _counted(g: Gathered) -> set[str]:
-    """Return the resources besides cpu and memory that may run out.
+class _Counted:
+    """The resources besides cpu and memory that may run out, volumes among them.
 
-    Pods do where there are more of them than the smallest node may have.
+    Pods do where there are as many of them as the smallest node may have: a copy is one more.
     """
-    asked = {key for unit in g.site.units for key in unit.further}
-    room = [left.get("pods") for left in g.site.further.values()]
-    known = [pods for pods in room if pods is not None]
-    if len(known) < len(room) or len(g.site.units) <= min(known, default=0):
-        asked.discard("pods")
-    return asked
+
+    def __init__(self, g: Gathered, volumes: AttachRoom):
+        self.g, self.volumes = g, volumes
+        self.names = {key for unit in g.site.units for key in unit.further}
+        room = [left.get("pods") for left in g.site.further.values()]
+        known = [pods for pods in room if pods is not None]
+        if len(known) < len(room) or len(g.site.units) < min(known, default=0):
+            self.names.discard("pods")
+
+    def room(self, node: str) -> Document:
+        """Return the field of a node that has its further resources."""
+        found = {k: v for k, v in self.g.site.further[node].items() if k in self.names}
+        return self._field(found | self.volumes.left.get(node, {}))
+
+    def asked(self, k: int) -> Document:
+        """Return the field of replica k that has what it asks for besides cpu and memory."""
+        unit = self.g.site.units[k]
+        found = {key: amount for key, amount in unit.further.items() if key in self.names}
+        return self._field(found | self.volumes.asked.get(k, {}))
+
+    @staticmethod
+    def _field(amounts: dict[str, int]) -> Document:
+        return {"resources": dict(sorted(amounts.items()))} if amounts else {}
 
 
 def _node(
-    g: Gathered, node: KubernetesNode, price: float, rules: PodRules, counted: set[str]
+    g: Gathered, node: KubernetesNode, price: float, rules: PodRules, counted: _Counted
 ) -> Document:
-    room, further = g.site.room[node.name], g.site.further[node.name]
-    part = 1 - g.options.headroom
+    room, part = g.site.room[node.name], 1 - g.options.headroom
     found: Document = {
         "name": node.name,
         "cluster": node.place,
@@ -86,10 +106,28 @@ def _node(
         found["machine_type"] = node.instance_type
     if node.name in g.site.drain:
         found["drain"] = True
-    if more := {key: amount for key, amount in sorted(further.items()) if key in counted}:
-        found["resources"] = more
+    return found | counted.room(node.name) | _standing(node, rules)
+
+
+def _closed(node: KubernetesNode, rules: PodRules) -> Document:
+    """Return a node that is left out: rules count what it hosts, and it takes nothing."""
+    found: Document = {
+        "name": node.name,
+        "cluster": node.place,
+        "cpu_millicores": node.cpu,
+        "memory_mib": mebibytes(node.memory, capacity=True),
+        "price": 0.0,
+        "closed": True,
+    }
+    return found | _standing(node, rules)
+
+
+def _standing(node: KubernetesNode, rules: PodRules) -> Document:
+    """Return where a node stands, as far as rules ask, and what comes with it."""
     domains = {k: node.meta.labels[k] for k in sorted(rules.keys) if node.meta.labels.get(k)}
-    return found | ({"domains": domains} if domains else {})
+    found: Document = {"domains": domains} if domains else {}
+    residents = rules.residents.get(node.name)
+    return found | ({"residents": residents} if residents else {})
 
 
 def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
@@ -104,7 +142,7 @@ def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
 
 
 def _applications(
-    g: Gathered, rules: PodRules, counted: set[str]
+    g: Gathered, rules: PodRules, counted: _Counted
 ) -> tuple[list[Document], dict[str, OriginItem]]:
     """Return the applications and what their microservices are in the cluster."""
     limits = _limits(g)
@@ -147,7 +185,7 @@ def _microservice(
     unit: Unit,
     fixed: bool,
     rules: PodRules,
-    counted: set[str],
+    counted: _Counted,
     new: NewSize | None,
 ) -> Document:
     found: Document = {
@@ -156,8 +194,7 @@ def _microservice(
         "cpu_millicores": unit.size.cpu,
         "memory_mib": mebibytes(unit.size.memory),
     }
-    if more := {r: amount for r, amount in sorted(unit.further.items()) if r in counted}:
-        found["resources"] = more
+    found |= counted.asked(k)
     if k in rules.allowed:
         found["allowed"] = rules.allowed[k]
     if k in rules.groups:

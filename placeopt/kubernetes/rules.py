@@ -1,22 +1,26 @@
 """What pods say about nodes and other pods, as rules of a rolling-update instance.
 
 Taints, selectors, required node affinity, operating systems and the zones of volumes become sets of
-allowed nodes. Required affinity and anti-affinity to other pods and topology spread become rules
-between groups of pods; preferred ones become soft rules.
+allowed nodes. Required affinity and anti-affinity to other pods, topology spread and host ports
+become rules between groups of pods; preferred ones become soft rules. Groups count what no plan
+touches, too: pods that come with a node, pods that are ending, pods of nodes that are left out.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from placeopt.core.documents import Document
+from placeopt.kubernetes.budgets import budgets_of
 from placeopt.kubernetes.gathered import Gathered
-from placeopt.kubernetes.objects import selects
+from placeopt.kubernetes.objects import HostPort, selects
 from placeopt.kubernetes.reading import View
-from placeopt.kubernetes.sites import affinity_nodes, allowed
-from placeopt.kubernetes.units import Unit, budgets_of, grouped
+from placeopt.kubernetes.sites import Tolerations, affinity_nodes, allowed
+from placeopt.kubernetes.units import Unit, grouped
 
 HOSTNAME = "kubernetes.io/hostname"
 _HARD, _SOFT = (
@@ -44,6 +48,8 @@ class PodRules:
         Topology keys other than the hostname that rules are about.
     needs : dict of str to int
         Replicas that groups need when a node is lost.
+    residents : dict of str to dict
+        Node -> group -> copies on it that no plan touches.
     """
 
     rules: list[Document] = field(default_factory=list)
@@ -52,11 +58,20 @@ class PodRules:
     groups: dict[int, list[str]] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
     needs: dict[str, int] = field(default_factory=dict)
+    residents: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def pod_rules(g: Gathered) -> PodRules:
     """Return the rules of the pods of a cluster; notes which are kept, and what no rule can say."""
     return _Reader(g).read()
+
+
+class _Chosen(NamedTuple):
+    """What a term counts: replicas of the instance; by node, what no plan touches and what ends."""
+
+    members: list[int]
+    residents: Counter[str]
+    ending: Counter[str]
 
 
 class _Reader:
@@ -65,8 +80,12 @@ class _Reader:
         self.sets: dict[frozenset[str], str] = {}
         self.by_space = grouped(g.units, lambda unit: unit.namespace)
         self.place = {id(unit): k for k, unit in enumerate(g.site.units)}
+        self.every = {**g.site.nodes, **g.site.closed}
+        self.where: dict[int, list[str]] = {}
+        for unit, name in g.site.residents:
+            self.where.setdefault(id(unit), []).append(name)
         self.named: dict[str, str] = {}
-        self.members: dict[str, tuple[list[int], list[Unit]]] = {}
+        self.members: dict[str, _Chosen] = {}
         self.said: set[str] = set()
 
     def read(self) -> PodRules:
@@ -78,6 +97,8 @@ class _Reader:
         for mine in holders.values():
             with self.g.faults.gather():
                 self._rules_of(mine)
+        self._residents_keep_away()
+        self._host_ports()
         with self.g.faults.gather():
             self._note_silent()
         self._wishes()
@@ -116,6 +137,9 @@ class _Reader:
                 rules.append({"kind": "apart", "max_copies": most, "per": "node"})
             if rules:
                 who = self._group_of(mine)
+                if self.g.site.closed:  # they take nothing, and are no places to spread over
+                    among = {"among": self._set(frozenset(self.g.site.nodes))}
+                    rules = [rule | (among if rule["kind"] == "spread" else {}) for rule in rules]
                 self.found.rules += [{**rule, "group": who} for rule in rules]
                 self.found.keys |= {zone} if "zone" in options.spread else set()
                 text = "asked for by --spread and --max-share; what runs may stay until it moves"
@@ -159,14 +183,14 @@ class _Reader:
         """Return the name of a set of nodes."""
         if where not in self.sets:
             self.sets[where] = f"nodes-{len(self.sets) + 1}"
-            self.found.node_sets[self.sets[where]] = [n for n in self.g.site.nodes if n in where]
+            self.found.node_sets[self.sets[where]] = [n for n in self.every if n in where]
         return self.sets[where]
 
     def _rules_of(self, mine: list[Unit]) -> None:
         """Add the rules of replicas that say the same of other pods."""
         unit, who = mine[0], self._group_of(mine)
         for kind, soft, term in _affinity_terms(unit):
-            toward = self._toward(unit, term, mine)
+            toward = self._toward(unit, term, mine, kind)
             self._add(mine, who, toward, term, {"kind": kind, **_soft(soft)})
         for term in unit.spec.view["topologySpreadConstraints"].items():
             soft = term["whenUnsatisfiable"].text("DoNotSchedule") == "ScheduleAnyway"
@@ -174,20 +198,23 @@ class _Reader:
             rule["max_skew"] = term["maxSkew"].whole(1)
             if term["minDomains"] and not soft:
                 rule["min_domains"] = term["minDomains"].whole(1)
-            if (where := self._among(unit, term)) is not None:
+            if (where := self._among(unit, term, soft)) is not None:
                 rule["among"] = where
-            toward = self._toward(unit, term, mine)
+            toward = self._toward(unit, term, mine, "spread")
             self._add(mine, who, toward, term, rule)
 
-    def _among(self, unit: Unit, term: View) -> str | None:
-        """Return the node set over which a spread counts, None for all nodes."""
-        if term["nodeAffinityPolicy"].text("Honor") == "Ignore":
-            where = frozenset(self.g.site.nodes)
-        else:
-            where = affinity_nodes(unit.spec, self.g.site.nodes)
+    def _among(self, unit: Unit, term: View, soft: bool) -> str | None:
+        """Return the node set over which a spread counts, None for all nodes.
+
+        Nodes that take nothing count where it is required, and not where it is preferred.
+        """
+        where = frozenset(self.g.site.nodes if soft else self.every)
+        if term["nodeAffinityPolicy"].text("Honor") != "Ignore":
+            where &= affinity_nodes(unit.spec, self.every)
         if term["nodeTaintsPolicy"].text("Ignore") == "Honor":
-            where &= allowed([unit], self.g.cluster, self.g.site.nodes)[0]
-        return None if where >= frozenset(self.g.site.nodes) else self._set(where)
+            tolerations = Tolerations(unit.spec)
+            where &= {n for n, node in self.every.items() if tolerations.tolerate_all(node)}
+        return None if where >= self.every.keys() else self._set(where)
 
     def _add(
         self, mine: list[Unit], who: str, toward: str | None, term: View, rule: Document
@@ -195,7 +222,7 @@ class _Reader:
         soft, what = "soft" in rule, _WORDS[rule["kind"]]
         if toward is None:
             if rule["kind"] == "together" and "soft" not in rule:
-                self._pin(mine, "pods with required affinity to pods that the files do not have")
+                self._hold(mine, "pods with required affinity to pods that the files do not have")
             return
         key = term["topologyKey"].text()
         rule |= {"group": who, "per": _PER.get(key, key)}
@@ -212,9 +239,12 @@ class _Reader:
         for unit in mine:
             self.g.notes.add("kept", text, unit.label)
 
-    def _pin(self, mine: Iterable[Unit], why: str) -> None:
+    def _hold(self, mine: Iterable[Unit], why: str) -> None:
+        """Pin what runs; what waits may start nowhere."""
         for unit in mine:
-            if not unit.stays and unit.node is not None:
+            if unit.node is None:
+                self.found.allowed[self.place[id(unit)]] = self._set(frozenset())
+            elif not unit.stays:
                 unit.stays = why
                 self.g.notes.add("pinned", why, unit.label)
 
@@ -224,30 +254,92 @@ class _Reader:
             f"{mine[0].namespace}/{mine[0].workload}", [self.place[id(u)] for u in mine]
         )
 
-    def _toward(self, unit: Unit, term: View, mine: list[Unit]) -> str | None:
-        """Return the group that a term counts, None where the files have no such pod."""
-        selector = _selector(unit, term)
-        spaces = self._spaces(unit, term)
+    def _toward(self, unit: Unit, term: View, mine: list[Unit], kind: str) -> str | None:
+        """Return the group that a term counts, None where the files have no such pod.
+
+        Pods that are ending keep others away until they are gone; no spread counts them, and they
+        are no company to rely on.
+        """
+        name, chosen = self._selected(unit, term)
+        if kind == "together" and chosen.ending and len(chosen.members) < 2:
+            self._hold(mine, "pods with required affinity to pods that are ending")
+        residents = chosen.residents + chosen.ending if kind == "apart" else chosen.residents
+        if not chosen.members and not residents:
+            return None
+        return self._group(name, chosen.members, residents)
+
+    def _selected(self, unit: Unit, term: View) -> tuple[str, _Chosen]:
+        """Return what a term selects, and a name for it."""
+        selector, spaces = _selector(unit, term), self._spaces(unit, term)
         key = json.dumps([spaces, selector], sort_keys=True, default=str)
         if key not in self.members:
             view = View(selector, term.source, term.document, term.parent, term.key)
-            chosen = [
-                u for s in spaces for u in self.by_space.get(s, ()) if selects(view, u.labels)
-            ]
-            self.members[key] = (
-                sorted(self.place[id(u)] for u in chosen if id(u) in self.place),
-                [u for u in chosen if u.bound],
+            self.members[key] = self._chosen(
+                [u for s in spaces for u in self.by_space.get(s, ()) if selects(view, u.labels)]
             )
-        members, bound = self.members[key]
-        if bound:
-            self._pin(mine, "pods with rules about pods of DaemonSets or static pods")
-        if not members:
-            return None
-        return self._group(f"{'+'.join(spaces)[:80]}/{_in_words(selector)}", members)
+        return f"{'+'.join(spaces)[:80]}/{_in_words(selector)}", self.members[key]
 
-    def _group(self, name: str, members: list[int]) -> str:
-        """Return the name of a group of replicas, made once."""
-        key = json.dumps(members)
+    def _chosen(self, units: Iterable[Unit]) -> _Chosen:
+        """Return some units as a term counts them."""
+        members, residents, ending = [], Counter[str](), Counter[str]()
+        for unit in units:
+            if id(unit) in self.place:
+                members.append(self.place[id(unit)])
+            else:
+                (ending if unit.ending else residents).update(self.where.get(id(unit), ()))
+        return _Chosen(sorted(members), residents, ending)
+
+    def _residents_keep_away(self) -> None:
+        """Add the required anti-affinity of what no plan touches: it keeps others away."""
+        holders: dict[str, list[Unit]] = {}
+        for unit, _ in {id(u): (u, n) for u, n in self.g.site.residents}.values():
+            if unit.spec.affinity["podAntiAffinity"][_HARD].value:
+                holders.setdefault(_signature(unit), []).append(unit)
+        for mine in holders.values():
+            with self.g.faults.gather():
+                for term in mine[0].spec.affinity["podAntiAffinity"][_HARD].items():
+                    self._keep_away(mine, term)
+
+    def _keep_away(self, mine: list[Unit], term: View) -> None:
+        if not self._selected(mine[0], term)[1].members:
+            return
+        toward, chosen = self._toward(mine[0], term, mine, "apart"), self._chosen(mine)
+        name = f"{mine[0].namespace}/{mine[0].workload} (comes with nodes)"
+        who = self._group(name, [], chosen.residents + chosen.ending)
+        key = term["topologyKey"].text()
+        self.found.keys |= {key} - _PER.keys()
+        rule = {"kind": "apart", "group": who, "per": _PER.get(key, key), "toward": toward}
+        self.found.rules.append(rule)
+
+    def _host_ports(self) -> None:
+        """Add that no node gives a port twice, of ports that some replica may yet ask for."""
+        holders: dict[HostPort, list[Unit]] = {}
+        residents = {id(u): u for u, _ in self.g.site.residents}
+        for unit in (*self.g.site.units, *residents.values()):
+            for port in unit.spec.host_ports:
+                holders.setdefault(port, []).append(unit)
+        open_to = {p for p, mine in holders.items() if any(self._may_start(u) for u in mine)}
+        listed = [p for p in holders if any(p.meets(other) for other in open_to)]
+        groups = {}
+        for port in listed:
+            chosen = self._chosen(holders[port])
+            groups[port] = self._group(port.label, chosen.members, chosen.residents + chosen.ending)
+        for k, port in enumerate(listed):
+            for other in listed[k:]:
+                if port.meets(other):
+                    rule = {"kind": "apart", "group": groups[port], "per": "node"}
+                    if groups[other] != groups[port]:
+                        rule["toward"] = groups[other]
+                    self.found.rules.append(rule)
+                    for unit in holders[port]:
+                        self.g.notes.add("kept", "ports of their node (hostPort)", unit.label)
+
+    def _may_start(self, unit: Unit) -> bool:
+        return id(unit) in self.place and not unit.stays and not unit.removed
+
+    def _group(self, name: str, members: list[int], residents: Counter[str] | None = None) -> str:
+        """Return the name of a group of replicas, made once; `residents` by their nodes."""
+        key = json.dumps([members, sorted((residents or {}).items())])
         if key not in self.named:
             shown = name[:200]
             while shown in self.said:
@@ -256,6 +348,8 @@ class _Reader:
             self.named[key] = shown
             for k in members:
                 self.found.groups.setdefault(k, []).append(shown)
+            for node, count in (residents or {}).items():
+                self.found.residents.setdefault(node, {})[shown] = count
         return self.named[key]
 
     def _spaces(self, unit: Unit, term: View) -> list[str]:

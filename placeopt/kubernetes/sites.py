@@ -12,11 +12,12 @@ from placeopt.kubernetes.architectures import ARCH, of_machine_type
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, holds
+from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, term_holds
 from placeopt.kubernetes.reading import NAME, Source, View
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.tables import TableRow, read_rows
 from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.volumes import claims_of, signature, why_not
 
 _COLUMNS = (
     "name",
@@ -60,6 +61,11 @@ class Site:
         Nodes to empty.
     units : list of Unit
         Without those that come with their node.
+    closed : dict of str to KubernetesNode
+        Nodes that are left out: they take nothing, and rules count what they host.
+    residents : list of (Unit, str)
+        What no plan touches and rules count, and its node: what comes with nodes, and all pods of
+        closed nodes.
     """
 
     nodes: dict[str, KubernetesNode]
@@ -67,6 +73,8 @@ class Site:
     further: dict[str, dict[str, int]] = field(default_factory=dict)
     drain: set[str] = field(default_factory=set)
     units: list[Unit] = field(default_factory=list)
+    closed: dict[str, KubernetesNode] = field(default_factory=dict)
+    residents: list[tuple[Unit, str]] = field(default_factory=list)
 
     def take(self, node: str, unit: Unit) -> None:
         """Take the size of a replica off the room of a node."""
@@ -101,9 +109,13 @@ def site(
     UsageError
         A node to drain is unknown.
     """
-    result = Site(_taking_part(cluster.nodes, notes, drain_cordoned), {})
+    drain = list(drain)
     for name in drain:
         require_node("--drain", name, cluster.nodes)
+        if not cluster.nodes[name].ready:
+            raise UsageError(f"--drain {name}: the node is not ready, so that its pods stay")
+    result = Site(_taking_part(cluster.nodes, notes, drain_cordoned, drain), {})
+    result.closed = {k: node for k, node in cluster.nodes.items() if k not in result.nodes}
     result.drain = {n for n in drain if n in result.nodes} | {
         n.name for n in result.nodes.values() if n.cordoned
     }
@@ -116,6 +128,8 @@ def site(
             result.units.append(unit)
         else:
             known = unit.node in cluster.nodes
+            if known:
+                result.residents.append((unit, unit.node))
             notes.add(
                 "left-out",
                 "pods on nodes that are left out"
@@ -141,13 +155,16 @@ def require_node(option: str, name: str, nodes: Collection[str]) -> None:
 
 
 def _taking_part(
-    nodes: dict[str, KubernetesNode], notes: Notes, drain_cordoned: bool
+    nodes: dict[str, KubernetesNode],
+    notes: Notes,
+    drain_cordoned: bool,
+    drain: Collection[str],
 ) -> dict[str, KubernetesNode]:
     taken = {}
     for node in nodes.values():
         if not node.ready:
             notes.add("left-out", "nodes that are not ready, with their pods", node.name)
-        elif node.cordoned and not drain_cordoned:
+        elif node.cordoned and not drain_cordoned and node.name not in drain:
             notes.add(
                 "left-out",
                 "cordoned nodes, with their pods (--cordoned drain empties them)",
@@ -155,9 +172,8 @@ def _taking_part(
             )
         else:
             if node.cordoned:
-                notes.add(
-                    "assumption", "cordoned nodes must end empty (--cordoned drain)", node.name
-                )
+                text = "cordoned nodes must end empty (--cordoned drain, --drain)"
+                notes.add("assumption", text, node.name)
             if any(effect == "PreferNoSchedule" for _, _, effect in node.taints):
                 notes.add("not-expressed", "PreferNoSchedule: pods may go there", node.name)
             taken[node.name] = node
@@ -170,6 +186,8 @@ def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
     Without pods, a DaemonSet of a manifest is on every node that it may be on.
     """
     for name in eligible(unit, result.nodes) if unit.node is None else [unit.node]:
+        if name in result.nodes or name in result.closed:
+            result.residents.append((unit, name))
         if name in result.nodes:
             result.take(name, unit)
             notes.add("capacity", unit.bound, f"{unit.label} on {name}")
@@ -180,10 +198,11 @@ def _take_daemons(
 ) -> None:
     """Take the DaemonSets that run elsewhere off the room of nodes that are not there yet."""
     new = {name: node for name, node in result.nodes.items() if name in cluster.candidates}
-    daemons = {u.owner: u for u in found if u.bound and u.kind == "DaemonSet" and u.node}
+    daemons = {u.owner: u for u in found if u.kind == "DaemonSet" and u.node}
     for unit in daemons.values() if new else ():
         for name in eligible(unit, new, anywhere=True):
             result.take(name, unit)
+            result.residents.append((unit, name))
             notes.add("capacity", "DaemonSets on nodes of a table", f"{unit.label} on {name}")
 
 
@@ -217,7 +236,7 @@ def affinity_nodes(
         name
         for name, node in nodes.items()
         if spec.selector.items() <= node.meta.labels.items()
-        and (not terms or any(_term_holds(term, node, anywhere) for term in terms))
+        and (not terms or any(term_holds(term, node, anywhere=anywhere) for term in terms))
     )
 
 
@@ -254,6 +273,11 @@ class Tolerations:
         """Return the taints that keep the pod from a node; a cordon is dealt with as such."""
         return [taint for taint in keeping(node) if not self.tolerate(taint)]
 
+    def tolerate_all(self, node: KubernetesNode) -> bool:
+        """Return whether all taints of a node are tolerated, that of a cordon among them."""
+        blocking = (taint for taint in node.taints if taint[2] in _BLOCKING)
+        return all(self.tolerate(taint) for taint in blocking)
+
 
 def keeping(node: KubernetesNode) -> list[tuple[str, str, str]]:
     """Return the taints (key, value, effect) that keep pods away, but for that of a cordon."""
@@ -278,15 +302,6 @@ def rules_of(unit: Unit) -> str:
     )
 
 
-def _term_holds(term: View, node: KubernetesNode, anywhere: bool = False) -> bool:
-    expressions, fields = list(term["matchExpressions"].items()), list(term["matchFields"].items())
-    if not expressions and not fields:
-        return False
-    return all(holds(e, node.meta.labels) for e in expressions) and all(
-        anywhere or holds(f, {"metadata.name": node.name}) for f in fields
-    )
-
-
 def allowed(
     found: Sequence[Unit],
     cluster: ClusterObjects,
@@ -304,15 +319,18 @@ def allowed(
     several = len({_system(node) for node in nodes.values()}) > 1
     result = []
     for unit in found:
-        claims = [claim for _, kind, claim in unit.spec.volumes if kind == "persistentVolumeClaim"]
+        claims = (
+            claims_of(cluster, unit.namespace, unit.name, unit.spec) if unit.spec.volumes else []
+        )
         legal = frozenset(nodes)
         with gathered.gather():
             system = _system_of(unit, nodes) if several else ""
-            rules = (rules_of(unit), system, unit.namespace if claims else "", *claims)
+            specs = [claim.spec for claim in claims if claim.spec is not None]
+            rules = (rules_of(unit), system, *(signature(cluster, spec) for spec in specs))
             if rules not in known:
                 fits = (n for n in eligible(unit, nodes) if system in ("", _system(nodes[n])))
                 known[rules] = frozenset(fits).intersection(
-                    *(_reached(cluster, unit.namespace, c, nodes, reached) for c in claims)
+                    *(_reaching(cluster, spec, nodes, reached) for spec in specs)
                 )
             legal = known[rules]
         result.append(legal)
@@ -331,34 +349,16 @@ def _system_of(unit: Unit, nodes: dict[str, KubernetesNode]) -> str:
     return said or (_system(nodes[unit.node]) if unit.node in nodes else "linux")
 
 
-def reaches(cluster: ClusterObjects, namespace: str, claim: str, node: KubernetesNode) -> bool:
-    """Return whether a node can reach the volume of a claim; all can if it is not on file."""
-    return _is_near(_terms_of(cluster, namespace, claim), node)
-
-
-def _terms_of(cluster: ClusterObjects, namespace: str, claim: str) -> View | None:
-    """Return the terms about nodes of the volume of a claim, None if it is not on file."""
-    volume = cluster.volumes.get(cluster.bindings.get((namespace, claim), ""))
-    return None if volume is None else volume["required"]["nodeSelectorTerms"]
-
-
-def _is_near(terms: View | None, node: KubernetesNode) -> bool:
-    listed = [] if terms is None else list(terms.items())
-    return not listed or any(_term_holds(term, node) for term in listed)
-
-
-def _reached(
+def _reaching(
     cluster: ClusterObjects,
-    namespace: str,
-    claim: str,
+    claim: View,
     nodes: dict[str, KubernetesNode],
     known: dict[str, frozenset[str]],
 ) -> frozenset[str]:
-    """Return the nodes that reach the volume of a claim; volumes of the same terms are alike."""
-    terms = _terms_of(cluster, namespace, claim)
-    key = "" if terms is None else json.dumps(terms.value, sort_keys=True)
+    """Return the nodes that reach the volume of a claim; `known` keeps those of like claims."""
+    key = signature(cluster, claim)
     if key not in known:
-        known[key] = frozenset(name for name, node in nodes.items() if _is_near(terms, node))
+        known[key] = frozenset(n for n, node in nodes.items() if not why_not(cluster, claim, node))
     return known[key]
 
 

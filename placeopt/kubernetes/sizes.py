@@ -61,6 +61,10 @@ class MissingRequests:
         return MissingRequests((("LimitRange", defaults), *self.steps))
 
 
+#: What asks for nothing counts as nothing, as the scheduler has it.
+NOTHING_ASKED = MissingRequests((("default", (0, 0)),))
+
+
 def _step(text: str) -> tuple[str, Amounts] | None:
     if text == "error":
         return None

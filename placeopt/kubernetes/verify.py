@@ -14,22 +14,31 @@ from dataclasses import dataclass, replace
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
+from placeopt.kubernetes.budgets import budgets_by_pod
+from placeopt.kubernetes.disruptions import Interruption, broken_budgets
 from placeopt.kubernetes.export.steps_document import NodeToBuy, StepsDocument
-from placeopt.kubernetes.manifests import ClusterObjects, load
+from placeopt.kubernetes.faults import Faults
+from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, further, selects
 from placeopt.kubernetes.quantities import MIB, mebibytes, millicores, whole_bytes
 from placeopt.kubernetes.reading import Source, View
-from placeopt.kubernetes.sites import Tolerations, affinity_nodes, blocking_taints, reaches
-from placeopt.kubernetes.sizes import MissingRequests, effective, resized
+from placeopt.kubernetes.sites import Tolerations, affinity_nodes, blocking_taints
+from placeopt.kubernetes.sizes import NOTHING_ASKED, effective, resized
+from placeopt.kubernetes.units import MovingRules, units
+from placeopt.kubernetes.volumes import (
+    Attached,
+    attached_by,
+    attachments,
+    claims_of,
+    limits_of,
+    why_not,
+)
 
 _HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
-#: What asks for nothing counts as nothing.
-_NOTHING = MissingRequests((("default", (0, 0)),))
 #: Room for pods of a node that does not say.
 _MANY = 10**9
-_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,7 @@ class RunningPod:
     spec: PodSpec
     node: str
     amounts: dict[str, int]
+    ending: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,27 @@ class Refusal:
         """The refusal in a sentence."""
         why = "; ".join(self.reasons)
         return f"step {self.step}: {self.pod} would not be scheduled on {self.node}: {why}"
+
+
+def budgets_broken(steps: StepsDocument, cluster: ClusterObjects) -> list[str]:
+    """Return a sentence for each step that breaks a PodDisruptionBudget of a cluster."""
+    rules = MovingRules(policy=NOTHING_ASKED, adopts=True)
+    budgets = budgets_by_pod(cluster, units(cluster, rules, Notes(), Faults()))
+    names: dict[tuple[str, str | None], tuple[str, str]] = {}
+    made = []
+    for record in steps.steps:
+        if record.workload is None:
+            continue
+        who = (str(record.application), record.microservice)
+        if who not in names:
+            names[who] = (record.workload.namespace, str(record.pod))
+        recreated = record.workload.kind == "StatefulSet" and record.source is not None
+        down = record.action == "stop" or recreated
+        event = Interruption(
+            record.number, who, "/".join(names[who]), down=down, up=record.to is not None
+        )
+        made.append((event, budgets.get(names[who], ())))
+    return broken_budgets(made)
 
 
 def verify_files(steps: StepsDocument, files: Sequence[AnyPath]) -> list[Refusal]:
@@ -159,7 +190,7 @@ class SchedulerState:
         self.pending: dict[tuple[str, str], RunningPod] = {}
         self.stopped: dict[tuple[str, str, str | None], RunningPod] = {}
         for pod in cluster.pods:
-            if pod.phase in _ENDED:
+            if pod.phase in ENDED:
                 continue
             about = pod.meta
             running = RunningPod(
@@ -169,6 +200,7 @@ class SchedulerState:
                 pod.spec,
                 pod.spec.node,
                 _amounts(pod.spec),
+                pod.leaving,
             )
             if pod.spec.node:
                 self.start(running)
@@ -225,6 +257,8 @@ class SchedulerState:
     def refusals(self, pod: RunningPod) -> Iterator[str]:
         """Yield why kube-scheduler would not bind a pod to its node now."""
         node = self.nodes[pod.node]
+        if not node.ready:
+            yield "node(s) were not ready"
         if node.cordoned and not Tolerations(pod.spec).tolerate(
             ("node.kubernetes.io/unschedulable", "", "NoSchedule")
         ):
@@ -243,9 +277,10 @@ class SchedulerState:
         return list(self.by_node.get(node, {}).values())
 
     def _ports(self, pod: RunningPod) -> Iterator[str]:
-        mine = _ports_of(pod.spec)
-        if mine and any(mine & _ports_of(p.spec) for p in self._on(pod.node)):
-            yield "node(s) didn't have free ports for the requested pod ports"
+        taken = {port for p in self._on(pod.node) for port in p.spec.host_ports}
+        for port in pod.spec.host_ports:
+            if any(port.meets(other) for other in taken):
+                yield f"node(s) didn't have free ports for the requested pod ports ({port.label})"
 
     def _resources(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
         room = {"cpu": node.cpu, "memory": node.memory // MIB, "pods": _MANY, **node.further}
@@ -258,11 +293,26 @@ class SchedulerState:
                 yield "Too many pods" if key == "pods" else f"Insufficient {key}"
 
     def _volumes(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
-        for _, kind, claim in pod.spec.volumes:
-            if kind == "persistentVolumeClaim" and not reaches(
-                self.cluster, pod.namespace, claim, node
-            ):
-                yield "node(s) had volume node affinity conflict"
+        for claim in claims_of(self.cluster, pod.namespace, pod.name, pod.spec):
+            if claim.spec is not None and (why := why_not(self.cluster, claim.spec, node)):
+                yield why
+        yield from self._attached(pod, node)
+
+    def _attached(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
+        limits = limits_of(self.cluster, [node])[node.name]
+        if not limits:
+            return
+        mine, here = self._volumes_of(pod), set[Attached]()
+        for other in self._on(node.name):
+            here |= self._volumes_of(other)
+        here |= {one for name, one in attachments(self.cluster) if name == node.name}
+        for driver in sorted({one.driver for one in mine - here} & limits.keys()):
+            count = sum(one.driver == driver for one in here | mine)
+            if count > limits[driver]:
+                yield f"Too many volumes: at most {limits[driver]} of {driver} on {node.name}"
+
+    def _volumes_of(self, pod: RunningPod) -> frozenset[Attached]:
+        return attached_by(self.cluster, pod.namespace, pod.name, pod.spec)
 
     def _spread(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
         for term in pod.spec.view["topologySpreadConstraints"].items():
@@ -275,6 +325,8 @@ class SchedulerState:
             count = {_domain(n, key): 0 for n in self._counted(pod, term) if _domain(n, key)}
             legal = {n.name for n in self._counted(pod, term)}
             for other in self.by_space.get(pod.namespace, {}).values():
+                if other.ending:
+                    continue  # no spread counts it
                 if other.node in legal and self._selects(pod, term, other):
                     where = _domain(self.nodes[other.node], key)
                     if where in count:
@@ -293,7 +345,8 @@ class SchedulerState:
             legal = affinity_nodes(pod.spec, self.nodes)
             found = [n for n in found if n.name in legal]
         if term["nodeTaintsPolicy"].text("Ignore") == "Honor":
-            found = [n for n in found if not blocking_taints(n, pod.spec)]
+            tolerations = Tolerations(pod.spec)
+            found = [n for n in found if tolerations.tolerate_all(n)]
         return found
 
     def _selects(self, pod: RunningPod, term: View, other: RunningPod) -> bool:
@@ -362,10 +415,6 @@ def _domain(node: KubernetesNode, key: str) -> str | None:
     return node.name if key == _HOSTNAME else node.meta.labels.get(key)
 
 
-def _ports_of(spec: PodSpec) -> set[int]:
-    return {port for c in (*spec.containers, *spec.inits) for port in c.host_ports}
-
-
 def _amounts(spec: PodSpec) -> dict[str, int]:
-    size = effective(spec, _NOTHING, Notes(), "")
+    size = effective(spec, NOTHING_ASKED, Notes(), "")
     return {"cpu": size.cpu, "memory": mebibytes(size.memory), **further(spec)}

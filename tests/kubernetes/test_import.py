@@ -573,7 +573,7 @@ def test_nodes_that_take_no_part(run: Import) -> None:
         broken,
         pod("a-1", "n1"),
         pod("b-1", "n2"),
-        pod("c-1", "n3"),
+        pod("c-1", "n3", owner=("ReplicaSet", "broken-6f9")),
         pod("d-1", "n9"),
     ]
     done = run(objects)

@@ -362,7 +362,8 @@ def script(problem: Problem, plan: Plan, origin: Origin) -> str:
         ),
         "values": _comment("Referee: " + ", ".join(f"{o.name} {v:g}" for o, v in values) + "."),
         "warnings": "".join(
-            f"# WARNING: {_comment(text)}\n" for text in [*sentences(problem, buy), *warnings(made)]
+            f"# WARNING: {_comment(text)}\n"
+            for text in [*sentences(problem, buy), *warnings(made, origin)]
         ),
         "waits": _WAITS if buy else "",
         "arrive": _arrive(buy, origin) if buy else _NOTHING_TO_BUY,

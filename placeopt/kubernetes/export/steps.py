@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from placeopt.core.documents import sha256
 from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.core.front import Plan
+from placeopt.kubernetes.disruptions import Interruption, KnownBudget, broken_budgets
 from placeopt.kubernetes.origin import key
 from placeopt.kubernetes.quantities import MIB
 
@@ -414,9 +415,26 @@ def _shares(total: int, parts: list[int]) -> list[int]:
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
 
-def warnings(made: list[PlanStep]) -> list[str]:
+def broken_by(made: Sequence[PlanStep], origin: Origin | None) -> list[str]:
+    """Return a sentence for each step that breaks a PodDisruptionBudget."""
+    budgets: dict[str, list[KnownBudget]] = {}
+    for budget in () if origin is None else origin.budgets:
+        known = KnownBudget(f"{budget.namespace}/{budget.name}", budget.allowed)
+        for item in budget.items:
+            budgets.setdefault(item, []).append(known)
+    events = []
+    for step in made if budgets else ():
+        who = key(step.names.get("microservice", ""), step.names.get("application"))
+        down = step.action == "stop" or (step.interrupts and step.source is not None)
+        what = who if step.at is None else f"{step.at.namespace}/{step.at.pod or step.at.name}"
+        event = Interruption(step.number, who, what, down=down, up=step.target is not None)
+        events.append((event, budgets.get(who, ())))
+    return broken_budgets(events)
+
+
+def warnings(made: list[PlanStep], origin: Origin | None = None) -> list[str]:
     """Return what a reader must know before the first step."""
-    found = []
+    found = broken_by(made, origin)
     stops, hops = ([s.number for s in made if s.action == action] for action in ("stop", "hop"))
     stateful = [s.number for s in made if s.interrupts]
     for numbers, what in (

@@ -131,7 +131,7 @@ def document(problem: Problem, plan: Plan, origin: Origin | None = None) -> Docu
         "warnings": [
             *_without_commands(made, origin),
             *sentences(problem, buy),
-            *warnings(made),
+            *warnings(made, origin),
         ],
         "buy": [_to_buy(node, origin) for node in buy],
         "setup": [] if origin is None else shell.setup_lines(),

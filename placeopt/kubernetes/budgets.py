@@ -1,0 +1,118 @@
+"""PodDisruptionBudgets: which replicas they are about, and how many of them may be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from placeopt.kubernetes.disruptions import KnownBudget
+from placeopt.kubernetes.faults import Faults
+from placeopt.kubernetes.manifests import ClusterObjects
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import PodDisruptionBudget, selects
+from placeopt.kubernetes.origin import OriginBudget, OriginItem
+from placeopt.kubernetes.units import Unit, grouped
+
+
+def pin_held(
+    cluster: ClusterObjects, found: Sequence[Unit], notes: Notes, faults: Faults, *, holds: bool
+) -> None:
+    """Pin the pods of budgets that allow no disruption, if these are what `holds` them.
+
+    The other budgets hold in every plan without disruptions. So do all where nothing is evicted.
+    """
+    spaces = grouped(found, lambda unit: unit.namespace)
+    for budget in cluster.budgets:
+        mine = None
+        with faults.gather():
+            mine = _selected(spaces, budget)
+        if mine is None:
+            continue
+        if not mine:
+            notes.add("ignored", "PodDisruptionBudgets that select no pod", budget.meta.label)
+        elif holds and _allowed(budget, len(mine)) <= 0:
+            for unit in mine:
+                unit.stays = unit.stays or "pods whose PodDisruptionBudget allows no disruption"
+        else:
+            text = (
+                "PodDisruptionBudgets: points with 0 disruptions keep them, "
+                "as every new copy runs before the old one ends"
+            )
+            notes.add("kept", text, budget.meta.label)
+
+
+def _selected(spaces: Mapping[str, Sequence[Unit]], budget: PodDisruptionBudget) -> list[Unit]:
+    """Return the replicas that a budget is about, of those of each namespace."""
+    mine = spaces.get(budget.meta.namespace, ())
+    return [unit for unit in mine if selects(budget.selector, unit.labels)]
+
+
+def origin_budgets(
+    cluster: ClusterObjects, units: Sequence[Unit], items: Mapping[str, OriginItem]
+) -> tuple[OriginBudget, ...]:
+    """Return the budgets as the origin of an instance has them, with the pods of its items."""
+    keys = {(item.namespace, item.pod): key for key, item in items.items() if item.pod}
+    spaces, found = grouped(units, lambda unit: unit.namespace), []
+    for budget in cluster.budgets:
+        mine = _selected(spaces, budget)
+        known = (keys.get((unit.namespace, unit.pod or "")) for unit in mine)
+        about = tuple(key for key in known if key is not None)
+        if about:
+            space, name = budget.meta.namespace, budget.meta.name
+            allowed = allowed_now(budget, mine)
+            found.append(OriginBudget(namespace=space, name=name, allowed=allowed, items=about))
+    return tuple(found)
+
+
+def budgets_by_pod(
+    cluster: ClusterObjects, units: Sequence[Unit]
+) -> dict[tuple[str, str | None], list[KnownBudget]]:
+    """Return the budgets of each pod, by its namespace and name."""
+    spaces = grouped(units, lambda unit: unit.namespace)
+    found: dict[tuple[str, str | None], list[KnownBudget]] = {}
+    for budget in cluster.budgets:
+        mine = _selected(spaces, budget)
+        known = KnownBudget(budget.meta.label, allowed_now(budget, mine))
+        for unit in mine:
+            found.setdefault((unit.namespace, unit.pod), []).append(known)
+    return found
+
+
+def budgets_of(cluster: ClusterObjects, units: Sequence[Unit]) -> dict[tuple[str, str, str], int]:
+    """Return the replicas that PodDisruptionBudgets keep, of workloads that have one alone."""
+    spaces, found = grouped(units, lambda unit: unit.namespace), dict[tuple[str, str, str], int]()
+    for budget in cluster.budgets:
+        mine = _selected(spaces, budget)
+        if len({u.owner for u in mine}) == 1:
+            kept = len(mine) - _allowed(budget, len(mine))
+            found[mine[0].owner] = max(kept, found.get(mine[0].owner, 0))
+    return found
+
+
+def allowed_now(budget: PodDisruptionBudget, mine: Sequence[Unit]) -> int:
+    """Return how many pods of a budget may be missing besides those that are missing now.
+
+    The least of what its controller says and what its numbers say, at least 0.
+    """
+    there = [unit for unit in mine if not unit.ending]
+    missing = sum(unit.node is None or not unit.ready for unit in there)
+    told = budget.meta.view["status"]["disruptionsAllowed"]
+    found = _allowed(budget, len(there)) - missing
+    return max(0, min(found, told.whole(found if found > 0 else 0)))
+
+
+def _allowed(budget: PodDisruptionBudget, count: int) -> int:
+    """Return how many of `count` pods may be missing."""
+    minimum, maximum = budget.min_available, budget.max_unavailable
+    if maximum is not None:
+        return _share(maximum, count)
+    return count - _share(minimum, count) if minimum is not None else count
+
+
+def _share(value: object, count: int) -> int:
+    """Return a number of pods, a percentage rounded up; 0 for what cannot be read."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(0, min(value, 10**6))
+    text = str(value)[:20]
+    if text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit():
+        return -(-int(text[:-1]) * count // 100)
+    return int(text) if text.isascii() and text.isdigit() else 0

@@ -1,0 +1,181 @@
+"""ResourceQuotas: is there room for one pod more? A copy runs beside the one that it replaces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from placeopt.kubernetes.manifests import ENDED, ClusterObjects
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import (
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    further,
+    quantity,
+)
+from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
+from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.sizes import NOTHING_ASKED, effective
+
+#: Thousandths of a piece, bytes of memory and storage.
+Usage = Counter[str]
+_BYTES = ("memory", "storage", "hugepages-")
+_MUST_SAY = {"cpu": 0, "memory": 1}
+
+
+class _Quota(NamedTuple):
+    meta: ObjectMeta
+    view: View
+    hard: dict[str, int]
+    left: dict[str, int]
+
+
+class Quotas:
+    """What the ResourceQuotas of a cluster leave.
+
+    Parameters
+    ----------
+    cluster : ClusterObjects
+    """
+
+    def __init__(self, cluster: ClusterObjects):
+        self.by_space: dict[str, list[_Quota]] = {}
+        self.defaulted = set(cluster.limit_ranges)
+        for meta, view in cluster.quotas:
+            hard = _amounts(view["spec"]["hard"])
+            left = dict(hard)
+            made = _Quota(meta, view, hard, left)
+            used = _amounts(view["status"]["used"])
+            if not view["status"]["used"]:
+                used = sum((_usage(pod.spec) for pod in _charged(cluster, made)), Counter())
+            for key in left:
+                left[key] -= used.get(key, 0)
+            self.by_space.setdefault(meta.namespace, []).append(made)
+
+    def why_no_copy(self, namespace: str, spec: PodSpec) -> str:
+        """Return why no pod more of a spec may be made in a namespace, empty if one may."""
+        for quota in self.by_space.get(namespace, ()):
+            if not _is_about(quota.view["spec"], spec):
+                continue
+            if namespace not in self.defaulted and (what := _unsaid(quota.hard, spec)):
+                return f"ResourceQuota {quota.meta.label} wants to know what pods ask of {what}"
+            for key, amount in _usage(spec).items():
+                if key in quota.left and amount > quota.left[key]:
+                    used = _shown(key, quota.hard[key] - quota.left[key])
+                    most = _shown(key, quota.hard[key])
+                    return (
+                        f"ResourceQuota {quota.meta.label} has no room for one pod more: "
+                        f"{key} {used} of {most}"
+                    )
+        return ""
+
+    def take(self, namespace: str, spec: PodSpec) -> None:
+        """Count a pod that is to be made."""
+        for quota in self.by_space.get(namespace, ()):
+            if _is_about(quota.view["spec"], spec):
+                for key, amount in _usage(spec).items():
+                    if key in quota.left:
+                        quota.left[key] -= amount
+
+
+def _amounts(view: View) -> dict[str, int]:
+    found = {}
+    for key in view.mapping():
+        convert = whole_bytes if _is_bytes(key) else millicores
+        found[key] = quantity(view[key], convert, capacity=True) or 0
+    return found
+
+
+def _is_bytes(key: str) -> bool:
+    return any(word in key for word in _BYTES)
+
+
+def _shown(key: str, amount: int) -> str:
+    if _is_bytes(key):
+        return f"{amount / MIB:g} MiB"
+    return f"{amount / 1000:g}"
+
+
+def _charged(cluster: ClusterObjects, quota: _Quota) -> Iterator[Pod]:
+    """Yield the pods that a quota counts now; pods that have ended are none."""
+    for pod in cluster.pods:
+        mine = pod.meta.namespace == quota.meta.namespace and pod.phase not in ENDED
+        if mine and _is_about(quota.view["spec"], pod.spec):
+            yield pod
+
+
+def _usage(spec: PodSpec) -> Usage:
+    """Return what a quota counts of a pod, by the names that quotas have for it."""
+    size = effective(spec, NOTHING_ASKED, Notes(), "")
+    found = Counter({"pods": 1000, "count/pods": 1000})
+    asked = {"cpu": size.cpu, "memory": size.memory}
+    for key, amount in further(spec).items():
+        if key != "pods":
+            asked[key] = amount * (MIB if _is_bytes(key) else 1000)
+    for key, amount in asked.items():
+        found[key] = found[f"requests.{key}"] = amount
+    for key, r in _MUST_SAY.items():
+        running = sum(c.limits[r] or 0 for c in spec.lasting)
+        first = max((c.limits[r] or 0 for c in spec.inits), default=0)
+        found[f"limits.{key}"] = max(running, first) + (spec.overhead[r] or 0)
+    return found
+
+
+def _unsaid(hard: Mapping[str, int], spec: PodSpec) -> str:
+    """Return a resource that a quota limits and of which a container says nothing."""
+    for key, r in _MUST_SAY.items():
+        every = (*spec.containers, *spec.inits)
+        asks = {key, f"requests.{key}"} & hard.keys()
+        if asks and any(c.requests[r] is None for c in every):
+            return f"requests.{key}"
+        if f"limits.{key}" in hard and any(c.limits[r] is None for c in every):
+            return f"limits.{key}"
+    return ""
+
+
+# -- scopes ----------------------------------------------------------------------------------------
+
+
+def _is_about(quota: View, spec: PodSpec) -> bool:
+    """Return whether a quota counts a pod: whether all its scopes hold."""
+    for scope in quota["scopes"].items():
+        if not _in_scope(scope.text(), spec):
+            return False
+    for term in quota["scopeSelector"]["matchExpressions"].items():
+        name, operator = term["scopeName"].text(), term["operator"].text()
+        values = {v.text() for v in term["values"].items()}
+        if name == "PriorityClass":
+            has = spec.view["priorityClassName"].text()
+            holds = {
+                "In": has in values,
+                "NotIn": has not in values,
+                "DoesNotExist": not has,
+            }.get(operator, bool(has))
+        else:
+            holds = _in_scope(name, spec) != (operator == "DoesNotExist")
+        if not holds:
+            return False
+    return True
+
+
+def _in_scope(name: str, spec: PodSpec) -> bool:
+    """Return whether a pod is in a scope; in one that is not known it counts."""
+    if name in ("Terminating", "NotTerminating"):
+        return bool(spec.view["activeDeadlineSeconds"]) == (name == "Terminating")
+    if name in ("BestEffort", "NotBestEffort"):
+        amounts = (a for c in (*spec.containers, *spec.inits) for a in (*c.requests, *c.limits))
+        return any(amounts) == (name == "NotBestEffort")
+    if name == "CrossNamespacePodAffinity":
+        return any(
+            _names_spaces(spec.affinity[kind]) for kind in ("podAffinity", "podAntiAffinity")
+        )
+    return True
+
+
+def _names_spaces(affinity: View) -> bool:
+    hard = affinity["requiredDuringSchedulingIgnoredDuringExecution"].items()
+    soft = affinity["preferredDuringSchedulingIgnoredDuringExecution"].items()
+    terms = [*hard, *(weighted["podAffinityTerm"] for weighted in soft)]
+    return any(bool(t["namespaces"].value) or bool(t["namespaceSelector"]) for t in terms)

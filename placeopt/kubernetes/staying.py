@@ -1,0 +1,222 @@
+"""Which replicas must stay where they are, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.kubernetes.budgets import pin_held
+from placeopt.kubernetes.faults import Faults
+from placeopt.kubernetes.manifests import ENDED, ClusterObjects
+from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.objects import selects
+from placeopt.kubernetes.quotas import Quotas
+from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.rollouts import under_way
+from placeopt.kubernetes.units import MovingRules, Unit, article, grouped
+from placeopt.kubernetes.unsaid import name_preferences
+from placeopt.kubernetes.volumes import SINGLE
+
+_SAFE, _LOCAL = (
+    "cluster-autoscaler.kubernetes.io/safe-to-evict",
+    "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
+)
+_SCALE_DOWN = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+_KEEP = "karpenter.sh/do-not-disrupt"
+#: A duration of Go, such as 30m or 1h30m: karpenter keeps the pod for so long.
+_DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
+#: Kinds of workloads whose pods the exported steps can move.
+_ADOPTING = ("Deployment",)
+#: Kinds of workloads whose pods stay, and why.
+_STAYING = {
+    "Pod": "pods without a controller: nothing would start them again",
+    "StatefulSet": "pods of a StatefulSet: a new copy cannot start before the old one ends",
+    **dict.fromkeys(("Job", "CronJob"), "pods of a Job: their work would be lost"),
+}
+_SHARED = {"ReadWriteMany", "ReadOnlyMany"}
+
+
+def hold(
+    cluster: ClusterObjects,
+    found: Sequence[Unit],
+    rules: MovingRules,
+    notes: Notes,
+    faults: Faults,
+) -> None:
+    """Say which replicas stay, and why."""
+    rolling = under_way(cluster) if rules.adopts else set()
+    for unit in found:
+        if not unit.bound and (unit.node is not None or not cluster.pods):
+            with faults.gather():
+                unit.stays = _why(unit, cluster, rules)
+            if unit.owner in rolling and not unit.stays:
+                unit.stays = "pods of a Deployment in the middle of a rollout"
+    if rules.adopts:
+        _unready(cluster, found)
+        _no_room_in_quota(cluster, found)
+    pin_held(cluster, found, notes, faults, holds=not rules.adopts)
+    if not rules.adopts:
+        with faults.gather():
+            _apart(found)
+    for unit in found:
+        with faults.gather():
+            name_preferences(unit, notes)
+        if unit.stays:
+            notes.add("pinned", unit.stays, unit.label)
+
+
+def require_pins(found: Sequence[Unit], rules: MovingRules) -> None:
+    """Raise if ``--pin`` names what is not there.
+
+    Raises
+    ------
+    UsageError
+    """
+    known = {(u.kind.lower(), u.workload): f"{u.kind}/{u.workload}" for u in found if rules.pins}
+    known |= {("pod", u.name): f"Pod/{u.name}" for u in found if rules.pins}
+    names = list(dict.fromkeys(known.values()))[:50]
+    unheard = [
+        f"--pin {kind}/{name}: no such workload or pod; {did_you_mean(f'{kind}/{name}', names)}"
+        for kind, name in rules.pins
+        if (kind.lower(), name) not in known
+    ]
+    if unheard:
+        raise UsageError("; and ".join(unheard))
+
+
+def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
+    """Return why a pod must stay, as far as it says so itself."""
+    if rules.namespaces and unit.namespace not in rules.namespaces:
+        return "pods of other namespaces"
+    if unit.namespace in rules.fixed_namespaces:
+        return f"pods of {unit.namespace} (--pin-namespace)"
+    if unit.annotations.get(_SAFE) == "false":
+        return 'annotated safe-to-evict: "false"'
+    if _protects(unit.annotations):
+        return "annotated do-not-disrupt"
+    node = cluster.nodes.get(unit.node or "")
+    if node is not None and (
+        _protects(node.meta.annotations) or node.meta.annotations.get(_SCALE_DOWN) == "true"
+    ):
+        return "pods on nodes annotated do-not-disrupt or scale-down-disabled"
+    if rules.is_fixed(unit.kind, unit.workload) or rules.is_fixed("Pod", unit.name):
+        return "named by --pin"
+    if unit.kind in _STAYING:
+        return _STAYING[unit.kind]
+    workload = cluster.workloads.get(unit.owner)
+    if workload and workload.recreates:
+        return "pods of a Deployment that recreates: two copies must not run side by side"
+    if unit.spec.view["resourceClaims"]:
+        return "pods with resource claims (dynamic resource allocation)"
+    if rules.adopts and unit.kind not in _ADOPTING:
+        return f"pods of {article(unit.kind)}, which steps cannot move pod by pod"
+    return _why_volumes(unit, cluster, rules) or _why_ports(unit)
+
+
+def _why_volumes(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
+    safe, local = unit.annotations.get(_SAFE) == "true", unit.annotations.get(_LOCAL)
+    spared = [part.strip() for part in local.split(",")] if isinstance(local, str) else []
+    for name, kind, claim in unit.spec.volumes:
+        if kind == "hostPath" and not safe and name not in spared:
+            return "pods with a hostPath volume"
+        if kind == "local":
+            return "pods with a local volume"
+        if kind in SINGLE:
+            return "pods with a volume that one node at a time attaches"
+        if kind in ("emptyDir", "ephemeral") and not (
+            safe or rules.move_empty_dir or name in spared or _in_memory(unit, name)
+        ):
+            return f"pods with an {kind} volume on disk (--empty-dir move lets them move)"
+        if kind == "persistentVolumeClaim" and not _is_shared(cluster, unit.namespace, claim):
+            return (
+                "pods with a volume claim that is not known to be shared between nodes "
+                "(ReadWriteMany)"
+            )
+    return ""
+
+
+def _is_shared(cluster: ClusterObjects, namespace: str, claim: str) -> bool:
+    """Return whether several nodes may have the volume of a claim at a time."""
+    spec = cluster.claims.get((namespace, claim))
+    modes = () if spec is None else spec["accessModes"].items()
+    return any(mode.text() in _SHARED for mode in modes)
+
+
+def _in_memory(unit: Unit, name: str) -> bool:
+    mine = (v["emptyDir"] for v in unit.spec.view["volumes"].items() if v["name"].value == name)
+    return any(directory.value and directory["medium"].value == "Memory" for directory in mine)
+
+
+def _why_ports(unit: Unit) -> str:
+    ports = (
+        any(c.host_ports for c in (*unit.spec.containers, *unit.spec.inits))
+        or unit.spec.view["hostNetwork"].flag()
+    )
+    return "pods with a port of their node (hostPort, hostNetwork)" if ports else ""
+
+
+def _protects(annotations: Mapping[str, object]) -> bool:
+    """Return whether do-not-disrupt is set: for good, or for a time."""
+    value = annotations.get(_KEEP)
+    return isinstance(value, str) and (value == "true" or bool(_DURATION.fullmatch(value)))
+
+
+def _unready(cluster: ClusterObjects, found: Sequence[Unit]) -> None:
+    """Pin the running pods of workloads with a pod that is not ready, or waits for a node.
+
+    Their ReplicaSet would end that pod instead of the one that a step moves.
+    """
+    waiting = {
+        (pod.meta.namespace, *cluster.owner(pod))
+        for pod in cluster.pods
+        if not pod.spec.node and not pod.leaving and pod.phase not in ENDED
+    }
+    for owner, mine in grouped((u for u in found if not u.bound), lambda u: u.owner).items():
+        if owner in waiting or any(u.pod is not None and not u.ready for u in mine):
+            for unit in mine:
+                if unit.node is not None:
+                    unit.stays = unit.stays or "pods of workloads with a pod that is not ready"
+
+
+def _no_room_in_quota(cluster: ClusterObjects, found: Sequence[Unit]) -> None:
+    """Pin the pods beside which no copy may be made."""
+    quotas = Quotas(cluster)
+    for unit in found:
+        if unit.pod is None and unit.node is None:
+            quotas.take(unit.namespace, unit.spec)
+    for unit in found if cluster.quotas else ():
+        if unit.node is not None and not unit.bound and not unit.stays:
+            unit.stays = quotas.why_no_copy(unit.namespace, unit.spec)
+
+
+def _apart(found: Sequence[Unit]) -> None:
+    """Pin the pods with required rules towards other pods.
+
+    Pods that required anti-affinity keeps away from them are pinned, too.
+    """
+    hard = "requiredDuringSchedulingIgnoredDuringExecution"
+    terms: dict[str, tuple[str, View]] = {}
+    for unit in found:
+        if unit.bound:
+            continue
+        affinity = unit.spec.affinity
+        if affinity["podAffinity"][hard].value:
+            unit.stays = unit.stays or "pods with required affinity to other pods"
+        for term in affinity["podAntiAffinity"][hard].items():
+            unit.stays = unit.stays or "pods with required anti-affinity to other pods"
+            terms.setdefault(f"{unit.namespace} {term.value!r}", (unit.namespace, term))
+        spread = [
+            t["whenUnsatisfiable"].text("DoNotSchedule")
+            for t in unit.spec.view["topologySpreadConstraints"].items()
+        ]
+        if "DoNotSchedule" in spread:
+            unit.stays = unit.stays or "pods with a required topology spread"
+    movable = (u for u in found if not u.bound and not u.stays)
+    members = grouped(movable, lambda unit: unit.namespace)
+    for space, term in terms.values():
+        spaces = {s.text() for s in term["namespaces"].items()} or {space}
+        anywhere = term["namespaceSelector"].value is not None
+        for unit in (u for s in (members if anywhere else spaces) for u in members.get(s, ())):
+            if selects(term["labelSelector"], unit.labels):
+                unit.stays = "pods that the required anti-affinity of others keeps away"
