@@ -39,7 +39,8 @@ WORKLOADS = {
     "Job": ("batch",),
     "CronJob": ("batch",),
 }
-_GROUPS = {
+#: Kinds that are read, and the groups of their API.
+KINDS = {
     **WORKLOADS,
     "Pod": ("",),
     "Node": ("",),
@@ -63,6 +64,13 @@ _GROUPS = {
     "PropagationPolicy": ("policy.karmada.io",),
     "ClusterPropagationPolicy": ("policy.karmada.io",),
 }
+#: What to ask a cluster for: all kinds that are read and that every cluster has.
+RESOURCES = (
+    "nodes,pods,deployments,replicasets,replicationcontrollers,statefulsets,daemonsets,jobs,"
+    "cronjobs,services,ingresses,poddisruptionbudgets,horizontalpodautoscalers,"
+    "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,volumeattachments,"
+    "runtimeclasses,resourcequotas,limitranges,namespaces"
+)
 _MAX_NESTED_LISTS = 5
 #: Phases of pods that have ended.
 ENDED = ("Succeeded", "Failed")
@@ -242,7 +250,7 @@ def _take(
     """Add an object to the cluster; return its kind."""
     kind = view["kind"].text()
     group = view["apiVersion"].text().rpartition("/")[0]
-    if kind not in _GROUPS or (view["apiVersion"] and group not in _GROUPS[kind]):
+    if kind not in KINDS or (view["apiVersion"] and group not in KINDS[kind]):
         shown = kind if re.fullmatch(r"[A-Za-z]{1,80}", kind) else "objects of an odd kind"
         if _may_make_pods(view):
             text = f"{shown} may make pods: how is not known, only pods that run count"

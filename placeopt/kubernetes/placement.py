@@ -11,6 +11,7 @@ from placeopt.kubernetes.units import Unit
 from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.rule_tables import APART
 
 #: Replicas without room that a message names.
 _NAMED = 20
@@ -50,7 +51,7 @@ def place(g: Gathered) -> None:
 
 
 def leave_out_unplaceable(g: Gathered) -> None:
-    """Leave out the waiting replicas that no node could run, even by itself.
+    """Leave out the waiting replicas that no node could run, even beside what stays alone.
 
     Raises
     ------
@@ -61,9 +62,35 @@ def leave_out_unplaceable(g: Gathered) -> None:
     if not waiting:
         return
     arrays, number = _arrays(g)
-    has_room = arrays.have_room()
-    without = [u for u in waiting if not has_room[number[u.namespace, u.name]]]
-    _leave_out(g, without, _Free(arrays), number)
+    free = _Free(arrays)
+    without = [u for u in waiting if not _may_run(arrays, number[u.namespace, u.name])]
+    _leave_out(g, without, free, number)
+
+
+def _may_run(a: UpdateArrays, m: int) -> bool:
+    """Return whether some node has room for microservice m, and nothing that stays keeps it away.
+
+    More copies never end what keeps it away; company, and where others are, may change.
+    """
+    hosts = a.may_host(m)
+    first, last = a.rules.check_first[m : m + 2]
+    for kind, c, bound, _ in a.rules.checks[first:last].tolist():
+        domain = a.rules.domain[c]
+        if kind != APART:
+            continue
+        count = _staying(a, c)
+        hosts &= (domain < 0) | (count[np.maximum(domain, 0)] <= bound)
+    return bool(hosts.any())
+
+
+def _staying(a: UpdateArrays, c: int) -> np.ndarray:
+    """Return how many copies that never move counter c counts in each domain."""
+    count: np.ndarray = a.rules.base[a.rules.first[c] : a.rules.first[c + 1]].copy()
+    owner = np.repeat(np.arange(len(a.home)), np.diff(a.rules.add_first))
+    mine = owner[(a.rules.add == c) & a.stuck[owner]]
+    domain = a.rules.domain[c][a.home[mine]]
+    np.add.at(count, domain[domain >= 0], 1)
+    return count
 
 
 def _arrays(g: Gathered) -> tuple[UpdateArrays, dict[tuple[str, str], int]]:

@@ -17,6 +17,7 @@ from placeopt import api
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError
 from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.manifests import KINDS, RESOURCES
 from placeopt.kubernetes.new_requests import NewRequests
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import MovingRules
@@ -264,7 +265,7 @@ def test_17_objects_may_come_as_a_stream(tmp_path: Path) -> None:
 
 
 def test_18_the_docs_say_what_to_read() -> None:
-    """Every command of the docs that reads a cluster reads what plans rest on."""
+    """Every command of the docs that reads a cluster asks for all kinds that are read."""
     root = Path(__file__).resolve().parents[2]
     commands = [
         line
@@ -274,8 +275,11 @@ def test_18_the_docs_say_what_to_read() -> None:
     ]
     assert len(commands) >= 3
     for line in commands:
-        kinds = line.split()[2].split(",")
-        assert {"nodes", "pods", "replicasets", "deployments", "pvc", "pv"} <= set(kinds), line
+        assert line.split()[2] == RESOURCES, line
+    custom = {"Cluster", "AppGroup", "NetworkTopology", "VerticalPodAutoscaler"}
+    custom |= {"PropagationPolicy", "ClusterPropagationPolicy"}
+    plurals = {k.lower() + ("es" if k.endswith("s") else "s") for k in set(KINDS) - custom}
+    assert set(RESOURCES.split(",")) == plurals
     page = (root / "docs" / "kubernetes.md").read_text(encoding="utf-8")
     assert "CSV: `workload, cpu, memory` and, if wanted, `namespace, container`" in page
 

@@ -1,10 +1,13 @@
 """kube-scheduler's filters over plain JSON objects: would it run the copies of a plan?
 
-Written from the documentation of kube-scheduler (its default filter plugins) and of the API fields;
-it shares nothing with the package. `replay` makes the steps of a steps document one by one. Asked
-are every copy that starts, beside all that runs then, its own old copy included, and every moved
-pod again in the final state; besides, that nothing that must stay moves, that no replica is lost,
-and that no node holds more than it can allocate where it did not before.
+Written from the documentation of kube-scheduler (its default filter plugins), of admission and of
+the API fields; it shares nothing with the package. `replay` makes the steps of a steps document one
+by one, as the exported script does: a copy is made of the template of its ReplicaSet, where the
+objects have it. Asked are every copy that starts, beside all that runs then, its own old copy
+included, and every moved pod again in the final state; whether its quota lets it be made; besides,
+that nothing that must stay moves, that no replica is lost, and that no node holds more than it can
+allocate where it did not before. Pods that are being deleted may be there at every step or at none:
+both are tried.
 """
 
 from __future__ import annotations
@@ -32,15 +35,28 @@ def amount(text: Any) -> int:
     return math.ceil(Fraction(found[1]) * _SUFFIXES[found[2]] * 1000)
 
 
-def requests(spec: Json) -> Counter[str]:
+def asked(container: Json, status: Json | None = None) -> Counter[str]:
+    """Return what a container holds: what it asks for, or what it was given, if that is more."""
+    total = Counter(
+        {k: amount(v) for k, v in container.get("resources", {}).get("requests", {}).items()}
+    )
+    for told in (status or {}).get("containerStatuses", []):
+        if told["name"] == container["name"]:
+            given = (told.get("allocatedResources"), told.get("resources", {}).get("requests"))
+            for listed in given:
+                for key, text in (listed or {}).items():
+                    total[key] = max(total[key], amount(text))
+    return total
+
+
+def requests(spec: Json, status: Json | None = None) -> Counter[str]:
     """Return what the scheduler counts for a pod: containers together, or one init container."""
     total = Counter({"pods": 1000})
     for container in spec["containers"]:
-        for key, text in container.get("resources", {}).get("requests", {}).items():
-            total[key] += amount(text)
+        total.update(asked(container, status))
     for container in spec.get("initContainers", []):
-        for key, text in container.get("resources", {}).get("requests", {}).items():
-            total[key] = max(total[key], amount(text))
+        for key, need in asked(container).items():
+            total[key] = max(total[key], need)
     for key, text in spec.get("overhead", {}).items():
         total[key] += amount(text)
     return total
@@ -85,11 +101,21 @@ def tolerates(spec: Json, taint: Json) -> bool:
     return False
 
 
-def ports(spec: Json) -> set[int]:
-    """Return the ports of its node that a pod takes."""
-    return {
-        p["hostPort"] for c in spec["containers"] for p in c.get("ports", []) if p.get("hostPort")
-    }
+def ports(spec: Json) -> set[tuple[str, int, str]]:
+    """Return the ports of its node that a pod takes: protocol, number, address."""
+    found = set()
+    for p in (p for c in spec["containers"] for p in c.get("ports", [])):
+        number = p.get("hostPort") or (spec.get("hostNetwork") and p["containerPort"])
+        if number:
+            found.add((p.get("protocol", "TCP"), number, p.get("hostIP") or "0.0.0.0"))
+    return found
+
+
+def collide(mine: set[tuple[str, int, str]], theirs: set[tuple[str, int, str]]) -> bool:
+    """Return whether two pods take the same port of one node."""
+    return any(
+        a[:2] == b[:2] and (a[2] == b[2] or "0.0.0.0" in (a[2], b[2])) for a in mine for b in theirs
+    )
 
 
 def key_of(thing: Json) -> Key:
@@ -97,18 +123,47 @@ def key_of(thing: Json) -> Key:
     return thing["metadata"].get("namespace", "default"), thing["metadata"]["name"]
 
 
-class Scheduler:
-    """Nodes, volumes and the pods that run; `waiting` have no node yet."""
+def is_ending(thing: Json) -> bool:
+    """Return whether a pod is being deleted."""
+    return bool(thing["metadata"].get("deletionTimestamp"))
 
-    def __init__(self, objects: Iterable[Json]):
-        listed = list(objects)
+
+def _quota_usage(spec: Json) -> Counter[str]:
+    total = requests(spec)
+    named = {f"requests.{key}": need for key, need in total.items()}
+    return Counter({**total, **named, "count/pods": 1000})
+
+
+class Scheduler:
+    """Nodes, volumes and the pods that run; `waiting` have no node yet.
+
+    Without `ending` the pods that are being deleted are gone.
+    """
+
+    def __init__(self, objects: Iterable[Json], *, ending: bool = True):
+        listed = [o for o in objects if ending or not is_ending(o)]
         kinds: dict[str, list[Json]] = {}
         for thing in listed:
             kinds.setdefault(thing["kind"], []).append(thing)
         self.nodes = {n["metadata"]["name"]: n for n in kinds.get("Node", [])}
         self.volumes = {v["metadata"]["name"]: v for v in kinds.get("PersistentVolume", [])}
         self.claims = {key_of(c): c for c in kinds.get("PersistentVolumeClaim", [])}
+        self.classes = {c["metadata"]["name"]: c for c in kinds.get("StorageClass", [])}
+        self.limits = {
+            c["metadata"]["name"]: {
+                d["name"]: d["allocatable"]["count"]
+                for d in c["spec"]["drivers"]
+                if d.get("allocatable", {}).get("count") is not None
+            }
+            for c in kinds.get("CSINode", [])
+        }
+        self.runtimes = {c["metadata"]["name"]: c for c in kinds.get("RuntimeClass", [])}
+        self.quotas = kinds.get("ResourceQuota", [])
+        self.charged = [
+            Counter({k: amount(v) for k, v in q["status"]["used"].items()}) for q in self.quotas
+        ]
         self.templates = {key_of(d): d for d in kinds.get("Deployment", [])}
+        self.sets = {key_of(s): s for s in kinds.get("ReplicaSet", [])}
         self.spaces = {s["metadata"]["name"]: s for s in kinds.get("Namespace", [])}
         self.room = {
             name: Counter({k: amount(v) for k, v in n["status"]["allocatable"].items()})
@@ -120,7 +175,8 @@ class Scheduler:
         self.keeping_away: dict[Key, Json] = {}
         self.waiting = {key_of(p): p for p in kinds.get("Pod", []) if not p["spec"].get("nodeName")}
         for pod in kinds.get("Pod", []):
-            if pod["spec"].get("nodeName"):
+            ended = pod["status"].get("phase") in ("Succeeded", "Failed")
+            if pod["spec"].get("nodeName") in self.nodes and not ended:
                 self.start(pod, pod["spec"]["nodeName"])
 
     def labels(self, node: str) -> Json:
@@ -132,7 +188,7 @@ class Scheduler:
         """Let a pod run on a node."""
         placed = pod | {"spec": pod["spec"] | {"nodeName": node}}
         self.pods[key_of(pod)] = self.on[node][key_of(pod)] = placed
-        self.used[node].update(requests(pod["spec"]))
+        self.used[node].update(requests(pod["spec"], pod.get("status")))
         if self._terms(placed, "podAntiAffinity"):
             self.keeping_away[key_of(pod)] = placed
 
@@ -140,7 +196,7 @@ class Scheduler:
         """Let a pod end; return it."""
         pod = self.pods.pop(key)
         del self.on[pod["spec"]["nodeName"]][key]
-        self.used[pod["spec"]["nodeName"]].subtract(requests(pod["spec"]))
+        self.used[pod["spec"]["nodeName"]].subtract(requests(pod["spec"], pod.get("status")))
         self.keeping_away.pop(key, None)
         return pod
 
@@ -152,13 +208,21 @@ class Scheduler:
             claim = volume.get("persistentVolumeClaim", {}).get("claimName")
             if claim and not self._reaches((key_of(pod)[0], claim), node):
                 found.append("VolumeBinding")
-        if any(ports(spec) & ports(other["spec"]) for other in self.on[node].values()):
+        if any(collide(ports(spec), ports(other["spec"])) for other in self.on[node].values()):
             found.append("NodePorts")
-        found += [f"NodeResourcesFit {r}" for r in self.lacking(node, requests(spec))]
+        if self._too_many_volumes(pod, node):
+            found.append("NodeVolumeLimits")
+        if spec.get("schedulingGates"):
+            found.append("SchedulingGates")
+        need = requests(spec, pod.get("status"))
+        found += [f"NodeResourcesFit {r}" for r in self.lacking(node, need)]
         return found + list(self._affinity(pod, node)) + list(self._spread(pod, node))
 
     def _node_itself(self, spec: Json, node: str) -> Iterator[str]:
         known = self.nodes[node]["spec"]
+        ready = [c for c in self.nodes[node]["status"]["conditions"] if c["type"] == "Ready"]
+        if any(c["status"] != "True" for c in ready):
+            yield "NodeReady"
         cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
         if known.get("unschedulable") and not tolerates(spec, cordon):
             yield "NodeUnschedulable"
@@ -188,9 +252,74 @@ class Scheduler:
         )
 
     def _reaches(self, claim: Key, node: str) -> bool:
-        volume = self.volumes[self.claims[claim]["spec"]["volumeName"]]
+        spec = self.claims[claim]["spec"]
+        if "volumeName" not in spec:
+            return self._could_make(spec, node)
+        volume = self.volumes[spec["volumeName"]]
         affinity = volume["spec"].get("nodeAffinity", {}).get("required")
         return affinity is None or self._any_term(affinity["nodeSelectorTerms"], node)
+
+    def _could_make(self, claim: Json, node: str) -> bool:
+        """Return whether the volume of a claim could be made where a node reaches it."""
+        known = self.classes[claim["storageClassName"]]
+        if known.get("volumeBindingMode", "Immediate") == "Immediate":
+            return False
+        terms = known.get("allowedTopologies", [])
+        return not terms or any(
+            all(self.labels(node).get(e["key"]) in e["values"] for e in t["matchLabelExpressions"])
+            for t in terms
+        )
+
+    def _attached(self, pod: Json) -> set[tuple[str, str]]:
+        """Return (driver, handle) of the volumes that a node attaches for a pod."""
+        found = set()
+        for volume in pod["spec"].get("volumes", []):
+            name = volume.get("persistentVolumeClaim", {}).get("claimName")
+            spec = self.claims[key_of(pod)[0], name]["spec"] if name else {}
+            if "volumeName" in spec:
+                csi = self.volumes[spec["volumeName"]]["spec"].get("csi")
+                found |= {(csi["driver"], csi["volumeHandle"])} if csi else set()
+            elif spec:
+                maker = self.classes[spec["storageClassName"]]["provisioner"]
+                found.add((maker, f"{key_of(pod)[0]}/{name}"))
+        return found
+
+    def _too_many_volumes(self, pod: Json, node: str) -> bool:
+        here = {a for other in self.on[node].values() for a in self._attached(other)}
+        new = self._attached(pod) - here
+        return any(
+            any(d == driver for d, _ in new) and sum(d == driver for d, _ in here | new) > most
+            for driver, most in self.limits.get(node, {}).items()
+        )
+
+    def admitted(self, spec: Json) -> Json:
+        """Return a spec as admission makes it of one that names a RuntimeClass."""
+        runtime = self.runtimes.get(spec.get("runtimeClassName", ""))
+        if runtime is None:
+            return spec
+        chosen = runtime.get("scheduling", {}).get("nodeSelector", {})
+        return {
+            **spec,
+            "overhead": runtime.get("overhead", {}).get("podFixed", {}),
+            "nodeSelector": {**spec.get("nodeSelector", {}), **chosen},
+        }
+
+    def charge(self, pod: Json, sign: int) -> None:
+        """Count a pod against the quotas of its namespace, or no longer."""
+        for quota, used in zip(self.quotas, self.charged, strict=True):
+            if key_of(quota)[0] == key_of(pod)[0]:
+                for key, need in _quota_usage(pod["spec"]).items():
+                    used[key] += sign * need
+
+    def forbidden(self, pod: Json) -> list[str]:
+        """Return the quotas that do not let a pod be made."""
+        return [
+            f"ResourceQuota {key}"
+            for quota, used in zip(self.quotas, self.charged, strict=True)
+            if key_of(quota)[0] == key_of(pod)[0]
+            for key, most in quota["spec"]["hard"].items()
+            if used[key] + _quota_usage(pod["spec"])[key] > amount(most)
+        ]
 
     def lacking(self, node: str, asked: Counter[str]) -> list[str]:
         """Return the resources of which a node has too little for one more pod."""
@@ -263,7 +392,7 @@ class Scheduler:
         for n in legal:
             count[self.labels(n)[key]] += 0
         for p in self.pods.values():
-            same_space = key_of(p)[0] == key_of(pod)[0]
+            same_space = key_of(p)[0] == key_of(pod)[0] and not is_ending(p)
             if same_space and p["spec"]["nodeName"] in legal and self._same(term, pod, p):
                 count[self.labels(p["spec"]["nodeName"])[key]] += 1
         few = len(count) < term.get("minDomains", 1)
@@ -321,9 +450,10 @@ class Replay:
         What the scheduler would refuse, and what else is wrong.
     """
 
-    def __init__(self, objects: list[Json], steps: Json):
-        self.state, self.steps = Scheduler(objects), steps["steps"]
+    def __init__(self, objects: list[Json], steps: Json, *, ending: bool = True):
+        self.state, self.steps = Scheduler(objects, ending=ending), steps["steps"]
         self.states, self.refused = 0, list[str]()
+        self.rolling = _rolling_out(objects)
         self.stopped: dict[Key, Json] = {}
         self.moved: set[Key] = set()
         self._run()
@@ -349,27 +479,46 @@ class Replay:
     def _make(self, step: Json) -> None:
         number, space = step["number"], step["application"].removesuffix(" (stays)")
         here = f"step {number}"
-        old = self.state.pods.get((space, step["pod"] or ""))
+        old = self.state.pods.get((space, step.get("pod") or ""))
         if old is not None:
             if old["spec"]["nodeName"] != step["from"]:
                 self.refused.append(f"{here}: {step['pod']} is not on {step['from']}")
-            if why := must_stay(old):
+            if why := must_stay(old) or self._rolls_out(old):
                 self.refused.append(f"{here}: {step['pod']}: {why}")
         template = old or self.stopped.pop((space, step["microservice"]), None)
+        waits = self.state.waiting.get((space, step["microservice"]))
         template = template or self._waiting(space, step)
+        if waits is not None and old is None and step["to"] is not None:
+            self.state.charge(waits, -1)  # the script asks for it again at its step
         if step["to"] is not None:
-            fresh = self._copy(template, step)
+            fresh = self._copy(self._as_made(template), step)
+            self._say(here, key_of(fresh), step["to"], self.state.forbidden(fresh))
+            self.state.charge(fresh, 1)
             self._say(here, key_of(fresh), step["to"], self.state.refusals(fresh, step["to"]))
         if old is not None:
             self.stopped[space, step["microservice"]] = self.state.end(key_of(old))
+            self.state.charge(old, -1)
         if step["to"] is not None:
             kept = fresh | {
                 "metadata": fresh["metadata"] | {"labels": template["metadata"]["labels"]}
             }
             self.state.start(kept, step["to"])
             self.moved.add(key_of(kept))
-        if step["empties_node"] and any(must_stay(p) == "" for p in self._on(step["from"])):
+        left = [p for p in self._on(step["from"]) if not is_ending(p)] if step["from"] else []
+        if step["empties_node"] and any(must_stay(p) == "" for p in left):
             self.refused.append(f"{here}: {step['from']} is not empty")
+
+    def _rolls_out(self, pod: Json) -> str:
+        space, owner = workload(pod)
+        return (
+            "its Deployment rolls out" if (space, owner.rsplit("-", 1)[0]) in self.rolling else ""
+        )
+
+    def _as_made(self, pod: Json) -> Json:
+        """Return a pod as its ReplicaSet makes it, where the objects have that; else like it."""
+        known = self.state.sets.get(workload(pod))
+        spec = pod["spec"] if known is None else known["spec"]["template"]["spec"]
+        return {**pod, "spec": self.state.admitted(spec), "status": {}}
 
     def _on(self, node: str) -> list[Json]:
         return list(self.state.on[node].values())
@@ -388,14 +537,31 @@ class Replay:
     def _copy(template: Json, step: Json) -> Json:
         """Return the copy that a step makes: not adopted yet, hence without the template's hash."""
         fresh = copy.deepcopy(template)
-        fresh["metadata"]["name"] = step["new_pod"] or step["microservice"]
+        fresh["metadata"]["name"] = step.get("new_pod") or step["microservice"]
         fresh["metadata"]["labels"].pop("pod-template-hash", None)
+        for container in fresh["spec"]["containers"]:
+            new = step.get("requests", {}).get(container["name"], {})
+            resources = container.setdefault("resources", {})
+            resources["requests"] = {**resources.get("requests", {}), **new}
         return fresh
 
     def _say(self, when: str, pod: Key, node: str, why: list[str]) -> None:
         self.refused += [f"{when}, {'/'.join(pod)} on {node}: {reason}" for reason in why]
 
 
+def _rolling_out(objects: list[Json]) -> set[Key]:
+    """Return the Deployments, as named by their ReplicaSets, with pods of two of them."""
+    sets: dict[Key, set[str]] = {}
+    for pod in (o for o in objects if o["kind"] == "Pod" and not is_ending(o)):
+        if pod["status"].get("phase") in ("Succeeded", "Failed"):
+            continue
+        if [o["kind"] for o in pod["metadata"].get("ownerReferences", [])] == ["ReplicaSet"]:
+            space, name = workload(pod)
+            sets.setdefault((space, name.rsplit("-", 1)[0]), set()).add(name)
+    return {key for key, names in sets.items() if len(names) > 1}
+
+
 def replay(objects: list[Json], steps: Json) -> list[str]:
     """Make the steps of a steps document; return what the scheduler refuses, and broken ends."""
-    return Replay(objects, steps).refused
+    worlds = (True, False) if any(map(is_ending, objects)) else (True,)
+    return [text for ending in worlds for text in Replay(objects, steps, ending=ending).refused]

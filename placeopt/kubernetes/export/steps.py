@@ -263,6 +263,7 @@ class _Pods:
         items = () if origin is None else origin.items.values()
         self.running = {_owner(item) for item in items if item.pod}
         self.replicas: dict[str, list[tuple[str | None, str | None]]] = {}
+        self.absent: set[str] = set()  # not in the cluster yet: their manifests are to be applied
 
     def find(self, locate: Callable[..., StepTarget | None], *arguments: Any) -> StepTarget | None:
         """Return what a step acts on; `locate` is `copy` or `replica`.
@@ -311,6 +312,10 @@ class _Pods:
                 f"{known!r} is a replica of a StatefulSet, which adds and removes the last ones "
                 "itself; scale it, then import again"
             )
+        if action == "start" and known not in self.now and item.pod is None and item.node is None:
+            self.absent.add(known)
+        if known in self.absent:
+            return None
         if known not in self.now and pod is None and action != "add":
             raise UnsupportedError(
                 f"{known!r} is not in the cluster yet: apply its manifest, then import again; "
@@ -432,9 +437,31 @@ def broken_by(made: Sequence[PlanStep], origin: Origin | None) -> list[str]:
     return broken_budgets(events)
 
 
+def _absent(made: Sequence[PlanStep], origin: Origin | None) -> list[str]:
+    """Return what to do about replicas that are not in the cluster yet, in a sentence."""
+    if origin is None:
+        return []
+    where = {}
+    for step in made:
+        if step.at is None and step.source is None and step.target is not None:
+            item = origin.items.get(
+                key(step.names.get("microservice", ""), step.names.get("application"))
+            )
+            if item is not None and item.kind != _MADE_UP:
+                where[f"{item.namespace}/{item.name}"] = step.target
+    if not where:
+        return []
+    named = ", ".join(f"{name} ({node})" for name, node in list(where.items())[:12])
+    more = f" and {len(where) - 12} more" if len(where) > 12 else ""
+    return [
+        "not in the cluster yet, so that no step makes it: apply its manifest after the last step; "
+        f"there is room for it on the node behind its name: {named}{more}"
+    ]
+
+
 def warnings(made: list[PlanStep], origin: Origin | None = None) -> list[str]:
     """Return what a reader must know before the first step."""
-    found = broken_by(made, origin)
+    found = [*broken_by(made, origin), *_absent(made, origin)]
     stops, hops = ([s.number for s in made if s.action == action] for action in ("stop", "hop"))
     stateful = [s.number for s in made if s.interrupts]
     for numbers, what in (

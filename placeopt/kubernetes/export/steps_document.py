@@ -181,6 +181,8 @@ def _record(step: PlanStep) -> Document:
 def _without_commands(made: list[PlanStep], origin: Origin | None) -> list[str]:
     """Return the warning about steps that have no commands; none where all have some."""
     silent = [step for step in made if step.at is None]
+    if origin is not None:  # those that only start are named by themselves
+        silent = [step for step in silent if step.source is not None]
     if not silent:
         return []
     count = f"{len(silent)} of {len(made)} steps have no commands: "

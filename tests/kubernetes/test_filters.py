@@ -1,0 +1,582 @@
+"""What is there but cannot move or be used: a plan that stands on the front runs in the cluster.
+
+Each kind of situation is drawn many times, small; every point of every front is exported, verified,
+and made step by step by the scheduler of `scheduler_filters`.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placeopt.core.errors import InfeasibleInstanceError, UsageError
+from placeopt.kubernetes.gathered import ImportOptions
+from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.units import MovingRules
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from little_clusters import container, deployment, imported, node, services, texts
+from planned import ends_of, every_point_runs, plans_of
+
+Json = dict[str, Any]
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+HARD = "requiredDuringSchedulingIgnoredDuringExecution"
+DRIVER = "blk.csi.example.com"
+SEEDS = range(25)
+
+
+def rng_of(kind: str, seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, *kind.encode()])
+
+
+def case(data: Path, name: str, **options: Any) -> Imported:
+    path = data / "kubernetes_cases" / f"{name}.json"
+    return import_files([path], "rolling-update", ImportOptions(rules=MovingRules(), **options))
+
+
+def objects_of(data: Path, name: str) -> list[Json]:
+    path = data / "kubernetes_cases" / f"{name}.json"
+    objects: list[Json] = json.loads(path.read_text())["items"]
+    return objects
+
+
+def broken(made: Json, *, ready: bool = False, cordoned: bool = False) -> Json:
+    """Return a node that is not ready, or cordoned, with the taints that a cluster gives it."""
+    found = copy.deepcopy(made)
+    if not ready:
+        found["status"]["conditions"][0]["status"] = "Unknown"
+        taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+        found["spec"].setdefault("taints", []).append(taint)
+    if cordoned:
+        found["spec"]["unschedulable"] = True
+        taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+        found["spec"].setdefault("taints", []).append(taint)
+    return found
+
+
+def spread(app: str, key: str = ZONE, skew: int = 1, **more: Any) -> Json:
+    term = {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"}
+    return {
+        "topologySpreadConstraints": [
+            term | {"labelSelector": {"matchLabels": {"app": app}}} | more
+        ]
+    }
+
+
+def apart(app: str, key: str = HOST, kind: str = "podAntiAffinity", **more: Any) -> Json:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **more}
+    return {"affinity": {kind: {HARD: [term]}}}
+
+
+def ending(pod: Json) -> Json:
+    """Return a pod that is being deleted."""
+    about = {**pod["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    return {**pod, "metadata": about}
+
+
+def agent(
+    name: str,
+    nodes: list[str],
+    *,
+    labels: Json | None = None,
+    port: Json | None = None,
+    **spec: Any,
+) -> list[Json]:
+    """Return a DaemonSet and its pods, one on each of some nodes."""
+    own = container(cpu="100m", memory="64Mi", **({"ports": [port]} if port else {}))
+    made = deployment(name, nodes, [own], kind="DaemonSet", **spec)
+    for thing in made:
+        if thing["kind"] == "Pod":
+            thing["metadata"]["labels"] = {**thing["metadata"]["labels"], **(labels or {})}
+    return made
+
+
+def claim(name: str, modes: str = "ReadWriteMany", **spec: Any) -> Json:
+    """Return a claim of a volume."""
+    asked = {"accessModes": [modes], "storageClassName": "csi"}
+    asked |= {"resources": {"requests": {"storage": "1Gi"}}, **spec}
+    about = {"name": name, "namespace": "default"}
+    return {"kind": "PersistentVolumeClaim", "metadata": about, "spec": asked}
+
+
+def volume(name: str, **spec: Any) -> Json:
+    """Return a volume of the driver."""
+    made = {"accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Gi"}, **spec}
+    made.setdefault("csi", {"driver": DRIVER, "volumeHandle": name})
+    return {"kind": "PersistentVolume", "metadata": {"name": name}, "spec": made}
+
+
+def using(name: str) -> Json:
+    return {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": name}}]}
+
+
+def csi_node(name: str, most: int) -> Json:
+    drivers = [{"name": DRIVER, "nodeID": name, "allocatable": {"count": most}}]
+    return {"kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": drivers}}
+
+
+def scattered(rng: np.random.Generator, apps: int, nodes: list[str], **spec: Any) -> list[Json]:
+    """Return Deployments whose pods are on random nodes."""
+    found: list[Json] = []
+    for k in range(apps):
+        where = [str(rng.choice(nodes)) for _ in range(int(rng.integers(1, 4)))]
+        found += deployment(f"app{k}", where, [container(cpu=f"{rng.integers(2, 9)}00m")], **spec)
+    return found
+
+
+def zoned(rng: np.random.Generator, count: int, zones: int = 3) -> list[Json]:
+    return [
+        node(f"n{k}", zone=f"z{rng.integers(zones) if k >= zones else k}") for k in range(count)
+    ]
+
+
+# -- cordoned nodes, and nodes that are not ready --------------------------------------------------
+
+
+def test_a_cordoned_zone_stays_a_domain(kubernetes_data: Path, tmp_path: Path) -> None:
+    objects = objects_of(kubernetes_data, "spread_cordoned_zone")
+    done, found = every_point_runs(tmp_path, objects)
+    assert [n["name"] for n in done.document["nodes"] if n.get("closed")] == ["n4"]
+    assert all(steps["steps"] == [] for steps in found)
+    drained, found = every_point_runs(tmp_path, objects, drain_cordoned=True)
+    assert not any(n.get("closed") for n in drained.document["nodes"])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nodes_that_take_nothing_count(seed: int, tmp_path: Path) -> None:
+    """As domains of a spread, and with what they host, towards spread, affinity and ports."""
+    rng = rng_of("closed", seed)
+    nodes = zoned(rng, 6)
+    names = [n["metadata"]["name"] for n in nodes]
+    shut = int(rng.integers(1, 3))
+    for _ in range(shut):
+        at = int(rng.integers(len(nodes)))
+        nodes[at] = broken(nodes[at], ready=bool(rng.integers(2)), cordoned=bool(rng.integers(2)))
+    policy = {"nodeTaintsPolicy": str(rng.choice(["Honor", "Ignore"]))}
+    rules = [
+        spread("app0", str(rng.choice([ZONE, HOST])), int(rng.integers(1, 3)), **policy),
+        apart("app0", str(rng.choice([ZONE, HOST]))),
+        apart("app1", ZONE, "podAffinity"),
+        apart("app0", ZONE, "podAffinity"),
+    ]
+    objects = [*nodes, *scattered(rng, 1, names, **rules[seed % 4])]
+    objects += [o for o in scattered(rng, 3, names) if o["metadata"]["name"][:4] != "app0"]
+    every_point_runs(tmp_path, objects)
+
+
+def test_a_node_to_drain_may_be_cordoned_and_must_be_ready(tmp_path: Path) -> None:
+    objects = [
+        node("n1"),
+        broken(node("n2"), ready=True, cordoned=True),
+        *deployment("web", ["n2"]),
+    ]
+    done = imported(tmp_path, objects, drain=("n2",))
+    assert [n.get("drain", False) for n in done.document["nodes"]] == [False, True]
+    objects[1] = broken(node("n2"))
+    with pytest.raises(UsageError, match="--drain n2: the node is not ready"):
+        imported(tmp_path, objects, drain=("n2",))
+
+
+# -- pods that are ending --------------------------------------------------------------------------
+
+
+def test_the_room_of_a_pod_that_is_ending_is_taken(kubernetes_data: Path, tmp_path: Path) -> None:
+    done, found = every_point_runs(tmp_path, objects_of(kubernetes_data, "terminating_room"))
+    assert "job-7d9f-0 on n1" in texts(done, "capacity")
+    assert min(steps["values"]["node_cost"] for steps in found) == 1
+    for steps in found:
+        assert all(step["to"] != "n1" for step in steps["steps"])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pods_that_are_ending_count_until_they_are_gone(seed: int, tmp_path: Path) -> None:
+    """Their room, ports and rules; no spread counts them, and nobody relies on their company."""
+    rng = rng_of("ending", seed)
+    nodes = zoned(rng, 4)
+    names = [n["metadata"]["name"] for n in nodes]
+    port = {"containerPort": 80, "hostPort": 80}
+    rules = [{}, spread("app0"), apart("app0", ZONE), apart("app0", ZONE, "podAffinity")]
+    objects = [*nodes, *scattered(rng, 1, names, **rules[seed % 4])]
+    objects += [o for o in scattered(rng, 4, names) if o["metadata"]["name"][:4] != "app0"]
+    gone = deployment(
+        "app0" if seed % 2 else "old",
+        [str(rng.choice(names))],
+        [container(cpu=f"{rng.integers(5, 30)}00m", ports=[port] if seed % 3 == 0 else [])],
+        **(apart("app1") if seed % 5 == 0 else {}),
+    )
+    gone[-1]["metadata"]["name"] = "gone-0"
+    objects.append(ending(gone[-1]))
+    if seed % 3 == 0:
+        objects += deployment("late", [None], [container(ports=[port])])
+    every_point_runs(tmp_path, objects)
+
+
+# -- host ports ------------------------------------------------------------------------------------
+
+
+def test_a_host_port_is_given_once(kubernetes_data: Path, tmp_path: Path) -> None:
+    done, found = every_point_runs(tmp_path, objects_of(kubernetes_data, "pending_hostport"))
+    assert len(found) == 2
+    assert {ends_of(done, steps)["gw-7d9f-0"] for steps in found} == {"n2"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_host_ports_by_protocol_and_address(seed: int, tmp_path: Path) -> None:
+    rng = rng_of("ports", seed)
+
+    def port(number: int = 0) -> Json:
+        made = {"containerPort": 53, "hostPort": number or int(rng.choice([53, 53, 54]))}
+        made |= {"protocol": str(rng.choice(["TCP", "UDP"]))} if rng.random() < 0.5 else {}
+        address = str(rng.choice(["10.0.0.1", "10.0.0.2", "0.0.0.0"]))
+        return made | ({"hostIP": address} if rng.random() < 0.5 else {})
+
+    nodes = zoned(rng, 4)
+    names = [n["metadata"]["name"] for n in nodes]
+    held = [n for n in names if rng.random() < 0.5]
+    objects = [*nodes, *agent("dns", held, port=port()), *scattered(rng, 2, names)]
+    objects += deployment("held", [str(rng.choice(names))], [container(ports=[port()])])
+    for k in range(2):
+        net = {"hostNetwork": True} if rng.random() < 0.2 else {}
+        own = container(cpu="100m", ports=[port(53 + k)])
+        objects += deployment(f"late{k}", [None], [own], **net)
+    try:
+        every_point_runs(tmp_path, objects)
+    except InfeasibleInstanceError as error:
+        assert "late" in str(error)
+
+
+def test_ports_that_do_not_meet_share_a_node(tmp_path: Path) -> None:
+    """One number over TCP and UDP, and on two addresses of the node."""
+    udp = {"containerPort": 53, "hostPort": 53, "protocol": "UDP"}
+    objects = [node("n1"), *agent("dns", ["n1"], port=udp)]
+    for k, where in enumerate(("10.0.0.1", "10.0.0.2")):
+        tcp = {"containerPort": 53, "hostPort": 53, "hostIP": where}
+        objects += deployment(f"late{k}", [None], [container(ports=[tcp])])
+    _, [steps] = every_point_runs(tmp_path, objects)
+    assert [s["to"] for s in steps["steps"]] == ["n1", "n1"]
+
+
+# -- scheduling gates, rollouts --------------------------------------------------------------------
+
+
+def test_gated_pods_are_left_out(kubernetes_data: Path, tmp_path: Path) -> None:
+    done, [steps] = every_point_runs(tmp_path, objects_of(kubernetes_data, "gated"))
+    assert "scheduling gates" in texts(done, "left-out")
+    assert "queue-7d9f-0" in texts(done, "left-out")
+    assert steps["steps"] == []
+
+
+def test_a_rollout_is_left_alone(kubernetes_data: Path, tmp_path: Path) -> None:
+    done, found = every_point_runs(tmp_path, objects_of(kubernetes_data, "midrollout"))
+    assert "web-old1-1" in texts(done, "pinned") and "rollout" in texts(done, "pinned")
+    assert not any("web" in s["microservice"] for steps in found for s in steps["steps"])
+
+
+def rollout(seed: int) -> tuple[list[Json], str]:
+    """Return a Deployment in the middle of a rollout, and what says so."""
+    objects = deployment("web", ["n1", "n2"])
+    kind = ("pods", "sets", "generation", "revision", "waiting")[seed % 5]
+    if kind in ("pods", "waiting"):
+        about = objects[-1]["metadata"]
+        about["labels"] = {**about["labels"], "pod-template-hash": "new1"}
+        about["ownerReferences"] = [{**about["ownerReferences"][0], "name": "web-new1"}]
+        if kind == "waiting":
+            del objects[-1]["spec"]["nodeName"]
+            objects[-1]["status"] = {"phase": "Pending"}
+    elif kind == "sets":
+        other = copy.deepcopy(objects[1])
+        other["metadata"]["name"] = "web-new1"
+        objects.insert(1, other)
+    elif kind == "generation":
+        objects[0]["metadata"]["generation"] = 7
+        objects[0]["status"] = {"observedGeneration": 6}
+    else:
+        revision = "deployment.kubernetes.io/revision"
+        objects[0]["metadata"]["annotations"] = {revision: "5"}
+        objects[1]["metadata"]["annotations"] = {revision: "4"}
+    return objects, kind
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_rollout_under_way_is_seen(seed: int, tmp_path: Path) -> None:
+    """By pods, ReplicaSets, the generation or the revision; other Deployments still move."""
+    rng = rng_of("rollout", seed)
+    objects, kind = rollout(seed)
+    others = scattered(rng, 2, ["n1", "n2", "n3"])
+    done, found = every_point_runs(
+        tmp_path, [node("n1"), node("n2"), node("n3"), *objects, *others]
+    )
+    told = texts(done, "pinned") + texts(done, "left-out")
+    assert "in the middle of a rollout" in told and "default/web-" in told
+    moved = {s["microservice"] for steps in found for s in steps["steps"]}
+    assert not any(name.startswith("web") for name in moved), kind
+
+
+def test_a_finished_rollout_moves(tmp_path: Path) -> None:
+    """Old ReplicaSets are kept at 0, and old pods that are ending are no rollout."""
+    objects = deployment("web", ["n1", "n2"], [container(cpu="100m")])
+    old = copy.deepcopy(objects[1])
+    old["metadata"]["name"], old["spec"] = "web-old1", {**old["spec"], "replicas": 0}
+    last = ending(copy.deepcopy(objects[-1]))
+    last["metadata"] |= {"name": "web-old1-0"}
+    last["metadata"]["ownerReferences"] = [
+        {**last["metadata"]["ownerReferences"][0], "name": "web-old1"}
+    ]
+    _, found = every_point_runs(tmp_path, [node("n1"), node("n2"), *objects, old, last])
+    assert min(steps["values"]["node_cost"] for steps in found) == 1
+
+
+# -- volumes ---------------------------------------------------------------------------------------
+
+
+def test_a_node_attaches_so_many_volumes(kubernetes_data: Path, tmp_path: Path) -> None:
+    done, found = every_point_runs(tmp_path, objects_of(kubernetes_data, "csi_volume_limit"))
+    assert "CSINode" in texts(done, "kept")
+    for steps in found:
+        ends = list(ends_of(done, steps).values())
+        assert max(map(ends.count, ends)) <= 3
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_volumes_of_a_driver_have_a_limit(seed: int, tmp_path: Path) -> None:
+    """Pods that stay, that move and that wait; volumes of one pod and shared ones."""
+    rng = rng_of("csi", seed)
+    nodes = zoned(rng, 3)
+    names = [n["metadata"]["name"] for n in nodes]
+    objects = [*nodes, *(csi_node(n, int(rng.integers(2, 5))) for n in names[: 2 + seed % 2])]
+    for k in range(6):
+        mode = "ReadWriteOnce" if rng.random() < 0.3 else "ReadWriteMany"
+        shared = mode == "ReadWriteMany" and rng.random() < 0.3
+        objects += [claim(f"c{k}", mode, volumeName=f"pv{k}"), volume(f"pv{k}")]
+        count = int(rng.integers(1, 3)) if shared else 1
+        where = [str(rng.choice(names)) for _ in range(count)]
+        if _attached_on(objects, where[0]) >= 2:
+            continue
+        objects += deployment(f"w{k}", where, [container(cpu="100m")], **using(f"c{k}"))
+    if seed % 2:
+        objects += [claim("late", volumeName="late"), volume("late")]
+        objects += deployment("late", [None], [container(cpu="100m")], **using("late"))
+    every_point_runs(tmp_path, objects)
+
+
+def _attached_on(objects: list[Json], name: str) -> int:
+    """Return how many pods with a volume are on a node."""
+    pods = (o for o in objects if o["kind"] == "Pod")
+    return sum(p["spec"].get("nodeName") == name and "volumes" in p["spec"] for p in pods)
+
+
+def test_shared_volumes_count_once_on_a_node(tmp_path: Path) -> None:
+    """Three pods of one volume on a node for two: they stay, and are no overload."""
+    objects = [node("n1"), node("n2"), csi_node("n1", 1), csi_node("n2", 1)]
+    objects += [claim("c", volumeName="pv"), volume("pv")]
+    objects += deployment("web", ["n1"] * 3, [container(cpu="100m")], **using("c"))
+    done, _ = every_point_runs(tmp_path, objects)
+    assert "share volumes" in texts(done, "pinned")
+    assert done.problem.warnings() == ()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_volumes_that_are_not_made_yet(seed: int, tmp_path: Path) -> None:
+    """A pod that waits may start where its class makes volumes, but not if it binds at once."""
+    rng = rng_of("class", seed)
+    nodes = zoned(rng, 4)
+    zones = sorted({str(z) for z in rng.choice(["z0", "z1", "z2"], size=int(rng.integers(1, 3)))})
+    mode = "Immediate" if seed % 5 == 0 else "WaitForFirstConsumer"
+    known = {"kind": "StorageClass", "metadata": {"name": "csi"}, "provisioner": DRIVER}
+    known |= {"volumeBindingMode": mode}
+    if seed % 5 != 1:
+        expressions = [{"key": ZONE, "values": zones}]
+        known["allowedTopologies"] = [{"matchLabelExpressions": expressions}]
+    names = [n["metadata"]["name"] for n in nodes]
+    objects = [*nodes, known, claim("late"), *scattered(rng, 2, names)]
+    objects += deployment("late", [None], [container(cpu="100m")], **using("late"))
+    done, found = every_point_runs(tmp_path, objects)
+    if mode == "Immediate":
+        assert "late-7d9f-0" in texts(done, "left-out")
+        return
+    zone = {n["metadata"]["name"]: n["metadata"]["labels"][ZONE] for n in nodes}
+    for steps in found:
+        where = ends_of(done, steps)["late-7d9f-0"]
+        assert seed % 5 == 1 or zone[str(where)] in zones
+
+
+# -- runtime classes, resizes ----------------------------------------------------------------------
+
+
+def test_a_runtime_class_adds_to_its_pods(kubernetes_data: Path) -> None:
+    with pytest.raises(InfeasibleInstanceError, match=r"default/box \(4500 cpu, 3072 memory\)"):
+        case(kubernetes_data, "runtimeclass")
+    done = case(kubernetes_data, "runtimeclass", leave_out=True)
+    assert "default/box" in texts(done, "left-out")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_overhead_and_nodes_of_runtime_classes(seed: int, tmp_path: Path) -> None:
+    rng = rng_of("runtime", seed)
+    nodes = [
+        node(f"n{k}", labels={"kata": "true"} if rng.random() < 0.6 or k == 0 else {})
+        for k in range(4)
+    ]
+    cpu = int(rng.integers(1, 20)) * 100
+    runtime: Json = {"kind": "RuntimeClass", "metadata": {"name": "kata"}, "handler": "kata"}
+    if seed % 4:
+        runtime["overhead"] = {"podFixed": {"cpu": f"{cpu}m", "memory": "256Mi"}}
+    if seed % 3:
+        runtime["scheduling"] = {"nodeSelector": {"kata": "true"}}
+    objects = [*nodes, runtime, *scattered(rng, 3, [f"n{k}" for k in range(4)])]
+    objects += deployment("box", [], [container(cpu="300m")], runtimeClassName="kata")
+    objects[-2]["spec"]["replicas"] = 1
+    done, found = every_point_runs(tmp_path, objects)
+    assert services(done)["box"]["cpu_millicores"] == 300 + (cpu if seed % 4 else 0)
+    legal = {n["metadata"]["name"] for n in nodes if "kata" in n["metadata"]["labels"]}
+    for steps in found:
+        assert seed % 3 == 0 or ends_of(done, steps)["box"] in legal
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pod_that_is_resized_holds_the_larger(seed: int, tmp_path: Path) -> None:
+    """Asked for and not done yet, done and not told yet, done for good: the room is held."""
+    rng = rng_of("resize", seed)
+    names = ["n0", "n1", "n2"]
+    objects = [node(n) for n in names] + scattered(rng, 3, names)
+    held = deployment("held", [str(rng.choice(names))], [container(cpu="500m")])
+    given = int(rng.integers(1, 30)) * 100
+    told = {"name": "app", "allocatedResources": {"cpu": f"{given}m", "memory": "512Mi"}}
+    if seed % 2:
+        told = {"name": "app", "resources": {"requests": told["allocatedResources"]}}
+    held[-1]["status"] = {**held[-1]["status"], "containerStatuses": [told]}
+    done, _ = every_point_runs(tmp_path, [*objects, *held])
+    assert services(done)["held-7d9f-0"]["cpu_millicores"] == max(500, given)
+
+
+# -- quotas, budgets -------------------------------------------------------------------------------
+
+
+def test_a_quota_without_room_for_a_copy(kubernetes_data: Path, tmp_path: Path) -> None:
+    done, found = every_point_runs(tmp_path, objects_of(kubernetes_data, "quota"))
+    assert "ResourceQuota default/q has no room for one pod more: pods 2 of 2" in texts(
+        done, "pinned"
+    )
+    assert all(steps["steps"] == [] for steps in found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_copies_within_quotas(seed: int, tmp_path: Path) -> None:
+    """Pods, requests and counts, with what is used; copies, pods that wait, new workloads."""
+    rng = rng_of("quota", seed)
+    names = ["n0", "n1", "n2"]
+    objects = [node(n) for n in names] + scattered(rng, 3, names)
+    if seed % 3 == 0:
+        objects += deployment("late", [None])
+    if seed % 4 == 0:
+        objects += deployment("fresh", [])
+        objects[-2]["spec"]["replicas"] = 1
+    pods = [o for o in objects if o["kind"] == "Pod"]
+    cpu = sum(
+        int(c["resources"]["requests"]["cpu"][:-1]) for p in pods for c in p["spec"]["containers"]
+    )
+    key = ["pods", "count/pods", "requests.cpu", "cpu"][seed % 4]
+    used = f"{cpu}m" if "cpu" in key else str(len(pods))
+    most = f"{cpu + int(rng.integers(0, 9)) * 100}m" if "cpu" in key else str(len(pods) + seed % 2)
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    quota |= {"spec": {"hard": {key: most}}, "status": {"hard": {key: most}, "used": {key: used}}}
+    every_point_runs(tmp_path, [*objects, quota])
+
+
+@pytest.mark.parametrize(
+    ("scope", "held"),
+    [
+        ({"scopes": ["NotTerminating"]}, True),
+        ({"scopes": ["Terminating"]}, False),
+        ({"scopes": ["BestEffort"]}, False),
+        ({"scopes": ["NotBestEffort"]}, True),
+        ({"scopes": ["CrossNamespacePodAffinity"]}, False),
+        (
+            {
+                "scopeSelector": {
+                    "matchExpressions": [
+                        {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+                    ]
+                }
+            },
+            False,
+        ),
+        (
+            {
+                "scopeSelector": {
+                    "matchExpressions": [{"scopeName": "PriorityClass", "operator": "DoesNotExist"}]
+                }
+            },
+            True,
+        ),
+        (
+            {
+                "scopeSelector": {
+                    "matchExpressions": [
+                        {"scopeName": "PriorityClass", "operator": "NotIn", "values": ["high"]}
+                    ]
+                }
+            },
+            True,
+        ),
+        ({}, True),
+    ],
+)
+def test_a_quota_is_about_its_scopes(scope: Json, held: bool, tmp_path: Path) -> None:
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    quota |= {"spec": {"hard": {"pods": "1"}, **scope}, "status": {"used": {"pods": "1"}}}
+    done = imported(tmp_path, [node("n1"), node("n2"), *deployment("web", ["n1"]), quota])
+    assert ("ResourceQuota" in texts(done, "pinned")) == held
+
+
+def test_a_quota_asks_what_containers_say(tmp_path: Path) -> None:
+    """With a quota on limits a copy without one is forbidden, unless a LimitRange gives it."""
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    quota |= {"spec": {"hard": {"limits.cpu": "9"}}, "status": {"used": {"limits.cpu": "0"}}}
+    objects = [node("n1"), node("n2"), *deployment("web", ["n1"]), quota]
+    assert "wants to know what pods ask of limits.cpu" in texts(
+        imported(tmp_path, objects), "pinned"
+    )
+    limits = {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}
+    about = {"name": "l", "namespace": "default"}
+    objects.append({"kind": "LimitRange", "metadata": about, "spec": limits})
+    assert "ResourceQuota" not in texts(imported(tmp_path, objects), "pinned")
+
+
+def test_a_broken_budget_is_named(kubernetes_data: Path, tmp_path: Path) -> None:
+    """In the steps, in the script; `verify` names it and does not end with 0."""
+    done = case(kubernetes_data, "pdb_stop", drain=("n1",))
+    [steps] = plans_of(done)
+    assert any("PodDisruptionBudget default/pb allows 0" in text for text in steps["warnings"])
+
+
+BUDGETS = [
+    ({"maxUnavailable": 0}, None, True),
+    ({"maxUnavailable": 1}, None, False),
+    ({"maxUnavailable": "10%"}, None, False),
+    ({"minAvailable": 2}, None, True),
+    ({"minAvailable": 1}, None, False),
+    ({"minAvailable": "50%"}, None, False),
+    ({"minAvailable": "51%"}, None, True),
+    ({"maxUnavailable": 1}, 0, True),
+    ({"maxUnavailable": 2}, 1, False),
+]
+
+
+@pytest.mark.parametrize(("spec", "told", "named"), BUDGETS)
+def test_budgets_by_numbers_and_by_status(
+    spec: Json, told: int | None, named: bool, kubernetes_data: Path, tmp_path: Path
+) -> None:
+    objects = objects_of(kubernetes_data, "pdb_stop")
+    budget = next(o for o in objects if o["kind"] == "PodDisruptionBudget")
+    budget["spec"] = {"selector": budget["spec"]["selector"], **spec}
+    budget["status"] = {} if told is None else {"disruptionsAllowed": told}
+    [steps] = plans_of(imported(tmp_path, objects, drain=("n1",)))
+    assert any("PodDisruptionBudget" in text for text in steps["warnings"]) == named
