@@ -21,7 +21,10 @@ _PINNED = "KIND/NAME such as Deployment/cart or Pod/cart-1"
 
 Files = Annotated[
     list[str],
-    Argument(metavar="FILE...", help="JSON of kubectl get, YAML manifests; - for stdin."),
+    Argument(
+        metavar="FILE...",
+        help="JSON of kubectl get or cluster-info dump, YAML manifests, a folder; - for stdin.",
+    ),
 ]
 Missing = Annotated[
     list[str] | None,

@@ -17,6 +17,7 @@ from placeopt.core.problem import Problem
 from placeopt.kubernetes import edges, manifests
 from placeopt.kubernetes.budgets import origin_budgets
 from placeopt.kubernetes.candidates import read_candidates
+from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.gathered import Gathered, ImportedInstance, ImportOptions, require_nodes
 from placeopt.kubernetes.latency import Latencies, latencies
@@ -77,7 +78,7 @@ def import_files(
     Parameters
     ----------
     files : sequence of path
-        Lists of kubectl, manifests; ``-`` for stdin.
+        Lists of kubectl, manifests; ``-`` for stdin; of a folder its JSON and YAML files.
     target : str
         A problem of `TARGETS`.
     options : ImportOptions
@@ -102,7 +103,7 @@ def import_files(
     """
     if target not in TARGETS:
         raise UsageError(f"--to {target!r}; {did_you_mean(target, TARGETS)}")
-    gathered = faults or Faults()
+    gathered, files = faults or Faults(), with_folders(files)
     tables = _Tables(nodes, candidates, prices, overlays, latency)
     # Millions of values are made and none is garbage: looking for garbage doubles the time.
     with _no_collection():

@@ -16,6 +16,7 @@ from typing import Any
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
 from placeopt.kubernetes import objects, unread
+from placeopt.kubernetes.dumps import exported, with_folders
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
@@ -157,7 +158,7 @@ def load(
     Parameters
     ----------
     paths : iterable of path
-        ``-`` for stdin.
+        ``-`` for stdin; of a folder its JSON and YAML files.
     notes : Notes
         Told what is read and what is not.
     namespaces : sequence of str
@@ -172,7 +173,7 @@ def load(
     """
     cluster, seen = ClusterObjects(), dict[tuple[str, ...], View]()
     gathered = faults or Faults()
-    for path in paths:
+    for path in with_folders(paths):
         kinds: Counter[str] = Counter()
         documents: list[View] = []
         with gathered.gather():
@@ -199,6 +200,11 @@ def _flat(view: View, faults: Faults, depth: int = 0, kind: str = "") -> Iterabl
 
     Members of a PodList need not say that they are pods.
     """
+    if parts := exported(view.value):
+        for key, what in parts.items():
+            for item in view[key].items():
+                yield from _flat(item, faults, depth + 1, what)
+        return
     own = None
     with faults.gather():
         own = _kind_of(view, depth, kind)

@@ -18,6 +18,7 @@ from placeopt.core.documents import parse_json
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath, open_bytes
 from placeopt.kubernetes import yaml_reading
+from placeopt.kubernetes.dumps import without_logs
 
 #: Files may be so large.
 MAX_JSON_BYTES, MAX_YAML_BYTES = 512 * 2**20, 128 * 2**20
@@ -189,6 +190,7 @@ def read(path: AnyPath) -> list[View]:
         The file cannot be read, is too large, or is neither JSON nor YAML; the line is named.
     """
     file, text, count = _text(str(path))
+    text = without_logs(text)
     if _BRACKET.match(text) and (documents := _json(text, file)) is not None:
         return documents
     _no_control(text, file)

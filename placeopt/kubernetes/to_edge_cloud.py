@@ -21,6 +21,7 @@ from placeopt.kubernetes.gathered import (
     node_prices,
     require_few_nodes,
 )
+from placeopt.kubernetes.member_clusters import tell_apart
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.origin import OriginItem, key
 from placeopt.kubernetes.sites import allowed, require_node
@@ -44,6 +45,8 @@ def build(g: Gathered) -> ImportedInstance:
     require_few_nodes(g, "edge-cloud", "delays")
     units = _free(g)
     prices = node_prices(g)
+    members = tell_apart(g.site, units, g.notes)
+    require_few_nodes(g, "edge-cloud", "delays")
     g.notes.add(
         "assumption", "operating_cost of a node is its price, for each replica that it hosts"
     )
@@ -52,15 +55,21 @@ def build(g: Gathered) -> ImportedInstance:
         f"data {g.options.data:g} for every replica"
     )
     g.notes.add("assumption", costs)
-    applications, items = _applications(g, units)
+    applications, items = _applications(g, units, members)
     document = {
         "problem": "edge-cloud",
         "name": g.options.name,
-        "nodes": [_node(g, n, prices[n.name]) for n in g.site.nodes.values()],
-        "delay_ms": _delays(g),
+        "nodes": [
+            _node(g, n, prices[members.get(name, n).name]) for name, n in g.site.nodes.items()
+        ],
+        "delay_ms": _delays(g, members),
         "applications": applications,
     }
-    return ImportedInstance(document, items, node_origins(g))
+    nodes = {
+        name: known.model_copy(update={"member": members[name].name}) if name in members else known
+        for name, known in node_origins(g).items()
+    }
+    return ImportedInstance(document, items, nodes)
 
 
 def layer(node: KubernetesNode) -> str:
@@ -101,11 +110,12 @@ def _node(g: Gathered, node: KubernetesNode, price: float) -> Document:
     }
 
 
-def _delays(g: Gathered) -> dict[str, dict[str, float]]:
+def _delays(g: Gathered, members: dict[str, KubernetesNode]) -> dict[str, dict[str, float]]:
+    """Return the delays between nodes; those of a member cluster are one place."""
     nodes = list(g.site.nodes.values())
     found: dict[str, dict[str, float]] = {}
     for one, other in combinations(nodes, 2):
-        ms = g.latencies.between(one, other)
+        ms = g.latencies.between(members.get(one.name, one), members.get(other.name, other))
         if ms is None:
             g.notes.add(
                 "not-expressed",
@@ -122,15 +132,19 @@ def _delays(g: Gathered) -> dict[str, dict[str, float]]:
     return found
 
 
-def _applications(g: Gathered, units: list[Unit]) -> tuple[list[Document], dict[str, OriginItem]]:
-    members = grouped(units, lambda unit: g.graph.groups.get(unit.key, unit.namespace))
+def _applications(
+    g: Gathered, units: list[Unit], members: dict[str, KubernetesNode]
+) -> tuple[list[Document], dict[str, OriginItem]]:
+    groups = grouped(units, lambda unit: g.graph.groups.get(unit.key, unit.namespace))
     source = g.options.source or next(iter(g.site.nodes))
-    require_node("--source", source, g.site.nodes)
+    first = {cluster.name: name for name, cluster in reversed(members.items())}
+    require_node("--source", source, {*g.site.nodes, *first})
+    source = first.get(source, source)
     if g.options.source is None:
         g.notes.add("assumption", f"data come from the first node, {source} (--source)")
     applications: list[Document] = []
     items: dict[str, OriginItem] = {}
-    for name, mine in members.items():
+    for name, mine in groups.items():
         services = [
             {"name": u.name, **cores_and_gib(u.size), "data": g.options.data}
             for u in _unique(mine, name)
