@@ -30,8 +30,10 @@ _EXPORTED = {
 #: Other fields of an export: what the scheduler is told, not what there is.
 _PASSED_OVER = {"schedulerConfig"}
 _START = "==== START logs for container "
-_LOG = re.compile(rf"^{_START}(?P<which>.*) ====\n.*?==== END logs for container (?P=which) ====$",
-                  re.DOTALL | re.MULTILINE)  # fmt: skip
+_LOG = re.compile(
+    rf"^{_START}(?P<which>.*) ====\n.*?==== END logs for container (?P=which) ====$",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 def exported(value: Any) -> dict[str, str]:
