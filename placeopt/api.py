@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from placeopt import registry
+from placeopt.core import notebook
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.files import AnyPath
@@ -85,7 +86,8 @@ def solve(
         version; so too each finished task of the run, and now and then what a long search has found
         so far. The same call takes up what is there.
     on_progress : callable, optional
-        Called with a `placeopt.core.budget.Progress`.
+        Called with a `placeopt.core.budget.Progress`. Without it a notebook shows a bar while the
+        run takes longer than a second.
     on_front : callable, optional
         Called with the `Front` of what was found so far, when it is time for a sample of the trace
         and the last call is at least `every` seconds ago, at most 100 points. Judging them takes
@@ -131,16 +133,25 @@ def solve(
     if on_front is not None:
         budget.watch = Watch(on_front, every)
     task = Task(problem, chosen, budget, seed, start, workers, reference=corner)
+    with notebook.watching(budget, chosen):
+        return _kept_or_answered(task, method, parameters, certify)
+
+
+def _kept_or_answered(
+    task: Task[Problem], method: str, parameters: dict[str, Any], certify: bool
+) -> Front:
+    """Run a method, or take the front that the run directory has."""
+    kept = task.workers.kept
     if kept is None:
         return _answer(task, method, parameters, certify)
     key = task.key(method, parameters) | {"certify": certify}
-    if corner is not None:
-        key |= {"reference": list(corner)}
+    if task.reference is not None:
+        key |= {"reference": list(task.reference)}
     front = kept.read(key)
     if not isinstance(front, Front):
         task = replace(task, checkpoint=kept.checkpoint(key))
         front = _answer(task, method, parameters, certify)
-        if not budget.cancelled:
+        if not task.budget.cancelled:
             kept.write(key, front)
     return front
 

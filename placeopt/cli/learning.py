@@ -23,6 +23,7 @@ from placeopt.cli.screen import (
 )
 from placeopt.core.errors import MissingExtraError, UsageError
 from placeopt.core.files import require_outputs
+from placeopt.core.progress import Told
 
 if TYPE_CHECKING:
     from placeopt.core.budget import Budget
@@ -170,7 +171,7 @@ def train(
             facts = [f"{key} {show(value, 4)}" for key, value in news.facts.items()]
             told = ", ".join((f"{steps} in {news.seconds:.0f} s of CPU", *facts))
             if tell is not None:
-                tell(progress.Told(news.share, steps, facts))
+                tell(Told(news.share, steps, facts))
             return budget.cancelled
 
         policy = training.run(

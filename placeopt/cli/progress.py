@@ -11,18 +11,14 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt.cli.compiling import in_words as kernels_in_words
 from placeopt.cli.screen import console, is_quiet, say
 from placeopt.cli.tables import room
 from placeopt.core.compiling import Compiling, watched
-
-if TYPE_CHECKING:
-    from placeopt.core.budget import Budget, Progress
-    from placeopt.core.front import Objective
+from placeopt.core.progress import Tell, Told, in_words, left_in_words
 
 #: Seconds between two plain lines.
 PAUSE = 10.0
@@ -30,30 +26,6 @@ PAUSE = 10.0
 _BAR, _LEAST_BAR, _FULL, _EMPTY = 20, 5, "█", "░"
 #: Turns while the work goes on.
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-
-
-class Told(NamedTuple):
-    """What a command has done so far.
-
-    Attributes
-    ----------
-    share : float
-        Of all that is to be done; nan where that is not known.
-    done : str
-        How much of how much.
-    facts : sequence of str
-        What else may interest, the most interesting first.
-    left : float or None
-        Seconds that remain; None: they are reckoned from the share.
-    """
-
-    share: float
-    done: str
-    facts: Sequence[str] = ()
-    left: float | None = None
-
-
-Tell = Callable[[Told], None]
 
 
 @contextmanager
@@ -66,21 +38,6 @@ def shown(start: str = "starting") -> Iterator[Tell | None]:
         yield tell
 
 
-def of_run(state: Progress, budget: Budget, objectives: Sequence[Objective]) -> Told:
-    """Return what a run has done: evaluations or seconds of its limit, points, best values."""
-    from placeopt.cli.screen import show
-
-    evaluations, seconds = budget.evaluations_limit, budget.seconds_limit
-    parts = []
-    if evaluations is not None:
-        parts.append(f"{state.evaluations:,} of {evaluations:,.0f} evaluations")
-    if seconds is not None:
-        parts.append(f"{min(state.seconds, seconds):.0f} of {seconds:g} s")
-    best = [f"{o.name} {show(v, 4)}" for o, v in zip(objectives, state.best, strict=False)]
-    facts = [f"{state.points:,} points" if state.points else "", state.note, *best]
-    return Told(state.share, ", ".join(parts), [fact for fact in facts if fact])
-
-
 def line(told: Told, seconds: float, width: int) -> str:
     """Return the line that moves: bar, done, time left, and of the facts what there is room for.
 
@@ -90,7 +47,7 @@ def line(told: Told, seconds: float, width: int) -> str:
     '█████░░░░░░░░░░░░░░░  5 of 20 runs  90 s left  a'
     """
     text = "  ".join(
-        part for part in (told.done or f"{seconds:.0f} s", _left(told, seconds)) if part
+        part for part in (told.done or f"{seconds:.0f} s", left_in_words(told, seconds)) if part
     )
     if not math.isnan(told.share):
         columns = max(_LEAST_BAR, min(_BAR, width - room(text) - 2))
@@ -101,26 +58,6 @@ def line(told: Told, seconds: float, width: int) -> str:
             break
         text += f"  {fact}"
     return text[:width]
-
-
-def _left(told: Told, seconds: float) -> str:
-    """Return the time left in words, nothing where it is not known."""
-    if told.left is not None:
-        return f"{in_words(told.left)} left" if told.share < 1 else ""
-    if not 0 < told.share < 1 or seconds < 1:  # it may be nan
-        return ""
-    return f"{in_words(seconds * (1 - told.share) / told.share)} left"
-
-
-def in_words(seconds: float) -> str:
-    """Return a time for people.
-
-    >>> in_words(50), in_words(200), in_words(9000)
-    ('50 s', '3 min', '2.5 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager
@@ -178,5 +115,5 @@ def _now_and_then() -> Iterator[Tell]:
 
 def plain_facts(told: Told, seconds: float) -> list[str]:
     """Return what a plain line says: done, time left, and the first fact."""
-    facts = (told.done, _left(told, seconds), *told.facts[:1])
+    facts = (told.done, left_in_words(told, seconds), *told.facts[:1])
     return [fact for fact in facts if fact] or ["at work"]

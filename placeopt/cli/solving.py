@@ -31,6 +31,7 @@ from placeopt.cli.screen import (
 )
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
+from placeopt.core.progress import of_run
 
 if TYPE_CHECKING:
     from placeopt.core.budget import Budget
@@ -195,7 +196,7 @@ def solve(
     with cancelled_by_signals(budget):
         with progress.shown() as tell:
             if tell is not None:
-                budget.on_progress = lambda s: tell(progress.of_run(s, budget, chosen))
+                budget.on_progress = lambda s: tell(of_run(s, budget, chosen))
             front = api.solve(
                 problem,
                 method,

@@ -10,8 +10,8 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli import progress
-from placeopt.cli.progress import Tell, Told
 from placeopt.cli.screen import Quiet, say
+from placeopt.core.progress import Tell, Told
 
 if TYPE_CHECKING:
     from placeopt.sweeps import SweepResult

@@ -8,15 +8,18 @@ import io
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from placeopt.core import notebook
 from placeopt.core.budget import Budget
 from placeopt.core.documents import write_parts, write_text
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.files import AnyPath
 from placeopt.core.front import Front
+from placeopt.core.progress import Told
 from placeopt.core.run_directory import RunDirectory
 from placeopt.core.trace import with_plain_traces
 from placeopt.core.workers import Call, Workers
@@ -108,7 +111,7 @@ def sweep(
     jobs: int = 1,
     scheduler: Any = None,
     budget: Budget | None = None,
-    on_cell: Callable[[int, int], None] = lambda done, total: None,
+    on_cell: Callable[[int, int], None] | None = None,
     folder: AnyPath | None = None,
 ) -> SweepResult:
     """Run instances x methods x seeds x budgets.
@@ -126,8 +129,8 @@ def sweep(
         As of `placeopt.solve`. The result is the same for any number of workers.
     budget : Budget, optional
         A limit for the whole sweep; what is not reached has no front.
-    on_cell : callable
-        Called with the number of finished cells and of all.
+    on_cell : callable, optional
+        Called with the number of finished cells and of all. Without it a notebook shows a bar.
     folder : path, optional
         Where the results are written as runs end: see `SweepResult.write`.
 
@@ -149,14 +152,19 @@ def sweep(
         for position, result in results.items():
             present.add(order[position], result)
         present.write_now_and_then()
-        on_cell(present.ended, len(runs))
+        if on_cell is not None:
+            on_cell(present.ended, len(runs))
+        elif tell is not None:
+            share = present.ended / len(runs)
+            tell(Told(share, f"{present.ended} of {len(runs)} runs"))
 
-    workers.run(
-        [_call(runs[k], workers) for k in order],
-        budget or Budget(evaluations=10**15),
-        on_result=ran,
-        on_begin=kept,
-    )
+    with nullcontext() if on_cell is not None else notebook.shown() as tell:
+        workers.run(
+            [_call(runs[k], workers) for k in order],
+            budget or Budget(evaluations=10**15),
+            on_result=ran,
+            on_begin=kept,
+        )
     result = present.result()
     if folder is not None:
         result.write(folder)

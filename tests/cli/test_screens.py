@@ -17,10 +17,11 @@ import pytest
 
 from placeopt import cli
 from placeopt.cli import progress
-from placeopt.cli.progress import Told, line
+from placeopt.cli.progress import line
 from placeopt.cli.tables import room
 from placeopt.core.front import Front
 from placeopt.core.gap import up_to
+from placeopt.core.progress import Told
 
 GOLDEN = Path(__file__).parent / "golden"
 #: name -> a command; those before it have run in the same folder.

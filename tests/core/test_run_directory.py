@@ -175,11 +175,11 @@ def test_arrays_are_kept(tmp_path: Path) -> None:
     workers = Workers(kept=RunDirectory(tmp_path))
     assert [r.header["sum"] for r in workers.run(calls, Budget())] == [6, 3]
     begun: list[int] = []
-    again = workers.run(calls, Budget(), on_begin=begun.append)
-    assert begun == [1] and again[0].arrays["vectors"].tolist() == [1, 2, 3, 4]
+    again = workers.run(calls, Budget(), on_begin=begun.extend)
+    assert begun == [0] and again[0].arrays["vectors"].tolist() == [1, 2, 3, 4]
     next(tmp_path.glob("*.npz")).write_bytes(b"damaged")
-    workers.run(calls, Budget(), on_begin=begun.append)
-    assert begun == [1, 2]
+    workers.run(calls, Budget(), on_begin=begun.extend)
+    assert begun == [0], "the damaged one is run again"
 
 
 def test_tasks_that_were_stopped_are_not_kept(tmp_path: Path) -> None:
