@@ -112,6 +112,15 @@ PinOption = Annotated[
         metavar="KIND/NAME", help="A workload or pod that stays; repeatable.", rich_help_panel=_MOVE
     ),
 ]
+ExpendableOption = Annotated[
+    int | None,
+    Option(
+        metavar="PRIORITY",
+        help="Pods of a lower priority take room and hold no node, as those of an overprovisioner; "
+        "-10 is the cutoff of the cluster-autoscaler.",
+        rich_help_panel=_MOVE,
+    ),
+]
 ArchitecturesOption = Annotated[
     str,
     Option(
@@ -264,6 +273,7 @@ def import_kubernetes(
     cordoned: CordonedOption = "leave-out",
     drain: DrainOption = None,
     pin: PinOption = None,
+    expendable: ExpendableOption = None,
     architectures: ArchitecturesOption = "known",
     unplaceable: UnplaceableOption = "error",
     headroom: HeadroomOption = 0.0,
@@ -327,6 +337,7 @@ def import_kubernetes(
         ("kube-system",) if pin_namespace is None else pin_namespace,
         _choice("--empty-dir", empty_dir, "pin", "move"),
         [halves(text, "/", "--pin", _PINNED) for text in pin or ()],
+        expendable,
     )
     faults = Faults()  # told with what the import finds
     options = ImportOptions(

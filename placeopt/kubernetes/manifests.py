@@ -56,6 +56,7 @@ KINDS = {
     "CSINode": ("storage.k8s.io",),
     "VolumeAttachment": ("storage.k8s.io",),
     "RuntimeClass": ("node.k8s.io",),
+    "PriorityClass": ("scheduling.k8s.io",),
     "Ingress": ("networking.k8s.io", "extensions"),
     "HorizontalPodAutoscaler": ("autoscaling",),
     "VerticalPodAutoscaler": ("autoscaling.k8s.io",),
@@ -70,7 +71,7 @@ RESOURCES = (
     "nodes,pods,deployments,replicasets,replicationcontrollers,statefulsets,daemonsets,jobs,"
     "cronjobs,services,ingresses,poddisruptionbudgets,horizontalpodautoscalers,"
     "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,volumeattachments,"
-    "runtimeclasses,resourcequotas,limitranges,namespaces"
+    "runtimeclasses,priorityclasses,resourcequotas,limitranges,namespaces"
 )
 _MAX_NESTED_LISTS = 5
 #: Phases of pods that have ended.
@@ -82,6 +83,7 @@ _UNSPACED = {
     "PersistentVolume",
     "Namespace",
     "StorageClass",
+    "PriorityClass",
     "CSINode",
     "VolumeAttachment",
     "RuntimeClass",
@@ -101,6 +103,7 @@ class ClusterObjects:
     claims: dict[tuple[str, str], View] = field(default_factory=dict)  # (namespace, name) -> spec
     volumes: dict[str, View] = field(default_factory=dict)  # PersistentVolume -> as it stands
     classes: dict[str, View] = field(default_factory=dict)  # StorageClass -> as it stands
+    priorities: dict[str, View] = field(default_factory=dict)  # PriorityClass -> as it stands
     volume_limits: dict[str, dict[str, int]] = field(default_factory=dict)  # node -> driver -> most
     attachments: list[View] = field(default_factory=list)  # the specs of VolumeAttachments
     runtimes: dict[str, View] = field(default_factory=dict)  # RuntimeClass -> as it stands
@@ -400,6 +403,9 @@ _READERS: dict[str, Callable[[ClusterObjects, View, Notes, ObjectMeta], Any]] = 
     "LimitRange": _limit_range,
     "ResourceQuota": lambda cluster, view, notes, about: cluster.quotas.append((about, view)),
     "StorageClass": lambda cluster, view, notes, about: cluster.classes.update({about.name: view}),
+    "PriorityClass": lambda cluster, view, notes, about: cluster.priorities.update(
+        {about.name: view}
+    ),
     "CSINode": _volume_limits,
     "VolumeAttachment": lambda cluster, view, notes, about: cluster.attachments.append(
         view["spec"]

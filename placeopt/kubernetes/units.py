@@ -22,6 +22,7 @@ from placeopt.kubernetes.objects import (
     amounts,
     further,
 )
+from placeopt.kubernetes.priorities import is_expendable
 from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.rollouts import under_way
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
@@ -98,6 +99,8 @@ class MovingRules:
         Whether the contents of an emptyDir may be lost.
     pins : sequence of (kind, name)
         Workloads and pods that stay.
+    expendable : int, optional
+        Pods of a lower priority take room and hold no node.
     adopts : bool
         Whether pods are moved one by one, by ReplicaSets that adopt the new ones.
     """
@@ -107,6 +110,7 @@ class MovingRules:
     fixed_namespaces: Sequence[str] = ("kube-system",)
     move_empty_dir: bool = False
     pins: Sequence[tuple[str, str]] = ()
+    expendable: int | None = None
     adopts: bool = False
 
     def is_fixed(self, kind: str, name: str) -> bool:
@@ -143,7 +147,11 @@ def _running(
         size = PodSize(0, 0)  # where the fault is gathered: later stages are looked at, too
         with faults.gather():
             size = effective(pod.spec, rules.policy, notes, pod.meta.label)
-        found.append(_unit(cluster, pod, kind, name, size))
+        unit = _unit(cluster, pod, kind, name, size)
+        with faults.gather():
+            if not unit.bound and is_expendable(cluster, pod.spec, rules.expendable):
+                unit.bound = f"pods of a lower priority than {rules.expendable} (--expendable)"
+        found.append(unit)
         if waits:
             text = "pods that wait for a node (pending) are to be placed"
             notes.add("assumption", text, pod.meta.label)
@@ -168,6 +176,8 @@ def _why_left_out(cluster: ClusterObjects, pod: Pod, rules: MovingRules, rolls_o
         return "pods that no node runs (pending)"
     if pod.spec.is_gated:
         return "pods with scheduling gates: the scheduler is told not to start them yet"
+    if is_expendable(cluster, pod.spec, rules.expendable):
+        return "pods that wait and are expendable (--expendable)"
     if rolls_out:
         return "pods that wait, of a Deployment in the middle of a rollout"
     claims = claims_of(cluster, pod.meta.namespace, pod.meta.name, pod.spec)
@@ -255,6 +265,9 @@ def _replicas(
         if workload.spec.is_gated:
             text = "pods with scheduling gates: the scheduler is told not to start them yet"
             notes.add("left-out", text, label)
+            continue
+        if kind != "DaemonSet" and is_expendable(cluster, workload.spec, rules.expendable):
+            notes.add("left-out", "workloads whose pods are expendable (--expendable)", label)
             continue
         size = PodSize(0, 0)
         with faults.gather():

@@ -33,7 +33,6 @@ _MATTER = {
         "DeviceClass",
     ),
     "the room of a storage for volumes that are not made yet": ("CSIStorageCapacity",),
-    "an evicted pod: no plan evicts one for another": ("PriorityClass",),
     "pods that are started together, or are let in by a queue": (
         "PodGroup",
         "Workload",
