@@ -196,8 +196,8 @@ def run(
     task: Task[Problem],
     *,
     solver: Annotated[
-        Literal["highs", "scip", "cp-sat"],
-        Field(description="The solver; cp-sat needs the extra of its name and whole numbers."),
+        Literal["highs", "scip", "cp-sat", "cbc", "cplex", "glpk", "gurobi", "xpress"],
+        Field(description="The solver; all but the first two have to be installed."),
     ] = "highs",
     grid: Annotated[
         int | None,

@@ -46,9 +46,10 @@ def enumerate(
         Time limit. What was found and proven by then is returned.
     jobs : int
         Questions that are solved at the same time. The points are the same for any number.
-    solver : {"highs", "scip", "cp-sat"}, optional
+    solver : {"highs", "scip", "cp-sat", "cbc", "cplex", "glpk", "gurobi", "xpress"}, optional
         CP-SAT takes whole numbers only, and comes with the extra ``cp-sat``. By default HiGHS, or
-        CP-SAT where it is installed and quicker: see `docs/enumerate.md`.
+        CP-SAT where it is installed and quicker: see `docs/enumerate.md`. The last five are those
+        that Pyomo finds installed.
     start : Front, optional
         Solutions to begin with, of this function for the same model.
     steps : mapping of goal to number, optional

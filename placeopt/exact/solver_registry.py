@@ -10,17 +10,24 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError, require_known
+from placeopt.exact import pyomo_solvers
 from placeopt.exact.cp_sat import CpSatEngine, WholeProgram
 from placeopt.exact.engines import Engine, HighsEngine, ScipEngine
 from placeopt.exact.program import Program
 
 #: The distribution that each solver comes in.
-LIBRARIES = {"highs": "highspy", "scip": "pyscipopt", "cp-sat": "ortools"}
+LIBRARIES = {
+    "highs": "highspy",
+    "scip": "pyscipopt",
+    "cp-sat": "ortools",
+    **dict.fromkeys(pyomo_solvers.INTERFACES, "pyomo"),
+}
 #: Solvers by name.
 ENGINES: dict[str, Callable[..., Engine]] = {
     "highs": HighsEngine,
     "scip": ScipEngine,
     "cp-sat": CpSatEngine,
+    **pyomo_solvers.ENGINES,
 }
 
 #: Models with fewer columns are over before CP-SAT is imported; of models with more coefficients,
@@ -35,10 +42,15 @@ def require_solver(name: str) -> None:
     ------
     UsageError
         There is no such solver.
-    MissingExtraError
-        Its library is not installed.
+    UnsupportedError
+        It is not installed.
     """
     require_known("solver", name, ENGINES)
+    if name in pyomo_solvers.INTERFACES and pyomo_solvers.found(name) is None:
+        raise UnsupportedError(
+            f"solver {name!r} is not installed: Pyomo finds neither its program nor its Python "
+            "module; install it, or take solver='highs', which comes with placeopt"
+        )
     if name == "cp-sat" and not _has_cp_sat():
         raise MissingExtraError("solver 'cp-sat'", "cp-sat")
 
@@ -109,6 +121,8 @@ def _accepts(solver: str, name: str, value: Any) -> bool:
 
         pyscipopt.Model().setParam(name, value)
         return True
+    if solver in pyomo_solvers.INTERFACES:
+        return True  # found out when the solver runs
     if solver == "cp-sat":
         from ortools.sat.python import cp_model
 
