@@ -220,7 +220,7 @@ def _model_of(program: Program) -> tuple[Any, bool]:
     from pyomo.core.expr.numeric_expr import LinearExpression
 
     model = pyo.ConcreteModel()
-    whole, low, high = program.integrality, program.col_lower, program.col_upper
+    whole, low, high = program.integrality, program.col_lower.tolist(), program.col_upper.tolist()
     model.x = pyo.Var(
         range(len(whole)),
         domain=lambda m, k: pyo.Integers if whole[k] else pyo.Reals,
