@@ -369,7 +369,12 @@ def with_goals(*expressions, model=None) -> pyo.ConcreteModel:
         ),
         (lambda: with_goals(lambda m: m.x[0]), {"gap": -1}, UsageError, "give a positive number"),
         (lambda: with_goals(lambda m: m.x[0]), {"jobs": 0}, UsageError, "jobs is 0"),
-        (lambda: with_goals(lambda m: m.x[0]), {"solver": "cbc"}, UsageError, "unknown solver"),
+        (
+            lambda: with_goals(lambda m: m.x[0]),
+            {"solver": "hihgs"},
+            UsageError,
+            "did you mean .highs",
+        ),
         (
             lambda: with_goals(lambda m: m.x[0]),
             {"options": {"mip_heuristics": 0}},
