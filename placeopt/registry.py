@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from placeopt.core.budget import DEFAULT_EVALUATIONS, Budget
@@ -250,11 +251,10 @@ def read(path: AnyPath) -> Problem:
         raise error.in_file(str(file)) from None
 
 
-def shipped(name: InstanceName) -> Problem | None:
-    """Return the instance that comes with placeopt if it is this one, by its SHA-256; else None."""
+def shipped(name: InstanceName) -> Path | None:
+    """Return the file of the instance if it comes with placeopt, by its SHA-256; else None."""
     file = instances().get(name.name)
-    problem = None if file is None else read(file)
-    return problem if problem is not None and problem.instance_name == name else None
+    return file if file is not None and read(file).instance_name == name else None
 
 
 def from_document(document: Any) -> Problem:

@@ -16,7 +16,7 @@ from placeopt.temporal.generator import CORRECTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = {path: read_json(path) for path in sorted((ROOT / "instances").rglob("*.json"))}
-FRONTS = [path for path, document in DOCUMENTS.items() if "format" in document]
+FRONTS = [path for path, document in DOCUMENTS.items() if "bounds" in document]
 INSTANCES = [path for path, document in DOCUMENTS.items() if "problem" in document]
 
 
@@ -24,9 +24,9 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def script() -> ModuleType:
-    path = ROOT / "benchmarks" / "make_instances.py"
-    spec = importlib.util.spec_from_file_location("make_instances", path)
+def script(file: str) -> ModuleType:
+    path = ROOT / "benchmarks" / file
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -35,9 +35,23 @@ def script() -> ModuleType:
 
 def test_the_script_writes_them_byte_for_byte(tmp_path: Path) -> None:
     """Nobody edits them by hand."""
-    made = script()
+    made = script("make_instances.py")
     made.main(tmp_path)
     for path in made.bundled():
+        assert (tmp_path / path).read_bytes() == (ROOT / "instances" / path).read_bytes(), path
+
+
+def test_a_script_writes_the_cluster_and_what_is_imported_from_it(tmp_path: Path) -> None:
+    """Its dump, its prices, the instance and the names of the cluster."""
+    script("make_shop.py").main(tmp_path)
+    written = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(map(str, written)) == [
+        "clusters/shop/cluster.json",
+        "clusters/shop/prices.csv",
+        "rolling-update/shop.json",
+        "rolling-update/shop.origin.json",
+    ]
+    for path in written:
         assert (tmp_path / path).read_bytes() == (ROOT / "instances" / path).read_bytes(), path
 
 

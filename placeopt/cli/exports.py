@@ -12,6 +12,7 @@ from typer import Argument, Option
 from placeopt.cli.screen import Output, Plans, deliver, halves, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
+from placeopt.core.shipped import find, find_cluster
 
 if TYPE_CHECKING:
     from placeopt.core.front import Plan
@@ -31,7 +32,13 @@ def register(app: typer.Typer) -> None:
 
 def export_kubernetes(
     plans: Plans,
-    instance: Annotated[Path, Option(help="The instance file.")],
+    instance: Annotated[
+        Path | None,
+        Option(
+            help="The instance; that of a front is looked for beside it and among those that come "
+            "with placeopt."
+        ),
+    ] = None,
     origin: Annotated[
         Path | None,
         Option(
@@ -78,9 +85,10 @@ def export_kubernetes(
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes.export import export
 
-    beside = origins.beside(instance) if origin is None else origin
-    require_outputs(output, inputs=(plans, instance, beside))
-    problem = registry.read(instance)
+    file = _instance_of(plans) if instance is None else find(instance)
+    beside = origins.beside(file) if origin is None else origin
+    require_outputs(output, inputs=(plans, file, beside))
+    problem = registry.read(file)
     plan = plan_in(plans, problem, point)
     known = origins.read(beside) if origin is not None or beside.exists() else None
     names = dict(halves(item, "=", "--bought", "CANDIDATE=NODE") for item in bought or ())
@@ -101,19 +109,41 @@ def export_kubernetes(
     warn(_warnings(text))
 
 
+def _instance_of(plans: Path) -> Path:
+    """Return the instance of a front.
+
+    Raises
+    ------
+    UsageError
+        The file is no front, or its instance is not found.
+    """
+    from placeopt.core.documents import read_json
+    from placeopt.core.front import Front
+    from placeopt.plot import instance_file
+
+    document = read_json(plans)
+    file = None
+    if isinstance(document, dict) and document.get("format") == "placeopt/front@1":
+        file = instance_file(Front.from_document(document, plans), plans)
+    if file is None:
+        raise UsageError(f"the instance of {str(plans)!r} is not known: give --instance")
+    return file
+
+
 def _require_schedulable(problem: Problem, plan: Plan, origin: Origin) -> None:
     """Raise if kube-scheduler would refuse a step, as far as the imported files are still there."""
     from placeopt.core.documents import validate
     from placeopt.kubernetes.export.steps_document import StepsDocument, document
     from placeopt.kubernetes.verify import verify_files
 
-    if not origin.files or not all(Path(file).is_file() for file in origin.files):
+    files = [Path(find_cluster(file)) for file in origin.files]
+    if not files or not all(file.is_file() for file in files):
         say(
-            "not asked: the filters of kube-scheduler, as the files that were imported are not "
-            "there; placeopt verify STEPS --cluster FILE asks them"
+            "Scheduler check skipped: pass the cluster file with "
+            "`placeopt verify STEPS --cluster FILE`."
         )
         return
-    refused = verify_files(validate(StepsDocument, document(problem, plan, origin)), origin.files)
+    refused = verify_files(validate(StepsDocument, document(problem, plan, origin)), files)
     if refused:
         more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
         raise DocumentError(
@@ -143,7 +173,7 @@ def verify_steps(
     from placeopt.kubernetes.verify import budgets_broken, verify
 
     document = validate(StepsDocument, read_json(steps), file=str(steps))
-    objects = load(cluster, Notes())
+    objects = load([find_cluster(file) for file in cluster], Notes())
     refused, broken = verify(document, objects), budgets_broken(document, objects)
     for text in (*(refusal.text for refusal in refused), *broken):
         typer.echo(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from placeopt.cli.advice import about_plan, next_commands, page_of
 from placeopt.cli.screen import (
     AsJson,
     InstanceFile,
@@ -34,6 +34,7 @@ from placeopt.cli.screen import (
 )
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
+from placeopt.core.shipped import find
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front, Objective, Point
@@ -376,13 +377,13 @@ def pick(
 def _show_plan(front: Front, index: int, file: Path) -> None:
     """Print a plan of a front for a person."""
     from placeopt.cli.front_view import origin_of, plan_in_words
-    from placeopt.cli.outcome import about_plan, next_commands
-    from placeopt.plot import find_instance
+    from placeopt.plot import instance_file
+    from placeopt.registry import read
 
-    width = width_of(sys.stdout)
-    emit(plan_in_words(front, index, find_instance(front, file), width))
+    width, instance = width_of(sys.stdout), instance_file(front, file)
+    emit(plan_in_words(front, index, None if instance is None else read(instance), width))
     emit_sentence(f"  {origin_of(front.points[index])}\n")
-    emit(next_commands(about_plan(front, index, file, None), width))
+    emit(next_commands(about_plan(front, index, file, instance), width))
 
 
 def _numbers(arguments: list[str] | None, option: str) -> dict[str, float]:
@@ -409,7 +410,8 @@ def plot(
     instance: Annotated[
         Path | None,
         Option(
-            help="The front's instance file, for plans; looked for beside the front by default."
+            help="The front's instance; by default it is looked for beside the front and among "
+            "those that come with placeopt."
         ),
     ] = None,
     convergence: Annotated[
@@ -435,26 +437,12 @@ def plot(
     if convergence:
         _plot_convergence(fronts, target, over, cdn)
         return
-    whole, problem = front_and_instance(fronts[0], instance)
+    whole, problem, file = front_and_instance(fronts[0], instance)
     if point is None:
-        drawing.plot_front(whole, target, problem=problem, **page_of(fronts[0], instance))
+        drawing.plot_front(whole, target, problem=problem, **page_of(fronts[0], instance or file))
     else:
         drawing.plot_plan(whole, index_of(whole, point), target, problem=problem, cdn=cdn)
     emit(str(target))
-
-
-def page_of(front: Path | None, instance: Path | None) -> dict[str, Any]:
-    """Return what a page says of files: the front's name, and commands about one of its plans."""
-    file = "FRONT" if front is None else shlex.quote(str(front))
-    known = "" if instance is None else f" --instance {shlex.quote(str(instance))}"
-    commands = [
-        ("A report to read and approve", f"placeopt report {file} --point {{point}}{known}"),
-        ("A picture of this plan", f"placeopt plot {file} --point {{point}}{known}"),
-    ]
-    if instance is not None and instance.with_suffix(".origin.json").exists():
-        script = f"placeopt export kubernetes {file} --point {{point}}{known} -o steps.sh"
-        commands.append(("The steps as a script for kubectl", script))
-    return {"file": file, "commands": commands}
 
 
 def _check_plot(fronts: list[Path], point: str | None, convergence: bool, over: str | None) -> None:
@@ -480,8 +468,17 @@ def _plot_convergence(fronts: list[Path], target: Path, over: Any, cdn: bool) ->
     emit(str(target))
 
 
-def front_and_instance(path: Path, instance: Path | None) -> tuple[Front, Problem | None]:
-    """Read a front, and the instance given or the one beside the front, if it lies there.
+def front_and_instance(
+    path: Path, instance: Path | None
+) -> tuple[Front, Problem | None, Path | None]:
+    """Read a front and its instance: the given one, else one beside it or that comes with placeopt.
+
+    Returns
+    -------
+    Front
+    Problem or None
+    Path or None
+        The file of the instance.
 
     Raises
     ------
@@ -491,13 +488,15 @@ def front_and_instance(path: Path, instance: Path | None) -> tuple[Front, Proble
     from placeopt import registry
     from placeopt.core.front import Front
     from placeopt.core.task import require_fitting
-    from placeopt.plot import find_instance
+    from placeopt.plot import instance_file
 
     front = Front.read(path)
-    problem = find_instance(front, path) if instance is None else registry.read(instance)
-    if problem is not None:
-        require_fitting(problem, front, str(path))
-    return front, problem
+    file = instance_file(front, path) if instance is None else find(instance)
+    if file is None:
+        return front, None, None
+    problem = registry.read(file)
+    require_fitting(problem, front, str(path))
+    return front, problem, file
 
 
 def index_of(front: Front, text: str) -> int:

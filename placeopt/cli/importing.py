@@ -11,6 +11,7 @@ from typer import Argument, Option
 from placeopt.cli.screen import Output, deliver, halves, say
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
+from placeopt.core.shipped import find_cluster, find_prices
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.faults import Faults
@@ -367,12 +368,12 @@ def import_kubernetes(
         **_tables(execution, new_requests, commitments, faults),
     )
     done = import_files(
-        files,
+        [find_cluster(file) for file in files],
         to,
         options,
         nodes=nodes,
         candidates=candidates,
-        prices=prices or (),
+        prices=[find_prices(file) for file in prices or ()],
         latency=latency,
         overlays=[read_overlay(text) for text in overlay or []],
         faults=faults,

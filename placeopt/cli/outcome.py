@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from placeopt.cli.advice import next_commands
 from placeopt.cli.front_view import proof_in_words, view
 from placeopt.cli.screen import emit, emit_sentence, say, show, width_of
 from placeopt.cli.tables import table
@@ -80,57 +80,3 @@ def quality(front: Front) -> str:
     share = front.hypervolume(corner, plain=True)
     within = up_to(front.objectives, corner)
     return f"Quality (hypervolume): {share:.4f} of the box {within} (1.1 x the worst values)."
-
-
-def next_commands(commands: list[tuple[str, str]], width: int | None) -> str:
-    """Return commands to go on with, and what each is for; below each other where they are long.
-
-    >>> print(next_commands([("keep it", "placeopt solve toy -o front.json")], 80))
-    Next:
-      placeopt solve toy -o front.json   keep it
-    """
-    longest = max(len(command) for _, command in commands)
-    beside = width is None or all(longest + len(what) + 5 <= width for what, _ in commands)
-    lines = ["Next:"]
-    for what, command in commands:
-        if beside:
-            lines.append(f"  {command:<{longest}}   {what}")
-        else:
-            lines += [f"  {what}:", f"    {command}"]
-    return "\n".join(lines)
-
-
-def about_plan(
-    front: Front, index: int, file: Path, instance: Path | None
-) -> list[tuple[str, str]]:
-    """Return commands about a plan of a front, which is in a file, as its instance may be."""
-    from placeopt.kubernetes.origin import beside
-
-    name, origin = shlex.quote(str(file)), instance is not None and beside(instance).exists()
-    if instance is not None and instance.resolve().parent == file.resolve().parent:
-        instance = None  # it is found there
-    found = []
-    if limit := example_limit(front):
-        found.append(("another plan, within a limit", f"placeopt pick {name} --budget {limit}"))
-    known = "" if instance is None else f" --instance {shlex.quote(str(instance))}"
-    found.append(("a page about it", f"placeopt report {name}{known} --point {index}"))
-    if origin:
-        script = f"placeopt export kubernetes {name}{known} --point {index} -o steps.sh"
-        found.append(("its steps for kubectl", script))
-    return found
-
-
-def example_limit(front: Front) -> str:
-    """Return a limit that some plans of a front keep and others do not; empty where none is.
-
-    >>> from placeopt.core.front import Front, InstanceName, Objective, Point
-    >>> points = (Point((1.0, 9.0), {}), Point((4.0, 2.0), {}))
-    >>> goals = (Objective("latency_ms", "ms"), Objective("cost", "USD"))
-    >>> example_limit(Front(InstanceName("temporal", "toy", ""), goals, points))
-    'latency_ms=2.5'
-    """
-    for objective, best, worst in zip(front.objectives, front.ideal, front.nadir, strict=True):
-        middle = float(f"{(best + worst) / 2:.3g}")
-        if objective.sign * best <= objective.sign * middle < objective.sign * worst:
-            return f"{objective.name}={middle:g}"
-    return ""

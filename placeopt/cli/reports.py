@@ -29,7 +29,10 @@ def report(
     ] = None,
     instance: Annotated[
         Path | None,
-        typer.Option(help="The front's instance file; looked for beside the front by default."),
+        typer.Option(
+            help="The front's instance; by default it is looked for beside the front and among "
+            "those that come with placeopt."
+        ),
     ] = None,
     point: Annotated[str, typer.Option(metavar="K|knee", help="The plan to show.")] = "knee",
     cdn: Cdn = False,
@@ -68,10 +71,10 @@ def report(
 
     if form not in ("html", "markdown"):
         raise UsageError(f"--format {form!r}; legal: html, markdown")
-    beside = origins.beside(instance) if instance is not None and origin is None else origin
     target = output or (front.with_suffix(".report.html") if form == "html" else None)
-    require_outputs(target, inputs=(front, instance, beside))
-    whole, problem = front_and_instance(front, instance)
+    whole, problem, file = front_and_instance(front, instance)
+    beside = origins.beside(file) if file is not None and origin is None else origin
+    require_outputs(target, inputs=(front, file, beside))
     index = None if point == "knee" else index_of(whole, point)
     known = origins.read(beside) if beside and (origin or beside.exists()) else None
     if known is not None and problem is not None:

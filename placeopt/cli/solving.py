@@ -15,8 +15,8 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli import progress
+from placeopt.cli.advice import about_plan, page_of
 from placeopt.cli.completion import instance_names, method_names
-from placeopt.cli.fronts import page_of
 from placeopt.cli.screen import (
     AsJson,
     Quiet,
@@ -246,8 +246,7 @@ def _tell(
         commands = [("keep the front", same_command("-o front.json"))]
         if output is not None:
             knee = kept.points.index(kept.pick())
-            file = instance if instance.exists() else None
-            commands = outcome.about_plan(kept, knee, output, file)
+            commands = about_plan(kept, knee, output, instance)
         outcome.show_front(front, kept, problem, commands)
 
 

@@ -1,4 +1,4 @@
-"""Instances that come with placeopt, by name, and the best fronts known of them."""
+"""What comes with placeopt, by name: instances, the best fronts known of them, and a cluster."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ def instances() -> dict[str, Path]:
     >>> sorted(instances())[:2]
     ['aws-10', 'aws-50']
     """
-    folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
-    files = sorted(folder.glob("*/*.json")) if folder is not None else []
-    return {file.stem: file for file in files if not file.stem.endswith(".front")}
+    return {file.stem: file for file in _files("*/*.json") if "." not in file.stem}
 
 
 def best_known(name: str) -> Path | None:
@@ -37,3 +35,25 @@ def find(path: AnyPath) -> Path:
     if Path(path).exists() or os.path.dirname(path):
         return Path(path)
     return instances().get(str(path), Path(path))
+
+
+def find_cluster(file: AnyPath) -> AnyPath:
+    """Return the dump of a cluster that a name stands for, such as ``shop``; as `find` does."""
+    return _beside(file, "cluster.json")
+
+
+def find_prices(file: AnyPath) -> AnyPath:
+    """Return the prices of a cluster that comes with placeopt, by its name; as `find` does."""
+    return _beside(file, "prices.csv")
+
+
+def _beside(name: AnyPath, file: str) -> AnyPath:
+    if os.path.exists(name) or os.path.dirname(name):
+        return name
+    found = {path.parent.name: path for path in _files(f"clusters/*/{file}")}
+    return found.get(str(name), name)
+
+
+def _files(pattern: str) -> list[Path]:
+    folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
+    return [] if folder is None else sorted(folder.glob(pattern))

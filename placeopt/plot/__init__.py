@@ -226,7 +226,15 @@ def plot_plan(
 
 
 def find_instance(front: Front, path: AnyPath) -> Problem | None:
-    """Return the instance of a front file: in the same folder, or one that comes with placeopt.
+    """Return the instance of a front file, None where `instance_file` finds none."""
+    from placeopt import registry
+
+    file = instance_file(front, path)
+    return None if file is None else registry.read(file)
+
+
+def instance_file(front: Front, path: AnyPath) -> Path | None:
+    """Return the file of the instance of a front file: in the same folder, or with placeopt.
 
     It is known by its SHA-256. None where it is in neither place.
     """
@@ -243,7 +251,7 @@ def find_instance(front: Front, path: AnyPath) -> Problem | None:
             except PlaceoptError:
                 continue
             if problem.instance_name == front.instance:
-                return problem
+                return file
     return registry.shipped(front.instance)
 
 

@@ -178,7 +178,7 @@ def test_export_asks_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (tmp_path / "plan.json").write_text(json.dumps({"steps": [step]}))
     export = ["export", "kubernetes", names[1], "--instance", names[0], "-o", names[2]]
     assert ended(*export) == 0
-    assert "not asked" not in capsys.readouterr().err
+    assert "Scheduler check skipped" not in capsys.readouterr().err
     nodes[1]["spec"] = {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}
     written(path, [pod, *nodes])
     assert ended(*export) == 2
@@ -186,7 +186,7 @@ def test_export_asks_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "kube-scheduler would refuse a copy: step 1: a/web-po" in said and "{k: v}" in said
     path.unlink()
     assert ended(*export) == 0
-    assert "not asked: the filters of kube-scheduler" in capsys.readouterr().err
+    assert "Scheduler check skipped: pass the cluster file with" in capsys.readouterr().err
 
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5", "controller": True}

@@ -1,0 +1,90 @@
+"""The commands to go on with: what may be done next with a front and one of its plans."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placeopt.core.shipped import find, instances
+
+if TYPE_CHECKING:
+    from placeopt.core.front import Front
+
+
+def next_commands(commands: list[tuple[str, str]], width: int | None) -> str:
+    """Return commands to go on with, and what each is for; below each other where they are long.
+
+    >>> print(next_commands([("keep it", "placeopt solve toy -o front.json")], 80))
+    Next:
+      placeopt solve toy -o front.json   keep it
+    """
+    longest = max(len(command) for _, command in commands)
+    beside = width is None or all(longest + len(what) + 5 <= width for what, _ in commands)
+    lines = ["Next:"]
+    for what, command in commands:
+        if beside:
+            lines.append(f"  {command:<{longest}}   {what}")
+        else:
+            lines += [f"  {what}:", f"    {command}"]
+    return "\n".join(lines)
+
+
+def about_plan(
+    front: Front, index: int, file: Path, instance: Path | None
+) -> list[tuple[str, str]]:
+    """Return commands about a plan of a front in a file."""
+    name, known, found = shlex.quote(str(file)), instance_option(file, instance), []
+    if limit := example_limit(front):
+        found.append(("another plan, within a limit", f"placeopt pick {name} --budget {limit}"))
+    found.append(("a page about it", f"placeopt report {name}{known} --point {index}"))
+    if has_origin(instance):
+        script = f"placeopt export kubernetes {name}{known} --point {index} -o steps.sh"
+        found.append(("its steps for kubectl", script))
+    return found
+
+
+def example_limit(front: Front) -> str:
+    """Return a limit that some plans of a front keep and others do not; empty where none is.
+
+    >>> from placeopt.core.front import Front, InstanceName, Objective, Point
+    >>> points = (Point((1.0, 9.0), {}), Point((4.0, 2.0), {}))
+    >>> goals = (Objective("latency_ms", "ms"), Objective("cost", "USD"))
+    >>> example_limit(Front(InstanceName("temporal", "toy", ""), goals, points))
+    'latency_ms=2.5'
+    """
+    for objective, best, worst in zip(front.objectives, front.ideal, front.nadir, strict=True):
+        middle = float(f"{(best + worst) / 2:.3g}")
+        if objective.sign * best <= objective.sign * middle < objective.sign * worst:
+            return f"{objective.name}={middle:g}"
+    return ""
+
+
+def page_of(front: Path | None, instance: Path | None) -> dict[str, Any]:
+    """Return what a page says of files: the front's name, and commands about one of its plans."""
+    file = "FRONT" if front is None else shlex.quote(str(front))
+    known = instance_option(front, instance)
+    commands = [
+        ("A report to read and approve", f"placeopt report {file} --point {{point}}{known}"),
+        ("A picture of this plan", f"placeopt plot {file} --point {{point}}{known}"),
+    ]
+    if has_origin(instance):
+        script = f"placeopt export kubernetes {file} --point {{point}}{known} -o steps.sh"
+        commands.append(("The steps as a script for kubectl", script))
+    return {"file": file, "commands": commands}
+
+
+def instance_option(front: Path | None, instance: Path | None) -> str:
+    """Return how a command names the instance of a front; nothing where it finds it by itself."""
+    file = None if instance is None else find(instance)
+    if file is None or file in instances().values():
+        return ""
+    beside = front is not None and file.resolve().parent == front.resolve().parent
+    return "" if beside else f" --instance {shlex.quote(str(instance))}"
+
+
+def has_origin(instance: Path | None) -> bool:
+    """Return whether a file says what the names of an instance are in a cluster."""
+    from placeopt.kubernetes.origin import beside
+
+    return instance is not None and beside(find(instance)).exists()
