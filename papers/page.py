@@ -12,10 +12,9 @@ import stamps
 from machine import table as markdown_table
 from papers.entry import STATUSES, Entry, Paper
 
-from placeopt.report import markup
-from placeopt.report import page as report
-from placeopt.report.markup import Mark, clean
-from placeopt.version import __version__
+from placeopt.plot import markup
+from placeopt.plot.markup import Mark, clean
+from placeopt.plot.shell import shell
 
 _TONES = {"regenerated": "plain", "met": "good", "missed": "bad", "open": "warn"}
 _COLUMNS = ("element", "what it says", "paper", "authors' files", "placeopt", "status", "why")
@@ -58,19 +57,14 @@ def html(papers: Sequence[Paper], documents: Mapping[str, Any], *, quick: bool) 
     for paper in papers:
         sections.append((paper.key, f"{paper.where}: {paper.problem}", _part(paper, results)))
     sections.append(("runs", "How it was made", _runs(documents)))
-    body = "\n".join(report.section(*one) for one in sections)
-    return report.asset("page.html").format(
-        version=__version__,
-        policy=report.POLICY.format(cdn=""),
+    return shell(
         title="The papers, element by element",
-        style=report.asset("report.css"),
-        problem="five papers",
         heading="The papers, element by element",
-        question=clean(summary(papers, results)),
-        links="".join(f'<a href="#{name}">{clean(head)}</a>' for name, head, _ in sections),
-        body=body,
+        eyebrow="placeopt \u00b7 five papers",
+        lead=summary(papers, results),
+        links=[(name, head) for name, head, _ in sections],
+        body="\n".join(markup.section(*one) for one in sections),
         footer="Written by papers/run.py: make papers.",
-        script="",
     )
 
 

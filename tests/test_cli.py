@@ -724,7 +724,6 @@ def test_a_file_of_the_wrong_kind_is_named(
 
 def test_report_is_written_beside_the_front(here: Here, fronts: dict[str, Path]) -> None:
     """Its name is the result; the instance is found beside the front."""
-    pytest.importorskip("plotly")
     out, err = here("report", fronts["greedy"], "--point", 0)
     assert out.strip().endswith("greedy.report.html") and err == ""
     assert "What was asked" in Path(out.strip()).read_text(encoding="utf-8")

@@ -16,7 +16,6 @@ HEAVY = {
     "jmetal",
     "pandas",
     "matplotlib",
-    "plotly",
     "scipy",
     "numba",
     "torch",

@@ -51,7 +51,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         rows = measure(Path(name), asked.nodes, asked.pods)
     head = f"# {asked.nodes:,} nodes, {asked.pods:,} pods: from the cluster to steps and a report"
-    text = [head, "", facts("placeopt", "numpy", "plotly"), "", *table(("what", "figure"), rows)]
+    text = [head, "", facts("placeopt", "numpy"), "", *table(("what", "figure"), rows)]
     print("\n".join(text))
     if asked.nodes == 1000:
         stamps.write(HERE / "export.md", "\n".join(text), __file__, vars(asked))

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 Fronts = Annotated[list[Path], Argument(metavar="FRONT...", help="Front files of one instance.")]
 OneFront = Annotated[Path, Argument(metavar="FRONT", help="Front file.")]
-Cdn = Annotated[bool, Option("--cdn", help="Load plotly from the network: a small .html file.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -424,7 +423,6 @@ def plot(
         str | None,
         Option(metavar="evaluations|seconds", help="--convergence: the horizontal axis."),
     ] = None,
-    cdn: Cdn = False,
 ) -> None:
     """Draw a front, one of its plans, or how the runs of several fronts converged."""
     from placeopt import plot as drawing
@@ -433,15 +431,15 @@ def plot(
     ending = ".convergence.html" if convergence else ".html" if point is None else f".{point}.png"
     target = output or fronts[0].with_suffix(ending)
     require_outputs(target, inputs=(*fronts, instance))
-    drawing.require(target, cdn=cdn)
+    drawing.require(target, front=point is None and not convergence)
     if convergence:
-        _plot_convergence(fronts, target, over, cdn)
+        _plot_convergence(fronts, target, over)
         return
     whole, problem, file = front_and_instance(fronts[0], instance)
     if point is None:
         drawing.plot_front(whole, target, problem=problem, **page_of(fronts[0], instance or file))
     else:
-        drawing.plot_plan(whole, index_of(whole, point), target, problem=problem, cdn=cdn)
+        drawing.plot_plan(whole, index_of(whole, point), target, problem=problem)
     emit(str(target))
 
 
@@ -458,13 +456,13 @@ def _check_plot(fronts: list[Path], point: str | None, convergence: bool, over: 
         raise UsageError(f"--over is {over!r}; give evaluations or seconds")
 
 
-def _plot_convergence(fronts: list[Path], target: Path, over: Any, cdn: bool) -> None:
+def _plot_convergence(fronts: list[Path], target: Path, over: Any) -> None:
     from placeopt.core.front import Front
     from placeopt.plot import plot_convergence
 
     read = [Front.read(path) for path in fronts]
     names = [path.stem for path in fronts] if len(fronts) > 1 else None
-    plot_convergence(read, target, names=names, over=over, cdn=cdn)
+    plot_convergence(read, target, names=names, over=over)
     emit(str(target))
 
 

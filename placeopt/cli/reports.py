@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from placeopt.cli.fronts import Cdn, OneFront, front_and_instance, index_of
+from placeopt.cli.fronts import OneFront, front_and_instance, index_of
 from placeopt.cli.screen import deliver, emit, say
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
@@ -35,7 +35,6 @@ def report(
         ),
     ] = None,
     point: Annotated[str, typer.Option(metavar="K|knee", help="The plan to show.")] = "knee",
-    cdn: Cdn = False,
     origin: Annotated[
         Path | None,
         typer.Option(
@@ -80,8 +79,7 @@ def report(
     if known is not None and problem is not None:
         known.check(problem, str(beside))
     if form == "html" and target is not None:
-        reporting.require()
-        reporting.write(whole, target, problem=problem, index=index, cdn=cdn, origin=known)
+        reporting.write(whole, target, problem=problem, index=index, origin=known)
         emit(str(target))
     if form == "html" and min_saving is None:
         return

@@ -181,7 +181,7 @@ def solve(
     corner = _corner(reference)
     require_outputs(output, plot, inputs=(instance, start, policy))
     if plot is not None:
-        require_plot(plot)
+        require_plot(plot, front=True)
     problem = api.load(instance)
     chosen = problem.select(names(objectives))
     begin = None

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placeopt.core.front import Plan
 from placeopt.edge_cloud.arrays import node_loads
 from placeopt.plot.figures import new_figure
-from placeopt.plot.style import PALETTE
+from placeopt.plot.scene import Panel, Scene
+from placeopt.plot.style import PALETTE, shade
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,85 +57,32 @@ def _sizes(problem: EdgeCloud, hosts: np.ndarray) -> np.ndarray:
     return 12 + 300 * hosted / max(1, hosted.max())
 
 
-def figure(problem: EdgeCloud, plan: Plan, title: str) -> Figure:
-    """Return the map as a matplotlib figure.
+def scene(problem: EdgeCloud, plan: Plan) -> Scene:
+    """Return the map.
 
-    The area of a mark shows the microservices that a node hosts, the colour its cpu in use.
+    The area of a mark shows the microservices that a node hosts, the colour its CPU in use.
     """
-    hosts, places = problem.hosts(plan), positions(problem)
-    drawing = new_figure(7.2, 1.2 + 1.2 * len(problem.layers))
-    axes = drawing.add_subplot()
+    hosts, use = problem.hosts(plan), loads(problem, problem.hosts(plan))
+    rows = len(problem.layers)
+    sheet = Scene(1000, 60 + 120 * rows)
+    sheet.words(204, 16, "CPU in use: 0%", anchor="end")
+    for k in range(10):
+        sheet.box(210 + 14 * k, 6, 14, 12, fill=shade((k + 0.5) / 10))
+    sheet.words(356, 16, "100%; area: microservices on the node")
+    panel = Panel(sheet, 110, 30, 870, 120 * rows, (0, 1), (-0.5, rows - 0.5))
+    places = [panel.at(x, y) for x, y in positions(problem).tolist()]
     drawn = links(problem, hosts)
     largest = max((flows for *_, flows in drawn), default=1)
     for v, w, flows in drawn:
-        width = 0.3 + 1.2 * flows / largest
-        axes.plot(*places[[v, w]].T, color="#999999", linewidth=width, alpha=0.5, zorder=1)
-    use = loads(problem, hosts)[:, 0]
-    marks = axes.scatter(
-        places[:, 0],
-        places[:, 1],
-        s=_sizes(problem, hosts),
-        c=use,
-        cmap="viridis",
-        vmin=0,
-        vmax=1,
-        zorder=2,
-    )
-    marks.set(edgecolors="black", linewidths=0.4)
-    drawing.colorbar(marks, ax=axes, label="cpu in use", pad=0.01)
-    axes.set_yticks(range(len(problem.layers)), problem.layers)
-    axes.set_xticks([])
-    axes.set_ylim(-0.5, len(problem.layers) - 0.5)
-    axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.set_title(title, fontsize=8, loc="left")
-    return drawing
-
-
-def interactive(problem: EdgeCloud, plan: Plan, title: str) -> Any:
-    """Return the map as a plotly figure; hovering over a node says what it hosts."""
-    import plotly.graph_objects as go
-
-    from placeopt.plot.html import segments
-
-    hosts, places = problem.hosts(plan), positions(problem)
-    use = loads(problem, hosts)
-    drawing = go.Figure()
-    drawing.add_scatter(
-        **segments((places[v], places[w]) for v, w, _ in links(problem, hosts)),
-        mode="lines",
-        line_color="#BBBBBB",
-        line_width=0.7,
-        hoverinfo="skip",
-        name="flows",
-    )
-    marker = {
-        "size": np.sqrt(_sizes(problem, hosts)) * 1.4,
-        "line_width": 0.5,
-        "color": use[:, 0],
-        "cmin": 0,
-        "cmax": 1,
-        "colorscale": "Viridis",
-        "colorbar_title_text": "cpu in use",
-    }
-    drawing.add_scatter(
-        x=places[:, 0],
-        y=places[:, 1],
-        mode="markers",
-        name="nodes",
-        hoverinfo="text",
-        hovertext=_hover(problem, hosts, use),
-        marker=marker,
-    )
-    drawing.update_layout(title=title, showlegend=False, template="plotly_white")
-    drawing.update_xaxes(visible=False)
-    drawing.update_yaxes(
-        tickvals=list(range(len(problem.layers))),
-        ticktext=list(problem.layers),
-        showgrid=False,
-        zeroline=False,
-    )
-    return drawing
+        width = 0.4 + 1.6 * flows / largest
+        sheet.line(places[v], places[w], stroke="soft", line_width=width, opacity=0.35)
+    texts, radii = _hover(problem, hosts, use), np.sqrt(_sizes(problem, hosts)).tolist()
+    for v, (x, y) in enumerate(places):
+        fill = shade(float(use[v, 0]))
+        sheet.disc(x, y, radii[v], fill=fill, stroke="ink", line_width=0.6, title=texts[v])
+    for row, layer in enumerate(problem.layers):
+        sheet.words(100, panel.at(0, row)[1] + 4, layer, anchor="end", bold=True, within=95)
+    return sheet
 
 
 def _hover(problem: EdgeCloud, hosts: np.ndarray, use: np.ndarray) -> list[str]:
@@ -144,15 +91,15 @@ def _hover(problem: EdgeCloud, hosts: np.ndarray, use: np.ndarray) -> list[str]:
     for v, node in enumerate(problem.nodes):
         hosted = problem.arrays.application_of[hosts == v].tolist()
         count = Counter(problem.applications[a].name for a in hosted)
-        named = [f"{escape(name)} ({times})" for name, times in count.most_common(_MAX_NAMES)]
+        named = [f"{name} ({times})" for name, times in count.most_common(_MAX_NAMES)]
         lines = [
-            f"<b>{escape(node.name)}</b>, {escape(node.layer)}",
-            f"cpu {use[v, 0]:.0%}, memory {use[v, 1]:.0%}",
+            f"{node.name}, {node.layer}",
+            f"CPU {use[v, 0]:.0%}, memory {use[v, 1]:.0%}",
             ", ".join(named) or "hosts nothing",
         ]
         if len(count) > _MAX_NAMES:
             lines.append(f"and {len(count) - _MAX_NAMES} more applications")
-        texts.append("<br>".join(lines))
+        texts.append("\n".join(lines))
     return texts
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.core.front import Plan
 from placeopt.edge_cloud.arrays import node_loads
-from placeopt.report.markup import Bar, Cell, table
+from placeopt.plot.markup import Bar, Cell, table
 
 if TYPE_CHECKING:
     from placeopt.edge_cloud.instance import EdgeCloud

@@ -26,7 +26,7 @@ from placeopt.kubernetes.money import (
     spot_use,
 )
 from placeopt.kubernetes.origin import key
-from placeopt.report.markup import number
+from placeopt.plot.markup import number
 from placeopt.rolling_update.fleet_change import by_machine, fleet_change
 from placeopt.rolling_update.instance import NO_UNIT
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from placeopt.kubernetes.approval import TOPICS_OF_APPROVERS, Approval, listed
 from placeopt.kubernetes.money import STEP_MINUTES, NamespaceCost, SpotUse
 from placeopt.kubernetes.notes import escape
-from placeopt.report.markup import Bar, Cell, Mark, bullets, details, number, paragraphs, table
+from placeopt.plot.markup import Bar, Cell, Mark, bullets, details, number, paragraphs, table
 
 _MAX_STEPS, _MAX_SPACES = 200, 40
 _LEAVING, _MONTHS = ("node", "pods out", "workloads"), ("namespace", "now", "after", "change")

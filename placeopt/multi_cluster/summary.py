@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from placeopt.core.front import Plan
 from placeopt.multi_cluster.usage import usage_over_time
-from placeopt.report.markup import Bar, Cell, paragraphs, table
+from placeopt.plot.markup import Bar, Cell, paragraphs, table
 
 if TYPE_CHECKING:
     from placeopt.multi_cluster.instance import MultiCluster

@@ -1,8 +1,7 @@
-"""Drawings of fronts and plans: ``.html`` (plotly) and ``.png``, ``.pdf``, ``.svg`` (matplotlib).
+"""Drawings of fronts and plans: pages (``.html``), and ``.png``, ``.pdf`` and ``.svg`` for paper.
 
 A problem whose plans can be drawn declares a module ``drawing`` in its `ProblemSpec`, with
-``figure(problem, plan, title)``, which returns a matplotlib figure, and
-``interactive(problem, plan, title)``, which returns a plotly one.
+``scene(problem, plan)``, which returns a `placeopt.plot.scene.Scene`.
 """
 
 from __future__ import annotations
@@ -20,30 +19,30 @@ from placeopt.core.files import AnyPath
 if TYPE_CHECKING:
     from placeopt.core.front import Front
     from placeopt.core.problem import Problem
+    from placeopt.plot.scene import Scene
 
-#: File name ending -> the package that draws it.
-PACKAGES = {".html": "plotly", ".png": "matplotlib", ".pdf": "matplotlib", ".svg": "matplotlib"}
+#: How the names of drawings end.
+ENDINGS = (".html", ".png", ".pdf", ".svg")
 
 #: Files beside a front that `find_instance` opens at most, and their largest size in bytes.
 _MAX_FILES, _MAX_BYTES = 200, 20_000_000
 
 
-def require(path: AnyPath, *, cdn: bool = False) -> None:
-    """Raise unless a file of this name can be drawn.
+def require(path: AnyPath, *, front: bool = False) -> None:
+    """Raise unless a file of this name can be drawn, as a front or as something else.
 
     Raises
     ------
     UsageError
-        The name ends in something else, or `cdn` is asked of a file that is no HTML.
+        The name ends in something else.
     MissingExtraError
-        The package that draws it is not installed.
+        matplotlib is not installed, which .png and .pdf need, and .svg of a front.
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in PACKAGES:
-        raise UsageError(f"cannot draw {str(path)!r}; end the name in {', '.join(PACKAGES)}")
-    if cdn and suffix != ".html":
-        raise UsageError(f"--cdn is for .html files, and {str(path)!r} is none; leave it out")
-    if importlib.util.find_spec(PACKAGES[suffix]) is None:
+    if suffix not in ENDINGS:
+        raise UsageError(f"cannot draw {str(path)!r}; end the name in {', '.join(ENDINGS)}")
+    by_us = (".html",) if front else (".html", ".svg")
+    if suffix not in by_us and importlib.util.find_spec("matplotlib") is None:
         raise MissingExtraError(f"drawing {suffix} files", "plot")
 
 
@@ -101,7 +100,7 @@ def plot_front(
     ----------
     front : Front
     path : path
-        Ends in one of `PACKAGES`.
+        Ends in one of `ENDINGS`.
     problem : Problem, optional
         The front's instance: the page tells facts of a plan.
     file : str
@@ -114,9 +113,9 @@ def plot_front(
     UsageError
         The front has no points, or the path ends in something else.
     MissingExtraError
-        The extra ``plot`` is not installed.
+        The extra ``plot`` is not installed, which .png, .pdf and .svg need.
     """
-    require(path)
+    require(path, front=True)
     _require_points(front)
     if Path(path).suffix.lower() == ".html":
         from placeopt.plot.front_page import page
@@ -134,56 +133,44 @@ def plot_convergence(
     *,
     names: Sequence[str] | None = None,
     over: Literal["evaluations", "seconds"] | None = None,
-    cdn: bool = False,
 ) -> None:
     """Draw the traces of the runs of one or several fronts: how hypervolume and bound converged.
-
-    All runs need one reference point, so that their hypervolumes compare: give the argument
-    `reference` of `placeopt.solve` to each.
 
     Parameters
     ----------
     fronts : sequence of Front
-        Of one instance.
+        Of one instance; their runs have one reference point, see the argument `reference` of
+        `placeopt.solve`.
     path : path
-        Ends in one of `PACKAGES`.
+        Ends in one of `ENDINGS`.
     names : sequence of str, optional
         What tells the runs of each front apart, before the name of the method.
     over : {"evaluations", "seconds"}, optional
         The horizontal axis; evaluations by default, where all runs count them.
-    cdn : bool
-        HTML only: a browser loads plotly from the network, and the file is small.
 
     Raises
     ------
     UsageError
-        No run has a trace, the fronts answer different instances, the runs have different reference
-        points, the path ends in something else.
+        No run has a trace, the fronts answer different instances, their runs have different
+        reference points, the path ends in something else.
     MissingExtraError
-        The extra ``plot`` is not installed.
+        The extra ``plot`` is not installed, which .png and .pdf need.
     """
-    require(path, cdn=cdn)
-    from placeopt.plot import convergence
+    require(path)
+    from placeopt.plot.convergence import scene
 
     titles = [""] * len(fronts) if names is None else [f"{name}: " for name in names]
+    drawn, title = scene(fronts, titles, over), f"{fronts[0].instance.name}: convergence"
     if Path(path).suffix.lower() == ".html":
-        from placeopt.plot.html import single
+        from placeopt.plot.plan_page import drawing_page
 
-        drawn = convergence.interactive(fronts, titles, over)
-        _write(path, single(drawn, f"{fronts[0].instance.name}: convergence", cdn=cdn))
+        _write(path, drawing_page(drawn, title, fronts[0].instance.problem))
     else:
-        _write(path, convergence.figure(fronts, titles, over))
+        _write_scene(path, drawn, title)
 
 
-def plot_plan(
-    front: Front,
-    index: int,
-    path: AnyPath,
-    *,
-    problem: Problem | None,
-    cdn: bool = False,
-) -> None:
-    """Draw the plan of ``front.points[index]``; `cdn` as for `plot_convergence`.
+def plot_plan(front: Front, index: int, path: AnyPath, *, problem: Problem | None) -> None:
+    """Draw the plan of ``front.points[index]``; a page tells its facts and tables as well.
 
     Raises
     ------
@@ -192,9 +179,9 @@ def plot_plan(
     UnsupportedError
         Plans of this problem have no drawing.
     MissingExtraError
-        The extra ``plot`` is not installed.
+        The extra ``plot`` is not installed, which .png and .pdf need.
     """
-    require(path, cdn=cdn)
+    require(path)
     if problem is None:
         raise UsageError(
             f"drawing a plan needs the instance {front.instance.name!r}; "
@@ -204,25 +191,25 @@ def plot_plan(
         raise UsageError(
             f"the front answers a {front.instance.problem} instance; this one is {problem.problem}"
         )
-    from placeopt.plot.style import bare_name
+    from placeopt.plot import plan_page
 
-    if not problem.spec.has("drawing"):
+    drawn = plan_page.scene_of(problem, front.points[index].plan)
+    if drawn is None:
         raise UnsupportedError(
             f"plans of {problem.problem} have no drawing; draw the front, without --point"
         )
-    drawing = problem.spec.load("drawing")
-    point = front.points[index]
-    values = ", ".join(
-        f"{bare_name(o)} {v:.5g} {o.unit}"
-        for o, v in zip(front.objectives, point.values, strict=True)
-    )
-    title = f"{front.instance.name}, point {index}: {values}"
     if Path(path).suffix.lower() == ".html":
-        from placeopt.plot.html import single
-
-        _write(path, single(drawing.interactive(problem, point.plan, title), title, cdn=cdn))
+        _write(path, plan_page.page(front, index, problem))
     else:
-        _write(path, drawing.figure(problem, point.plan, title))
+        _write_scene(path, drawn, plan_page.title_of(front, index))
+
+
+def _write_scene(path: AnyPath, drawn: Scene, title: str) -> None:
+    """Write a drawing as SVG, or by matplotlib."""
+    if Path(path).suffix.lower() == ".svg":
+        _write(path, drawn.svg(title, themed=False))
+    else:
+        _write(path, drawn.figure(title))
 
 
 def find_instance(front: Front, path: AnyPath) -> Problem | None:

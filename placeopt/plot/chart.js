@@ -51,26 +51,33 @@
   }
   // The goals of the first plane: those that vary come first.
   function axesOf(front) {
-    var order = front.goals.map(function (_, k) { return k; }).sort(function (a, b) {
-      return varies(front.goals[b]) - varies(front.goals[a]) || a - b;
-    });
-    var third = order.length > 2 && varies(front.goals[order[2]]);
-    return { x: order[0], y: order[1], colour: third ? order[2] : null };
+    var first = varying(front.goals), order = first.concat(
+      front.goals.map(function (_, k) { return k; }).filter(function (k) {
+        return first.indexOf(k) < 0;
+      })
+    );
+    return { x: order[0], y: order[1], colour: first.length > 2 ? order[2] : null };
   }
   function varies(goal) { return goal.best !== goal.worst; }
-  // Pairs of goals: all of three, the first six of more.
+  // Numbers of the goals that vary, and pairs of them: all of three, the first six of more.
+  function varying(goals) {
+    return goals.map(function (_, k) { return k; }).filter(function (k) {
+      return varies(goals[k]);
+    });
+  }
   function pairs(goals) {
     var found = [];
-    goals.forEach(function (_, a) {
-      goals.forEach(function (_, b) { if (a < b) { found.push([a, b]); } });
+    varying(goals).forEach(function (a) {
+      varying(goals).forEach(function (b) { if (a < b) { found.push([a, b]); } });
     });
     return found.slice(0, 6);
   }
 
   // -- scales -----------------------------------------------------------------------------------
 
-  function ticks(low, high, count) {
-    var rough = (high - low) / Math.max(1, count);
+  // Round numbers between two ends, about so many; whole numbers alone where values are whole.
+  function ticks(low, high, count, whole) {
+    var rough = Math.max((high - low) / Math.max(1, count), whole ? 1 : 0);
     var power = Math.pow(10, Math.floor(Math.log10(rough)));
     var step = power * [1, 2, 5, 10].find(function (times) { return times * power >= rough; });
     var digits = Math.min(20, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
@@ -163,11 +170,13 @@
         var goal = front.goals[axes[axis]];
         var column = shown.map(function (n) { return front.values[n][axes[axis]] * goal.factor; });
         made[axis] = range(column);
+        made[axis].whole = column.every(Number.isInteger);
       });
-      made.yTicks = ticks(made.y[0], made.y[1], Math.max(2, height / 60));
+      made.yTicks = ticks(made.y[0], made.y[1], Math.max(2, height / 60), made.y.whole);
       var longest = Math.max.apply(null, made.yTicks.map(function (t) { return t.text.length; }));
       made.left = 12 + 7.2 * longest;
-      made.xTicks = ticks(made.x[0], made.x[1], Math.max(2, (width - made.left) / 90));
+      var across = Math.max(2, (width - made.left) / 90);
+      made.xTicks = ticks(made.x[0], made.x[1], across, made.x.whole);
       return made;
     }
     function xOf(value) {
@@ -239,7 +248,7 @@
       });
       var title = { class: "axis", x: middle, y: size.height - 6, "text-anchor": "middle" };
       svg("text", root, title, front.goals[axes.x].label);
-      svg("text", root, { class: "axis", x: 2, y: 16 }, front.goals[axes.y].label);
+      svg("text", root, { class: "axis", x: 8, y: 16 }, front.goals[axes.y].label);
     }
 
     // -- pointing, clicking, keys
@@ -311,7 +320,9 @@
     place.setAttribute("aria-label", options.label);
 
     function draw() {
-      var width = Math.max(200, place.clientWidth), goals = front.goals, count = goals.length;
+      var columns = varying(front.goals), count = columns.length;
+      var goals = columns.map(function (k) { return front.goals[k]; });
+      var width = Math.max(200, place.clientWidth);
       var side = Math.min(90, width / (2 * count)), top = 26, bottom = 250;
       var narrow = (width - 2 * side) / Math.max(1, count - 1);
       function x(k) { return Number((side + k * narrow).toFixed(1)); }
@@ -325,7 +336,7 @@
       });
       function line(n) {
         return "M" + goals.map(function (goal, k) {
-          return x(k) + " " + y(k, front.values[n][k]);
+          return x(k) + " " + y(k, front.values[n][columns[k]]);
         }).join("L");
       }
       var all = front.values.map(function (row, n) {
@@ -357,6 +368,32 @@
       else { rows[rows.length - 1] = row ? row + " " + word : word; }
     });
     return rows.slice(0, 3);
+  }
+
+  // A line for every plan, and a small plane of every pair of goals that vary, if more than two
+  // do; each a figure of `place`.
+  // options: axes.colour, choose(n), fit().
+  function gallery(place, front, options) {
+    if (varying(front.goals).length < 3) { return []; }
+    var all = element("figure", place, { class: "whole" }), drawn = element("div", all);
+    element("figcaption", all, {}, "Every line is a plan; the best value is at the lower end.");
+    var charts = [lines(drawn, front, {
+      label: "A line for every plan across all goals.",
+      colour: function () { return options.axes.colour; }
+    })];
+    pairs(front.goals).forEach(function (pair) {
+      var figure = element("figure", place, { class: "third" });
+      var caption = front.goals[pair[1]].short + " against " + front.goals[pair[0]].short;
+      var spot = element("div", figure);
+      element("figcaption", figure, {}, caption + ".");
+      charts.push(plane(spot, front, {
+        axes: Object.create(options.axes, { x: { value: pair[0] }, y: { value: pair[1] } }),
+        small: true, label: "Chart of " + caption + ". The arrow keys move from plan to plan.",
+        height: function () { return 290; }, choose: options.choose, fit: options.fit,
+        tell: function (n) { return tell(front, n); }
+      }));
+    });
+    return charts;
   }
 
   // -- what the colours mean --------------------------------------------------------------------
@@ -412,7 +449,7 @@
 
   Object.assign(placeopt, {
     element: element, number: number, told: told, rounded: rounded, plans: plans, plane: plane, lines: lines,
-    legend: legend, proof: proof, origin: origin, tell: tell, axesOf: axesOf, pairs: pairs,
-    varies: varies
+    gallery: gallery, legend: legend, proof: proof, origin: origin, tell: tell, axesOf: axesOf, pairs: pairs,
+    varying: varying
   });
 })(window.placeopt = window.placeopt || {});

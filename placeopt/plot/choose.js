@@ -14,7 +14,7 @@
   }
   function table(place, caption, head, rows) {
     var region = element("div", place, {
-      class: "scroll", tabindex: "0", role: "region", "aria-label": caption
+      class: "scroll", tabindex: "0", role: "group", "aria-label": caption
     });
     var made = element("table", region);
     element("caption", made, {}, caption);
@@ -372,9 +372,7 @@
       var place = get("plan-price"), found = prices(front, n, within());
       place.textContent = "";
       if (count < 2) { return; }
-      var varying = indices(front.goals).filter(function (k) {
-        return placeopt.varies(front.goals[k]);
-      });
+      var varying = placeopt.varying(front.goals);
       var list = varying.filter(function (k) { return found[k] !== null; }).map(function (k) {
         var goal = front.goals[k], unit = unitOf(goal) / goal.factor;
         var gain = Math.abs(front.values[found[k]][k] - front.values[n][k]);
@@ -499,29 +497,14 @@
         fit: function () { return get("fit").checked; }
       }));
       axisChoosers();
-      if (count > 2) { addPairs(); }
+      get("others").hidden = placeopt.varying(front.goals).length < 3;
+      addPairs();
     }
     function addPairs() {
-      get("others").hidden = false;
       get("pairs").textContent = "";
-      var all = element("figure", get("pairs"), { class: "whole" });
-      var lines = element("div", all);
-      element("figcaption", all, {}, "Every line is a plan; the best value is at the lower end.");
-      charts.push(placeopt.lines(lines, front, {
-        label: "A line for every plan across all goals.", colour: function () { return main.colour; }
+      charts = charts.concat(placeopt.gallery(get("pairs"), front, {
+        axes: main, choose: pick, fit: function () { return get("fit").checked; }
       }));
-      placeopt.pairs(front.goals).forEach(function (pair) {
-        var figure = element("figure", get("pairs"), { class: "third" });
-        var caption = front.goals[pair[1]].short + " against " + front.goals[pair[0]].short;
-        var place = element("div", figure);
-        element("figcaption", figure, {}, caption + ".");
-        charts.push(placeopt.plane(place, front, {
-          axes: Object.create(main, { x: { value: pair[0] }, y: { value: pair[1] } }),
-          small: true, label: "Chart of " + caption + ". The arrow keys move from plan to plan.",
-          height: function () { return 290; }, tell: tell, choose: pick,
-          fit: function () { return get("fit").checked; }
-        }));
-      });
     }
     function axisChoosers() {
       ["x", "y", "colour"].forEach(function (axis) {
@@ -557,8 +540,8 @@
     get("shortcuts").textContent = "";
     get("shortcuts").appendChild(button("Knee", function () { shortcut(null); }));
     if (count > 1) {
-      front.goals.forEach(function (goal, k) {
-        if (!placeopt.varies(goal)) { return; }
+      placeopt.varying(front.goals).forEach(function (k) {
+        var goal = front.goals[k];
         var text = (goal.sign < 0 ? "Greatest " : "Least ") + goal.short;
         var order = [k].concat(indices(front.goals).filter(function (j) { return j !== k; }));
         get("shortcuts").appendChild(button(text, function () { shortcut(order); }));

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Front, Trace
 from placeopt.core.gap import up_to
+from placeopt.plot.scene import Panel, Scene
 from placeopt.plot.style import PALETTE, label
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: What the horizontal axis may count.
 Over = Literal["evaluations", "seconds"]
@@ -30,7 +27,7 @@ class _Curve:
 
 @dataclass(frozen=True)
 class _Chart:
-    """What both drawing packages draw: the curves, and what their axes mean."""
+    """What is drawn: the curves, and what their axes mean."""
 
     curves: tuple[_Curve, ...]
     over: Over
@@ -87,75 +84,54 @@ def _chart(fronts: Sequence[Front], names: Sequence[str], over: Over | None) -> 
     )
 
 
-def figure(fronts: Sequence[Front], names: Sequence[str], over: Over | None = None) -> Figure:
-    """Return the matplotlib figure of the traces of fronts; arguments as of `plot_convergence`."""
-    from placeopt.plot.figures import legend_below, new_figure
-
+def scene(fronts: Sequence[Front], names: Sequence[str], over: Over | None = None) -> Scene:
+    """Return the drawing of the traces of fronts; arguments as of `plot_convergence`."""
     chart = _chart(fronts, names, over)
-    width = min(3, len(chart.goals))
-    rows = -(-len(chart.goals) // width)
-    drawn = new_figure(7.2, 3.2 + 1.7 * rows)
-    grid = drawn.add_gridspec(1 + rows, width, height_ratios=[2] + [1] * rows)
-    axes = [drawn.add_subplot(grid[0, :])]
-    axes += [drawn.add_subplot(grid[1 + k // width, k % width]) for k in range(len(chart.goals))]
-    handles = []
+    sheet = Scene(1000, 0)
+    dashed = any(bound is not None for c in chart.curves for bound in c.trace.bound)
+    entries = [("line", curve.colour, curve.name) for curve in chart.curves]
+    entries += [("dash", "ink", "no plans can exceed this")] if dashed else []
+    top = sheet.legend(60, 16, entries) + 20
+    across = [place for curve in chart.curves for place in chart.places(curve)]
+    ends = (min(across), max(across))
+    tall = [
+        v for c in chart.curves for v in (*c.trace.hypervolume, *c.trace.bound) if v is not None
+    ]
+    main = Panel(sheet, 70, top, 910, 300, ends, _room(tall), log=True)
+    main.grid(chart.over, f"hypervolume, {chart.within}")
     for curve in chart.curves:
-        places = chart.places(curve)
-        style: dict[str, Any] = {"color": curve.colour, "drawstyle": "steps-post"}
-        volumes = curve.trace.hypervolume
-        handles += axes[0].plot(
-            places, volumes, **style, marker="o", markersize=3, label=curve.name
-        )
-        bounds = [float("nan") if b is None else b for b in curve.trace.bound]
-        axes[0].plot(places, bounds, **style, linestyle="--", linewidth=1)
-        for k, panel in enumerate(axes[1:]):
-            panel.plot(places, [row[k] for row in curve.trace.ideal], **style, linewidth=1)
-    for panel, name in zip(axes, ("hypervolume", *chart.goals), strict=True):
-        panel.set_xscale("log")
-        panel.set_ylabel(name, fontsize=8)
-        panel.set_xlabel(chart.over, fontsize=8)
-        panel.tick_params(labelsize=7)
-        panel.grid(True, color="#E6E6E6", linewidth=0.6)
-    axes[0].set_title(f"{chart.title}; hypervolume {chart.within}", fontsize=9, loc="left")
-    legend_below(drawn, handles, columns=4)
-    return drawn
+        _draw_volumes(main, chart, curve)
+    width, top = min(3, len(chart.goals)), top + 400
+    for k, goal in enumerate(chart.goals):
+        left, side = 70 + k % width * 910 / width, 910 / width - 80 * (width > 1)
+        best = [row[k] for curve in chart.curves for row in curve.trace.ideal]
+        down = top + 210 * (k // width)
+        panel = Panel(sheet, left, down, side, 120, ends, _room(best), log=True)
+        panel.grid(chart.over, goal)
+        for curve in chart.curves:
+            values = [row[k] for row in curve.trace.ideal]
+            panel.steps(chart.places(curve), values, stroke=curve.colour, line_width=1.6)
+    sheet.height = top + 210 * -(-len(chart.goals) // width) - 40
+    return sheet
 
 
-def interactive(fronts: Sequence[Front], names: Sequence[str], over: Over | None = None) -> Any:
-    """Return the plotly figure of the traces of fronts; arguments as of `plot_convergence`."""
-    from plotly.subplots import make_subplots
+def _room(values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of a scale with a little room beyond the values."""
+    room = 0.04 * (max(values) - min(values)) or 0.05 * abs(values[0]) or 1.0
+    return min(values) - room, max(values) + room
 
-    chart = _chart(fronts, names, over)
-    rows = 1 + len(chart.goals)
-    measure = f"hypervolume {chart.within} (dashed: no plans can exceed it)"
-    titles = (measure, *chart.goals)
-    drawn = make_subplots(
-        rows, 1, shared_xaxes=True, subplot_titles=titles, row_heights=[3] + [1] * (rows - 1)
-    )
-    for curve in chart.curves:
-        places = chart.places(curve)
-        line = {"color": curve.colour, "shape": "hv"}
-        name = escape(curve.name)
-        common = {"x": places, "legendgroup": name, "name": name, "mode": "lines"}
-        marked = common | {"mode": "lines+markers", "text": _hover(curve.trace)}
-        drawn.add_scatter(**marked, y=curve.trace.hypervolume, line=line, row=1, col=1)
-        if any(bound is not None for bound in curve.trace.bound):
-            dashed = line | {"dash": "dash"}
-            drawn.add_scatter(
-                **common, y=curve.trace.bound, line=dashed, showlegend=False, row=1, col=1
-            )
-        for k in range(len(chart.goals)):
-            best = [row[k] for row in curve.trace.ideal]
-            drawn.add_scatter(**common, y=best, line=line, showlegend=False, row=k + 2, col=1)
-    drawn.update_xaxes(type="log")
-    drawn.update_xaxes(title_text=chart.over, row=rows, col=1)
-    drawn.update_layout(
-        template="plotly_white",
-        height=420 + 170 * (rows - 1),
-        legend={"orientation": "h", "y": 1.06, "yanchor": "bottom", "x": 0},
-        margin={"l": 70, "r": 30, "t": 70, "b": 60},
-    )
-    return drawn
+
+def _draw_volumes(panel: Panel, chart: _Chart, curve: _Curve) -> None:
+    """Draw the hypervolume of a run, a dot a sample, and in dashes what it cannot exceed."""
+    trace, places = curve.trace, chart.places(curve)
+    panel.steps(places, trace.hypervolume, stroke=curve.colour, line_width=1.6)
+    for place, value, text in zip(places, trace.hypervolume, _hover(trace), strict=True):
+        title = f"{curve.name}: hypervolume {value:.6g} after {text}"
+        panel.scene.disc(*panel.at(place, value), 3, fill=curve.colour, title=title)
+    known = [(x, b) for x, b in zip(places, trace.bound, strict=True) if b is not None]
+    if known:
+        x, bounds = zip(*known, strict=True)
+        panel.steps(x, bounds, stroke=curve.colour, dash="5 3")
 
 
 def _hover(trace: Trace) -> list[str]:

@@ -13,7 +13,8 @@ from placeopt.plot.front_data import (
     packed,
     plan_numbers,
 )
-from placeopt.plot.shell import asset, plain, shell
+from placeopt.plot.markup import bullets, section
+from placeopt.plot.shell import asset, shell
 from placeopt.plot.style import bound_name
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ def page(
         title=f"{front.instance.name}: {len(front):,} plans",
         heading=f"{front.instance.name}: {count}",
         eyebrow=f"placeopt front \u00b7 {front.instance.problem}",
-        lead="",
         body="\n".join(body),
         script="\n".join(map(asset, ("chart.js", "choose.js", "front.js"))),
         footer=f"<p>The instance has SHA-256 {front.instance.sha256}.</p>",
@@ -64,6 +64,4 @@ def _made(front: Front) -> str:
         lines.append(f"and {len(front.runs) - _MAX_RUNS:,} more runs")
     if gap := gap_in_words(front):
         lines.append(f"Grey crosses are proven {bound_name(front)}s. The front: {gap}.")
-    items = "".join(f"<li>{plain(line)}</li>" for line in lines)
-    head = '<section id="made" aria-labelledby="made-h"><h2 id="made-h">How it was made</h2>'
-    return f"{head}<ul>{items}</ul></section>"
+    return section("made", "How it was made", bullets(lines))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from html import escape
 from importlib.resources import files
 
+from placeopt.plot.markup import clean
 from placeopt.version import __version__
 
 #: What a browser may load and run: this page's own scripts, and nothing from anywhere.
@@ -17,9 +17,9 @@ _POLICY = (
 )
 
 
-def asset(name: str) -> str:
-    """Return a file of this package as text."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+def asset(name: str, package: str = "placeopt.plot") -> str:
+    """Return a file of a package as text."""
+    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def shell(
@@ -27,8 +27,8 @@ def shell(
     title: str,
     heading: str,
     eyebrow: str,
-    lead: str,
     body: str,
+    lead: str = "",
     links: Sequence[tuple[str, str]] = (),
     footer: str = "",
     script: str = "",
@@ -55,11 +55,11 @@ def shell(
         policy=_POLICY.format(
             scripts=f"'sha256-{digest}'" if script else "'none'", connect=connect
         ),
-        title=plain(title),
+        title=clean(title),
         style=asset("page.css"),
-        eyebrow=plain(eyebrow),
-        heading=plain(heading),
-        lead=plain(lead),
+        eyebrow=clean(eyebrow),
+        heading=clean(heading),
+        lead=clean(lead),
         navigation=_navigation(links),
         body=body,
         footer=footer,
@@ -68,24 +68,5 @@ def shell(
 
 
 def _navigation(links: Sequence[tuple[str, str]]) -> str:
-    inside = "".join(f'<a href="#{name}">{plain(text)}</a>' for name, text in links)
+    inside = "".join(f'<a href="#{name}">{clean(text)}</a>' for name, text in links)
     return f'<nav aria-label="Sections">{inside}</nav>' if links else ""
-
-
-def plain(text: object) -> str:
-    """Return text escaped for HTML.
-
-    Control characters, and those that turn the direction of text, are shown as U+FFFD.
-    """
-    return escape("".join("\ufffd" if _unprintable(c) else c for c in str(text)))
-
-
-def _unprintable(character: str) -> bool:
-    code = ord(character)
-    return (
-        code < 32
-        or 127 <= code < 160
-        or 0x202A <= code <= 0x202E
-        or 0x2066 <= code <= 0x2069
-        or 0xD800 <= code <= 0xDFFF
-    )

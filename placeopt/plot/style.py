@@ -15,8 +15,25 @@ KNEE, BOUND = "#D00000", "#9A9A9A"
 #: How machines are paid for.
 PRICING = {"on-demand": "#0072B2", "reserved": "#009E73", "spot": "#E69F00"}
 
+#: Ends and middle of the scale of shades, from the best or emptiest: told apart on light and dark.
+_SCALE = ((0, 100, 176), (139, 79, 159), (217, 80, 10))
+
 #: Most pairs of objectives that are drawn.
 _MAX_PAIRS = 6
+
+
+def shade(share: float) -> str:
+    """Return the colour of a share of the whole, 0 to 1, as ``#rrggbb``.
+
+    Examples
+    --------
+    >>> shade(0), shade(0.5), shade(7)
+    ('#0064b0', '#8b4f9f', '#d9500a')
+    """
+    along = 2 * min(max(share, 0.0), 1.0)
+    first = min(1, int(along))
+    ends = zip(_SCALE[first], _SCALE[first + 1], strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * (along - first)):02x}" for a, b in ends)
 
 
 def bare_name(objective: Objective) -> str:

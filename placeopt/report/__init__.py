@@ -8,10 +8,9 @@ what each objective measures. The drawing of the plan is that of `placeopt.plot`
 
 from __future__ import annotations
 
-import importlib.util
 from typing import TYPE_CHECKING
 
-from placeopt.core.errors import MissingExtraError, UsageError
+from placeopt.core.errors import UsageError
 
 if TYPE_CHECKING:
     from placeopt.core.files import AnyPath
@@ -26,7 +25,6 @@ def write(
     *,
     problem: Problem | None = None,
     index: int | None = None,
-    cdn: bool = False,
     origin: Origin | None = None,
 ) -> None:
     """Write the report of a front as one HTML file, atomically.
@@ -40,8 +38,6 @@ def write(
         The front's instance: without it the report has no facts of the instance and no plan.
     index : int, optional
         The point whose plan is shown; the knee by default.
-    cdn : bool
-        A browser loads plotly from the network, and the file is small.
     origin : Origin, optional
         What the names of an imported instance are in the cluster, and what the import assumed.
 
@@ -49,12 +45,10 @@ def write(
     ------
     UsageError
         `problem` is of another kind than the front, or there is no such point.
-    MissingExtraError
-        The extra ``plot`` is not installed.
     """
     from placeopt.core.files import write_parts
 
-    text = html(front, problem=problem, index=index, cdn=cdn, origin=origin)
+    text = html(front, problem=problem, index=index, origin=origin)
     write_parts(path, (text.encode("utf-8"),))
 
 
@@ -63,11 +57,9 @@ def html(
     *,
     problem: Problem | None = None,
     index: int | None = None,
-    cdn: bool = False,
     origin: Origin | None = None,
 ) -> str:
     """Return the report of a front as HTML text; see `write`."""
-    require()
     if problem is not None and problem.problem != front.instance.problem:
         raise UsageError(
             f"the front answers a {front.instance.problem} instance; this one is {problem.problem}"
@@ -76,10 +68,4 @@ def html(
         raise UsageError(f"there is no point {index}; the front has {len(front)}, from 0")
     from placeopt.report.page import page
 
-    return page(front, problem, index, cdn=cdn, origin=origin)
-
-
-def require() -> None:
-    """Raise unless charts can be drawn."""
-    if importlib.util.find_spec("plotly") is None:
-        raise MissingExtraError("a report", "plot")
+    return page(front, problem, index, origin=origin)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
 from placeopt import registry
@@ -12,10 +11,23 @@ from placeopt.core.front import OWN_MODEL, Plan, farthest
 from placeopt.core.gap import percent
 from placeopt.kubernetes.approval import Approval, approve
 from placeopt.kubernetes.approval_page import approval_html
+from placeopt.plot import markup
+from placeopt.plot.markup import (
+    Mark,
+    bullets,
+    clean,
+    details,
+    facts,
+    paragraphs,
+    section,
+    table,
+    tiles,
+)
+from placeopt.plot.plan_page import plan_html
+from placeopt.plot.shell import asset, shell
 from placeopt.plot.style import bare_name, bound_name, label
-from placeopt.report import markup, words
-from placeopt.report.drawing import charts, plan_drawing
-from placeopt.report.markup import Mark, bullets, clean, details, facts, paragraphs, table, tiles
+from placeopt.report import words
+from placeopt.report.drawing import charts
 from placeopt.version import __version__
 
 if TYPE_CHECKING:
@@ -27,14 +39,6 @@ if TYPE_CHECKING:
 _MAX_POINTS, _MAX_RUNS, _MAX_WARNINGS = 40, 30, 20
 _MAX_VARIABLES = 200
 _TONES = {"optimal": "good", "bounded": "plain", "heuristic": "plain"}
-
-
-#: What the browser may load. Plotly compiles its WebGL shaders, hence unsafe-eval.
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'{cdn}; style-src 'unsafe-inline'; "
-    "img-src data: blob:; base-uri 'none'; form-action 'none'"
-)
-_CDN = " https://cdn.plot.ly"
 
 
 class SummaryModule(Protocol):
@@ -63,7 +67,6 @@ def page(
     problem: Problem | None,
     index: int | None,
     *,
-    cdn: bool = False,
     origin: Origin | None = None,
 ) -> str:
     """Return the report as HTML text."""
@@ -77,7 +80,7 @@ def page(
             ("short", "In short", short if approval is None else tiles(approval.tiles())),
             *([] if approval is None else [("approve", "To approve", approval_html(approval))]),
             *sections,
-            ("front", "The front", _front(front, problem, chosen, cdn)),
+            ("front", "The front", _front(front, chosen)),
             ("choices", "The knee and the extremes", _choices(front, chosen)),
             ("plan", "The chosen plan", _plan(front, problem, chosen, index is None)),
             ("proof", "How sure is it?", bullets(words.certificate(front))),
@@ -85,24 +88,17 @@ def page(
     else:
         sections.insert(0, ("short", "No feasible plan", _rejected(front)))
     sections.append(("runs", "How it was made", _runs(front)))
-    body = "\n".join(section(*part) for part in sections)
-    return asset("page.html").format(
-        version=__version__,
-        policy=POLICY.format(cdn=_CDN if cdn else ""),
-        title=clean(f"{front.instance.name}: report"),
-        style=asset("report.css"),
-        problem=clean(front.instance.problem),
-        heading=clean(front.instance.name),
-        question=clean("" if summary is None else summary.QUESTION),
-        links="".join(f'<a href="#{name}">{clean(head)}</a>' for name, head, _ in sections),
-        body=body,
-        footer=_footer(front, cdn),
-        script=asset("report.js"),
+    scripts = (asset("chart.js"), asset("report.js", "placeopt.report"))
+    return shell(
+        title=f"{front.instance.name}: report",
+        heading=front.instance.name,
+        eyebrow=f"placeopt report \u00b7 {front.instance.problem}",
+        lead="" if summary is None else summary.QUESTION,
+        links=[(name, head) for name, head, _ in sections],
+        body="\n".join(section(*part) for part in sections),
+        footer=_footer(front),
+        script="\n".join(scripts) if len(front) > 1 else "",
     )
-
-
-def asset(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _summary(kind: str) -> SummaryModule | None:
@@ -121,11 +117,6 @@ def _approval(
         return approve(front, problem, chosen, origin)
     except PlaceoptError:  # the plan does not fit the instance: its section says so
         return None
-
-
-def section(name: str, head: str, inside: str) -> str:
-    opening = f'<section id="{name}" aria-labelledby="{name}-h">'
-    return f'{opening}<h2 id="{name}-h">{clean(head)}</h2>{inside}</section>'
 
 
 # -- in short, what was asked ----------------------------------------------------------------------
@@ -219,7 +210,7 @@ def _capped(sentences: tuple[str, ...], most: int) -> str:
 # -- the front -------------------------------------------------------------------------------------
 
 
-def _front(front: Front, problem: Problem | None, chosen: int, cdn: bool) -> str:
+def _front(front: Front, chosen: int) -> str:
     others = "s, none of them at least as good as another in everything and better in something"
     count = f"{len(front):,} plan" + ("" if len(front) == 1 else others)
     hint = (
@@ -236,7 +227,7 @@ def _front(front: Front, problem: Problem | None, chosen: int, cdn: bool) -> str
         hint, bounds = "It is the best found in every objective, so there is nothing to trade.", ""
     return (
         paragraphs([f"{count}.", hint + bounds])
-        + charts(front, problem, chosen, cdn=cdn)
+        + charts(front, chosen)
         + details("The points as a table", _points(front))
     )
 
@@ -297,25 +288,10 @@ def _plan(front: Front, problem: Problem | None, chosen: int, knee: bool) -> str
     if problem is None:
         return paragraphs([which, "Its plan can be shown where the instance is known; see above."])
     try:
-        told = facts((name, _some(text)) for name, text in problem.describe(point.plan).items())
-        return (
-            paragraphs([which])
-            + _judged(front, problem, point)
-            + told
-            + _told(problem, point, which)
-        )
+        judged = _judged(front, problem, point)  # a plan that does not fit is told by nobody
+        return paragraphs([which]) + judged + plan_html(problem, point.plan, which)
     except PlaceoptError as error:
         return paragraphs([which, f"The plan does not fit the instance given: {error}"])
-
-
-def _some(text: str, most: int = 12) -> str:
-    """Return a list that fits a page: at most `most` of its items."""
-    items = text.split(", ")
-    return (
-        text
-        if len(items) <= most + 3
-        else f"{len(items):,}: {', '.join(items[:most])} and {len(items) - most:,} more"
-    )
 
 
 def _judged(front: Front, problem: Problem, point: Point) -> str:
@@ -338,12 +314,6 @@ def _judged(front: Front, problem: Problem, point: Point) -> str:
         '<p><span class="mark good">Confirmed</span> The referee, asked again for this report, '
         "gives the same values and finds no violation.</p>"
     )
-
-
-def _told(problem: Problem, point: Point, title: str) -> str:
-    summary = _summary(problem.problem)
-    tables = "" if summary is None else summary.plan(problem, point.plan)
-    return plan_drawing(problem, point.plan, title) + tables
 
 
 def _rejected(front: Front) -> str:
@@ -390,13 +360,12 @@ def _run_facts(run: Any) -> str:
     return f"<h3>{clean(run.method)}</h3>{told}"
 
 
-def _footer(front: Front, cdn: bool) -> str:
-    loads = "plotly from cdn.plot.ly" if cdn else "nothing from a network"
+def _footer(front: Front) -> str:
     return paragraphs(
         [
             f"Made by placeopt {__version__} from a front of the "
             f"{front.instance.problem} instance with SHA-256 {front.instance.sha256}.",
-            f"This file loads {loads}; numbers are those of the front, "
+            "This file loads nothing from a network; numbers are those of the front, "
             "judged by placeopt's referee.",
         ]
     )

@@ -1,44 +1,19 @@
-// Charts follow the colours of the page; without WebGL the 3-D view makes room for the others.
-(function () {
+// The charts of a report: a plane of the first goals, every plan across all goals, every pair.
+(function (placeopt) {
   "use strict";
-  if (!window.Plotly) { return; }
-  var probe = document.createElement("canvas");
-  var webgl = !!(probe.getContext("webgl2") || probe.getContext("webgl"));
-  document.querySelectorAll("figure[data-webgl]").forEach(function (figure) {
-    if (webgl) { return; }
-    figure.hidden = true;
-    document.querySelectorAll(".charts .half:not([hidden])").forEach(function (other) {
-      other.className = "whole";
-    });
+  var front = JSON.parse(document.getElementById("front-data").textContent);
+  var charts = document.getElementById("charts");
+  front.kept = front.values.map(function () { return true; });
+  if (front.goals.length < 2) { return; }
+  var axes = placeopt.axesOf(front);
+  var figure = placeopt.element("figure", charts, { class: "whole" });
+  var place = placeopt.element("div", figure);
+  placeopt.legend(placeopt.element("figcaption", figure, { class: "legend" }), front, axes.colour);
+  placeopt.plane(place, front, {
+    axes: axes, tell: function (n) { return placeopt.tell(front, n); },
+    height: function (width) { return Math.max(300, Math.min(480, width * 0.5)); },
+    label: "Chart of " + front.goals[axes.y].short + " against " + front.goals[axes.x].short +
+      ". The arrow keys move from plan to plan."
   });
-  function paint(dark) {
-    var ink = dark ? "#e7ebf0" : "#1c2430";
-    var line = dark ? "#333d4a" : "#dfe4ea";
-    var paper = dark ? "#1b222c" : "#ffffff";
-    document.querySelectorAll("figure.chart .js-plotly-plot").forEach(function (plot) {
-      var change = { "paper_bgcolor": paper, "plot_bgcolor": paper, "font.color": ink };
-      change["hoverlabel.bgcolor"] = paper;
-      change["hoverlabel.font.color"] = ink;
-      Object.keys(plot._fullLayout).forEach(function (key) {
-        if (/^[xy]axis[0-9]*$/.test(key)) {
-          ["gridcolor", "zerolinecolor", "linecolor"].forEach(function (part) {
-            change[key + "." + part] = line;
-          });
-        }
-        if (/^scene[0-9]*$/.test(key)) {
-          ["xaxis", "yaxis", "zaxis"].forEach(function (axis) {
-            change[key + "." + axis + ".gridcolor"] = line;
-            change[key + "." + axis + ".color"] = ink;
-            change[key + "." + axis + ".backgroundcolor"] = paper;
-          });
-        }
-      });
-      Plotly.relayout(plot, change);
-    });
-  }
-  var scheme = window.matchMedia("(prefers-color-scheme: dark)");
-  paint(scheme.matches);
-  scheme.addEventListener("change", function (event) { paint(event.matches); });
-  window.addEventListener("beforeprint", function () { paint(false); });
-  window.addEventListener("afterprint", function () { paint(scheme.matches); });
-})();
+  placeopt.gallery(charts, front, { axes: axes });
+})(window.placeopt);

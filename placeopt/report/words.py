@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from placeopt.core.gap import gap_in_words
+from placeopt.plot.markup import number
 from placeopt.plot.style import bare_name, least
-from placeopt.report.markup import number
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front, Objective, Point

@@ -1,27 +1,23 @@
-"""Plans of rescheduling: the call graph and its critical path, before and after, and the moves."""
+"""Plans of rescheduling: the call graph and its critical path, before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from placeopt.core.front import Plan
-from placeopt.plot.figures import new_figure
+from placeopt.plot.scene import Scene
 from placeopt.plot.style import PALETTE
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from placeopt.rescheduling.instance import Rescheduling
 
 #: Services that are drawn, at most: those on the critical path first.
 MAX_SERVICES = 40
-#: Moves that the figure lists, at most.
-MAX_MOVES = 25
-_CRITICAL, _OTHER = PALETTE[4], PALETTE[6]
-_COLUMNS = ("move", "service", "from", "to", "latency (ms)", "change (ms)")
+_CRITICAL = PALETTE[4]
+#: Width and height of the box of a service in pixels, and the nodes that it names.
+_WIDTH, _HEIGHT, _NODES = 150, 70, 2
 
 
 @dataclass(frozen=True)
@@ -98,152 +94,56 @@ def _layout(problem: Rescheduling, views: Sequence[_View]) -> dict[int, tuple[fl
     }
 
 
-def _rows(problem: Rescheduling, plan: Plan) -> list[tuple[str, ...]]:
-    return [
-        (
-            str(m["move"]),
-            m["service"],
-            m["from"],
-            m["to"],
-            f"{m['latency_ms']:.2f}",
-            f"{m['change_ms']:+.2f}",
-        )
-        for m in problem.table(plan)
-    ]
-
-
-def figure(problem: Rescheduling, plan: Plan, title: str) -> Figure:
-    """Return a matplotlib figure of a plan: the graph before, the graph after, the moves."""
-    views, rows = _views(problem, plan), _rows(problem, plan)
+def scene(problem: Rescheduling, plan: Plan) -> Scene:
+    """Return the drawing of a plan: the call graph before, and below it the one after."""
+    views = _views(problem, plan)
     places = _layout(problem, views)
-    xs, ys = zip(*places.values(), strict=True)
-    tall = max(2.0, 0.75 * (1 + max(ys) - min(ys)))
-    listed = 0.5 + 0.19 * min(max(len(rows), 1), MAX_MOVES + 1)
-    drawing = new_figure(max(7.2, 1.9 * (1 + max(xs))), 2 * tall + listed)
-    panels = drawing.subplots(3, 1, height_ratios=[tall, tall, listed])
-    for axes, view in zip(panels, views, strict=False):
-        _draw(axes, view, places)
-        axes.set_title(view.title, fontsize=8, loc="left")
-    panels[2].axis("off")
-    shown = rows[:MAX_MOVES] + (
-        [("...", f"{len(rows) - MAX_MOVES} more", "", "", "", "")] if len(rows) > MAX_MOVES else []
-    )
-    cells = panels[2].table(
-        cellText=shown or [("none", "", "", "", "", "")],
-        colLabels=_COLUMNS,
-        loc="upper center",
-        cellLoc="left",
-    )
-    cells.auto_set_font_size(False)
-    cells.set_fontsize(6.5)
-    drawing.suptitle(title, fontsize=8, x=0.01, ha="left")
-    return drawing
+    columns = 1 + max(x for x, _ in places.values())
+    low = min(y for _, y in places.values())
+    rows = 1 + max(y for _, y in places.values()) - low
+    tall = 40 + (_HEIGHT + 26) * rows
+    sheet = Scene(max(700, 40 + (_WIDTH + 70) * columns - 70), 30 + 2 * tall)
+    critical = "the critical path: what the latency consists of"
+    sheet.legend(12, 16, [("line", _CRITICAL, critical), ("line", "soft", "other calls")])
+    for k, view in enumerate(views):
+        top = 30 + k * tall
+        sheet.words(12, top + 16, view.title, bold=True)
+        spots = {
+            i: (20 + (_WIDTH + 70) * x, top + 34 + (_HEIGHT + 26) * (y - low))
+            for i, (x, y) in places.items()
+        }
+        _draw_calls(sheet, view, spots)
+        for i, (x, y) in spots.items():
+            _draw_service(sheet, view, i, x, y)
+    return sheet
 
 
-def _draw(axes: Any, view: _View, places: Mapping[int, tuple[float, float]]) -> None:
-    for (i, j), (ms, paid) in view.calls.items():
-        if i in places and j in places:
-            colour = _CRITICAL if paid else _OTHER
-            width = 1.4 if paid else 0.7
-            arrow = {"arrowstyle": "->", "color": colour, "linewidth": width}
-            arrow |= {"shrinkA": 22, "shrinkB": 22}
-            axes.annotate("", xy=places[j], xytext=places[i], arrowprops=arrow)
-            middle = [(a + b) / 2 for a, b in zip(places[i], places[j], strict=True)]
-            axes.text(*middle, f"{ms:.3g} ms", fontsize=5.5, color=colour, ha="center", va="bottom")
-    for i, (x, y) in places.items():
-        colour = _CRITICAL if i in view.critical else _OTHER
-        box = {"boxstyle": "round", "facecolor": "white", "edgecolor": colour, "linewidth": 1.2}
-        name, rest = view.labels[i].split("\n", 1)
-        axes.text(
-            x,
-            y,
-            f"{name[:24]}\n{rest[:160].replace(', ', chr(10))}",
-            fontsize=4.5,
-            ha="center",
-            va="center",
-            bbox=box,
-        )
-    xs, ys = zip(*places.values(), strict=True)
-    axes.set_xlim(-0.5, max(xs) + 0.5)
-    axes.set_ylim(max(ys) + 0.6, min(ys) - 0.6)
-    axes.axis("off")
+def _draw_calls(sheet: Scene, view: _View, spots: Mapping[int, tuple[float, float]]) -> None:
+    """Draw an arrow from the right side of each caller to the left side of what it calls."""
+    for (i, j), (ms, paid) in sorted(view.calls.items(), key=lambda item: item[1][1]):
+        if i not in spots or j not in spots:
+            continue
+        begin = spots[i][0] + _WIDTH, spots[i][1] + _HEIGHT / 2
+        end = spots[j][0], spots[j][1] + _HEIGHT / 2
+        colour = _CRITICAL if paid else "soft"
+        sheet.line(begin, (end[0] - 6, end[1]), stroke=colour, line_width=2.5 if paid else 1)
+        head = [end, (end[0] - 9, end[1] - 4.5), (end[0] - 9, end[1] + 4.5)]
+        sheet.area(head, fill=colour)
+        middle = (begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2 - 4
+        ink = "ink" if paid else "soft"
+        sheet.words(*middle, f"{ms:.3g} ms", size=10.5, anchor="middle", colour=ink)
 
 
-def interactive(problem: Rescheduling, plan: Plan, title: str) -> Any:
-    """Return a plotly figure of a plan; hovering says where replicas run.
-
-    `title` is not drawn: it heads the page.
-    """
-    from plotly.subplots import make_subplots
-
-    views, rows = _views(problem, plan), _rows(problem, plan)
-    places = _layout(problem, views)
-    xs, ys = zip(*places.values(), strict=True)
-    names = [view.title for view in views]
-    kinds = [[{"type": "xy"}, {"type": "xy"}], [{"type": "table", "colspan": 2}, None]]
-    drawing = make_subplots(
-        2, 2, specs=kinds, subplot_titles=names, vertical_spacing=0.05, row_heights=[0.6, 0.4]
-    )
-    for column, view in enumerate(views, start=1):
-        for critical in (False, True):
-            _add_calls(drawing, view, places, critical, column)
-        colours = [_CRITICAL if i in view.critical else _OTHER for i in places]
-        labels = [escape(view.labels[i]).replace("\n", "<br>") for i in places]
-        short = ["<br>".join(label.split("<br>")[:2]) for label in labels]
-        drawing.add_scatter(
-            x=xs,
-            y=ys,
-            mode="markers+text",
-            marker_size=16,
-            marker_color=colours,
-            text=short,
-            hovertext=labels,
-            hoverinfo="text",
-            textposition="top center",
-            showlegend=False,
-            row=1,
-            col=column,
-        )
-    cells = [[escape(row[c]) for row in rows] for c in range(len(_COLUMNS))]
-    drawing.add_table(
-        header={"values": list(_COLUMNS), "align": "left"},
-        cells={"values": cells, "align": "left"},
-        row=2,
-        col=1,
-    )
-    drawing.update_xaxes(visible=False)
-    drawing.update_yaxes(visible=False, autorange="reversed")
-    tall = max(2.0, 1 + max(ys) - min(ys))
-    drawing.update_layout(
-        template="plotly_white",
-        height=420 + round(60 * tall),
-        margin={"l": 20, "r": 20, "t": 50, "b": 20},
-    )
-    return drawing
-
-
-def _add_calls(
-    drawing: Any,
-    view: _View,
-    places: Mapping[int, tuple[float, float]],
-    critical: bool,
-    column: int,
-) -> None:
-    """Draw the calls on the critical path, or the others, with their latency half way."""
-    from placeopt.plot.html import segments
-
-    calls = [
-        (places[i], places[j], ms)
-        for (i, j), (ms, paid) in view.calls.items()
-        if paid == critical and i in places and j in places
-    ]
-    shown = {"hoverinfo": "skip", "showlegend": False, "row": 1, "col": column}
-    line = {"color": _CRITICAL if critical else _OTHER, "width": 3 if critical else 1}
-    drawing.add_scatter(**segments((a, b) for a, b, _ in calls), mode="lines", line=line, **shown)
-    drawing.add_scatter(
-        x=[(a[0] + b[0]) / 2 for a, b, _ in calls],
-        y=[(a[1] + b[1]) / 2 for a, b, _ in calls],
-        mode="text",
-        text=[f"{ms:.3g} ms" for *_, ms in calls],
-        **shown,
-    )
+def _draw_service(sheet: Scene, view: _View, i: int, x: float, y: float) -> None:
+    """Draw the box of a service: its name, its time, the first of its nodes."""
+    critical, label = i in view.critical, view.labels[i]
+    stroke, width = (_CRITICAL, 2.0) if critical else ("soft", 1.0)
+    sheet.box(x, y, _WIDTH, _HEIGHT, fill="paper", stroke=stroke, line_width=width, title=label)
+    name, execution, where = label.split("\n")
+    nodes = where.split(", ")
+    lines = [name, execution, *nodes[:_NODES]]
+    if len(nodes) > _NODES:
+        lines[-1] = f"{nodes[_NODES - 1]}, +{len(nodes) - _NODES} more"
+    for k, line in enumerate(lines):
+        style = {"size": 11.5, "bold": not k, "within": _WIDTH - 12}
+        sheet.words(x + 7, y + 16 + 15 * k, line, **style)

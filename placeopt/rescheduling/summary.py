@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placeopt.core.front import Plan
-from placeopt.report.markup import Bar, Cell, Mark, paragraphs, table
+from placeopt.plot.markup import Bar, Cell, Mark, paragraphs, table
 
 if TYPE_CHECKING:
     from placeopt.rescheduling.instance import Rescheduling

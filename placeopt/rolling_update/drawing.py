@@ -5,23 +5,27 @@ A peak is the load while both copies of a microservice run.
 
 from __future__ import annotations
 
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placeopt.core.front import Plan
-from placeopt.plot.figures import legend_below, new_figure, style_lanes
+from placeopt.plot.scene import Panel, Scene, ticks
 from placeopt.plot.style import PALETTE
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.timeline import STEP_COLUMNS, Timeline, TimelineStep, timeline
+from placeopt.rolling_update.timeline import Timeline, timeline
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from placeopt.rolling_update.instance import RollingUpdate
 
 #: Nodes that are drawn at most: those that empty first, then those that change most.
 MAX_LANES = 60
 _EMPTIES, _STOPS = "#009E73", "#D00000"
+_ENTRIES = [
+    ("area", PALETTE[0], "CPU in use"),
+    ("area", PALETTE[1], "more while both copies run"),
+    ("line", "ink", "memory in use"),
+    ("dot", _EMPTIES, "empty from here"),
+]
 
 
 def _lanes(problem: RollingUpdate, course: Timeline) -> list[int]:
@@ -49,168 +53,79 @@ def _name(problem: RollingUpdate, course: Timeline, k: int) -> str:
     return f"{node.cluster} {node.name} ({node.price:g}{end})"
 
 
-def figure(problem: RollingUpdate, plan: Plan, title: str) -> Figure:
-    """Return the matplotlib figure of a plan: a lane per node, as high as the node's capacity."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-    from matplotlib.ticker import MaxNLocator
-
+def scene(problem: RollingUpdate, plan: Plan) -> Scene:
+    """Return the drawing of a plan: a lane a node, as high as the node's capacity."""
     course = timeline(problem.arrays, problem.steps(plan))
     lanes = _lanes(problem, course)
-    height = min(max(9.0 / max(1, len(lanes)), 0.14), 0.45)
-    drawing = new_figure(7.2, 1.3 + height * max(2, len(lanes)))
-    axes = drawing.add_subplot()
+    height = min(max(720 / max(1, len(lanes)), 18), 48)
+    names = [_name(problem, course, k) for k in lanes]
+    left = 20 + 6.8 * min(60, max(map(len, names), default=0))
+    stops = [step.number for step in course.steps if step.action == "stop"]
+    sheet = Scene(1000, 0)
+    top = sheet.legend(8, 16, _ENTRIES + ([("dash", _STOPS, "a stop")] if stops else []))
+    end = len(course.steps) + 2  # the state before and that after have a step of their own
+    panel = Panel(sheet, left, top, 984 - left, height * max(2, len(lanes)), (0, end), (0, 1))
+    for value in ticks(0, len(course.steps), 10):
+        if value == int(value):
+            x, _ = panel.at(value, 0)
+            sheet.line((x, top), (x, top + panel.height), stroke="line")
+            below = top + panel.height + 16
+            sheet.words(x, below, int(value), anchor="middle", colour="soft")
     load, peak = _share(problem, course, course.load), _share(problem, course, course.peak)
-    for row, k in enumerate(lanes):
-        _draw_lane(axes, course, row, k, load[:, k], peak[:, k])
-    for step in course.steps:
-        if step.action == "stop":
-            axes.axvline(step.number, color=_STOPS, linewidth=0.8, linestyle=":")
-    axes.set_yticks(
-        [row + 0.45 for row in range(len(lanes))],
-        [_name(problem, course, k) for k in lanes],
-        fontsize=6.5,
-    )
-    for label, k in zip(axes.get_yticklabels(), lanes, strict=True):
-        label.set_color(_EMPTIES if course.empties[k] else "black")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for row, (k, name) in enumerate(zip(lanes, names, strict=True)):
+        colour = _EMPTIES if course.empties[k] else "ink"
+        y = top + height * (row + 0.5) + 4
+        sheet.words(left - 8, y, name, anchor="end", colour=colour, within=left - 10)
+        lane = Panel(
+            sheet, left, top + height * row + 2, panel.width, height - 4, (0, end), (0, 1.15)
+        )
+        _draw_lane(lane, problem, course, k, load[:, k], peak[:, k])
+    for number in stops:
+        x, _ = panel.at(number, 0)
+        sheet.line((x, top), (x, top + panel.height), stroke=_STOPS, dash="3 3")
     hidden = len(course.nodes) - len(lanes)
     more = f" ({hidden} more nodes change less and are not drawn)" if hidden else ""
-    style_lanes(axes, len(lanes), len(course.steps) + 2, f"step{more}", title)
-    handles: list[Any] = [
-        Patch(color=PALETTE[0], label="CPU in use"),
-        Patch(color=PALETTE[1], label="more while both copies run"),
-        Line2D([], [], color="#444444", linewidth=0.8, label="memory"),
-        Patch(color=_EMPTIES, label="empty from here"),
-    ]
-    if any(step.action == "stop" for step in course.steps):
-        handles.append(Line2D([], [], color=_STOPS, linewidth=0.8, linestyle=":", label="a stop"))
-    legend_below(drawing, handles)
-    return drawing
+    middle = left + panel.width / 2
+    sheet.words(middle, top + panel.height + 34, f"step{more}", anchor="middle")
+    sheet.height = top + panel.height + 44
+    return sheet
 
 
 def _draw_lane(
-    axes: Any,
+    lane: Panel,
+    problem: RollingUpdate,
     course: Timeline,
-    row: int,
     k: int,
     load: np.ndarray,
     peak: np.ndarray,
 ) -> None:
-    """Draw the lane of node k at height `row`, from its load and its peaks, (steps + 1, 2).
+    """Draw the lane of node k from its loads and peaks, shares of its capacity (steps + 1, 2).
 
     CPU is filled, memory is a line; a mark shows from where on the node is empty for good.
     """
-    # The end state gets a step of its own.
-    load, peak = np.concatenate((load, load[-1:])), np.concatenate((peak, load[-1:]))
-    steps = np.arange(len(load) + 1)
-    bottom = row + 0.9
-
-    def heights(shares: np.ndarray) -> np.ndarray:
-        return bottom - 0.85 * np.minimum(shares, 1.15)
-
-    def fill(low: np.ndarray, high: np.ndarray, colour: str) -> None:
-        ends = [heights(np.append(x, x[-1])) for x in (low, high)]
-        axes.fill_between(steps, *ends, step="post", color=colour, linewidth=0)
-
-    axes.axhline(bottom - 0.85, color="#BBBBBB", linewidth=0.5)
-    fill(np.zeros(len(load)), load[:, 0], PALETTE[0])
-    fill(load[:, 0], np.maximum(load[:, 0], peak[:, 0]), PALETTE[1])
-    axes.step(
-        steps,
-        np.append(heights(load[:, 1]), bottom),
-        where="post",
-        color="#444444",
-        linewidth=0.6,
-    )
+    load, peak = np.minimum(load, 1.15), np.minimum(peak, 1.15)
+    end = len(load) + 1
+    after, during = np.concatenate((load, load[-1:])), np.concatenate((peak, load[-1:]))
+    steps, sheet = np.arange(end + 1), lane.scene
+    floor = [lane.at(end, 0), lane.at(0, 0)]
+    full = [lane.at(0, 1), lane.at(end, 1)]
+    over = lane.staircase(steps, np.maximum(after[:, 0], during[:, 0]))
+    sheet.area([*over, *floor], fill=PALETTE[1])
+    sheet.area([*lane.staircase(steps, after[:, 0]), *floor], fill=PALETTE[0])
+    lane.steps(steps, after[:, 1], stroke="ink", line_width=1)
+    sheet.line(*full, stroke="soft", line_width=0.6)
     if course.empties[k]:
         since = int(np.flatnonzero(course.hosted[:, k])[-1]) + 2
-        axes.fill_between(
-            [since, len(load)], bottom - 0.85, bottom, color=_EMPTIES, alpha=0.18, linewidth=0
-        )
-        axes.plot([since], [bottom - 0.42], marker="o", markersize=3, color=_EMPTIES)
-
-
-def interactive(problem: RollingUpdate, plan: Plan, title: str) -> Any:
-    """Return the plotly figure of a plan: nodes x steps, darker where fuller, and a table below."""
-    from plotly.subplots import make_subplots
-
-    course = timeline(problem.arrays, problem.steps(plan))
-    lanes = _lanes(problem, course)
-    load = _share(problem, course, course.load).max(axis=2)
-    peak = _share(problem, course, course.peak).max(axis=2)
-    chart, table = 60 + 20 * max(4, len(lanes)), 60 + 24 * max(2, min(len(course.steps), 40))
-    drawing = make_subplots(
-        2,
-        1,
-        specs=[[{"type": "heatmap"}], [{"type": "table"}]],
-        row_heights=[chart, table],
-        vertical_spacing=60 / (chart + table),
-    )
-    texts = [
-        [_cell(problem, course, k, step, load[step, k], peak[step, k]) for step in range(len(load))]
-        for k in lanes
-    ]
-    shades = [
-        [None if course.hosted[step, k] == 0 else float(peak[step, k]) for step in range(len(load))]
-        for k in lanes
-    ]
-    drawing.add_heatmap(
-        z=shades,
-        x0=0,
-        dx=1,
-        y=list(range(len(lanes))),
-        zmin=0,
-        zmax=1,
-        colorscale=[[0, "#E8F1F8"], [0.85, PALETTE[0]], [1, "#06324F"]],
-        hoverongaps=False,
-        text=texts,
-        hoverinfo="text",
-        ygap=2,
-        colorbar={"title": "peak load", "len": 0.4, "y": 0.8},
-        row=1,
-        col=1,
-    )
-    drawing.add_table(
-        header={"values": [*STEP_COLUMNS, "empties a node"], "align": "left"},
-        cells={"values": _columns(course.steps), "align": "left"},
-        row=2,
-        col=1,
-    )
-    drawing.update_layout(
-        template="plotly_white",
-        height=chart + table + 120,
-        margin={"l": 200, "r": 20, "t": 40, "b": 20},
-    )
-    drawing.update_xaxes(title_text="step", row=1, col=1)
-    names = [escape(_name(problem, course, k)) for k in lanes]
-    drawing.update_yaxes(
-        tickvals=list(range(len(lanes))),
-        ticktext=names,
-        autorange="reversed",
-        showgrid=False,
-        row=1,
-        col=1,
-    )
-    return drawing
-
-
-def _columns(steps: list[TimelineStep]) -> list[list[str]]:
-    """Return the cells of the table of steps, column by column."""
-    rows = [
-        (
-            str(step.number),
-            step.application,
-            step.microservice,
-            step.action,
-            step.source or "",
-            step.target or "",
-            f"{step.peak:.0%}" if step.target else "",
-            "yes" if step.empties else "",
-        )
-        for step in steps
-    ]
-    return [[escape(row[c]) for row in rows] for c in range(len(STEP_COLUMNS) + 1)]
+        corners = [lane.at(since, 0), lane.at(since, 1), lane.at(end, 1), lane.at(end, 0)]
+        sheet.area(corners, fill=_EMPTIES, opacity=0.25)
+        sheet.disc(*lane.at(since, 0.5), 3.5, fill=_EMPTIES)
+    changes = (np.diff(course.load[:, k], axis=0) != 0).any(axis=1)
+    changes |= (course.peak[1:, k] != course.load[1:, k]).any(axis=1)
+    for step in [0, *(np.flatnonzero(changes) + 1).tolist()]:
+        x, y = lane.at(step, 1.15)
+        title = _cell(problem, course, k, step, load[step].max(), peak[step].max())
+        width = max(4.0, lane.at(step + 1, 0)[0] - x)
+        sheet.box(x, y, width, lane.height, fill="paper", opacity=0, title=title)
 
 
 def _cell(
@@ -221,8 +136,7 @@ def _cell(
     what = "before the first step"
     if step:
         made = course.steps[step - 1]
-        what = f"step {step}: {made.action} {escape(made.application)} {escape(made.microservice)}"
+        what = f"step {step}: {made.action} {made.application} {made.microservice}"
     return (
-        f"{escape(node)}, {what}<br>{course.hosted[step, k]} microservices, "
-        f"load {load:.0%}, peak {peak:.0%}"
+        f"{node}, {what}\n{course.hosted[step, k]} microservices, load {load:.0%}, peak {peak:.0%}"
     )

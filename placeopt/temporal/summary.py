@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placeopt.core.front import Plan
-from placeopt.report.markup import Bar, Cell, table
+from placeopt.plot.markup import Bar, Cell, table
 from placeopt.temporal.document import PRICINGS
 
 if TYPE_CHECKING:

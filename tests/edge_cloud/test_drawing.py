@@ -10,7 +10,6 @@ import pytest
 from placeopt.core.task import Task
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("plotly")
 
 from placeopt.core.budget import Budget
 from placeopt.edge_cloud import drawing
@@ -33,7 +32,7 @@ def test_maps_are_written(problem: EdgeCloud, tmp_path: Path, suffix: str) -> No
     assert path.stat().st_size > 5000
     if suffix == ".html":
         text = path.read_text()
-        assert "near-1" in text and "cpu in use" in text
+        assert "near-1" in text and "CPU in use" in text
 
 
 def test_layers_are_rows(problem: EdgeCloud) -> None:

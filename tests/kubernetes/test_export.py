@@ -983,9 +983,9 @@ def test_the_command_writes_a_script_that_can_be_run(
 
 
 def test_importing_the_commands_loads_nothing_heavy() -> None:
-    """Neither yaml nor plotly, until a command needs them."""
+    """Neither yaml nor numba, until a command needs them."""
     modules = "placeopt.cli, placeopt.kubernetes.export, placeopt.report"
-    heavy = "('yaml', 'plotly', 'numba')"
+    heavy = "('yaml', 'matplotlib', 'numba')"
     code = f"import sys, {modules}\nprint([m for m in {heavy} if m in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()

@@ -11,10 +11,16 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("plotly")
 
 from placeopt import api
-from placeopt.multi_cluster.drawing import MAX_CLUSTERS, _drawn, interactive, usage_over_time
+from placeopt.multi_cluster.drawing import (
+    MAX_CLUSTERS,
+    MAX_TIMES,
+    _drawn,
+    _peaks,
+    scene,
+    usage_over_time,
+)
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.plot import plot_plan
 
@@ -61,7 +67,16 @@ def test_many_clusters_and_hostile_names() -> None:
     assert len(_drawn(usage_over_time(problem, plan))) == MAX_CLUSTERS
     document = MultiCluster.generate(1, requests=2).to_document()
     document["clusters"][0]["type"] = document["requests"][0]["deployment"] = "<b>x"
-    drawn = interactive(
-        MultiCluster.from_document(document), {"decisions": [{}, {}]}, "title"
-    ).to_json()
-    assert "<b>x" not in drawn.replace("\\u003c", "<")
+    drawn = scene(MultiCluster.from_document(document), {"decisions": [{}, {}]}).svg("plan")
+    assert "<b>x" not in drawn and "&lt;b&gt;x" in drawn
+
+
+def test_long_traces_are_drawn_by_their_peaks() -> None:
+    """No peak is lost between two times that are drawn."""
+    times = np.linspace(0, 7, 5000)
+    shares = np.random.default_rng(1).random((5000, 2, 2))
+    some, highest = _peaks(times, shares)
+    assert len(some) <= MAX_TIMES and (highest.max(axis=0) == shares.max(axis=0)).all()
+    for k in (0, 17, len(some) - 2):
+        within = (times >= some[k]) & (times < some[k + 1])
+        assert (highest[k] == shares[within].max(axis=0)).all()

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("plotly")
 
 import placeopt
 from placeopt.cli import main
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Front
 from placeopt.plot import convergence, plot_convergence
+from placeopt.plot.scene import Disc, Outline, Panel, Scene, Words
 
 
 @pytest.fixture(scope="module")
@@ -27,39 +27,60 @@ def fronts() -> list[Front]:
     ]
 
 
+def samples(drawn: Scene, name: str) -> list[str]:
+    """Return what the dots of a run say."""
+    return [s.title for s in drawn.shapes if isinstance(s, Disc) and s.title.startswith(name)]
+
+
+def written(drawn: Scene) -> list[str]:
+    return [shape.text for shape in drawn.shapes if isinstance(shape, Words)]
+
+
+def dashes(drawn: Scene) -> list[Outline]:
+    return [s for s in drawn.shapes if isinstance(s, Outline) and s.dash == "5 3"]
+
+
 def test_curves_are_those_of_the_traces(fronts: list[Front]) -> None:
-    """One line a run and panel; hypervolumes as they are with one reference point."""
-    drawn = convergence.figure(fronts, ["", ""])
-    top, *below = drawn.axes
-    assert len(below) == 3 and top.get_xlabel() == "evaluations"
-    curves = [line for line in top.lines if line.get_linestyle() == "-"]
-    for front, line in zip(fronts, curves, strict=True):
-        trace = front.runs[0].trace
-        assert tuple(line.get_xdata()) == trace.evaluations
-        assert tuple(line.get_ydata()) == trace.hypervolume
-    assert [line.get_label() for line in curves] == ["moead, seed 1", "mspso, seed 2"]
-    assert below[1].get_ylabel() == "best cost (USD)"
+    """A dot a sample; one line a run in each panel; names of scales and runs."""
+    drawn = convergence.scene(fronts, ["", ""])
+    for front in fronts:
+        run = front.runs[0]
+        said = samples(drawn, f"{run.method}, seed {run.seed}: ")
+        assert len(said) == len(run.trace.seconds)
+        assert f"hypervolume {run.trace.hypervolume[-1]:.6g} after " in said[-1]
+        assert f"{run.trace.evaluations[-1]:,} evaluations" in said[-1]
+    words = written(drawn)
+    assert {"moead, seed 1", "mspso, seed 2", "best cost (USD)", "evaluations"} <= {*words}
+    lines = [s for s in drawn.shapes if isinstance(s, Outline) and s.stroke.startswith("#")]
+    assert len([s for s in lines if s.line_width == 1.6]) == 2 * 4 and not dashes(drawn)
+
+
+def test_a_curve_keeps_its_value_until_the_next_sample() -> None:
+    """Steps, whose values are read off the scale; a value that does not change adds no place."""
+    panel = Panel(Scene(100, 100), 0, 0, 100, 100, (1, 100), (0, 10), log=True)
+    assert panel.staircase([1, 10, 100], [0, 5, 10]) == [
+        pytest.approx(place) for place in [(0, 100), (50, 100), (50, 50), (100, 50), (100, 0)]
+    ]
+    assert len(panel.staircase(range(1, 101), [3] * 100)) == 3
 
 
 def test_runs_with_different_references_are_refused(fronts: list[Front]) -> None:
     """With the reference point to solve them again with, which is beyond the worst of all."""
     other = placeopt.solve("toy", "greedy", evaluations=400)
     with pytest.raises(UsageError, match="solve each again with --reference 30,4,1, or"):
-        convergence.figure([*fronts, other], ["a: ", "b: ", "c: "], "seconds")
-    alone = convergence.figure([other], [""], "seconds").axes[0]
-    assert alone.get_xlabel() == "seconds"
-    assert "; hypervolume up to latency_ms " in alone.get_title(loc="left")
+        convergence.scene([*fronts, other], ["a: ", "b: ", "c: "], "seconds")
+    alone = written(convergence.scene([other], [""], "seconds"))
+    assert "seconds" in alone
+    assert any(text.startswith("hypervolume, up to latency_ms ") for text in alone)
 
 
 def test_the_bound_is_dashed() -> None:
-    """On both faces; where there is none, nothing is."""
+    """Where there is none, nothing is."""
     proven = placeopt.solve("corner-5", "lns", evaluations=600)
-    page = convergence.interactive([proven], [""])
-    dashed = [trace for trace in page.data if trace.line.dash == "dash"]
-    assert len(dashed) == 1
-    assert [y for y in dashed[0].y if y is not None][-1] == proven.runs[0].trace.bound[-1]
+    drawn = convergence.scene([proven], [""])
+    assert len(dashes(drawn)) == 1 and "no plans can exceed this" in written(drawn)
     plain = placeopt.solve("corner-5", "moead", evaluations=300)
-    assert not [t for t in convergence.interactive([plain], [""]).data if t.line.dash == "dash"]
+    assert not dashes(convergence.scene([plain], [""]))
 
 
 def test_files_of_both_kinds(fronts: list[Front], tmp_path: Path) -> None:
@@ -67,7 +88,7 @@ def test_files_of_both_kinds(fronts: list[Front], tmp_path: Path) -> None:
     assert min(struct.unpack(">II", (tmp_path / "c.png").read_bytes()[16:24])) >= 700
     plot_convergence(fronts, tmp_path / "c.html", names=["<b>one", "two"])
     text = (tmp_path / "c.html").read_text(encoding="utf-8")
-    assert "evaluations" in text and "<b>one" not in text.split("</script>", 1)[1]
+    assert "evaluations" in text and "<b>one" not in text and "&lt;b&gt;one" in text
 
 
 def test_what_has_no_trace_says_so(fronts: list[Front], tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("plotly")
 
 from browser import Page, browser, needs_chromium
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import struct
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("plotly")
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError, UsageError
 from placeopt.core.front import Front, InstanceName, Objective, Point, Run
 from placeopt.plot import find_instance, plot_front, plot_plan, require
 from placeopt.plot.front_page import page
+from placeopt.plot.scene import Outline
 from placeopt.plot.style import label
 from placeopt.temporal.instance import Temporal
 
@@ -101,15 +103,42 @@ def test_the_same_front_gives_the_same_file(
     """No dates, no chance."""
     for k in (1, 2):
         plot_front(front(problem, 2), tmp_path / f"{k}{suffix}")
+        plot_plan(front(problem), 0, tmp_path / f"plan{k}{suffix}", problem=problem)
     data = (tmp_path / f"1{suffix}").read_bytes()
     assert data.startswith(magic) and data == (tmp_path / f"2{suffix}").read_bytes()
+    plan = (tmp_path / f"plan1{suffix}").read_bytes()
+    assert plan.startswith(magic if suffix != ".svg" else b"<svg")
+    assert plan == (tmp_path / f"plan2{suffix}").read_bytes()
 
 
-@pytest.mark.parametrize("suffix", [".png", ".pdf", ".html"])
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg", ".html"])
 def test_plans_are_drawn(problem: Temporal, tmp_path: Path, suffix: str) -> None:
     """Machines over slots."""
     plot_plan(front(problem), 0, tmp_path / f"plan{suffix}", problem=problem)
-    assert (tmp_path / f"plan{suffix}").stat().st_size > 5_000
+    assert (tmp_path / f"plan{suffix}").stat().st_size > 3_000
+
+
+def test_the_page_of_a_plan_tells_it_as_well(problem: Temporal, tmp_path: Path) -> None:
+    """Facts, drawing, tables; a policy that runs nothing."""
+    plot_plan(front(problem), 3, tmp_path / "plan.html", problem=problem)
+    text = (tmp_path / "plan.html").read_text(encoding="utf-8")
+    assert "script-src 'none'" in text and "<script" not in text and len(text) < 100_000
+    for part in ("<svg", "machines", "replicas on spot", "<table", "point 3: latency"):
+        assert part in text, part
+
+
+def test_blocks_of_a_plan_say_where_and_when(problem: Temporal) -> None:
+    """Each block of a machine names its request, its slots and its shares."""
+    plan = plan_of(problem)
+    drawn = problem.spec.load("drawing").scene(problem, plan)
+    said = [shape.title for shape in drawn.shapes if isinstance(shape, Outline) and shape.title]
+    assert len(said) == sum(request.replicas for request in problem.requests)
+    first = problem.requests[0]
+    size = next(o.cpu_cores for o in problem.offers if o.size == "t4g.2xlarge")
+    assert (
+        f"{first.name} on eu-south-1 t4g.2xlarge, reserved: slots 0 to "
+        f"{first.duration_slots - 1}; {first.cpu_cores / size:.0%} of the machine's vCPU"
+    ) in " ".join(said)
 
 
 def test_lanes_of_a_plan_carry_its_loads(problem: Temporal) -> None:
@@ -152,19 +181,37 @@ def test_what_cannot_be_drawn_says_why(
     monkeypatch.setattr(Temporal, "spec", bare)
     with pytest.raises(UnsupportedError, match="plans of temporal have no drawing"):
         plot_plan(front(problem), 0, tmp_path / "f.png", problem=problem)
-    with pytest.raises(UsageError, match=r"--cdn is for .html files, and 'f.png' is none"):
-        require("f.png", cdn=True)
     found = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,
         "find_spec",
-        lambda name, *more: None if name == "plotly" else found(name, *more),
+        lambda name, *more: None if name == "matplotlib" else found(name, *more),
     )
-    with pytest.raises(
-        MissingExtraError,
-        match=r"drawing .html files needs the optional packages of placeopt\[plot\]: pip install",
-    ):
-        require("f.html")
+    needed = r"drawing .png files needs the optional packages of placeopt\[plot\]: pip install"
+    with pytest.raises(MissingExtraError, match=needed):
+        require("f.png")
+    require("f.svg")
+    with pytest.raises(MissingExtraError, match=r"drawing .svg files"):
+        require("f.svg", front=True)
+
+
+def test_pages_need_no_extra(problem: Temporal, tmp_path: Path) -> None:
+    """Fronts, plans, convergence and reports as HTML, and plans as SVG, by the core alone."""
+    code = f"""
+import pathlib, sys
+sys.modules["matplotlib"] = sys.modules["pandas"] = None
+import placeopt
+from placeopt import plot, report
+folder, problem = pathlib.Path({str(tmp_path)!r}), placeopt.load("toy")
+front = placeopt.solve(problem, "greedy")
+plot.plot_front(front, folder / "f.html", problem=problem)
+plot.plot_convergence([front], folder / "c.html")
+plot.plot_plan(front, 0, folder / "p.html", problem=problem)
+plot.plot_plan(front, 0, folder / "p.svg", problem=problem)
+report.write(front, folder / "r.html", problem=problem)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert len(list(tmp_path.iterdir())) == 5
 
 
 def test_labels_name_the_unit_once() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("plotly")
 
 from browser import browser, needs_chromium
 
@@ -20,9 +19,9 @@ from placeopt import report
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Front, InstanceName, Objective, Point, Rejected, Run, Violation
 from placeopt.core.problem import Problem
+from placeopt.plot.markup import Bar, clean, number, table
 from placeopt.registry import problem_class, specs
 from placeopt.report import words
-from placeopt.report.markup import Bar, clean, number, table
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.summary import sums
 
@@ -89,7 +88,7 @@ def test_every_problem_has_a_report(kind: str) -> None:
     names = [tag for tag, _ in page.tags]
     assert (
         ("html", {"lang": "en"}) in page.tags
-        and names.count("title") == 1
+        and names[: names.index("body")].count("title") == 1
         and names.count("h1") == 1
     )
     assert names.count("caption") == names.count("table") >= 3
@@ -97,7 +96,7 @@ def test_every_problem_has_a_report(kind: str) -> None:
     assert all(
         attributes.get("aria-label")
         for _, attributes in page.tags
-        if attributes.get("role") in ("img", "region")
+        if attributes.get("role") in ("img", "group")
     )
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -107,17 +106,6 @@ def test_every_problem_has_a_report(kind: str) -> None:
     assert "default-src 'none'" in text
     assert "Confirmed" in page.shown and "Not confirmed" not in page.shown
     assert text == report.html(front, problem=problem), "the same front gives the same page"
-
-
-def test_a_report_may_load_plotly_from_the_network(temporal: tuple[Problem, Front]) -> None:
-    """A small page that says so, with a policy that allows this one place."""
-    problem, front = temporal
-    text = report.html(front, problem=problem, cdn=True)
-    assert len(text) < 1_000_000
-    assert len(re.findall(r'<script[^>]* src="https://cdn.plot.ly/', text)) == 1
-    assert "'unsafe-eval' https://cdn.plot.ly;" in text
-    assert "loads plotly from cdn.plot.ly" in Outline(text).shown
-    assert "https://cdn.plot.ly;" not in report.html(front, problem=problem)
 
 
 def test_texts_of_a_problem_name_its_objectives() -> None:
@@ -147,7 +135,7 @@ def test_hostile_names_stay_text(temporal: tuple[Problem, Front]) -> None:
     )
     text = report.html(answer, problem=hostile)
     Outline(text)
-    own = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
+    own = re.sub(r"<script[^>]*>.*?</script>", "", text, flags=re.DOTALL)
     assert "alert(" not in re.sub(
         r"&lt;script&gt;alert\(&quot;1&quot;\)|onerror=alert\(2\)&gt;", "", own
     )
@@ -205,9 +193,9 @@ def test_the_chosen_point_is_ringed(temporal: tuple[Problem, Front]) -> None:
     problem, front = temporal
     knee = front.points.index(front.pick())
     other = (knee + 1) % len(front)
-    assert '"name":"chosen"' not in report.html(front, problem=problem, index=knee)
+    assert '"chosen":null' in report.html(front, problem=problem, index=knee)
     text = report.html(front, problem=problem, index=other)
-    assert text.count('"name":"chosen"') == 4 and f"Point {other}, chosen with --point" in text
+    assert f'"chosen":{other}' in text and f"Point {other}, chosen with --point" in text
 
 
 def test_a_front_that_lies_is_found_out(temporal: tuple[Problem, Front]) -> None:
@@ -330,8 +318,8 @@ def test_a_browser_draws_it(temporal: tuple[Problem, Front], tmp_path: Path) -> 
     )
     with browser(tmp_path) as page:
         page.open(tmp_path / "report.html")
-        page.wait("document.querySelectorAll('.main-svg').length >= 8")
-        page.wait("document.querySelectorAll('#plan-drawing, canvas').length > 1")
+        page.wait("document.querySelectorAll('#charts svg').length >= 6")
+        assert page.run("document.querySelectorAll('.drawing svg path').length") > 5
         assert "<img src=x onerror=alert(2)>" in page.run("document.body.innerText")
         assert page.errors == [] and page.requests == []
 

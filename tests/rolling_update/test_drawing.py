@@ -11,10 +11,10 @@ import pytest
 from placeopt.core.task import Task
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("plotly")
 
 from placeopt.core.budget import Budget
 from placeopt.plot import plot_plan
+from placeopt.plot.scene import Outline, Words
 from placeopt.rolling_update import baselines, drawing
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.repack import repack
@@ -77,19 +77,23 @@ def test_plans_are_drawn(problem: RollingUpdate, tmp_path: Path, suffix: str) ->
     if suffix == ".png":
         assert min(struct.unpack(">II", content[16:24])) >= 700
     else:
-        assert b"empties" in content and b"microservice" in content
+        assert b"empties" in content and b"Steps, in order" in content
 
 
 def test_large_and_empty_plans_are_drawn() -> None:
     """Of many nodes those that empty come first; a plan without steps is a drawing too."""
     problem = RollingUpdate.generate(0, applications=60)
     plan = baselines.recreate_plan(problem)
-    figure = drawing.figure(problem, plan, "recreate")
-    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    drawn = drawing.scene(problem, plan)
+    labels = [s.text for s in drawn.shapes if isinstance(s, Words) and s.anchor == "end"]
     assert len(labels) == drawing.MAX_LANES
     assert sum("empties" in text for text in labels) == len(
         problem.describe(plan)["nodes that empty"].split(", ")
     )
-    assert len(figure.axes[0].get_lines()) > 100
-    for draw in (drawing.figure, drawing.interactive):
-        assert draw(problem, {"steps": []}, "nothing") is not None
+    (scale,) = [s.text for s in drawn.shapes if isinstance(s, Words) and s.text.startswith("step")]
+    assert scale.endswith("more nodes change less and are not drawn)")
+    stops = [s for s in drawn.shapes if isinstance(s, Outline) and s.dash == "3 3"]
+    assert len(stops) == sum(row["action"] == "stop" for row in problem.table(plan)) > 0
+    said = [s.title for s in drawn.shapes if isinstance(s, Outline) and "step 1:" in s.title]
+    assert all("peak" in title for title in said)
+    assert drawing.scene(problem, {"steps": []}).svg("nothing").startswith("<svg")

@@ -78,14 +78,14 @@ def table(
         for c in range(len(columns))
     ]
     head = "".join(
-        f'<th scope="col"{_number_class(yes)}>{clean(name)}</th>'
+        f'<th scope="col"{_number_class(yes)}>{clean(name)}</th>' if name else "<td></td>"
         for name, yes in zip(columns, numeric, strict=True)
     )
     body = "".join(f"<tr>{_row(row, numeric)}</tr>" for row in shown)
     left = f"{len(rows) - most:,} more {more} are not shown."
     parts = f"<caption>{clean(caption)}</caption><thead><tr>{head}</tr></thead>"
     whole = f"<table>{parts}<tbody>{body}</tbody></table>"
-    region = f'<div class="scroll" tabindex="0" role="region" aria-label="{clean(caption)}">'
+    region = f'<div class="scroll" tabindex="0" role="group" aria-label="{clean(caption)}">'
     return f"{region}{whole}</div>" + paragraphs([left] if len(rows) > most else [], "note")
 
 
@@ -138,6 +138,20 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
         for name, text in pairs
     )
     return f'<dl class="facts">{items}</dl>'
+
+
+def some(text: str, most: int = 12) -> str:
+    """Return a list in words that fits a page: about `most` of its items."""
+    items = text.split(", ")
+    if len(items) <= most + 3:
+        return text
+    return f"{len(items):,}: {', '.join(items[:most])} and {len(items) - most:,} more"
+
+
+def section(name: str, head: str, inside: str) -> str:
+    """Return a section of a page, which its heading names."""
+    opening = f'<section id="{name}" aria-labelledby="{name}-h">'
+    return f'{opening}<h2 id="{name}-h">{clean(head)}</h2>{inside}</section>'
 
 
 def _wide(text: str) -> str:
