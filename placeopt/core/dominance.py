@@ -10,6 +10,8 @@ import numpy as np
 
 from placeopt.core.errors import UsageError
 
+#: Stands for infinity.
+_MOST = float(np.finfo(float).max)
 #: Rows of which a quarter leaves at once in `by_worth`.
 MANY_ROWS = 20_000
 #: Rays of `by_rays`: for each row that is asked for, not below and not above so many, and at most
@@ -40,8 +42,9 @@ def nondominated(values: np.ndarray) -> np.ndarray:
         mask = np.zeros(len(values), dtype=bool)
         mask[int(values[:, 0].argmin())] = True
         return mask
+    finite = np.clip(values, -_MOST, _MOST)  # moocore 0.3.2 ends the process at infinite values
     return np.asarray(
-        moocore.is_nondominated(np.ascontiguousarray(values, dtype=float)), dtype=bool
+        moocore.is_nondominated(np.ascontiguousarray(finite, dtype=float)), dtype=bool
     )
 
 

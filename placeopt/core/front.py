@@ -146,6 +146,33 @@ class Point:
         seed = "" if self.seed is None else f" seed {self.seed}"
         return f"<Point ({values}): {self.status}{gap}{method}{seed}>"
 
+    def load(self, model: Any) -> None:
+        """Give the variables of a Pyomo model the values that this point's plan has for them.
+
+        Of a front of `placeopt.enumerate`. Variables that are not in the plan become 0; fixed ones
+        keep their values.
+
+        Raises
+        ------
+        UsageError
+            The plan is of another model.
+        """
+        import pyomo.environ as pyo
+
+        variables = list(model.component_data_objects(pyo.Var, active=True, descend_into=True))
+        unknown = set(self.plan) - {variable.name for variable in variables}
+        if not unknown:
+            for variable in variables:
+                if not variable.fixed:
+                    variable.set_value(self.plan.get(variable.name, 0), skip_validation=True)
+            return
+        origin = vars(model).get("placeopt_origin")  # of models that placeopt built
+        if origin is None or origin.assign is None or not origin.assign(model, self.plan):
+            raise UsageError(
+                f"the model has no variable {min(map(str, unknown))!r}, which the plan names; give "
+                "the model that this front was made from"
+            )
+
     @property
     def found_by(self) -> tuple[str, ...]:
         """All methods that found a plan with these values, that of this plan first."""

@@ -71,7 +71,7 @@ def build(
         expr=model.weight * model.cost + (1 - model.weight) * model.latency_ms, doc="(1)"
     )
     model.weighted_sum.deactivate()
-    return remember(model, problem, extract)
+    return remember(model, problem, extract, assign=assign)
 
 
 def size(problem: EdgeCloud, *, flows: str = "compact", latency: str = "levels") -> int:

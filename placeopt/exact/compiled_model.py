@@ -171,20 +171,27 @@ class CompiledModel:
         if not is_exact:
             return Precision(whole)
         absolute, relative = np.zeros(len(whole)), np.full(len(whole), 1e-15)
-        rows = self.program.A.tocsr()
-        low, high = self.program.col_lower, self.program.col_upper
         for k in np.flatnonzero(~whole).tolist():
             goal = self._goals[k]
-            row = goal if isinstance(goal, int) else goal.rows[0]
-            mine = slice(rows.indptr[row], rows.indptr[row + 1])
-            columns, values = rows.indices[mine], abs(rows.data[mine])
-            terms = values * np.maximum(abs(low[columns]), abs(high[columns]))
-            absolute[k] = _RESOLVED * (terms if np.isfinite(terms).all() else values).max(initial=1)
+            row = self.program.A[goal if isinstance(goal, int) else goal.rows[0]]
+            terms = self._terms(row.toarray().ravel())
+            absolute[k] = _RESOLVED * max(1.0, terms[np.isfinite(terms)].max(initial=0.0))
             if not np.isfinite(terms).all():
                 relative[k] = _RESOLVED
         return Precision(
             whole, absolute, relative, asked=8, proven=4, accepted=1000, merged=1, wanted=1e-3
         )
+
+    def _terms(self, cost: np.ndarray) -> np.ndarray:
+        """Return how large each term of a cost can be; inf where its variable has no bound."""
+        used = np.flatnonzero(cost)
+        ends = np.abs((self.program.col_lower[used], self.program.col_upper[used]))
+        return np.abs(cost[used]) * ends.max(axis=0, initial=0.0)
+
+    def largest_term(self, objective: int) -> float:
+        """Return the largest finite term of an objective, as a value."""
+        terms = self._terms(self.costs[objective])
+        return float(terms[np.isfinite(terms)].max(initial=0.0) * self.units[objective])
 
     # -- questions ---------------------------------------------------------------------------------
 

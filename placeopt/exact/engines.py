@@ -334,14 +334,10 @@ class ScipEngine:
             }
         )
         if settings.tolerance is not None:
-            model.setParams(
-                {
-                    "numerics/feastol": settings.tolerance,
-                    "numerics/dualfeastol": settings.tolerance,
-                    "numerics/sumepsilon": settings.tolerance,
-                    "numerics/epsilon": settings.tolerance / 10,
-                }
-            )
+            tolerance = {
+                f"numerics/{kind}": settings.tolerance for kind in ("feastol", "sumepsilon")
+            }
+            model.setParams(tolerance)
         if not settings.presolve:
             model.setPresolve(pyscipopt.SCIP_PARAMSETTING.OFF)
         if start is not None:

@@ -124,6 +124,7 @@ def enumerate_front(
     *,
     known: Sequence[Found] = (),
     proofs: Mapping[str, np.ndarray] | None = None,
+    proven: np.ndarray | None = None,
     **rules: Any,
 ) -> Enumeration:
     """Enumerate the non-dominated points that an oracle can reach.
@@ -137,12 +138,16 @@ def enumerate_front(
         Feasible points to begin with.
     proofs : mapping, optional
         What an earlier search refuted: `Memory.proofs`.
+    proven : ndarray, shape (k, objectives), optional
+        A bound set: every feasible vector is weakly dominated by a row.
     **rules
         Attributes of `Rules`.
     """
     search = _Search(oracle, tuple(objectives), budget, Rules(**rules))
     if proofs is not None:
         search.memory.take_up(proofs)
+    if proven is not None:
+        search.memory.take_up_bounds(proven)
     return search.run(known)
 
 
@@ -504,8 +509,9 @@ class _Search:
             return lower, None
         best = self.memory.best(objective, limits)
         if best is not None:
-            apart = best.values[objective] - lower
-            if apart <= _EQUAL * self._difference(lower, objective):
+            exact = self.whole[np.arange(self.size) != objective].all()
+            most = _EQUAL if exact else self.precision.accepted  # limits on real values have slack
+            if best.values[objective] - lower <= most * self._difference(lower, objective):
                 return lower, np.array(best.values)
         return None
 

@@ -190,6 +190,21 @@ class Memory:
             self._inclusive.add(limits)
             self.lower_bounds.refute(corner)
 
+    def take_up_bounds(self, bounds: np.ndarray) -> None:
+        """Remember what a bound set of the same objectives proves: what lies below none is refuted.
+
+        Parameters
+        ----------
+        bounds : ndarray, shape (k, objectives)
+        """
+        above = LowerBounds([-math.inf] * self.size)
+        for bound in bounds:
+            above.refute(-bound)
+        corners = -above.all
+        corners = corners - self.precision.of(corners)
+        limits = np.where(self.whole, corners - 1, np.nextafter(corners, -math.inf))
+        self.take_up({"corners": corners, "limits": limits})
+
     def lower(self, objective: int, limits: np.ndarray) -> float:
         """Return the proven lower bound of an objective within limits, -inf where there is none."""
         others = np.arange(self.size) != objective

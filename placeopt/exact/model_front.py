@@ -14,6 +14,9 @@ from placeopt.exact.goals import goals_of
 from placeopt.exact.model_search import ModelSearch, front_without_points
 from placeopt.exact.solver_registry import check_options, choose, require_fit, require_solver
 
+#: Seconds.
+_NO_TIME = 1e-9
+
 
 def enumerate(
     model: pyo.ConcreteModel,
@@ -43,7 +46,7 @@ def enumerate(
         whether active or not; of a model that placeopt built, the goals of its problem and the
         Objectives added since.
     seconds : float, optional
-        Time limit. What was found and proven by then is returned.
+        Time limit. What was found and proven by then is returned; with 0 nothing is asked.
     jobs : int
         Questions that are solved at the same time. The points are the same for any number.
     solver : {"highs", "scip", "cp-sat", "cbc", "cplex", "glpk", "gurobi", "xpress"}, optional
@@ -51,7 +54,9 @@ def enumerate(
         CP-SAT where it is installed and quicker: see `docs/enumerate.md`. The last five are those
         that Pyomo finds installed.
     start : Front, optional
-        Solutions to begin with, of this function for the same model.
+        To go on from, of this function for the same model: its points are kept and its bounds count
+        as proven, so that only what is open is asked. Of a changed model the points are kept that
+        are still feasible.
     steps : mapping of goal to number, optional
         Smallest difference that two values of a goal can have. Goals that only depend on whole
         numbers need none: their coefficients show it.
@@ -73,9 +78,10 @@ def enumerate(
     -------
     Front
         Values in the model's own senses. ``plan`` of a point holds the variables that are not zero
-        by name, or the plan of the problem that placeopt built the model for. ``bounds`` is valid
-        however early the search ends. ``runs[0].parameters`` has ``status``, one of
-        `placeopt.exact.answers.STATUSES`, and ``reason``.
+        by name, or the plan of the problem that placeopt built the model for; ``point.load(model)``
+        gives it to the variables. ``bounds`` is valid however early the search ends.
+        ``runs[0].parameters`` has ``status``, one of `placeopt.exact.answers.STATUSES`, and
+        ``reason``.
 
     Raises
     ------
@@ -94,7 +100,8 @@ def enumerate(
     [(0.0, 0.0), (2.0, 1.0), (3.0, 2.0), (5.0, 3.0), (6.0, 5.0)]
     """
     _check(model, start, jobs, solver, max_points, options)
-    budget = budget or Budget(None, seconds, on_progress)
+    # A budget has a positive limit; the shortest one is over before the first question.
+    budget = budget or Budget(None, _NO_TIME if seconds == 0 else seconds, on_progress)
     goals = goals_of(model, objectives, steps, gap)
     facts = {"solver": solver or "highs", "jobs": jobs, "options": dict(options or {})}
     try:

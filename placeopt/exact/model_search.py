@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,11 +25,12 @@ from placeopt.exact.goals import Goal, origin_of
 from placeopt.exact.memory import Found
 from placeopt.exact.oracles import SparseSolution, VariablesOracle
 from placeopt.exact.solver_registry import LIBRARIES
+from placeopt.exact.steps import exactly
 
 METHOD = "enumerate"
-#: Significant digits of reported values: of goals with a step, and of continuous ones, where what
-#: follows is the solver's noise.
-_DIGITS, _CONTINUOUS_DIGITS = 15, 12
+#: Significant digits of reported values of continuous goals, of the largest term: what follows is
+#: rounding.
+_DIGITS = 14
 #: What `extract` raises where a model was changed so far that its solutions are no plans.
 _NO_PLAN = (
     PlaceoptError,
@@ -57,6 +59,7 @@ class ModelSearch:
         self.constants = np.array(self.compiled.constants)
         self.names = [variable.name for variable in self.compiled.columns]
         self.others = self._values_of_others()
+        self.instance = self._instance()
 
     def _values_of_others(self) -> dict[str, float | int]:
         """Return the variables that no row has and that are not zero: fixed ones, and free ones.
@@ -144,6 +147,7 @@ class ModelSearch:
             main=self.main,
             gaps=self._gaps(),
             known=[] if start is None else self._known(start),
+            proven=None if start is None else self._proven(start),
             jobs=1 if cuts is not None else facts["jobs"],  # cuts change later questions
             max_points=max_points,
             on_found=None if on_point is None else lambda found: on_point(self._point(found)),
@@ -162,16 +166,10 @@ class ModelSearch:
 
     def _known(self, start: Front) -> list[Found]:
         """Return the points of a front of this model that are still feasible."""
-        column = {name: k for k, name in enumerate(self.names)}
         found = []
         for point in start.points:
-            if not all(name in column or name in self.others for name in point.plan):
-                continue  # a plan, or another model's variables
-            values = np.zeros(len(column))
-            for name, value in point.plan.items():
-                if name in column:
-                    values[column[name]] = value
-            x = self.compiled.completed(values)
+            values = self._values_of_plan(point.plan)
+            x = None if values is None else self.compiled.completed(values)
             if x is not None:
                 units = [
                     round(v) if o.step is not None else v
@@ -180,14 +178,49 @@ class ModelSearch:
                 found.append(Found(tuple(map(float, units)), SparseSolution.of(x)))
         return found
 
+    def _values_of_plan(self, plan: Mapping[str, Any]) -> np.ndarray | None:
+        """Return the values of the columns' variables, None of another model's plan."""
+        column = {name: k for k, name in enumerate(self.names)}
+        if all(name in column or name in self.others for name in plan):
+            values = np.zeros(len(column))
+            for name, value in plan.items():
+                if name in column:
+                    values[column[name]] = value
+            return values
+        if self.origin is None or self.origin.assign is None:
+            return None
+        try:
+            fits = self.origin.assign(self.model, plan)
+        except _NO_PLAN:
+            return None
+        return self.compiled.read()[: len(column)] if fits else None
+
+    def _proven(self, start: Front) -> np.ndarray | None:
+        """Return the bounds of a front of this very model, in units."""
+        if start.instance != self.instance or not start.bounds:
+            return None
+        values = np.array(start.bounds) * self.signs - self.constants
+        units = self.compiled.units
+        whole = np.array([o.step is not None for o in self.compiled.objectives])
+        return np.where(whole, np.round(values / units), values / units)
+
     # -- from solutions to points ------------------------------------------------------------------
 
     def _values(self, units: np.ndarray) -> np.ndarray:
         """Return minimised values in units as values in the goals' own senses."""
-        values = self._unrounded(units)
-        for k, objective in enumerate(self.compiled.objectives):
-            digits = _CONTINUOUS_DIGITS if objective.step is None else _DIGITS
-            values[:, k] = [_rounded(value, digits) for value in values[:, k].tolist()]
+        compiled, values = self.compiled, self._unrounded(units)
+        for k, objective in enumerate(compiled.objectives):
+            if objective.step is None:
+                least = max(compiled.largest_term(k), abs(self.constants[k]))
+                values[:, k] = [_rounded(value, least) for value in values[:, k].tolist()]
+            else:
+                step, constant = exactly(objective.step), exactly(self.constants[k])
+                values[:, k] = [
+                    float(int(unit) * step + constant) * self.signs[k] + 0.0
+                    if math.isfinite(unit)
+                    else unit * self.signs[k]
+                    for unit in units[:, k].tolist()
+                ]
         return values
 
     def _unrounded(self, units: np.ndarray) -> np.ndarray:
@@ -241,7 +274,7 @@ class ModelSearch:
         bounds = self._values(search.bounds)
         run = _run(self.budget, facts, search.status, self._reason(search), search.solves)
         return Front(
-            self._instance(),
+            self.instance,
             tuple(
                 replace(goal.objective, step=compiled.step)
                 for goal, compiled in zip(self.goals, self.compiled.objectives, strict=True)
@@ -285,7 +318,8 @@ class ModelSearch:
         limits = (program.row_lower, program.row_upper, program.col_lower, program.col_upper)
         for array in (*rows, *limits, program.integrality):
             digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(repr([(goal.objective) for goal in self.goals]).encode())
+        digest.update(repr([goal.objective for goal in self.goals]).encode())
+        digest.update(repr(self.compiled.constants).encode())
         kind = OWN_MODEL if self.origin is None else self.origin.problem.problem
         return InstanceName(kind, self.model.name, digest.hexdigest())
 
@@ -322,5 +356,9 @@ def _plain(value: float) -> float | int:
     return int(value) if float(value).is_integer() else float(value)
 
 
-def _rounded(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}") + 0.0
+def _rounded(value: float, least: float) -> float:
+    """Return a value without the digits that are rounding, next to terms of a size."""
+    size = max(abs(value), least)
+    return (
+        round(value, _DIGITS - math.ceil(math.log10(size))) + 0.0 if 0 < size < math.inf else value
+    )

@@ -27,6 +27,8 @@ class ModelOrigin:
         ``extract(model) -> plan``.
     cuts : callable, optional
         ``cuts(model, problem, plan)``: rows that exclude a solution which is no plan.
+    assign : callable, optional
+        ``assign(model, plan)``: give the variables the values of a plan; whether the model can.
     """
 
     problem: Any
@@ -34,6 +36,7 @@ class ModelOrigin:
     objective_names: frozenset[str]
     extract: Callable[[Any], Plan]
     cuts: Callable[..., Any] | None = None
+    assign: Callable[[Any, Plan], bool] | None = None
 
 
 def remember(
@@ -41,11 +44,12 @@ def remember(
     problem: Any,
     extract: Callable[[Any], Plan],
     cuts: Callable[..., Any] | None = None,
+    assign: Callable[[Any, Plan], bool] | None = None,
 ) -> pyo.ConcreteModel:
     """Let a finished model remember its problem, so that `placeopt.enumerate` returns plans."""
     goals = tuple(o for o in problem.objectives if o.name in model.OBJECTIVES)
     names = frozenset(c.name for c in model.component_objects(pyo.Objective))
-    model.placeopt_origin = ModelOrigin(problem, goals, names, extract, cuts)
+    model.placeopt_origin = ModelOrigin(problem, goals, names, extract, cuts, assign)
     return model
 
 

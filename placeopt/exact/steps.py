@@ -32,6 +32,12 @@ def fraction(value: float) -> Fraction | None:
     return exact if abs(float(exact) - value) <= _ROUNDING * abs(value) else None
 
 
+def exactly(value: float) -> Fraction:
+    """Return the number that a float stands for, or else is."""
+    exact = fraction(value)
+    return Fraction(value) if exact is None else exact
+
+
 def exact_step(coefficients: Iterable[float]) -> Fraction | None:
     """Return the largest number that all coefficients are whole multiples of, if there is one.
 

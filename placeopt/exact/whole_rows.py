@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from placeopt.exact.parts import Chain, add_chain, needs_parts
 from placeopt.exact.program import Growth, Program
-from placeopt.exact.steps import exact_step, fraction
+from placeopt.exact.steps import exact_step, exactly
 
 #: A limit so near to a multiple of the step, in steps, is that multiple: rounding of arithmetic.
 _NEAR = Fraction(1, 10**9)
@@ -146,5 +146,4 @@ def _within(limit: float, step: Fraction) -> float:
     """Return the largest number of steps that is at most a limit."""
     if not math.isfinite(limit):
         return limit
-    exact = fraction(limit)
-    return float(math.floor((Fraction(limit) if exact is None else exact) / step + _NEAR))
+    return float(math.floor(exactly(limit) / step + _NEAR))

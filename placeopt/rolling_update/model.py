@@ -82,7 +82,7 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     rule_model.add_arrivals(model)
     starts = _total(x for (m, _, _), x in model.move.items() if not a.removed[m])
     _declare(model, starts)
-    return remember(model, problem, extract)
+    return remember(model, problem, extract, assign=assign)
 
 
 def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:

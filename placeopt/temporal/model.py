@@ -87,7 +87,7 @@ def build(
             "interruption": _interruption(model),
         },
     )
-    return remember(model, problem, extract)
+    return remember(model, problem, extract, assign=assign)
 
 
 def _checked(**options: Any) -> dict[str, Any]:

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core import dominance
-from placeopt.core.dominance import by_rays, farthest, hypervolume, join_bounds, minimal, thinned
+from placeopt.core.dominance import (
+    by_rays,
+    farthest,
+    hypervolume,
+    join_bounds,
+    minimal,
+    nondominated,
+    thinned,
+)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4])
@@ -101,3 +109,9 @@ def test_thinning_keeps_extremes_and_more_volume_than_distance_does(columns: int
     reference = _reference(F)
     assert hypervolume(F[kept], reference) > hypervolume(F[farthest(F, 30)], reference)
     np.testing.assert_array_equal(thinned(F, 400), np.arange(400))
+
+
+def test_infinite_values_are_compared_and_do_not_end_the_process() -> None:
+    low = -np.inf
+    rows = [[low, low, 1.0], [low, 2.0, low], [3.0, low, low], [4.0, low, low], [np.inf] * 3]
+    assert nondominated(np.array(rows)).tolist() == [True, True, True, False, False]

@@ -549,3 +549,87 @@ def test_limits_and_cancellation_hold_within_a_second_while_the_solver_hangs(
     assert took < 0.5 + 1.0 + 0.5  # half a second for a busy machine
     assert front.runs[0].parameters["status"] in ("time-limit", "cancelled")
     assert not front.runs[0].completed
+
+
+# -- going on, and back into the model -------------------------------------------------------------
+
+
+def calls(front: Front) -> int:
+    return front.runs[0].solver_calls
+
+
+def test_a_front_proves_what_need_not_be_asked_again():
+    whole = placeopt.enumerate(knapsack(12))
+    again = placeopt.enumerate(knapsack(12), start=whole)
+    assert (calls(again), again.points, again.bounds) == (0, whole.points, whole.bounds)
+    for share in (0.3, 0.8):
+        part = placeopt.enumerate(knapsack(12), max_points=int(share * len(whole)))
+        more = placeopt.enumerate(knapsack(12), start=part)
+        assert more.values.tolist() == whole.values.tolist()
+        assert more.runs[0].parameters["status"] == "complete"
+        assert {p.status for p in more} == {"optimal"}
+        assert calls(part) + calls(more) < 1.25 * calls(whole)
+
+
+def test_a_front_on_a_grid_is_gone_on_with():
+    whole = placeopt.enumerate(mixture(second=True), gap={"time": 0.5})
+    again = placeopt.enumerate(mixture(second=True), gap={"time": 0.5}, start=whole)
+    assert again.values.tolist() == whole.values.tolist()
+    assert calls(again) <= 0.1 * calls(whole)
+    finer = placeopt.enumerate(mixture(second=True), gap={"time": 0.25}, start=whole)
+    assert finer.runs[0].parameters["status"] == "grid"
+    assert len(finer) > len(whole)
+
+
+def test_proofs_of_another_model_do_not_count():
+    model = knapsack()
+    first = placeopt.enumerate(model)
+    model.half = 0.6
+    again = placeopt.enumerate(model, start=first)
+    assert again.points == placeopt.enumerate(model).points
+    moved = knapsack()
+    moved.g0.expr = moved.g0.expr + 5
+    assert placeopt.enumerate(moved, start=first).ideal[0] == pytest.approx(first.ideal[0] + 5)
+
+
+def test_a_front_of_plans_is_gone_on_with():
+    model = temporal.build(small_temporal())
+    whole = placeopt.enumerate(model)
+    again = placeopt.enumerate(model, start=whole)
+    assert again.points == whole.points
+    assert calls(again) == 0
+
+
+@pytest.mark.parametrize("solver", ["highs", "scip"])
+def test_no_time_gives_nothing_and_says_so(solver):
+    front = placeopt.enumerate(knapsack(), seconds=0, solver=solver)
+    facts = front.runs[0]
+    assert (len(front), facts.solver_calls, facts.completed) == (0, 0, False)
+    assert facts.parameters["status"] == "time-limit"
+    with pytest.raises(UsageError, match="time limit is -1 s; give a positive number"):
+        placeopt.enumerate(knapsack(), seconds=-1)
+
+
+def test_a_point_is_given_to_the_model():
+    model = knapsack()
+    model.idle = pyo.Var(domain=pyo.Integers, bounds=(2, 9))
+    model.take[0].fix(1)
+    front = placeopt.enumerate(model)
+    for point in front:
+        point.load(model)
+        values = [pyo.value(model.component(f"g{k}").expr) for k in range(3)]
+        assert values == pytest.approx(point.values)
+        assert model.take[0].value == 1
+        assert model.idle.value == point.plan["idle"] == 2
+    with pytest.raises(UsageError, match=r"has no variable 'idle', which the plan names"):
+        front.points[0].load(knapsack(3))
+
+
+def test_a_plan_is_given_to_the_model_that_it_was_made_from():
+    problem = small_temporal()
+    model = temporal.build(problem)
+    point = placeopt.enumerate(model).points[0]
+    point.load(model)
+    assert temporal.extract(model) == point.plan
+    with pytest.raises(UsageError, match="has no variable 'instances'"):
+        point.load(knapsack())
