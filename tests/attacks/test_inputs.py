@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from placeopt import api, cli, registry
-from placeopt.core.documents import write_json
+from placeopt.core.documents import read_json, write_json
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import read_bytes
 from placeopt.plot import find_instance
@@ -100,7 +100,8 @@ def test_extremes_end(kind: str, tmp_path: Path) -> None:
 
 def test_a_bad_neighbour_hides_no_instance(tmp_path: Path) -> None:
     """An instance of the same name whose numbers were hard to read, and what is no instance."""
-    problem = registry.read(TOY)
+    document = read_json(TOY) | {"horizon_slots": 7}  # else it is found among what is shipped
+    problem = registry.from_document(document)
     front = api.solve(problem, "greedy", evaluations=50)
     front.write(tmp_path / "f.json")
     write_json(tmp_path / "a.json", chain(0.1 + 0.2) | {"name": "toy"})
