@@ -23,8 +23,8 @@ import yaml
 
 from placeopt.core.documents import layout, write_text
 from placeopt.kubernetes import origin
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import millicores
 from placeopt.kubernetes.units import MovingRules
 

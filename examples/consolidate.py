@@ -18,8 +18,8 @@ import placeopt
 from placeopt.core.documents import write_text
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps import steps
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.units import MovingRules
 
 HERE = Path(__file__).resolve().parent / "data"

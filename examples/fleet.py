@@ -15,8 +15,8 @@ from pathlib import Path
 
 import placeopt
 from placeopt import report
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.sizes import MissingRequests
 from placeopt.kubernetes.units import MovingRules
 

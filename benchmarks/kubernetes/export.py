@@ -22,8 +22,8 @@ from placeopt import report
 from placeopt.core.documents import parse_json, write_text
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import replay
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.sizes import MissingRequests
 from placeopt.kubernetes.units import MovingRules
 

@@ -25,8 +25,8 @@ from machine import facts, table  # noqa: E402
 from make_cluster import cluster, prices  # noqa: E402
 
 from placeopt import api  # noqa: E402
-from placeopt.kubernetes.gathered import ImportOptions  # noqa: E402
 from placeopt.kubernetes.importing import import_files  # noqa: E402
+from placeopt.kubernetes.options import ImportOptions  # noqa: E402
 from placeopt.kubernetes.sizes import MissingRequests  # noqa: E402
 from placeopt.kubernetes.units import MovingRules  # noqa: E402
 from placeopt.rolling_update.fleet_change import (  # noqa: E402

@@ -27,10 +27,9 @@ from scheduler_filters import Replay  # noqa: E402
 import placeopt  # noqa: E402
 from placeopt.core.documents import validate  # noqa: E402
 from placeopt.kubernetes.export.steps_document import StepsDocument, document  # noqa: E402
-from placeopt.kubernetes.gathered import ImportOptions  # noqa: E402
 from placeopt.kubernetes.importing import import_files  # noqa: E402
 from placeopt.kubernetes.manifests import load  # noqa: E402
-from placeopt.kubernetes.notes import Notes  # noqa: E402
+from placeopt.kubernetes.options import ImportOptions  # noqa: E402
 from placeopt.kubernetes.units import MovingRules  # noqa: E402
 from placeopt.kubernetes.verify import verify  # noqa: E402
 
@@ -83,7 +82,7 @@ def measure(seed: int, nodes: int, folder: Path) -> tuple[list[Any], list[str]]:
     plans = [document(made.problem, point.plan, made.origin) for point in front.points]
     replays = [Replay(objects, steps) for steps in plans]
     refused = [f"cluster {seed}: {text}" for r in replays for text in r.refused]
-    cluster = load([path], Notes())
+    cluster = load([path])
     refused += [
         f"cluster {seed}, verify: {r.text}"
         for steps in plans

@@ -169,11 +169,10 @@ def verify_steps(
     from placeopt.core.documents import read_json, validate
     from placeopt.kubernetes.export.steps_document import StepsDocument
     from placeopt.kubernetes.manifests import load
-    from placeopt.kubernetes.notes import Notes
     from placeopt.kubernetes.verify import budgets_broken, verify
 
     document = validate(StepsDocument, read_json(steps), file=str(steps))
-    objects = load([find_cluster(file) for file in cluster], Notes())
+    objects = load([find_cluster(file) for file in cluster])
     refused, broken = verify(document, objects), budgets_broken(document, objects)
     for text in (*(refusal.text for refusal in refused), *broken):
         typer.echo(text)

@@ -312,8 +312,8 @@ def import_kubernetes(
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes import replica_counts
     from placeopt.kubernetes.faults import Faults
-    from placeopt.kubernetes.gathered import ImportOptions
     from placeopt.kubernetes.importing import import_files
+    from placeopt.kubernetes.options import ImportOptions
     from placeopt.kubernetes.prices import overlay as read_overlay
     from placeopt.kubernetes.sizes import MissingRequests
     from placeopt.kubernetes.units import MovingRules

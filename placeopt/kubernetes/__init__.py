@@ -3,16 +3,20 @@
 What `kubectl` and `helm template` print becomes instances; plans become commands.
 
 ==============================  ====================================================================
+``importing``                   a whole import: documents, objects, cluster, instance, a stage each
 ``quantities``, ``tables``      ``500Mi``, ``100m`` as exact whole numbers; CSV by file and line
 ``yaml_reading``, ``reading``   YAML and JSON within limits, nothing executed; values with lines
 ``objects``, ``manifests``      nodes, pods, workloads; all the objects of the files
-``sizes``, ``units``            what pods ask for; the replicas, and which must stay
-``sites``                       nodes that take part, and which pods may go where
+``cluster``                     nodes and replicas, before they are an instance of a problem
+``sizes``, ``units``            what pods ask for; the replicas
+``staying``, ``quotas`` ...     which replicas must stay, and why
+``sites``, ``volumes``          nodes that take part, and which pods may go where
+``rules``, ``attaching``        what pods say of each other; volumes that a node attaches
 ``edges``, ``latency``          who calls whom; latencies between places
 ``prices``, ``price_files``     what machines cost: tables, overlays
-``new_requests``, ``gathered``  tables and options that no cluster knows
-``to_...``                      a cluster as an instance of a problem
-``importing``, ``notes``        a whole import; the report of what was assumed
+``new_requests``, ``options``   tables and options that no cluster knows
+``to_...``, ``parts``           a cluster as an instance of a problem
+``notes``                       the report of what was assumed
 ``faults``                      what is wrong with the files, all of it in one message
 ``origin``                      what the names of an imported instance are in the cluster
 ``export``                      plans as steps, commands, policies
@@ -27,14 +31,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from placeopt.kubernetes import export
     from placeopt.kubernetes.export.steps import PlanStep, steps
-    from placeopt.kubernetes.gathered import ImportOptions
     from placeopt.kubernetes.importing import Imported, import_files
+    from placeopt.kubernetes.options import ImportOptions
     from placeopt.kubernetes.origin import Origin
     from placeopt.kubernetes.sizes import MissingRequests
     from placeopt.kubernetes.units import MovingRules
 
 _MODULE_OF = {
-    "ImportOptions": "gathered",
+    "ImportOptions": "options",
     "Imported": "importing",
     "MissingRequests": "sizes",
     "MovingRules": "units",

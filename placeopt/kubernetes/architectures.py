@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from placeopt.core.documents import Document
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, PodSpec
 from placeopt.kubernetes.units import Unit
 
@@ -123,7 +123,6 @@ def keep_to_known(
     units: Sequence[Unit],
     nodes: Mapping[str, KubernetesNode],
     cluster: ClusterObjects,
-    notes: Notes,
     *,
     anywhere: bool,
 ) -> None:
@@ -136,7 +135,6 @@ def keep_to_known(
     units : sequence of Unit
     nodes : mapping of str to KubernetesNode
     cluster : ClusterObjects
-    notes : Notes
     anywhere : bool
         Names them only, and lets them go anywhere.
     """
@@ -157,7 +155,7 @@ def keep_to_known(
             if anywhere
             else " stay off it (--architectures any lets them go there)"
         )
-        notes.add("assumption", text, f"{unit.namespace}/{unit.workload}")
+        note("assumption", text, f"{unit.namespace}/{unit.workload}")
         if not anywhere:
             name = f"{record.get('allowed', 'nodes')} of {', '.join(sorted(runs_on))}"
             if name not in sets:

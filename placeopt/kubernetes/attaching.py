@@ -7,9 +7,11 @@ the limit of its node; what may move takes one for each of its volumes, which is
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass, field
 
-from placeopt.kubernetes.gathered import Gathered
+from placeopt.kubernetes.cluster import ReadCluster
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.units import Unit
 from placeopt.kubernetes.volumes import RESOURCE, Attached, attachments, limits_of
 
@@ -27,34 +29,44 @@ class AttachRoom:
         By node; no node where no replica that may move asks for any.
     asked : dict of int to dict
         By the place of a replica among the units of the site.
+    held : dict of int to str
+        Why replicas have to stay, by their id.
     """
 
     left: dict[str, dict[str, int]] = field(default_factory=dict)
     asked: dict[int, dict[str, int]] = field(default_factory=dict)
+    held: dict[int, str] = field(default_factory=dict)
 
 
-def attach_room(g: Gathered) -> AttachRoom:
-    """Return the volumes that nodes may attach; pins what shares volumes on nodes that are full."""
-    limits = limits_of(g.cluster, list(g.site.nodes.values()))
-    moving = {u.node for u in g.site.units if u.attached and not u.stays}
-    if not moving:
+def attach_room(cluster: ReadCluster) -> AttachRoom:
+    """Return the volumes that nodes may attach, and what has to stay for that.
+
+    What shares volumes on a node that is full stays: counted one by one, they were too many.
+    """
+    here = cluster.site.units
+    if not any(unit.attached and not unit.stays for unit in here):
         return AttachRoom()
-    for name in moving:
-        if name is not None:
-            _pin_sharers(g, name, limits[name])
-    found, staying = AttachRoom(), _staying(g)
-    drivers = sorted({a.driver for u in g.site.units if not u.stays for a in u.attached})
+    limits = limits_of(cluster.objects, list(cluster.site.nodes.values()))
+    held: dict[int, str] = {}
+    for name in sorted({u.node for u in here if u.node and u.attached and not u.stays}):
+        for unit in _sharers(cluster, name, limits[name]):
+            held[id(unit)] = "pods that share volumes on a node that attaches no more"
+            note("pinned", held[id(unit)], unit.label)
+    staying = _staying(cluster, held)
+    free = [(k, u) for k, u in enumerate(here) if not u.stays and id(u) not in held]
+    drivers = sorted({a.driver for _, unit in free for a in unit.attached})
+    found = AttachRoom(held=held)
     for name, known in limits.items():
         taken = Counter(a.driver for a in staying.get(name, ()))
         found.left[name] = {
             RESOURCE + driver: max(0, known[driver] - taken[driver]) if driver in known else _MANY
             for driver in drivers
         }
-    for k, unit in enumerate(g.site.units):
-        if unit.attached and not unit.stays:
+    for k, unit in free:
+        if unit.attached:
             found.asked[k] = {RESOURCE + d: n for d, n in _drivers_of(unit).items()}
             text = "volumes that their node attaches, at most as many as its CSINode allows"
-            g.notes.add("kept", text, unit.label)
+            note("kept", text, unit.label)
     return found
 
 
@@ -62,32 +74,31 @@ def _drivers_of(unit: Unit) -> Counter[str]:
     return Counter(a.driver for a in unit.attached)
 
 
-def _staying(g: Gathered) -> dict[str, set[Attached]]:
+def _staying(cluster: ReadCluster, held: Container[int] = ()) -> dict[str, set[Attached]]:
     """Return what nodes attach for what stays, or for nobody."""
     found: dict[str, set[Attached]] = {}
     moving: dict[str, set[Attached]] = {}
-    for unit in g.site.units:
+    for unit in cluster.site.units:
         if unit.node is not None:
-            side = found if unit.stays else moving
+            side = found if unit.stays or id(unit) in held else moving
             side.setdefault(unit.node, set()).update(unit.attached)
-    for unit, name in g.site.residents:
+    for unit, name in cluster.site.residents:
         found.setdefault(name, set()).update(unit.attached)
-    for name, one in attachments(g.cluster):
+    for name, one in attachments(cluster.objects):
         if one not in moving.get(name, ()):
             found.setdefault(name, set()).add(one)
     return found
 
 
-def _pin_sharers(g: Gathered, name: str, limits: dict[str, int]) -> None:
-    """Pin what may move off a node that is full only as shared volumes are counted once each."""
-    here = [u for u in g.site.units if u.node == name and not u.stays and u.attached]
+def _sharers(cluster: ReadCluster, name: str, limits: dict[str, int]) -> list[Unit]:
+    """Return what may move off a node that is not too full if shared volumes count once each."""
+    here = [u for u in cluster.site.units if u.node == name and not u.stays and u.attached]
+    found = []
     for driver, most in limits.items():
         mine = [u for u in here if any(a.driver == driver for a in u.attached)]
         count = sum(_drivers_of(u)[driver] for u in mine)
         apart = {a for u in mine for a in u.attached if a.driver == driver}
-        held = {a for a in _staying(g).get(name, ()) if a.driver == driver}
-        if count + len(held) > most >= len(apart | held):
-            why = "pods that share volumes on a node that attaches no more"
-            for unit in mine:
-                unit.stays = unit.stays or why
-                g.notes.add("pinned", why, unit.label)
+        others = {a for a in _staying(cluster).get(name, ()) if a.driver == driver}
+        if count + len(others) > most >= len(apart | others):
+            found += mine
+    return found

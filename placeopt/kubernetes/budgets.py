@@ -5,39 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from placeopt.kubernetes.disruptions import KnownBudget
-from placeopt.kubernetes.faults import Faults
+from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import PodDisruptionBudget, selects
 from placeopt.kubernetes.origin import OriginBudget, OriginItem
 from placeopt.kubernetes.units import Unit, grouped
 
 
-def pin_held(
-    cluster: ClusterObjects, found: Sequence[Unit], notes: Notes, faults: Faults, *, holds: bool
+def hold_by_budgets(
+    cluster: ClusterObjects, found: Sequence[Unit], why: dict[int, str], *, holds: bool
 ) -> None:
-    """Pin the pods of budgets that allow no disruption, if these are what `holds` them.
+    """Hold the pods of budgets that allow no disruption, if these are what `holds` them.
 
     The other budgets hold in every plan without disruptions. So do all where nothing is evicted.
+    `why` gets the reason, by the place among the replicas.
     """
     spaces = grouped(found, lambda unit: unit.namespace)
+    place = {id(unit): k for k, unit in enumerate(found)}
     for budget in cluster.budgets:
         mine = None
-        with faults.gather():
+        with tolerated():
             mine = _selected(spaces, budget)
         if mine is None:
             continue
         if not mine:
-            notes.add("ignored", "PodDisruptionBudgets that select no pod", budget.meta.label)
+            note("ignored", "PodDisruptionBudgets that select no pod", budget.meta.label)
         elif holds and _allowed(budget, len(mine)) <= 0:
             for unit in mine:
-                unit.stays = unit.stays or "pods whose PodDisruptionBudget allows no disruption"
+                text = "pods whose PodDisruptionBudget allows no disruption"
+                why.setdefault(place[id(unit)], text)
         else:
             text = (
                 "PodDisruptionBudgets: points with 0 disruptions keep them, "
                 "as every new copy runs before the old one ends"
             )
-            notes.add("kept", text, budget.meta.label)
+            note("kept", text, budget.meta.label)
 
 
 def _selected(spaces: Mapping[str, Sequence[Unit]], budget: PodDisruptionBudget) -> list[Unit]:

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 
 from placeopt.core.files import AnyPath
 from placeopt.kubernetes.leases import ON_DEMAND, lease_of
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.sites import Site
 from placeopt.kubernetes.tables import TableRow, read_rows
@@ -81,7 +81,6 @@ def paid_shares(
     here: Site,
     prices: Mapping[str, float],
     region: str | None,
-    notes: Notes,
 ) -> dict[str, float]:
     """Return the share of each node that is paid for already, 0 to 1; nodes with none are absent.
 
@@ -94,7 +93,6 @@ def paid_shares(
         Prices of nodes: of several machine types the dearest count first.
     region : str, optional
         Of nodes that name none.
-    notes : Notes
     """
     stays = {u.node for u in here.units if u.stays and u.node}
     load: dict[str | None, float] = {}
@@ -122,15 +120,15 @@ def paid_shares(
                 paid[node.name] = paid.get(node.name, Decimal(0)) + share
                 left -= share
                 counted.append(node.name)
-        _tell(commitment, counted, left, notes)
+        _tell(commitment, counted, left)
     return {name: float(share) for name, share in paid.items()}
 
 
-def _tell(commitment: Commitment, counted: Sequence[str], left: Decimal, notes: Notes) -> None:
+def _tell(commitment: Commitment, counted: Sequence[str], left: Decimal) -> None:
     kind = commitment.machine_type
     for name in counted:
         text = f"paid for already ({kind}, --commitments): freeing such a node saves nothing"
-        notes.add("assumption", text, name)
+        note("assumption", text, name)
     if left > 0:
         text = f"commitments for more {kind} than there are: they are paid for and not used"
-        notes.add("assumption", text, f"{left.normalize():f} nodes")
+        note("assumption", text, f"{left.normalize():f} nodes")

@@ -29,9 +29,7 @@ class Interruption(NamedTuple):
     up: bool
 
 
-def broken_budgets(
-    made: Iterable[tuple[Interruption, Iterable[KnownBudget]]],
-) -> list[str]:
+def broken_budgets(made: Iterable[tuple[Interruption, Iterable[KnownBudget]]]) -> list[str]:
     """Return a sentence for each step that leaves a budget too few pods.
 
     Parameters

@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import PodSpec, quantity
 from placeopt.kubernetes.quantities import whole_bytes
 from placeopt.kubernetes.reading import View
@@ -75,21 +75,21 @@ class WorkloadGraph:
         return found
 
 
-def graph(cluster: ClusterObjects, workloads: Workloads, notes: Notes) -> WorkloadGraph:
+def graph(cluster: ClusterObjects, workloads: Workloads) -> WorkloadGraph:
     """Return who calls whom among `workloads` (key -> labels and spec of a pod)."""
     found = WorkloadGraph()
-    targets = _service_targets(cluster, workloads, notes)
+    targets = _service_targets(cluster, workloads)
     for key, (_, spec) in workloads.items():
         for container in (*spec.inits, *spec.containers):
             for name, value in container.environment:
-                _follow(found, key, name, value, targets, notes)
+                _follow(found, key, name, value, targets)
     for view in cluster.app_groups:
-        _dependencies(found, view, workloads, notes)
+        _dependencies(found, view, workloads)
     return found
 
 
 def _service_targets(
-    cluster: ClusterObjects, workloads: Workloads, notes: Notes
+    cluster: ClusterObjects, workloads: Workloads
 ) -> dict[tuple[str, str], list[Key]]:
     """Return (namespace, service) -> the workloads behind it."""
     behind: dict[str, list[tuple[Key, dict[str, str]]]] = defaultdict(list)
@@ -102,7 +102,7 @@ def _service_targets(
             key for key, labels in behind[space] if selector and selector.items() <= labels.items()
         ]
         if not hits and selector:
-            notes.add(
+            note(
                 "assumption",
                 "services that select no workload of the files are called by nobody",
                 service.meta.label,
@@ -117,7 +117,6 @@ def _follow(
     name: str,
     value: str,
     targets: dict[tuple[str, str], list[Key]],
-    notes: Notes,
 ) -> None:
     """Add the edges that an environment variable names."""
     addressed = (
@@ -135,7 +134,7 @@ def _follow(
         if service is None:
             if host not in ("localhost", "0.0.0.0") and not host.replace(".", "").isdigit():
                 where = f"{key[0]}/{key[1]} {name[:60]}={host[:80]}"
-                notes.add(
+                note(
                     "assumption",
                     "addresses that name no Service of the files are outside: no call",
                     where,
@@ -171,18 +170,18 @@ def _service(
     return next((c for c in candidates if c in targets), None)
 
 
-def _dependencies(found: WorkloadGraph, view: View, workloads: Workloads, notes: Notes) -> None:
+def _dependencies(found: WorkloadGraph, view: View, workloads: Workloads) -> None:
     """Add the edges of an AppGroup; its workloads are found by name, then by the selector."""
     group = view["metadata"]["name"].text("?")[:253]
     for entry in view["spec"]["workloads"].items():
-        caller = _reference(entry["workload"], workloads, notes, group)
+        caller = _reference(entry["workload"], workloads, group)
         if caller is not None:
             found.groups[caller] = group
         for dependency in entry["dependencies"].items():
-            callee = _reference(dependency["workload"], workloads, notes, group)
+            callee = _reference(dependency["workload"], workloads, group)
             if dependency["minBandwidth"]:
                 quantity(dependency["minBandwidth"], whole_bytes)
-                notes.add("not-expressed", "AppGroup: minBandwidth", group)
+                note("not-expressed", "AppGroup: minBandwidth", group)
             limit = (
                 dependency["maxNetworkCost"].number(0.0) if dependency["maxNetworkCost"] else None
             )
@@ -190,7 +189,7 @@ def _dependencies(found: WorkloadGraph, view: View, workloads: Workloads, notes:
                 found.add(Edge(caller, callee, limit))
 
 
-def _reference(view: View, workloads: Workloads, notes: Notes, group: str) -> Key | None:
+def _reference(view: View, workloads: Workloads, group: str) -> Key | None:
     """Return the workload that an AppGroup names."""
     view.mapping()
     space, name = view["namespace"].text("default"), view["name"].text()
@@ -201,7 +200,7 @@ def _reference(view: View, workloads: Workloads, notes: Notes, group: str) -> Ke
         known_as = (key[1], labels.get("app"), labels.get("app.kubernetes.io/name"))
         if key[0] == space and selector and selector in known_as:
             return key
-    notes.add(
+    note(
         "ignored", f"AppGroup {group}: workloads that are not in the files", f"{space}/{name}"[:300]
     )
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 
 from placeopt.core.errors import DocumentError
 
@@ -81,6 +82,42 @@ class Faults:
         """
         if self.found:
             raise self.found[0] if len(self.found) == 1 else FaultsError(self.found)
+
+
+_GATHERED_BY: ContextVar[Faults | None] = ContextVar("gathered by", default=None)
+
+
+@contextlib.contextmanager
+def gathering(faults: Faults) -> Iterator[None]:
+    """Gather in `faults` what `tolerated` meets within."""
+    token = _GATHERED_BY.set(faults)
+    try:
+        yield
+    finally:
+        _GATHERED_BY.reset(token)
+
+
+@contextlib.contextmanager
+def tolerated() -> Iterator[None]:
+    """Go on after a fault that is raised within, where faults are gathered; else let it pass."""
+    faults = _GATHERED_BY.get()
+    if faults is None:
+        yield
+    else:
+        with faults.gather():
+            yield
+
+
+def check_faults() -> None:
+    """Raise what was gathered until now, if anything was.
+
+    Raises
+    ------
+    DocumentError
+    """
+    faults = _GATHERED_BY.get()
+    if faults is not None:
+        faults.check()
 
 
 def _short(error: DocumentError, file: str | None) -> str:

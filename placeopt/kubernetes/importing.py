@@ -6,10 +6,10 @@ import contextlib
 import gc
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_you_mean
 from placeopt.core.files import AnyPath
@@ -17,19 +17,22 @@ from placeopt.core.problem import Problem
 from placeopt.kubernetes import edges, manifests
 from placeopt.kubernetes.budgets import origin_budgets
 from placeopt.kubernetes.candidates import read_candidates
+from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.dumps import with_folders
-from placeopt.kubernetes.faults import Faults
-from placeopt.kubernetes.gathered import Gathered, ImportedInstance, ImportOptions, require_nodes
+from placeopt.kubernetes.faults import Faults, check_faults, gathering, tolerated
 from placeopt.kubernetes.latency import Latencies, latencies
-from placeopt.kubernetes.notes import TOPICS, Notes
+from placeopt.kubernetes.manifests import ClusterObjects
+from placeopt.kubernetes.notes import TOPICS, Notes, note, recorded
 from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote
+from placeopt.kubernetes.parts import ImportedInstance
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceBook, PriceOverlay
-from placeopt.kubernetes.reading import STDIN
+from placeopt.kubernetes.reading import STDIN, View
 from placeopt.kubernetes.replica_counts import scale
 from placeopt.kubernetes.sites import Site, read_nodes, site
-from placeopt.kubernetes.staying import hold, require_pins
+from placeopt.kubernetes.staying import held, require_pins
 from placeopt.kubernetes.units import Unit, units
 from placeopt.kubernetes.unsaid import name_dropped_rules
 from placeopt.registry import from_document
@@ -47,8 +50,6 @@ _NEEDS_NODES = {"rolling-update", "edge-cloud", "rescheduling"}
 _ANEW = {"edge-cloud", "temporal"}
 #: Subjects of a note that stand in the origin.
 _SUBJECTS_KEPT = 20
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -103,17 +104,17 @@ def import_files(
     """
     if target not in TARGETS:
         raise UsageError(f"--to {target!r}; {did_you_mean(target, TARGETS)}")
-    gathered, files = faults or Faults(), with_folders(files)
+    known, files = faults or Faults(), with_folders(files)
     tables = _Tables(nodes, candidates, prices, overlays, latency)
     # Millions of values are made and none is garbage: looking for garbage doubles the time.
-    with _no_collection():
+    with _no_collection(), gathering(known):
         try:
-            return _imported(_gather(files, target, options, tables, gathered), files, target)
+            return _imported(files, target, options, tables)
         except PlaceoptError as error:
             if isinstance(error, DocumentError):
-                with gathered.gather():
+                with known.gather():
                     raise
-            gathered.check()  # what is missing may be what could not be read
+            known.check()  # what is missing may be what could not be read
             raise
         except RecursionError:
             raise DocumentError(
@@ -135,48 +136,193 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _imported(gathered: Gathered, files: Sequence[AnyPath], target: str) -> Imported:
-    notes = gathered.notes
-    if target in _NEEDS_NODES:
-        if not gathered.site.nodes:
-            gathered.faults.check()
-        require_nodes(gathered, files)
-    instance: ImportedInstance = importlib.import_module(
-        f"placeopt.kubernetes.{TARGETS[target]}"
-    ).build(gathered)
-    gathered.faults.check()
+def _imported(
+    files: Sequence[AnyPath], target: str, options: ImportOptions, tables: _Tables
+) -> Imported:
+    """Make the stages one after another: documents, objects, the cluster, the instance."""
+    if target != "rolling-update":
+        _refuse_wishes(options, target)
+    options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
+    notes = Notes()
+    documents = manifests.read_documents(files)
+    read = notes.taken(tables_stage(tables, target, options))
+    objects = notes.taken(objects_stage(documents, read, options))
+    cluster = notes.taken(cluster_stage(objects, read, tables.latency, target, options))
+    instance = notes.taken(problem_stage(cluster, target, options))
     try:
         problem = from_document(instance.document)
     except DocumentError as error:
         raise error.in_file(", ".join(map(str, files))) from None
     for warning in problem.warnings():
         notes.add("assumption", f"warning of the instance: {warning}")
-    reference = InstanceRef(**asdict(problem.instance_name))
-    read = [os.path.abspath(file) for file in files if str(file) != STDIN]
+    known = [os.path.abspath(file) for file in files if str(file) != STDIN]
     origin = Origin(
-        instance=reference,
+        instance=InstanceRef(**asdict(problem.instance_name)),
         items=instance.items,
         nodes=instance.nodes,
-        budgets=origin_budgets(gathered.cluster, gathered.units, instance.items),
-        files=tuple(read) if len(read) == len(files) and _can_replay(gathered, target) else (),
-        cluster=gathered.cluster.uid,
+        budgets=origin_budgets(objects, cluster.units, instance.items),
+        files=tuple(known) if len(known) == len(files) and _can_replay(objects, target) else (),
+        cluster=objects.uid,
         price_unit=instance.document.get("price_unit"),
         notes=_kept(notes),
     )
-    workloads = {u.owner for u in gathered.units}
     notes.counts = {
-        "nodes": len(gathered.site.nodes),
-        "workloads": len(workloads),
-        "replicas": len(gathered.units),
-        "calls": len(gathered.graph.edges),
+        "nodes": len(cluster.site.nodes),
+        "workloads": len({unit.owner for unit in cluster.units}),
+        "replicas": len(cluster.units),
+        "calls": len(cluster.calls.edges),
     }
     return Imported(instance.document, problem, origin, notes)
 
 
-def _can_replay(gathered: Gathered, target: str) -> bool:
+class ReadTables(NamedTuple):
+    """What the tables of an import say: nodes, nodes to buy, with their file, and prices."""
+
+    nodes: list[tuple[AnyPath, KubernetesNode]]
+    prices: PriceBook | None
+
+
+def tables_stage(tables: _Tables, target: str, options: ImportOptions) -> tuple[ReadTables, Notes]:
+    """Return what the files beside those of the cluster say; and what is to be noted."""
+    nodes: list[tuple[AnyPath, KubernetesNode]] = []
+    book: PriceBook | None = None
+    with recorded() as notes:
+        with tolerated():
+            book = read_prices(tables.prices, notes, tables.overlays) if tables.prices else None
+        if (path := tables.nodes) is not None:
+            with tolerated():
+                nodes += [(path, node) for node in read_nodes(path)]
+        if (path := tables.candidates) is not None:
+            if target != "rolling-update":
+                raise UsageError(f"--candidates is of rolling updates; --to is {target}")
+            with tolerated():
+                bought = read_candidates(path, book, options.region, notes)
+                nodes += [(path, node) for node in bought]
+    return ReadTables(nodes, book), notes
+
+
+def objects_stage(
+    documents: Sequence[tuple[str, list[View]]], read: ReadTables, options: ImportOptions
+) -> tuple[ClusterObjects, Notes]:
+    """Return the objects of the documents, and the nodes of tables; and what is to be noted."""
+    with recorded() as notes:
+        objects = manifests.objects_of(documents, options.rules.namespaces)
+        for path, node in read.nodes:
+            with tolerated():
+                _add_node(objects, path, node)
+        if not objects.pods and not objects.workloads:
+            check_faults()
+            remedy = "give manifests, or kubectl get pods -A -o json"
+            raise manifests.nothing(objects, "workloads or pods", remedy)
+    return objects, notes
+
+
+def _add_node(objects: ClusterObjects, path: AnyPath, node: KubernetesNode) -> None:
+    """Add a node of a table to those of the cluster."""
+    if node.name in objects.nodes:
+        raise DocumentError(
+            f"node {node.name!r} stands twice",
+            file=str(path),
+            path="name",
+            remedy="give every node once",
+        )
+    objects.nodes[node.name] = node
+    objects.candidates.add(node.name)
+
+
+def cluster_stage(
+    objects: ClusterObjects,
+    read: ReadTables,
+    latency: AnyPath | None,
+    target: str,
+    options: ImportOptions,
+) -> tuple[ReadCluster, Notes]:
+    """Return the cluster that objects are, for a problem; and what is to be noted."""
+    with recorded() as notes:
+        units = _replicas(objects, target, options)
+        workloads = {u.key: (u.labels, u.spec) for u in units if not u.bound}
+        graph, delays = edges.WorkloadGraph(), Latencies()
+        with tolerated():
+            graph = edges.graph(objects, workloads)
+        with tolerated():
+            delays = latencies(latency, objects.topologies)
+        for view in objects.policies:
+            text = "PropagationPolicy: placements are what the plan decides"
+            note("ignored", text, view["metadata"]["name"].name("?"))
+        here = Site()
+        if target in _NEEDS_NODES:
+            here = _site(objects, units, options)
+    return ReadCluster(objects, tuple(units), here, graph, delays, read.prices), notes
+
+
+def problem_stage(
+    cluster: ReadCluster, target: str, options: ImportOptions
+) -> tuple[ImportedInstance, Notes]:
+    """Return the instance of a problem that a cluster is; and what is to be noted."""
+    with recorded() as notes:
+        module = importlib.import_module(f"placeopt.kubernetes.{TARGETS[target]}")
+        instance: ImportedInstance = module.build(cluster, options)
+        check_faults()
+    return instance, notes
+
+
+def _replicas(objects: ClusterObjects, target: str, options: ImportOptions) -> list[Unit]:
+    """Return the replicas of a cluster, as many as there shall be, and which of them stay."""
+    found = units(objects, options.rules)
+    with tolerated():
+        require_pins(found, options.rules)
+    if target not in _ANEW or (target == "edge-cloud" and objects.pods):
+        found = held(objects, found, options.rules)
+    elif options.rules.namespaces:
+        found = [u for u in found if u.namespace in options.rules.namespaces]
+    with tolerated():
+        found = scale(found, options.replicas)
+    if all(unit.bound for unit in found):
+        check_faults()
+        remedy = "see the namespaces and the state of the pods"
+        raise manifests.nothing(objects, "replicas that run or shall run", remedy)
+    if target != "rolling-update":
+        with tolerated():
+            name_dropped_rules(found, target)
+    return found
+
+
+def _site(objects: ClusterObjects, found: Sequence[Unit], options: ImportOptions) -> Site:
+    """Return the nodes that take part and the replicas on them.
+
+    Raises
+    ------
+    DocumentError
+        There is no node, or nothing to place on one.
+    """
+    here = Site()
+    with tolerated():
+        here = site(objects, found, drain=options.drain, drain_cordoned=options.drain_cordoned)
+    if not here.nodes:
+        check_faults()
+        raise _no_nodes(objects)
+    if not here.units:
+        check_faults()
+        raise _nothing_to_place(objects, found)
+    return here
+
+
+def _no_nodes(objects: ClusterObjects) -> DocumentError:
+    """Return the error for files without a node that takes part: it names the first document."""
+    if objects.nodes:
+        first = next(iter(objects.nodes.values()))
+        return first.meta.view.fault(
+            "every node is left out (not ready, or cordoned), this one first", "see --cordoned"
+        )
+    return manifests.nothing(
+        objects, "nodes", "give kubectl get nodes -o json as well, or --nodes nodes.csv"
+    )
+
+
+def _can_replay(objects: ClusterObjects, target: str) -> bool:
     """Return whether steps and files have all nodes: those to be bought stand in the steps."""
-    listed = len(gathered.cluster.candidates)
-    return not listed or (target == "rolling-update" and listed < len(gathered.cluster.nodes))
+    listed = len(objects.candidates)
+    return not listed or (target == "rolling-update" and listed < len(objects.nodes))
 
 
 def _kept(notes: Notes) -> tuple[OriginNote, ...]:
@@ -200,104 +346,6 @@ class _Tables(NamedTuple):
     latency: AnyPath | None
 
 
-def _gather(
-    files: Sequence[AnyPath],
-    target: str,
-    options: ImportOptions,
-    tables: _Tables,
-    faults: Faults,
-) -> Gathered:
-    """Read all that is given; what is wrong is left out, and gathered in `faults`."""
-    notes = Notes()
-    if target != "rolling-update":
-        _refuse_wishes(options, target)
-    options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
-    cluster = manifests.load(files, notes, options.rules.namespaces, faults)
-    book = _tried(faults, None, lambda: _priced(tables, notes))
-    _tried(faults, None, lambda: _add_tables(cluster, tables, target, book, options, notes))
-    if not cluster.pods and not cluster.workloads:
-        faults.check()
-        raise manifests.nothing(
-            cluster, files, "workloads or pods", "give manifests, or kubectl get pods -A -o json"
-        )
-    pin = target not in _ANEW or (target == "edge-cloud" and bool(cluster.pods))
-    found = units(cluster, options.rules, notes, faults)
-    if not faults.found:
-        require_pins(found, options.rules)
-    if pin:
-        hold(cluster, found, options.rules, notes, faults)
-    elif options.rules.namespaces:
-        found = [u for u in found if u.namespace in options.rules.namespaces]
-    found = _tried(faults, found, lambda: scale(found, options.replicas, notes))
-    if all(u.bound for u in found):
-        faults.check()
-        raise manifests.nothing(
-            cluster,
-            files,
-            "replicas that run or shall run",
-            "see the namespaces and the state of the pods",
-        )
-    if target != "rolling-update":
-        _tried(faults, None, lambda: name_dropped_rules(found, notes, target))
-    workloads = {u.key: (u.labels, u.spec) for u in found if not u.bound}
-    none = edges.WorkloadGraph()
-    graph = _tried(faults, none, lambda: edges.graph(cluster, workloads, notes))
-    unknown = Latencies()
-    delays = _tried(faults, unknown, lambda: latencies(tables.latency, cluster.topologies, notes))
-    for view in cluster.policies:
-        notes.add(
-            "ignored",
-            "PropagationPolicy: placements are what the plan decides",
-            view["metadata"]["name"].name("?"),
-        )
-    here = Site({}, {})
-    if target in _NEEDS_NODES:
-        drain, cordoned = options.drain, options.drain_cordoned
-        here = _tried(
-            faults,
-            here,
-            lambda: site(cluster, found, notes, drain=drain, drain_cordoned=cordoned),
-        )
-        if not here.units:
-            faults.check()
-        if here.nodes and not here.units:
-            raise _nothing_to_place(cluster, found, files)
-    return Gathered(cluster, found, graph, here, book, delays, options, notes, faults)
-
-
-def _tried(faults: Faults, default: T, read: Callable[[], T]) -> T:
-    """Return what `read` returns, the default where a fault is gathered."""
-    with faults.gather():
-        return read()
-    return default
-
-
-def _priced(tables: _Tables, notes: Notes) -> PriceBook | None:
-    return read_prices(tables.prices, notes, tables.overlays) if tables.prices else None
-
-
-def _add_tables(
-    cluster: manifests.ClusterObjects,
-    tables: _Tables,
-    target: str,
-    book: PriceBook | None,
-    options: ImportOptions,
-    notes: Notes,
-) -> None:
-    """Add the nodes of tables to those of the cluster."""
-    faults = Faults()
-    if (nodes := tables.nodes) is not None:
-        with faults.gather():
-            _add_nodes(cluster, nodes, read_nodes(nodes))
-    if (candidates := tables.candidates) is not None:
-        if target != "rolling-update":
-            raise UsageError(f"--candidates is of rolling updates; --to is {target}")
-        with faults.gather():
-            bought = read_candidates(candidates, book, options.region, notes)
-            _add_nodes(cluster, candidates, bought)
-    faults.check()
-
-
 def _refuse_wishes(options: ImportOptions, target: str) -> None:
     """Raise where availability is asked of a problem that cannot say it."""
     asked = {
@@ -315,12 +363,10 @@ def _refuse_wishes(options: ImportOptions, target: str) -> None:
         raise UsageError(f"--new-requests is of rolling updates and temporal; --to is {target}")
 
 
-def _nothing_to_place(
-    cluster: manifests.ClusterObjects, found: Sequence[Unit], files: Sequence[AnyPath]
-) -> DocumentError:
+def _nothing_to_place(objects: ClusterObjects, found: Sequence[Unit]) -> DocumentError:
     """Return the error for pods that are all on nodes that take no part."""
     free = [u for u in found if not u.bound]
-    lost = [u for u in free if u.node is not None and u.node not in cluster.nodes]
+    lost = [u for u in free if u.node is not None and u.node not in objects.nodes]
     some = f"{len(lost)} pod{' is' if len(lost) == 1 else 's are'}"
     why = (
         f"{some} on nodes that the files do not have, such as {lost[0].node!r}"
@@ -329,25 +375,10 @@ def _nothing_to_place(
     )
     return DocumentError(
         f"nothing to place: {why}",
-        file=", ".join(map(str, files)),
+        file=", ".join(objects.files),
         path="line 1",
         remedy="give kubectl get nodes of the same moment; see --cordoned",
     )
-
-
-def _add_nodes(
-    cluster: manifests.ClusterObjects, path: AnyPath, nodes: Sequence[KubernetesNode]
-) -> None:
-    for node in nodes:
-        if node.name in cluster.nodes:
-            raise DocumentError(
-                f"node {node.name!r} stands twice",
-                file=str(path),
-                path="name",
-                remedy="give every node once",
-            )
-        cluster.nodes[node.name] = node
-        cluster.candidates.add(node.name)
 
 
 def report_text(imported: Imported, path: Path) -> str:

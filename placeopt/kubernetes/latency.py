@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.reading import LABEL, NAME, View
 from placeopt.kubernetes.tables import TableRow, read_rows
@@ -44,7 +44,7 @@ class Latencies:
         return None
 
 
-def latencies(path: AnyPath | None, topologies: Iterable[View], notes: Notes) -> Latencies:
+def latencies(path: AnyPath | None, topologies: Iterable[View]) -> Latencies:
     """Read a table of latencies; costs of NetworkTopology objects fill in what it does not have.
 
     Raises
@@ -54,12 +54,12 @@ def latencies(path: AnyPath | None, topologies: Iterable[View], notes: Notes) ->
     """
     found = Latencies()
     for view in topologies:
-        _read_topology(view, found, notes)
+        _read_topology(view, found)
     if path is not None:
         _read_table(path, found)
     for one, row in found.table.items():
         if any(found.table.get(other, {}).get(one, ms) != ms for other, ms in row.items()):
-            notes.add("assumption", "latencies that differ by direction: the larger counts", one)
+            note("assumption", "latencies that differ by direction: the larger counts", one)
     return found
 
 
@@ -89,10 +89,10 @@ def _read_table(path: AnyPath, found: Latencies) -> None:
         )
 
 
-def _read_topology(view: View, found: Latencies, notes: Notes) -> None:
+def _read_topology(view: View, found: Latencies) -> None:
     for weights in view["spec"]["weights"].items():
         if weights["name"].text("UserDefined") != "UserDefined":
-            notes.add(
+            note(
                 "ignored",
                 "NetworkTopology: weights other than UserDefined",
                 weights["name"].text()[:60],
@@ -101,7 +101,7 @@ def _read_topology(view: View, found: Latencies, notes: Notes) -> None:
         lists = list(weights["costList"].items()) or list(weights["topologyList"].items())
         for costs in lists:
             if costs["topologyKey"].text() not in (_ZONE, _REGION):
-                notes.add(
+                note(
                     "ignored",
                     "NetworkTopology: costs by other keys than zone and region",
                     costs["topologyKey"].text()[:100],
@@ -109,7 +109,7 @@ def _read_topology(view: View, found: Latencies, notes: Notes) -> None:
                 continue
             for origin in (costs["originCosts"] or costs["originList"]).items():
                 _read_costs(origin, found)
-    notes.add("assumption", "the networkCost of a NetworkTopology is taken as ms")
+    note("assumption", "the networkCost of a NetworkTopology is taken as ms")
 
 
 def _read_costs(origin: View, found: Latencies) -> None:

@@ -17,8 +17,8 @@ from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
 from placeopt.kubernetes import objects, unread
 from placeopt.kubernetes.dumps import exported, with_folders
-from placeopt.kubernetes.faults import Faults
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.notes import note, note_file
 from placeopt.kubernetes.objects import (
     KubernetesNode,
     KubernetesService,
@@ -120,6 +120,7 @@ class ClusterObjects:
     owners: dict[tuple[str, str, str], tuple[str, str]] = field(
         default_factory=dict
     )  # a ReplicaSet's or Job's own controller
+    files: list[str] = field(default_factory=list)
     documents: list[View] = field(default_factory=list)
 
     def owner(self, pod: Pod) -> tuple[str, str]:
@@ -150,24 +151,38 @@ def _named_after(pod: ObjectMeta, kind: str, name: str) -> tuple[str, str]:
     return kind, name
 
 
-def load(
-    paths: Iterable[AnyPath],
-    notes: Notes,
-    namespaces: Sequence[str] = (),
-    faults: Faults | None = None,
+def load(paths: Iterable[AnyPath], namespaces: Sequence[str] = ()) -> ClusterObjects:
+    """Return the objects of files; see `read_documents` and `objects_of`."""
+    return objects_of(read_documents(paths), namespaces)
+
+
+def read_documents(paths: Iterable[AnyPath]) -> list[tuple[str, list[View]]]:
+    """Return (name, documents) of files, ``-`` for stdin; of a folder its JSON and YAML files.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the line and what is wrong.
+    """
+    found = []
+    for path in with_folders(paths):
+        documents: list[View] = []
+        with tolerated():
+            documents = read(path)
+        found.append(("<stdin>" if str(path) == STDIN else str(path), documents))
+    return found
+
+
+def objects_of(
+    files: Iterable[tuple[str, list[View]]], namespaces: Sequence[str] = ()
 ) -> ClusterObjects:
-    """Read files into one cluster.
+    """Return what the documents of files hold, as one cluster.
 
     Parameters
     ----------
-    paths : iterable of path
-        ``-`` for stdin; of a folder its JSON and YAML files.
-    notes : Notes
-        Told what is read and what is not.
+    files : iterable of (name, documents)
     namespaces : sequence of str
-        Only their pods and workloads; all where it is empty.
-    faults : Faults, optional
-        Gathers what is wrong, instead of raising it: an object that cannot be read is left out.
+        Only their workloads; all where it is empty. Pods of others are read, too.
 
     Raises
     ------
@@ -175,30 +190,25 @@ def load(
         Names the files, the lines and what is wrong.
     """
     cluster, seen = ClusterObjects(), dict[tuple[str, ...], View]()
-    gathered = faults or Faults()
-    for path in with_folders(paths):
+    for file, documents in files:
         kinds: Counter[str] = Counter()
-        documents: list[View] = []
-        with gathered.gather():
-            documents = read(path)
-        for view in (v for document in documents for v in _flat(document, gathered)):
-            with gathered.gather():
-                kinds[_take(cluster, view, seen, notes, namespaces)] += 1
+        for view in (v for document in documents for v in _flat(document)):
+            with tolerated():
+                kinds[_take(cluster, view, seen, namespaces)] += 1
+        cluster.files.append(file)
         cluster.documents += documents
-        notes.read("<stdin>" if str(path) == STDIN else str(path), kinds)
+        note_file(file, kinds)
     for pod in cluster.pods:
-        with gathered.gather():
-            pod.spec = with_runtime(pod.spec, cluster.runtimes, notes, pod.meta.label)
+        with tolerated():
+            pod.spec = with_runtime(pod.spec, cluster.runtimes, pod.meta.label)
     for workload in cluster.workloads.values():
-        with gathered.gather():
+        with tolerated():
             label = workload.meta.label
-            workload.spec = with_runtime(workload.spec, cluster.runtimes, notes, label)
-    if faults is None:
-        gathered.check()
+            workload.spec = with_runtime(workload.spec, cluster.runtimes, label)
     return cluster
 
 
-def _flat(view: View, faults: Faults, depth: int = 0, kind: str = "") -> Iterable[View]:
+def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
     """Yield the objects of a document, the members of lists one by one; gather what is none.
 
     Members of a PodList need not say that they are pods.
@@ -206,16 +216,16 @@ def _flat(view: View, faults: Faults, depth: int = 0, kind: str = "") -> Iterabl
     if parts := exported(view.value):
         for key, what in parts.items():
             for item in view[key].items():
-                yield from _flat(item, faults, depth + 1, what)
+                yield from _flat(item, depth + 1, what)
         return
     own = None
-    with faults.gather():
+    with tolerated():
         own = _kind_of(view, depth, kind)
     if own is None:
         return
     if _is_list(view, own):
         for item in view["items"].items():
-            yield from _flat(item, faults, depth + 1, own.removesuffix("List"))
+            yield from _flat(item, depth + 1, own.removesuffix("List"))
     else:
         if view["kind"].value is None:
             view.value["kind"] = own
@@ -253,7 +263,6 @@ def _take(
     cluster: ClusterObjects,
     view: View,
     seen: dict[tuple[str, ...], View],
-    notes: Notes,
     namespaces: Sequence[str],
 ) -> str:
     """Add an object to the cluster; return its kind."""
@@ -263,14 +272,14 @@ def _take(
         shown = kind if re.fullmatch(r"[A-Za-z]{1,80}", kind) else "objects of an odd kind"
         if _may_make_pods(view):
             text = f"{shown} may make pods: how is not known, only pods that run count"
-            notes.add("left-out", text, view["metadata"]["name"].text("?")[:253])
+            note("left-out", text, view["metadata"]["name"].text("?")[:253])
         elif not (shown.endswith("List") and view.value.get("items") == []):
-            notes.add(*unread.note(shown))
+            note(*unread.note(shown))
         return shown
     if kind in _KEPT:
         _KEPT[kind](cluster).append(view)
         if kind == "VerticalPodAutoscaler":
-            notes.add(
+            note(
                 "ignored",
                 "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests",
                 objects.meta(view).label,
@@ -286,14 +295,14 @@ def _take(
                 ),
                 "give every object once",
             )
-        notes.add("assumption", "objects that stand twice, alike, are one", about.label)
+        note("assumption", "objects that stand twice, alike, are one", about.label)
         return kind
     seen[identity] = view
     if kind != "Pod" and namespaces and about.namespace and about.namespace not in namespaces:
         elsewhere = f"{kind} of other namespaces than {', '.join(namespaces)}"
-        notes.add("left-out", elsewhere, about.label)
+        note("left-out", elsewhere, about.label)
         return kind
-    _READERS[kind](cluster, view, notes, about)
+    _READERS[kind](cluster, view, about)
     return kind
 
 
@@ -317,19 +326,19 @@ _KEPT: dict[str, Callable[[ClusterObjects], list[View]]] = {
 }
 
 
-def _node(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _node(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     make = objects.node if view["kind"].value == "Node" else objects.member
     cluster.nodes[about.name] = make(view, about)
 
 
-def _pod(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _pod(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     if view["status"] or view["spec"]["nodeName"]:
         cluster.pods.append(objects.pod(view, about))
     else:
-        _workload(cluster, view, notes, about)
+        _workload(cluster, view, about)
 
 
-def _workload(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _workload(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     kind = view["kind"].text()
     if about.owner is not None:
         cluster.owners[about.namespace, kind, about.name] = about.owner
@@ -339,15 +348,15 @@ def _workload(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMe
     cluster.workloads[about.namespace, kind, about.name] = objects.workload(view, about)
 
 
-def _claim(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _claim(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     cluster.claims[about.namespace, about.name] = view["spec"]
 
 
-def _volume(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _volume(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     cluster.volumes[about.name] = view
 
 
-def _volume_limits(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _volume_limits(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     cluster.volume_limits[about.name] = {
         driver["name"].text(): driver["allocatable"]["count"].whole(0, maximum=10**9)
         for driver in view["spec"]["drivers"].items()
@@ -355,18 +364,18 @@ def _volume_limits(cluster: ClusterObjects, view: View, notes: Notes, about: Obj
     }
 
 
-def _namespace(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _namespace(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     cluster.namespaces[about.name] = about.labels
     if about.name == "kube-system":
         cluster.uid = about.uid
 
 
-def _limit_range(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _limit_range(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     limits = [v for v in view["spec"]["limits"].items() if v["type"].value == "Container"]
     cluster.limit_ranges.setdefault(about.namespace, []).extend(limits)
 
 
-def _ingress(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _ingress(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     space, spec = about.namespace, view["spec"]
     backends = [spec["defaultBackend"]]
     backends += [
@@ -376,54 +385,45 @@ def _ingress(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMet
     cluster.entries.update((space, name) for name in names if name)
 
 
-def _autoscaler(cluster: ClusterObjects, view: View, notes: Notes, about: ObjectMeta) -> None:
+def _autoscaler(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     target = view["spec"]["scaleTargetRef"]
     text = "HorizontalPodAutoscaler: the number of replicas is taken as it is now"
-    notes.add(
+    note(
         "not-expressed",
         text,
         f"{about.label} of {target['kind'].text('?')[:60]} {target['name'].text('?')[:60]}",
     )
 
 
-_READERS: dict[str, Callable[[ClusterObjects, View, Notes, ObjectMeta], Any]] = {
+_READERS: dict[str, Callable[[ClusterObjects, View, ObjectMeta], Any]] = {
     **dict.fromkeys(WORKLOADS, _workload),
     "Node": _node,
     "Cluster": _node,
     "Pod": _pod,
-    "Service": lambda cluster, view, notes, about: cluster.services.append(
-        objects.service(view, about)
-    ),
-    "PodDisruptionBudget": lambda cluster, view, notes, about: cluster.budgets.append(
+    "Service": lambda cluster, view, about: cluster.services.append(objects.service(view, about)),
+    "PodDisruptionBudget": lambda cluster, view, about: cluster.budgets.append(
         objects.budget(view, about)
     ),
     "PersistentVolumeClaim": _claim,
     "PersistentVolume": _volume,
     "Namespace": _namespace,
     "LimitRange": _limit_range,
-    "ResourceQuota": lambda cluster, view, notes, about: cluster.quotas.append((about, view)),
-    "StorageClass": lambda cluster, view, notes, about: cluster.classes.update({about.name: view}),
-    "PriorityClass": lambda cluster, view, notes, about: cluster.priorities.update(
-        {about.name: view}
-    ),
+    "ResourceQuota": lambda cluster, view, about: cluster.quotas.append((about, view)),
+    "StorageClass": lambda cluster, view, about: cluster.classes.update({about.name: view}),
+    "PriorityClass": lambda cluster, view, about: cluster.priorities.update({about.name: view}),
     "CSINode": _volume_limits,
-    "VolumeAttachment": lambda cluster, view, notes, about: cluster.attachments.append(
-        view["spec"]
-    ),
-    "RuntimeClass": lambda cluster, view, notes, about: cluster.runtimes.update({about.name: view}),
+    "VolumeAttachment": lambda cluster, view, about: cluster.attachments.append(view["spec"]),
+    "RuntimeClass": lambda cluster, view, about: cluster.runtimes.update({about.name: view}),
     "Ingress": _ingress,
     "HorizontalPodAutoscaler": _autoscaler,
 }
 
 
-def nothing(
-    cluster: ClusterObjects, files: Iterable[AnyPath], what: str, remedy: str
-) -> DocumentError:
+def nothing(cluster: ClusterObjects, what: str, remedy: str) -> DocumentError:
     """Return the error for files that lack something: it names the first document and its line."""
     if not cluster.documents:
-        return DocumentError(
-            f"no {what}", file=", ".join(map(str, files)) or None, path="line 1", remedy=remedy
-        )
+        file = ", ".join(cluster.files) or None
+        return DocumentError(f"no {what}", file=file, path="line 1", remedy=remedy)
     kinds = Counter(v["kind"].text("?")[:60] for v in cluster.documents)
     return cluster.documents[0].fault(
         f"no {what} here, only " + ", ".join(f"{n} {kind}" for kind, n in list(kinds.items())[:8]),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, quantity
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import View
@@ -32,8 +32,8 @@ class _Grade:
     most: tuple[int, int]
 
 
-def tell_apart(site: Site, units: Sequence[Unit], notes: Notes) -> dict[str, KubernetesNode]:
-    """Replace member clusters by their nodes, in place; return name of a node -> its cluster.
+def tell_apart(site: Site, units: Sequence[Unit]) -> tuple[Site, dict[str, KubernetesNode]]:
+    """Return a site with nodes instead of member clusters, and name of a node -> its cluster.
 
     Clusters that do not say what their nodes have free stay as they are, and so do all where there
     are too many nodes. Then pods that are too large for the largest node of one are named.
@@ -41,35 +41,33 @@ def tell_apart(site: Site, units: Sequence[Unit], notes: Notes) -> dict[str, Kub
     Parameters
     ----------
     site : Site
-        Its nodes and their room change.
     units : sequence of Unit
         What is to be placed.
-    notes : Notes
     """
     known = {name: _grades(n, site.room[name]) for name, n in site.nodes.items() if _is_member(n)}
     for name, grades in known.items():
         if not grades:
             text = "member clusters that do not say what their nodes have free: taken as one node"
-            notes.add("assumption", f"{text} (allocatableModelings)", name)
+            note("assumption", f"{text} (allocatableModelings)", name)
     found: dict[str, KubernetesNode] = {}
     if sum(g.count for grades in known.values() for g in grades) > MAX_PARTS:
         text = f"member clusters of more than {MAX_PARTS} nodes together: each is taken as one node"
-        notes.add("not-expressed", text)
-        _name_large(known, units, notes)
-        return found
-    nodes, site.nodes = site.nodes, {}
-    for name, node in nodes.items():
+        note("not-expressed", text)
+        _name_large(known, units)
+        return site, found
+    nodes: dict[str, KubernetesNode] = {}
+    room: dict[str, PodSize] = {}
+    for name, node in site.nodes.items():
         if not known.get(name):
-            site.nodes[name] = node
+            nodes[name], room[name] = node, site.room[name]
             continue
-        for k, size in enumerate(_sizes(known[name], site.room.pop(name)), start=1):
+        for k, size in enumerate(_sizes(known[name], site.room[name]), start=1):
             part = f"{name}/node-{k}"
-            site.nodes[part] = replace(node, meta=replace(node.meta, name=part))
-            site.room[part] = size
-            found[part] = node
+            nodes[part] = replace(node, meta=replace(node.meta, name=part))
+            room[part], found[part] = size, node
         text = "a node of a member cluster is taken to have what its grade and the room left allow"
-        notes.add("assumption", text, name)
-    return found
+        note("assumption", text, name)
+    return replace(site, nodes=nodes, room=room), found
 
 
 def _is_member(node: KubernetesNode) -> bool:
@@ -125,7 +123,7 @@ def _sizes(grades: Sequence[_Grade], room: PodSize) -> list[PodSize]:
     ]
 
 
-def _name_large(known: dict[str, list[_Grade]], units: Sequence[Unit], notes: Notes) -> None:
+def _name_large(known: dict[str, list[_Grade]], units: Sequence[Unit]) -> None:
     """Name the pods that are larger than the largest node of a cluster."""
     for name, grades in known.items():
         if not grades:
@@ -134,4 +132,4 @@ def _name_large(known: dict[str, list[_Grade]], units: Sequence[Unit], notes: No
         for unit in units:
             if unit.size.cpu > cpu or unit.size.memory > memory:
                 text = f"pods that no node of {name} has room for, though the cluster has"
-                notes.add("not-expressed", text, unit.label)
+                note("not-expressed", text, unit.label)

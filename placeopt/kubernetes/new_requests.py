@@ -15,7 +15,7 @@ from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import AnyPath
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.manifests import load
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.objects import Amounts, ContainerSpec, amounts
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import View
@@ -50,7 +50,7 @@ class NewRequests:
     def __bool__(self) -> bool:
         return bool(self.containers or self.pods)
 
-    def of(self, unit: Unit, policy: MissingRequests, notes: Notes) -> NewSize | None:
+    def of(self, unit: Unit, policy: MissingRequests) -> NewSize | None:
         """Return what a replica shall ask for; None where it keeps its requests.
 
         Parameters
@@ -69,12 +69,14 @@ class NewRequests:
         running = [*unit.spec.containers, *(c for c in unit.spec.inits if c.sidecar)]
         found: dict[str, Amounts] = {}
         for c in running:
-            if c.name in targets and (new := _changed(c, targets[c.name], notes, unit.label)):
+            if c.name in targets and (new := _changed(c, targets[c.name], unit.label)):
                 found[c.name] = new
-        _note_others(unit, targets, notes)
+        _note_others(unit, targets)
         if not found:
             return None
-        return NewSize(effective(resized(unit.spec, found), policy, Notes(), unit.label), found)
+        with recorded():  # what is assumed was said of the pod as it is
+            size = effective(resized(unit.spec, found), policy, unit.label)
+        return NewSize(size, found)
 
     def _targets(self, unit: Unit) -> Mapping[str, Amounts]:
         space, kind, name = unit.owner
@@ -82,31 +84,31 @@ class NewRequests:
             (space, "", name), {}
         )
 
-    def note_unused(self, units: Iterable[Unit], notes: Notes) -> None:
+    def note_unused(self, units: Iterable[Unit]) -> None:
         """Name the new requests that no replica takes up, and autoscalers that say nothing yet."""
         known = {unit.owner for unit in units}
         loose = {(space, name) for space, _, name in known}
         for space, kind, name in self.containers:
             if (space, kind, name) not in known and (kind or (space, name) not in loose):
                 label = " ".join(filter(None, (kind[:60], f"{space}/{name}")))
-                notes.add("ignored", "new requests of workloads without a replica here", label)
+                note("ignored", "new requests of workloads without a replica here", label)
         for space, name in self.pods.keys() - loose:
             text = "new requests of workloads without a replica here"
-            notes.add("ignored", text, f"{space}/{name}")
+            note("ignored", text, f"{space}/{name}")
         for label in self.silent:
-            notes.add("ignored", "VerticalPodAutoscalers without a recommendation", label)
+            note("ignored", "VerticalPodAutoscalers without a recommendation", label)
 
 
-def _note_others(unit: Unit, targets: Mapping[str, Amounts], notes: Notes) -> None:
+def _note_others(unit: Unit, targets: Mapping[str, Amounts]) -> None:
     """Name the new requests of containers that do not run, or do not run for long."""
     running = {c.name for c in unit.spec.containers}
     for c in unit.spec.inits:
         if not c.sidecar and targets.get(c.name, (None, None)) not in ((None, None), c.requests):
             text = "new requests of init containers that end before the pod serves"
-            notes.add("not-expressed", text, f"{unit.namespace}/{unit.workload} {c.name[:63]}")
+            note("not-expressed", text, f"{unit.namespace}/{unit.workload} {c.name[:63]}")
     for name in sorted(targets.keys() - running - {c.name for c in unit.spec.inits}):
         text = "new requests of containers that the pods do not have"
-        notes.add("ignored", text, f"{unit.namespace}/{unit.workload} {name[:63]}")
+        note("ignored", text, f"{unit.namespace}/{unit.workload} {name[:63]}")
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,13 @@ class NewSize:
     containers: dict[str, Amounts]
 
 
-def _changed(c: ContainerSpec, target: Amounts, notes: Notes, label: str) -> Amounts | None:
+def _changed(c: ContainerSpec, target: Amounts, label: str) -> Amounts | None:
     """Return the new request of a container, at most its limits; None where it is as before."""
     found: list[int | None] = []
     for what, now, asked, limit in zip(_RESOURCES, c.requests, target, c.limits, strict=True):
         if asked is not None and limit is not None and asked > limit:
             text = f"a new {what} request above the limit of its container: the limit, which stays"
-            notes.add("assumption", text, f"{label} {c.name[:63]}")
+            note("assumption", text, f"{label} {c.name[:63]}")
             asked = limit
         found.append(None if asked is None or asked == now else asked)
     return None if found == [None, None] else (found[0], found[1])
@@ -141,7 +143,7 @@ def read_new_requests(path: AnyPath) -> NewRequests:
     if str(path).lower().endswith(".csv"):
         _read_csv(path, found)
         return found
-    cluster = load([path], Notes())
+    cluster = load([path])
     for owner, workload in cluster.workloads.items():
         containers = (*workload.spec.containers, *workload.spec.inits)
         found.containers[owner] = {c.name: c.requests for c in containers}

@@ -10,11 +10,15 @@ As JSON::
 
 from __future__ import annotations
 
+import contextlib
 import html
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 #: Topic -> heading, in the order in which a reader wants them.
 TOPICS = {
@@ -48,6 +52,14 @@ class Notes:
     def read(self, file: str, kinds: Counter[str]) -> None:
         """Note a file and what it holds."""
         self.files.append({"file": file, "objects": dict(sorted(kinds.items()))})
+
+    def taken(self, stage: tuple[T, Notes]) -> T:
+        """Add the notes of a stage behind these; return its value."""
+        value, others = stage
+        self.files += others.files
+        for key, subjects in others.found.items():
+            self.found.setdefault(key, {}).update(subjects)
+        return value
 
     def of(self, topic: str) -> list[tuple[str, list[str]]]:
         """Return (text, subjects) of the notes of a topic."""
@@ -107,6 +119,36 @@ class Notes:
                 about = f" ({_some(subjects, 3)})" if subjects else ""
                 lines.append(printable(f"{heading.lower()}: {text}{about}"))
         return [line for line in lines if line]
+
+
+# -- who notes, and who keeps it -------------------------------------------------------------------
+
+_KEPT_BY: ContextVar[Notes | None] = ContextVar("kept by", default=None)
+
+
+def note(topic: str, text: str, subject: str | None = None) -> None:
+    """Note something of an import, as `warnings.warn` warns: who records keeps it, else nobody."""
+    kept_by = _KEPT_BY.get()
+    if kept_by is not None:
+        kept_by.add(topic, text, subject)
+
+
+def note_file(file: str, kinds: Counter[str]) -> None:
+    """Note a file that was read, and how many objects of each kind it holds."""
+    kept_by = _KEPT_BY.get()
+    if kept_by is not None:
+        kept_by.read(file, kinds)
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[Notes]:
+    """Keep what is noted within, and give it to nobody else."""
+    notes = Notes()
+    token = _KEPT_BY.set(notes)
+    try:
+        yield notes
+    finally:
+        _KEPT_BY.reset(token)
 
 
 def _some(subjects: Sequence[str], maximum: int) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from placeopt.core.errors import InfeasibleInstanceError
-from placeopt.kubernetes.gathered import Gathered
+from placeopt.kubernetes.cluster import ReadCluster
+from placeopt.kubernetes.notes import note, recorded
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.rolling_document import update_document
 from placeopt.kubernetes.units import Unit
 from placeopt.rolling_update import rules
@@ -17,8 +21,8 @@ from placeopt.rolling_update.rule_tables import APART
 _NAMED = 20
 
 
-def place(g: Gathered) -> None:
-    """Give replicas that do not run yet a node, as the default scheduler would.
+def place(cluster: ReadCluster, options: ImportOptions) -> ReadCluster:
+    """Return a cluster whose replicas all have a node, as the default scheduler would start them.
 
     That is the node where cpu and memory are least in use afterwards, of those that room, taints
     and the rules between pods allow. ``--unplaceable leave-out`` leaves out those without one.
@@ -28,43 +32,48 @@ def place(g: Gathered) -> None:
     InfeasibleInstanceError
         Names the replicas that have no room.
     """
-    waiting = [u for u in g.site.units if u.node is None]
-    if not waiting:
-        return
-    if not g.site.nodes:
+    here = cluster.site.units
+    if all(unit.node is not None for unit in here):
+        return cluster
+    if not cluster.site.nodes:
         raise InfeasibleInstanceError(["there are no nodes to place on"])
-    arrays, number = _arrays(g)
-    free = _Free(arrays)
-    without = []
-    for unit in waiting:
-        n = free.start(number[unit.namespace, unit.name])
-        if n is None:
-            without.append(unit)
+    arrays, number = _arrays(cluster, options)
+    free, placed, without = _Free(arrays), list[Unit](), list[Unit]()
+    for unit in here:
+        n = None if unit.node is not None else free.start(number[unit.namespace, unit.name])
+        if n is not None:
+            placed.append(replace(unit, node=arrays.node_names[n]))
         else:
-            unit.node = arrays.node_names[n]
-    _leave_out(g, without, free, number)
+            (without if unit.node is None else placed).append(unit)
+    _require_placed(options, without, free, number)
     text = (
         "replicas of manifests run where the default scheduler would start them: "
         "on the node least in use"
     )
-    g.notes.add("assumption", text, f"{len(waiting) - len(without)} replicas")
+    count = sum(unit.node is None for unit in here) - len(without)
+    note("assumption", text, f"{count} replicas")
+    return cluster.with_replicas(tuple(placed))
 
 
-def leave_out_unplaceable(g: Gathered) -> None:
-    """Leave out the waiting replicas that no node could run, even beside what stays alone.
+def leave_out_unplaceable(cluster: ReadCluster, options: ImportOptions) -> ReadCluster:
+    """Return a cluster without the waiting replicas that no node could run.
+
+    That is even beside what stays alone.
 
     Raises
     ------
     InfeasibleInstanceError
         There are some, and ``--unplaceable leave-out`` is not given.
     """
-    waiting = [u for u in g.site.units if u.node is None]
-    if not waiting:
-        return
-    arrays, number = _arrays(g)
-    free = _Free(arrays)
+    here = cluster.site.units
+    if all(unit.node is not None for unit in here):
+        return cluster
+    arrays, number = _arrays(cluster, options)
+    waiting = (u for u in here if u.node is None)
     without = [u for u in waiting if not _may_run(arrays, number[u.namespace, u.name])]
-    _leave_out(g, without, free, number)
+    _require_placed(options, without, _Free(arrays), number)
+    gone = {id(unit) for unit in without}
+    return cluster.with_replicas(tuple(u for u in here if id(u) not in gone))
 
 
 def _may_run(a: UpdateArrays, m: int) -> bool:
@@ -93,11 +102,12 @@ def _staying(a: UpdateArrays, c: int) -> np.ndarray:
     return count
 
 
-def _arrays(g: Gathered) -> tuple[UpdateArrays, dict[tuple[str, str], int]]:
-    """Return what was gathered as arrays, and numbers of microservices by namespace and name."""
-    notes, g.notes = g.notes, type(g.notes)()  # what this document says is said again later
-    document, _ = update_document(g, dict.fromkeys(g.site.nodes, 1.0))
-    g.notes = notes
+def _arrays(
+    cluster: ReadCluster, options: ImportOptions
+) -> tuple[UpdateArrays, dict[tuple[str, str], int]]:
+    """Return a cluster as arrays, and numbers of microservices by namespace and name."""
+    with recorded():  # what this document says is said again later
+        document, _ = update_document(cluster, options, dict.fromkeys(cluster.site.nodes, 1.0))
     arrays = RollingUpdate.from_document(document).arrays
     number = {
         (application.removesuffix(" (stays)"), name): m
@@ -106,16 +116,14 @@ def _arrays(g: Gathered) -> tuple[UpdateArrays, dict[tuple[str, str], int]]:
     return arrays, number
 
 
-def _leave_out(
-    g: Gathered, without: list[Unit], free: _Free, number: dict[tuple[str, str], int]
+def _require_placed(
+    options: ImportOptions, without: list[Unit], free: _Free, number: dict[tuple[str, str], int]
 ) -> None:
-    """Leave out replicas that have no node, or raise where that is not asked for."""
-    if without and not g.options.leave_out:
+    """Note that replicas without a node are left out, or raise where that is not asked for."""
+    if without and not options.leave_out:
         raise InfeasibleInstanceError(_reasons(without, free, number))
     for unit in without:
-        g.notes.add("left-out", "replicas that no node has room for", unit.label)
-    left = {id(unit) for unit in without}
-    g.site.units = [u for u in g.site.units if id(u) not in left]
+        note("left-out", "replicas that no node has room for", unit.label)
 
 
 class _Free:

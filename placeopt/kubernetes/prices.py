@@ -25,7 +25,7 @@ from typing import Any
 
 from placeopt.core.errors import UsageError
 from placeopt.kubernetes.leases import lease_of
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import Notes, note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.tables import decimal
 
@@ -105,7 +105,7 @@ class PriceBook:
             else {}
         )
 
-    def price(self, node: KubernetesNode, region: str | None, notes: Notes) -> float | None:
+    def price(self, node: KubernetesNode, region: str | None) -> float | None:
         """Return what a node costs in USD per hour, None where unknown.
 
         Its own price counts first, then that of its machine type in its region.
@@ -116,12 +116,12 @@ class PriceBook:
             return float(self.nodes[node.name])
         place, several = self._place(node, region)
         if several:
-            notes.add("assumption", f"nodes without a region: prices of {place}", node.name)
+            note("assumption", f"nodes without a region: prices of {place}", node.name)
         offer = self.offers.get((place, node.instance_type or ""), {})
         lease = lease_of(node.meta.labels)
         wanted = PRICES[lease]
         if wanted not in offer and PRICES["on-demand"] in offer:
-            notes.add("assumption", f"no {lease} price: that on demand", node.name)
+            note("assumption", f"no {lease} price: that on demand", node.name)
             wanted = PRICES["on-demand"]
         return float(offer[wanted]) if wanted in offer else None
 

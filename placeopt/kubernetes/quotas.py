@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
-from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
     ObjectMeta,
     Pod,
@@ -17,7 +16,7 @@ from placeopt.kubernetes.objects import (
 )
 from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
 from placeopt.kubernetes.reading import View
-from placeopt.kubernetes.sizes import NOTHING_ASKED, effective
+from placeopt.kubernetes.sizes import as_scheduled
 
 #: Thousandths of a piece, bytes of memory and storage.
 Usage = Counter[str]
@@ -108,7 +107,7 @@ def _charged(cluster: ClusterObjects, quota: _Quota) -> Iterator[Pod]:
 
 def _usage(spec: PodSpec) -> Usage:
     """Return what a quota counts of a pod, by the names that quotas have for it."""
-    size = effective(spec, NOTHING_ASKED, Notes(), "")
+    size = as_scheduled(spec)
     found = Counter({"pods": 1000, "count/pods": 1000})
     asked = {"cpu": size.cpu, "memory": size.memory}
     for key, amount in further(spec).items():

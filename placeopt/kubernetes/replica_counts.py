@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.edges import Key
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.units import MAX_REPLICAS, Unit, grouped
 
 #: The kind of workload whose replicas steps can add and remove one by one.
@@ -41,8 +41,8 @@ def parse(texts: Iterable[str]) -> dict[Key, int]:
     return found
 
 
-def scale(found: list[Unit], wanted: Mapping[Key, int], notes: Notes) -> list[Unit]:
-    """Return replicas with those that are to be added, and mark those that are to be removed.
+def scale(found: list[Unit], wanted: Mapping[Key, int]) -> list[Unit]:
+    """Return replicas with those that are to be added; those that are to be removed say so.
 
     Removed are those of the node that hosts most of the workload, one after another.
 
@@ -57,7 +57,8 @@ def scale(found: list[Unit], wanted: Mapping[Key, int], notes: Notes) -> list[Un
         for owner, mine in grouped(found, lambda unit: unit.owner).items()
         if owner[1] == _SCALED and any(unit.pod for unit in mine)
     }
-    added = []
+    added: list[Unit] = []
+    removed: set[int] = set()
     for key, count in wanted.items():
         label = "/".join(key)
         if key not in running:
@@ -67,9 +68,10 @@ def scale(found: list[Unit], wanted: Mapping[Key, int], notes: Notes) -> list[Un
         if not all(unit.node and unit.ready for unit in mine):
             raise UsageError(f"--replicas {label}: not all of its pods are ready; wait for them")
         added += _more(mine, count - len(mine))
-        _remove(mine, len(mine) - count)
-        notes.add("assumption", "workloads that shall have as many replicas as --replicas", label)
-    return found + added
+        removed |= {id(unit) for unit in _last(mine, len(mine) - count)}
+        note("assumption", "workloads that shall have as many replicas as --replicas", label)
+    kept = (replace(u, removed=True, stays="") if id(u) in removed else u for u in found)
+    return [*kept, *added]
 
 
 def _more(mine: Sequence[Unit], count: int) -> list[Unit]:
@@ -86,10 +88,11 @@ def _name(like: Unit, k: int) -> str:
     return f"{like.workload}-added-{k}"
 
 
-def _remove(mine: Sequence[Unit], count: int) -> None:
-    """Mark some replicas of a workload as removed, in place; nothing pins them then."""
+def _last(mine: Sequence[Unit], count: int) -> list[Unit]:
+    """Return the replicas of a workload that are to be removed; nothing holds them then."""
+    left, found = list(mine), list[Unit]()
     for _ in range(count):
-        left = [unit for unit in mine if not unit.removed]
         crowd = Counter(unit.node for unit in left)
-        last = max(left, key=lambda unit: (crowd[unit.node], unit.name))
-        last.removed, last.stays = True, ""
+        found.append(max(left, key=lambda unit: (crowd[unit.node], unit.name)))
+        left = [unit for unit in left if unit is not found[-1]]
+    return found

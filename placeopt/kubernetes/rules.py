@@ -16,8 +16,11 @@ from typing import NamedTuple
 
 from placeopt.core.documents import Document
 from placeopt.kubernetes.budgets import budgets_of
-from placeopt.kubernetes.gathered import Gathered
+from placeopt.kubernetes.cluster import ReadCluster
+from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import HostPort, selects
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.sites import Tolerations, affinity_nodes, allowed
 from placeopt.kubernetes.units import Unit, grouped
@@ -50,6 +53,8 @@ class PodRules:
         Replicas that groups need when a node is lost.
     residents : dict of str to dict
         Node -> group -> copies on it that no plan touches.
+    held : dict of int to str
+        Why replicas have to stay that no rule can say, by their id.
     """
 
     rules: list[Document] = field(default_factory=list)
@@ -59,11 +64,12 @@ class PodRules:
     keys: set[str] = field(default_factory=set)
     needs: dict[str, int] = field(default_factory=dict)
     residents: dict[str, dict[str, int]] = field(default_factory=dict)
+    held: dict[int, str] = field(default_factory=dict)
 
 
-def pod_rules(g: Gathered) -> PodRules:
+def pod_rules(cluster: ReadCluster, options: ImportOptions) -> PodRules:
     """Return the rules of the pods of a cluster; notes which are kept, and what no rule can say."""
-    return _Reader(g).read()
+    return _Reader(cluster, options).read()
 
 
 class _Chosen(NamedTuple):
@@ -75,14 +81,15 @@ class _Chosen(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, g: Gathered):
-        self.g, self.found = g, PodRules()
+    def __init__(self, cluster: ReadCluster, options: ImportOptions):
+        self.objects, self.site, self.options = cluster.objects, cluster.site, options
+        self.found = PodRules()
         self.sets: dict[frozenset[str], str] = {}
-        self.by_space = grouped(g.units, lambda unit: unit.namespace)
-        self.place = {id(unit): k for k, unit in enumerate(g.site.units)}
-        self.every = {**g.site.nodes, **g.site.closed}
+        self.by_space = grouped(cluster.units, lambda unit: unit.namespace)
+        self.place = {id(unit): k for k, unit in enumerate(self.site.units)}
+        self.every = {**self.site.nodes, **self.site.closed}
         self.where: dict[int, list[str]] = {}
-        for unit, name in g.site.residents:
+        for unit, name in self.site.residents:
             self.where.setdefault(id(unit), []).append(name)
         self.named: dict[str, str] = {}
         self.members: dict[str, _Chosen] = {}
@@ -91,19 +98,20 @@ class _Reader:
     def read(self) -> PodRules:
         self._allowed()
         holders: dict[str, list[Unit]] = {}
-        for unit in self.g.site.units:
+        for unit in self.site.units:
             if unit.spec.affinity or unit.spec.view["topologySpreadConstraints"]:
                 holders.setdefault(_signature(unit), []).append(unit)
         for mine in holders.values():
-            with self.g.faults.gather():
+            with tolerated():
                 self._rules_of(mine)
         self._residents_keep_away()
         self._host_ports()
-        with self.g.faults.gather():
+        with tolerated():
             self._note_silent()
         self._wishes()
-        if "replicas" in self.g.options.survive and not self.g.faults.found:
-            self._needs()
+        if "replicas" in self.options.survive:
+            with tolerated():
+                self._needs()
         self.found.rules = list(
             {json.dumps(r, sort_keys=True): r for r in self.found.rules}.values()
         )
@@ -114,18 +122,18 @@ class _Reader:
 
         kube-scheduler spreads them a little, softly, by defaults that no file has.
         """
-        for mine in grouped(self.g.site.units, lambda unit: unit.key).values():
+        for mine in grouped(self.site.units, lambda unit: unit.key).values():
             spec = mine[0].spec
             silent = not spec.view["topologySpreadConstraints"].value
             if silent and not spec.affinity["podAntiAffinity"].value and len(mine) > 1:
                 text = "workloads that ask for no spread: all their replicas may end on one node"
-                self.g.notes.add("assumption", text, f"{mine[0].namespace}/{mine[0].workload}")
+                note("assumption", text, f"{mine[0].namespace}/{mine[0].workload}")
 
     def _wishes(self) -> None:
         """Add what the import was asked for: spread workloads, and a largest share on one node."""
-        options, zone = self.g.options, "topology.kubernetes.io/zone"
-        for mine in grouped(self.g.site.units, lambda unit: unit.owner).values():
-            if len(mine) < 2 or all(unit.stays for unit in mine):
+        options, zone = self.options, "topology.kubernetes.io/zone"
+        for mine in grouped(self.site.units, lambda unit: unit.owner).values():
+            if len(mine) < 2 or all(map(self._stays, mine)):
                 continue
             rules: list[Document] = [
                 {"kind": "spread", "max_skew": 1, "per": zone if per == "zone" else "node"}
@@ -137,47 +145,47 @@ class _Reader:
                 rules.append({"kind": "apart", "max_copies": most, "per": "node"})
             if rules:
                 who = self._group_of(mine)
-                if self.g.site.closed:  # they take nothing, and are no places to spread over
-                    among = {"among": self._set(frozenset(self.g.site.nodes))}
+                if self.site.closed:  # they take nothing, and are no places to spread over
+                    among = {"among": self._set(frozenset(self.site.nodes))}
                     rules = [rule | (among if rule["kind"] == "spread" else {}) for rule in rules]
                 self.found.rules += [{**rule, "group": who} for rule in rules]
                 self.found.keys |= {zone} if "zone" in options.spread else set()
                 text = "asked for by --spread and --max-share; what runs may stay until it moves"
-                self.g.notes.add("kept", text, f"{mine[0].namespace}/{mine[0].workload}")
+                note("kept", text, f"{mine[0].namespace}/{mine[0].workload}")
 
     def _needs(self) -> None:
         """Say how many replicas every workload of several needs when a node is lost.
 
         One, or what a budget of the workload alone keeps; a replica may always be missing.
         """
-        notes, budgets = self.g.notes, budgets_of(self.g.cluster, self.g.site.units)
-        for owner, mine in grouped(self.g.site.units, lambda unit: unit.owner).items():
+        budgets = budgets_of(self.objects, self.site.units)
+        for owner, mine in grouped(self.site.units, lambda unit: unit.owner).items():
             label = f"{mine[0].namespace}/{mine[0].workload}"
             left = sum(not unit.removed for unit in mine)
             if left < 2:
                 text = "workloads of one replica are down while it starts elsewhere (--survive)"
-                notes.add("assumption", text, label)
+                note("assumption", text, label)
                 continue
             need = max(1, budgets.get(owner, 1))
             if need >= left:
                 text = "budgets that need every replica: one may be missing when a node is lost"
-                notes.add("assumption", text, label)
+                note("assumption", text, label)
             self.found.needs[self._group_of(mine)] = min(need, left - 1)
 
     def _allowed(self) -> None:
-        units, nodes = self.g.site.units, self.g.site.nodes
+        units, nodes = self.site.units, self.site.nodes
         everywhere = frozenset(nodes)
         for k, (unit, where) in enumerate(
-            zip(units, allowed(units, self.g.cluster, nodes, self.g.faults), strict=True)
+            zip(units, allowed(units, self.objects, nodes), strict=True)
         ):
             if where >= everywhere:
                 continue
             self.found.allowed[k] = self._set(where)
             text = "taints, node selectors, required node affinity, operating systems, volume zones"
-            self.g.notes.add("kept", text, unit.label)
+            note("kept", text, unit.label)
             if unit.node is not None and unit.node not in where and not unit.stays:
                 text = "pods on nodes that their own rules no longer allow may stay there"
-                self.g.notes.add("assumption", text, unit.label)
+                note("assumption", text, unit.label)
 
     def _set(self, where: frozenset[str]) -> str:
         """Return the name of a set of nodes."""
@@ -208,7 +216,7 @@ class _Reader:
 
         Nodes that take nothing count where it is required, and not where it is preferred.
         """
-        where = frozenset(self.g.site.nodes if soft else self.every)
+        where = frozenset(self.site.nodes if soft else self.every)
         if term["nodeAffinityPolicy"].text("Honor") != "Ignore":
             where &= affinity_nodes(unit.spec, self.every)
         if term["nodeTaintsPolicy"].text("Ignore") == "Honor":
@@ -237,16 +245,19 @@ class _Reader:
             else f"required {what}"
         )
         for unit in mine:
-            self.g.notes.add("kept", text, unit.label)
+            note("kept", text, unit.label)
 
     def _hold(self, mine: Iterable[Unit], why: str) -> None:
         """Pin what runs; what waits may start nowhere."""
         for unit in mine:
             if unit.node is None:
                 self.found.allowed[self.place[id(unit)]] = self._set(frozenset())
-            elif not unit.stays:
-                unit.stays = why
-                self.g.notes.add("pinned", why, unit.label)
+            elif not self._stays(unit):
+                self.found.held[id(unit)] = why
+                note("pinned", why, unit.label)
+
+    def _stays(self, unit: Unit) -> bool:
+        return bool(unit.stays) or id(unit) in self.found.held
 
     def _group_of(self, mine: list[Unit]) -> str:
         """Return the group of replicas that say the same."""
@@ -292,11 +303,11 @@ class _Reader:
     def _residents_keep_away(self) -> None:
         """Add the required anti-affinity of what no plan touches: it keeps others away."""
         holders: dict[str, list[Unit]] = {}
-        for unit, _ in {id(u): (u, n) for u, n in self.g.site.residents}.values():
+        for unit, _ in {id(u): (u, n) for u, n in self.site.residents}.values():
             if unit.spec.affinity["podAntiAffinity"][_HARD].value:
                 holders.setdefault(_signature(unit), []).append(unit)
         for mine in holders.values():
-            with self.g.faults.gather():
+            with tolerated():
                 for term in mine[0].spec.affinity["podAntiAffinity"][_HARD].items():
                     self._keep_away(mine, term)
 
@@ -314,8 +325,8 @@ class _Reader:
     def _host_ports(self) -> None:
         """Add that no node gives a port twice, of ports that some replica may yet ask for."""
         holders: dict[HostPort, list[Unit]] = {}
-        residents = {id(u): u for u, _ in self.g.site.residents}
-        for unit in (*self.g.site.units, *residents.values()):
+        residents = {id(u): u for u, _ in self.site.residents}
+        for unit in (*self.site.units, *residents.values()):
             for port in unit.spec.host_ports:
                 holders.setdefault(port, []).append(unit)
         open_to = {p for p, mine in holders.items() if any(self._may_start(u) for u in mine)}
@@ -332,10 +343,10 @@ class _Reader:
                         rule["toward"] = groups[other]
                     self.found.rules.append(rule)
                     for unit in holders[port]:
-                        self.g.notes.add("kept", "ports of their node (hostPort)", unit.label)
+                        note("kept", "ports of their node (hostPort)", unit.label)
 
     def _may_start(self, unit: Unit) -> bool:
-        return id(unit) in self.place and not unit.stays and not unit.removed
+        return id(unit) in self.place and not self._stays(unit) and not unit.removed
 
     def _group(self, name: str, members: list[int], residents: Counter[str] | None = None) -> str:
         """Return the name of a group of replicas, made once; `residents` by their nodes."""
@@ -357,14 +368,14 @@ class _Reader:
         given = {s.text() for s in term["namespaces"].items()}
         selector = term["namespaceSelector"]
         if selector.value is not None:
-            labels = self.g.cluster.namespaces
+            labels = self.objects.namespaces
             for space in self.by_space:
                 known = {"kubernetes.io/metadata.name": space, **labels.get(space, {})}
                 if selects(selector, known):
                     given.add(space)
             if selector.mapping() and not labels:
                 text = "namespace selectors, of namespaces that the files do not have: by name only"
-                self.g.notes.add("assumption", text, unit.label)
+                note("assumption", text, unit.label)
         return sorted(given) if given or selector.value is not None else [unit.namespace]
 
 

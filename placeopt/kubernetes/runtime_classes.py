@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import PodSpec, pod_spec
 from placeopt.kubernetes.reading import View
 
 
-def with_runtime(spec: PodSpec, runtimes: Mapping[str, View], notes: Notes, label: str) -> PodSpec:
+def with_runtime(spec: PodSpec, runtimes: Mapping[str, View], label: str) -> PodSpec:
     """Return a spec with the overhead, node selector and tolerations of its runtime class."""
     name = spec.view["runtimeClassName"].text()
     if not name:
@@ -18,7 +18,7 @@ def with_runtime(spec: PodSpec, runtimes: Mapping[str, View], notes: Notes, labe
     if runtime is None:
         if not spec.view["overhead"]:
             text = f"RuntimeClass {name[:63]} is not in the files: it is taken to add nothing"
-            notes.add("assumption", text, label)
+            note("assumption", text, label)
         return spec
     scheduling, value = runtime["scheduling"], dict(spec.view.mapping())
     value.setdefault("overhead", runtime["overhead"]["podFixed"].mapping())

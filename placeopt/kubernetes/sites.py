@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files import AnyPath
 from placeopt.kubernetes.architectures import ARCH, of_machine_type
-from placeopt.kubernetes.faults import Faults
+from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, term_holds
 from placeopt.kubernetes.reading import NAME, Source, View
 from placeopt.kubernetes.sizes import PodSize
@@ -46,7 +46,7 @@ _BLOCKING = {"NoSchedule", "NoExecute"}
 _MAX_NODES = 100_000
 
 
-@dataclass
+@dataclass(frozen=True)
 class Site:
     """The nodes of the instance with the room they have, and the replicas on them.
 
@@ -57,32 +57,35 @@ class Site:
         Milli-CPU and bytes left beside DaemonSets and static pods.
     further : dict of str to dict
         Other resources left beside them.
-    drain : set of str
+    drain : frozenset of str
         Nodes to empty.
-    units : list of Unit
+    units : tuple of Unit
         Without those that come with their node.
     closed : dict of str to KubernetesNode
         Nodes that are left out: they take nothing, and rules count what they host.
-    residents : list of (Unit, str)
+    residents : tuple of (Unit, str)
         What no plan touches and rules count, and its node: what comes with nodes, and all pods of
         closed nodes.
     """
 
-    nodes: dict[str, KubernetesNode]
-    room: dict[str, PodSize]
+    nodes: dict[str, KubernetesNode] = field(default_factory=dict)
+    room: dict[str, PodSize] = field(default_factory=dict)
     further: dict[str, dict[str, int]] = field(default_factory=dict)
-    drain: set[str] = field(default_factory=set)
-    units: list[Unit] = field(default_factory=list)
+    drain: frozenset[str] = frozenset()
+    units: tuple[Unit, ...] = ()
     closed: dict[str, KubernetesNode] = field(default_factory=dict)
-    residents: list[tuple[Unit, str]] = field(default_factory=list)
+    residents: tuple[tuple[Unit, str], ...] = ()
 
-    def take(self, node: str, unit: Unit) -> None:
-        """Take the size of a replica off the room of a node."""
-        self.room[node] = self.room[node].less(unit.size)
-        left = self.further[node]
-        for key, amount in unit.further.items():
-            if key in left:
-                left[key] = max(0, left[key] - amount)
+    def less(self, taken: Iterable[tuple[Unit, str]]) -> Site:
+        """Return the same with the sizes of some replicas taken off the room of their nodes."""
+        room, further = dict(self.room), {name: dict(left) for name, left in self.further.items()}
+        for unit, node in taken:
+            room[node] = room[node].less(unit.size)
+            left = further[node]
+            for key, amount in unit.further.items():
+                if key in left:
+                    left[key] = max(0, left[key] - amount)
+        return replace(self, room=room, further=further)
 
     def free(self) -> dict[str, list[int]]:
         """Return the (milli-CPU, bytes) of each node beside its replicas; negative if overdone."""
@@ -97,9 +100,8 @@ class Site:
 def site(
     cluster: ClusterObjects,
     found: Sequence[Unit],
-    notes: Notes,
     *,
-    drain: Iterable[str] = (),
+    drain: Sequence[str] = (),
     drain_cordoned: bool = False,
 ) -> Site:
     """Return the nodes that take part and the replicas on them.
@@ -107,38 +109,29 @@ def site(
     Raises
     ------
     UsageError
-        A node to drain is unknown.
+        A node to drain is unknown, or not ready.
     """
-    drain = list(drain)
     for name in drain:
         require_node("--drain", name, cluster.nodes)
         if not cluster.nodes[name].ready:
             raise UsageError(f"--drain {name}: the node is not ready, so that its pods stay")
-    result = Site(_taking_part(cluster.nodes, notes, drain_cordoned, drain), {})
-    result.closed = {k: node for k, node in cluster.nodes.items() if k not in result.nodes}
-    result.drain = {n for n in drain if n in result.nodes} | {
-        n.name for n in result.nodes.values() if n.cordoned
-    }
-    result.further = {n.name: dict(n.further) for n in result.nodes.values()}
-    result.room = {n.name: PodSize(n.cpu, n.memory) for n in result.nodes.values()}
-    for unit in found:
-        if unit.bound:
-            _take_room(result, unit, notes)
-        elif unit.node is None or unit.node in result.nodes:
-            result.units.append(unit)
-        else:
-            known = unit.node in cluster.nodes
-            if known:
-                result.residents.append((unit, unit.node))
-            notes.add(
-                "left-out",
-                "pods on nodes that are left out"
-                if known
-                else "pods on nodes that the files do not have",
-                unit.label,
-            )
-    _take_daemons(result, cluster, found, notes)
-    _note_overdone(result, notes)
+    nodes = _taking_part(cluster.nodes, drain_cordoned, drain)
+    bound = [*_bound(cluster, found), *_daemons_to_come(cluster, found, nodes)]
+    away = [(u, u.node) for u in found if not u.bound and u.node and u.node not in nodes]
+    for unit, name in away:
+        known = "are left out" if name in cluster.nodes else "the files do not have"
+        note("left-out", f"pods on nodes that {known}", unit.label)
+    whole = Site(
+        nodes=nodes,
+        room={n.name: PodSize(n.cpu, n.memory) for n in nodes.values()},
+        further={n.name: dict(n.further) for n in nodes.values()},
+        drain=frozenset(n.name for n in nodes.values() if n.cordoned or n.name in drain),
+        units=tuple(u for u in found if not u.bound and (u.node is None or u.node in nodes)),
+        closed={name: node for name, node in cluster.nodes.items() if name not in nodes},
+        residents=(*bound, *((u, name) for u, name in away if name in cluster.nodes)),
+    )
+    result = whole.less((unit, name) for unit, name in bound if name in nodes)
+    _note_overdone(result)
     return result
 
 
@@ -156,16 +149,15 @@ def require_node(option: str, name: str, nodes: Collection[str]) -> None:
 
 def _taking_part(
     nodes: dict[str, KubernetesNode],
-    notes: Notes,
     drain_cordoned: bool,
     drain: Collection[str],
 ) -> dict[str, KubernetesNode]:
     taken = {}
     for node in nodes.values():
         if not node.ready:
-            notes.add("left-out", "nodes that are not ready, with their pods", node.name)
+            note("left-out", "nodes that are not ready, with their pods", node.name)
         elif node.cordoned and not drain_cordoned and node.name not in drain:
-            notes.add(
+            note(
                 "left-out",
                 "cordoned nodes, with their pods (--cordoned drain empties them)",
                 node.name,
@@ -173,43 +165,41 @@ def _taking_part(
         else:
             if node.cordoned:
                 text = "cordoned nodes must end empty (--cordoned drain, --drain)"
-                notes.add("assumption", text, node.name)
+                note("assumption", text, node.name)
             if any(effect == "PreferNoSchedule" for _, _, effect in node.taints):
-                notes.add("not-expressed", "PreferNoSchedule: pods may go there", node.name)
+                note("not-expressed", "PreferNoSchedule: pods may go there", node.name)
             taken[node.name] = node
     return taken
 
 
-def _take_room(result: Site, unit: Unit, notes: Notes) -> None:
-    """Take what comes with a node off its room.
+def _bound(cluster: ClusterObjects, found: Iterable[Unit]) -> Iterator[tuple[Unit, str]]:
+    """Yield what comes with a node, and the node.
 
     Without pods, a DaemonSet of a manifest is on every node that it may be on.
     """
-    for name in eligible(unit, result.nodes) if unit.node is None else [unit.node]:
-        if name in result.nodes or name in result.closed:
-            result.residents.append((unit, name))
-        if name in result.nodes:
-            result.take(name, unit)
-            notes.add("capacity", unit.bound, f"{unit.label} on {name}")
+    for unit in (u for u in found if u.bound):
+        for name in eligible(unit, cluster.nodes) if unit.node is None else [unit.node]:
+            if name in cluster.nodes:
+                note("capacity", unit.bound, f"{unit.label} on {name}")
+                yield unit, name
 
 
-def _take_daemons(
-    result: Site, cluster: ClusterObjects, found: Sequence[Unit], notes: Notes
-) -> None:
-    """Take the DaemonSets that run elsewhere off the room of nodes that are not there yet."""
-    new = {name: node for name, node in result.nodes.items() if name in cluster.candidates}
+def _daemons_to_come(
+    cluster: ClusterObjects, found: Iterable[Unit], nodes: dict[str, KubernetesNode]
+) -> Iterator[tuple[Unit, str]]:
+    """Yield the DaemonSets that run elsewhere on nodes that are not there yet, and the node."""
+    new = {name: node for name, node in nodes.items() if name in cluster.candidates}
     daemons = {u.owner: u for u in found if u.kind == "DaemonSet" and u.node}
     for unit in daemons.values() if new else ():
         for name in eligible(unit, new, anywhere=True):
-            result.take(name, unit)
-            result.residents.append((unit, name))
-            notes.add("capacity", "DaemonSets on nodes of a table", f"{unit.label} on {name}")
+            note("capacity", "DaemonSets on nodes of a table", f"{unit.label} on {name}")
+            yield unit, name
 
 
-def _note_overdone(result: Site, notes: Notes) -> None:
+def _note_overdone(result: Site) -> None:
     for name, free in result.free().items():
         if min(free) < 0:
-            notes.add(
+            note(
                 "assumption",
                 "nodes whose pods ask for more than they can allocate: legal, "
                 "the plan must mend it",
@@ -306,14 +296,12 @@ def allowed(
     found: Sequence[Unit],
     cluster: ClusterObjects,
     nodes: dict[str, KubernetesNode],
-    faults: Faults | None = None,
 ) -> list[frozenset[str]]:
     """Return for every replica the nodes that it may run on.
 
-    Its own rules, its operating system and the places of its volumes decide. `faults` gather what
-    is wrong in them, instead of raising it; such a replica may run anywhere.
+    Its own rules, its operating system and the places of its volumes decide. Where something is
+    wrong in them and faults are gathered, it may run anywhere.
     """
-    gathered = faults or Faults()
     known: dict[tuple[str, ...], frozenset[str]] = {}
     reached: dict[str, frozenset[str]] = {}  # volumes are many, their zones few
     several = len({_system(node) for node in nodes.values()}) > 1
@@ -323,7 +311,7 @@ def allowed(
             claims_of(cluster, unit.namespace, unit.name, unit.spec) if unit.spec.volumes else []
         )
         legal = frozenset(nodes)
-        with gathered.gather():
+        with tolerated():
             system = _system_of(unit, nodes) if several else ""
             specs = [claim.spec for claim in claims if claim.spec is not None]
             rules = (rules_of(unit), system, *(signature(cluster, spec) for spec in specs))
@@ -334,8 +322,6 @@ def allowed(
                 )
             legal = known[rules]
         result.append(legal)
-    if faults is None:
-        gathered.check()
     return result
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.objects import Amounts, ContainerSpec, PodSpec
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 
@@ -83,7 +83,7 @@ def _step(text: str) -> tuple[str, Amounts] | None:
         raise UsageError(f"--missing-requests {text!r}: {error}") from None
 
 
-def effective(spec: PodSpec, policy: MissingRequests, notes: Notes, label: str) -> PodSize:
+def effective(spec: PodSpec, policy: MissingRequests, label: str) -> PodSize:
     """Return the effective request of a pod.
 
     Raises
@@ -91,21 +91,27 @@ def effective(spec: PodSpec, policy: MissingRequests, notes: Notes, label: str) 
     DocumentError
         A container says nothing of a resource, and the policy neither.
     """
-    return PodSize(*(_effective(spec, r, policy, notes, label) for r in range(2)))
+    return PodSize(*(_effective(spec, r, policy, label) for r in range(2)))
 
 
-def _effective(spec: PodSpec, r: int, policy: MissingRequests, notes: Notes, label: str) -> int:
+def as_scheduled(spec: PodSpec) -> PodSize:
+    """Return the request of a pod as the scheduler has it: nothing where nothing is said."""
+    with recorded():  # nothing is assumed, so that nothing is told
+        return effective(spec, NOTHING_ASKED, "")
+
+
+def _effective(spec: PodSpec, r: int, policy: MissingRequests, label: str) -> int:
     own, overhead = spec.own_requests[r], spec.overhead[r] or 0
     if own is not None:
         return own + overhead
-    running = sum(_request(c, r, policy, notes, label) for c in spec.containers)
+    running = sum(_request(c, r, policy, label) for c in spec.containers)
     started = maximum = 0
     for init in spec.inits:
         if init.sidecar:
-            started += _request(init, r, policy, notes, label)
+            started += _request(init, r, policy, label)
             maximum = max(maximum, started)
         else:
-            maximum = max(maximum, started + _init_request(init, r, policy, notes, label))
+            maximum = max(maximum, started + _init_request(init, r, policy, label))
     return max(running + started, maximum) + overhead
 
 
@@ -127,9 +133,7 @@ def resized(spec: PodSpec, new: Mapping[str, Amounts]) -> PodSpec:
     return replace(spec, containers=[asked(c) for c in spec.containers], inits=inits)
 
 
-def _init_request(
-    init: ContainerSpec, r: int, policy: MissingRequests, notes: Notes, label: str
-) -> int:
+def _init_request(init: ContainerSpec, r: int, policy: MissingRequests, label: str) -> int:
     """Return the request of an init container: its own, else that of a LimitRange, else 0.
 
     Without one it ends before the pod serves.
@@ -138,7 +142,7 @@ def _init_request(
     if asked is None:
         asked = next((amounts[r] for kind, amounts in policy.steps if kind == "LimitRange"), None)
     if asked is None:
-        notes.add(
+        note(
             "assumption",
             f"init containers without a {_WHAT[r]} request add none: "
             "they end before the pod serves",
@@ -148,23 +152,23 @@ def _init_request(
     return asked
 
 
-def _request(c: ContainerSpec, r: int, policy: MissingRequests, notes: Notes, label: str) -> int:
+def _request(c: ContainerSpec, r: int, policy: MissingRequests, label: str) -> int:
     asked = c.requests[r]
     if asked is not None:
         return asked
     what, subject = _WHAT[r], f"{label} {c.name[:63]}"
     for kind, amount in policy.steps:
         if kind == "limits" and c.limits[r] is not None:
-            notes.add("assumption", f"no {what} request: its limit", subject)
+            note("assumption", f"no {what} request: its limit", subject)
             return c.limits[r]  # type: ignore[return-value]
         if kind == "LimitRange" and amount[r] is not None:
-            notes.add("assumption", f"no {what} request: the default of its LimitRange", subject)
+            note("assumption", f"no {what} request: the default of its LimitRange", subject)
             return amount[r]  # type: ignore[return-value]
         if kind == "default":
             value = amount[r]
             assert value is not None
             unit = f"{value}m" if r == 0 else f"{value} bytes"
-            notes.add("assumption", f"no {what} request: {unit} (--missing-requests)", subject)
+            note("assumption", f"no {what} request: {unit} (--missing-requests)", subject)
             return value
     limit = (
         " (it has a limit: --missing-requests limits takes it)" if c.limits[r] is not None else ""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.kubernetes.budgets import pin_held
-from placeopt.kubernetes.faults import Faults
+from placeopt.kubernetes.budgets import hold_by_budgets
+from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import selects
 from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.rollouts import under_way
-from placeopt.kubernetes.units import MovingRules, Unit, article, grouped
+from placeopt.kubernetes.units import MovingRules, Unit, article
 from placeopt.kubernetes.unsaid import name_preferences
 from placeopt.kubernetes.volumes import SINGLE
 
@@ -37,33 +38,31 @@ _STAYING = {
 _SHARED = {"ReadWriteMany", "ReadOnlyMany"}
 
 
-def hold(
-    cluster: ClusterObjects,
-    found: Sequence[Unit],
-    rules: MovingRules,
-    notes: Notes,
-    faults: Faults,
-) -> None:
-    """Say which replicas stay, and why."""
+def held(cluster: ClusterObjects, found: Sequence[Unit], rules: MovingRules) -> list[Unit]:
+    """Return replicas that say why they must stay, where they must."""
+    why: dict[int, str] = {}  # by the place among them; the first reason counts
     rolling = under_way(cluster) if rules.adopts else set()
-    for unit in found:
+    for k, unit in enumerate(found):
         if not unit.bound and (unit.node is not None or not cluster.pods):
-            with faults.gather():
-                unit.stays = _why(unit, cluster, rules)
-            if unit.owner in rolling and not unit.stays:
-                unit.stays = "pods of a Deployment in the middle of a rollout"
+            with tolerated():
+                if text := _why(unit, cluster, rules):
+                    why[k] = text
+            if unit.owner in rolling:
+                why.setdefault(k, "pods of a Deployment in the middle of a rollout")
     if rules.adopts:
-        _unready(cluster, found)
-        _no_room_in_quota(cluster, found)
-    pin_held(cluster, found, notes, faults, holds=not rules.adopts)
+        _hold_unready(cluster, found, why)
+        _hold_without_quota(cluster, found, why)
+    hold_by_budgets(cluster, found, why, holds=not rules.adopts)
     if not rules.adopts:
-        with faults.gather():
-            _apart(found)
-    for unit in found:
-        with faults.gather():
-            name_preferences(unit, notes)
+        with tolerated():
+            _hold_by_rules(found, why)
+    result = [replace(u, stays=why[k]) if k in why else u for k, u in enumerate(found)]
+    for unit in result:
+        with tolerated():
+            name_preferences(unit)
         if unit.stays:
-            notes.add("pinned", unit.stays, unit.label)
+            note("pinned", unit.stays, unit.label)
+    return result
 
 
 def require_pins(found: Sequence[Unit], rules: MovingRules) -> None:
@@ -162,8 +161,8 @@ def _protects(annotations: Mapping[str, object]) -> bool:
     return isinstance(value, str) and (value == "true" or bool(_DURATION.fullmatch(value)))
 
 
-def _unready(cluster: ClusterObjects, found: Sequence[Unit]) -> None:
-    """Pin the running pods of workloads with a pod that is not ready, or waits for a node.
+def _hold_unready(cluster: ClusterObjects, found: Sequence[Unit], why: dict[int, str]) -> None:
+    """Hold the running pods of workloads with a pod that is not ready, or waits for a node.
 
     Their ReplicaSet would end that pod instead of the one that a step moves.
     """
@@ -172,51 +171,56 @@ def _unready(cluster: ClusterObjects, found: Sequence[Unit]) -> None:
         for pod in cluster.pods
         if not pod.spec.node and not pod.leaving and pod.phase not in ENDED
     }
-    for owner, mine in grouped((u for u in found if not u.bound), lambda u: u.owner).items():
-        if owner in waiting or any(u.pod is not None and not u.ready for u in mine):
-            for unit in mine:
-                if unit.node is not None:
-                    unit.stays = unit.stays or "pods of workloads with a pod that is not ready"
+    waiting |= {u.owner for u in found if not u.bound and u.pod is not None and not u.ready}
+    for k, unit in enumerate(found):
+        if unit.owner in waiting and unit.node is not None and not unit.bound:
+            why.setdefault(k, "pods of workloads with a pod that is not ready")
 
 
-def _no_room_in_quota(cluster: ClusterObjects, found: Sequence[Unit]) -> None:
-    """Pin the pods beside which no copy may be made."""
+def _hold_without_quota(
+    cluster: ClusterObjects, found: Sequence[Unit], why: dict[int, str]
+) -> None:
+    """Hold the pods beside which no copy may be made."""
     quotas = Quotas(cluster)
     for unit in found:
         if unit.pod is None and unit.node is None:
             quotas.take(unit.namespace, unit.spec)
-    for unit in found if cluster.quotas else ():
-        if unit.node is not None and not unit.bound and not unit.stays:
-            unit.stays = quotas.why_no_copy(unit.namespace, unit.spec)
+    for k, unit in enumerate(found if cluster.quotas else ()):
+        if unit.node is not None and not unit.bound and k not in why:
+            text = quotas.why_no_copy(unit.namespace, unit.spec)
+            if text:
+                why[k] = text
 
 
-def _apart(found: Sequence[Unit]) -> None:
-    """Pin the pods with required rules towards other pods.
+def _hold_by_rules(found: Sequence[Unit], why: dict[int, str]) -> None:
+    """Hold the pods with required rules towards other pods.
 
-    Pods that required anti-affinity keeps away from them are pinned, too.
+    Pods that required anti-affinity keeps away from them are held, too.
     """
     hard = "requiredDuringSchedulingIgnoredDuringExecution"
     terms: dict[str, tuple[str, View]] = {}
-    for unit in found:
+    for k, unit in enumerate(found):
         if unit.bound:
             continue
         affinity = unit.spec.affinity
         if affinity["podAffinity"][hard].value:
-            unit.stays = unit.stays or "pods with required affinity to other pods"
+            why.setdefault(k, "pods with required affinity to other pods")
         for term in affinity["podAntiAffinity"][hard].items():
-            unit.stays = unit.stays or "pods with required anti-affinity to other pods"
+            why.setdefault(k, "pods with required anti-affinity to other pods")
             terms.setdefault(f"{unit.namespace} {term.value!r}", (unit.namespace, term))
         spread = [
             t["whenUnsatisfiable"].text("DoNotSchedule")
             for t in unit.spec.view["topologySpreadConstraints"].items()
         ]
         if "DoNotSchedule" in spread:
-            unit.stays = unit.stays or "pods with a required topology spread"
-    movable = (u for u in found if not u.bound and not u.stays)
-    members = grouped(movable, lambda unit: unit.namespace)
+            why.setdefault(k, "pods with a required topology spread")
+    spaces: dict[str, list[int]] = {}
+    for k, unit in enumerate(found):
+        if not unit.bound and k not in why:
+            spaces.setdefault(unit.namespace, []).append(k)
     for space, term in terms.values():
-        spaces = {s.text() for s in term["namespaces"].items()} or {space}
+        named = {s.text() for s in term["namespaces"].items()} or {space}
         anywhere = term["namespaceSelector"].value is not None
-        for unit in (u for s in (members if anywhere else spaces) for u in members.get(s, ())):
-            if selects(term["labelSelector"], unit.labels):
-                unit.stays = "pods that the required anti-affinity of others keeps away"
+        for k in (k for s in (spaces if anywhere else named) for k in spaces.get(s, ())):
+            if selects(term["labelSelector"], found[k].labels):
+                why.setdefault(k, "pods that the required anti-affinity of others keeps away")

@@ -7,11 +7,18 @@ Replicas that run and must stay take of the capacity of their node; all others a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 from placeopt.core.documents import Document
-from placeopt.kubernetes.gathered import (
-    Gathered,
+from placeopt.kubernetes.cluster import ReadCluster
+from placeopt.kubernetes.manifests import ClusterObjects
+from placeopt.kubernetes.member_clusters import tell_apart
+from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.origin import OriginItem, key
+from placeopt.kubernetes.parts import (
     ImportedInstance,
     calls,
     cores_and_gib,
@@ -21,10 +28,7 @@ from placeopt.kubernetes.gathered import (
     node_prices,
     require_few_nodes,
 )
-from placeopt.kubernetes.member_clusters import tell_apart
-from placeopt.kubernetes.objects import KubernetesNode
-from placeopt.kubernetes.origin import OriginItem, key
-from placeopt.kubernetes.sites import allowed, require_node
+from placeopt.kubernetes.sites import Site, allowed, require_node
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import Unit, grouped
 
@@ -32,7 +36,7 @@ from placeopt.kubernetes.units import Unit, grouped
 LAYER = "placeopt/layer"
 
 
-def build(g: Gathered) -> ImportedInstance:
+def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     """Return the instance.
 
     Raises
@@ -42,32 +46,32 @@ def build(g: Gathered) -> ImportedInstance:
     DocumentError
         Latencies or a price are missing.
     """
-    require_few_nodes(g, "edge-cloud", "delays")
-    units = _free(g)
-    prices = node_prices(g)
-    members = tell_apart(g.site, units, g.notes)
-    require_few_nodes(g, "edge-cloud", "delays")
-    g.notes.add(
-        "assumption", "operating_cost of a node is its price, for each replica that it hosts"
-    )
+    require_few_nodes(cluster, "edge-cloud", "delays")
+    site, units = _free(cluster.site, cluster.objects)
+    prices = node_prices(cluster, options)
+    site, members = tell_apart(site, units)
+    cluster = replace(cluster, site=site)
+    require_few_nodes(cluster, "edge-cloud", "delays")
+    note("assumption", "operating_cost of a node is its price, for each replica that it hosts")
     costs = (
-        f"network_cost is {g.options.network_cost:g} for every node (--network-cost), "
-        f"data {g.options.data:g} for every replica"
+        f"network_cost is {options.network_cost:g} for every node (--network-cost), "
+        f"data {options.data:g} for every replica"
     )
-    g.notes.add("assumption", costs)
-    applications, items = _applications(g, units, members)
+    note("assumption", costs)
+    applications, items = _applications(cluster, options, units, members)
     document = {
         "problem": "edge-cloud",
-        "name": g.options.name,
+        "name": options.name,
         "nodes": [
-            _node(g, n, prices[members.get(name, n).name]) for name, n in g.site.nodes.items()
+            _node(cluster, options, n, prices[members.get(name, n).name])
+            for name, n in cluster.site.nodes.items()
         ],
-        "delay_ms": _delays(g, members),
+        "delay_ms": _delays(cluster, members),
         "applications": applications,
     }
     nodes = {
         name: known.model_copy(update={"member": members[name].name}) if name in members else known
-        for name, known in node_origins(g).items()
+        for name, known in node_origins(cluster).items()
     }
     return ImportedInstance(document, items, nodes)
 
@@ -81,43 +85,40 @@ def layer(node: KubernetesNode) -> str:
     return node.place
 
 
-def _free(g: Gathered) -> list[Unit]:
-    """Return the replicas to place, the room of those that stay taken off."""
-    everywhere, found = frozenset(g.site.nodes), []
-    for unit, where in zip(
-        g.site.units, allowed(g.site.units, g.cluster, g.site.nodes), strict=True
-    ):
-        if unit.stays and unit.node is not None:
-            g.site.take(unit.node, unit)
-            continue
+def _free(site: Site, objects: ClusterObjects) -> tuple[Site, list[Unit]]:
+    """Return the room beside the replicas that stay, and the replicas to place."""
+    everywhere = frozenset(site.nodes)
+    stay = [(u, u.node) for u in site.units if u.stays and u.node is not None]
+    free = [u for u in site.units if not (u.stays and u.node is not None)]
+    for unit, where in zip(free, allowed(free, objects, site.nodes), strict=True):
         if where != everywhere:
-            g.notes.add(
-                "not-expressed", "taints, node selectors and required node affinity", unit.label
-            )
-        found.append(unit)
-    for name in sorted(g.site.drain):
-        g.site.room[name] = PodSize(0, 0)
-    return found
+            note("not-expressed", "taints, node selectors and required node affinity", unit.label)
+    left = site.less(stay)
+    return replace(left, room=left.room | dict.fromkeys(site.drain, PodSize(0, 0))), free
 
 
-def _node(g: Gathered, node: KubernetesNode, price: float) -> Document:
+def _node(
+    cluster: ReadCluster, options: ImportOptions, node: KubernetesNode, price: float
+) -> Document:
     return {
         "name": node.name,
         "layer": layer(node),
-        **cores_and_gib(g.site.room[node.name], capacity=True),
+        **cores_and_gib(cluster.site.room[node.name], capacity=True),
         "operating_cost": price,
-        "network_cost": g.options.network_cost,
+        "network_cost": options.network_cost,
     }
 
 
-def _delays(g: Gathered, members: dict[str, KubernetesNode]) -> dict[str, dict[str, float]]:
+def _delays(
+    cluster: ReadCluster, members: dict[str, KubernetesNode]
+) -> dict[str, dict[str, float]]:
     """Return the delays between nodes; those of a member cluster are one place."""
-    nodes = list(g.site.nodes.values())
+    nodes = list(cluster.site.nodes.values())
     found: dict[str, dict[str, float]] = {}
     for one, other in combinations(nodes, 2):
-        ms = g.latencies.between(members.get(one.name, one), members.get(other.name, other))
+        ms = cluster.latencies.between(members.get(one.name, one), members.get(other.name, other))
         if ms is None:
-            g.notes.add(
+            note(
                 "not-expressed",
                 "nodes between which no latency is given cannot reach each other",
                 f"{layer(one)} to {layer(other)}",
@@ -133,35 +134,38 @@ def _delays(g: Gathered, members: dict[str, KubernetesNode]) -> dict[str, dict[s
 
 
 def _applications(
-    g: Gathered, units: list[Unit], members: dict[str, KubernetesNode]
+    cluster: ReadCluster,
+    options: ImportOptions,
+    units: list[Unit],
+    members: dict[str, KubernetesNode],
 ) -> tuple[list[Document], dict[str, OriginItem]]:
-    groups = grouped(units, lambda unit: g.graph.groups.get(unit.key, unit.namespace))
-    source = g.options.source or next(iter(g.site.nodes))
-    first = {cluster.name: name for name, cluster in reversed(members.items())}
-    require_node("--source", source, {*g.site.nodes, *first})
+    groups = grouped(units, lambda unit: cluster.calls.groups.get(unit.key, unit.namespace))
+    nodes = cluster.site.nodes
+    source = options.source or next(iter(nodes))
+    first = {one.name: name for name, one in reversed(members.items())}
+    require_node("--source", source, {*nodes, *first})
     source = first.get(source, source)
-    if g.options.source is None:
-        g.notes.add("assumption", f"data come from the first node, {source} (--source)")
+    if options.source is None:
+        note("assumption", f"data come from the first node, {source} (--source)")
     applications: list[Document] = []
     items: dict[str, OriginItem] = {}
-    for name, mine in groups.items():
-        services = [
-            {"name": u.name, **cores_and_gib(u.size), "data": g.options.data}
-            for u in _unique(mine, name)
-        ]
+    for name, listed in groups.items():
+        mine = _unique(listed)
+        services = [{"name": u.name, **cores_and_gib(u.size), "data": options.data} for u in mine]
         application: Document = {"name": name, "source": source, "microservices": services}
-        if talking := flows(g, mine, calls(g), "max_delay_ms", "calls"):
+        if talking := flows(mine, calls(cluster, options), "max_delay_ms", "calls"):
             application["flows"] = talking
         applications.append(application)
         items |= {key(u.name, name): item(u) for u in mine}
     return applications, items
 
 
-def _unique(units: list[Unit], group: str) -> list[Unit]:
-    """Give replicas of an AppGroup over several namespaces names of their own."""
+def _unique(units: list[Unit]) -> list[Unit]:
+    """Return replicas of an AppGroup over several namespaces with names of their own."""
     seen: set[str] = set()
+    found = []
     for unit in units:
-        if unit.name in seen:
-            unit.name = f"{unit.namespace}.{unit.name}"[:253]
-        seen.add(unit.name)
-    return units
+        twice = unit.name in seen
+        found.append(replace(unit, name=f"{unit.namespace}.{unit.name}"[:253]) if twice else unit)
+        seen.add(found[-1].name)
+    return found

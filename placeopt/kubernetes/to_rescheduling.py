@@ -8,13 +8,17 @@ Nodes that accept the same services are of one kind.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.edges import Key
-from placeopt.kubernetes.gathered import (
-    Gathered,
+from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.parts import (
     ImportedInstance,
     by_workload,
     cores_and_gib,
@@ -24,7 +28,6 @@ from placeopt.kubernetes.gathered import (
     require_few_nodes,
     short_names,
 )
-from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.placement import place
 from placeopt.kubernetes.sites import allowed
 from placeopt.kubernetes.units import Unit
@@ -32,7 +35,7 @@ from placeopt.kubernetes.units import Unit
 FORBIDDEN_MS = 1e6
 
 
-def build(g: Gathered) -> ImportedInstance:
+def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     """Return the instance.
 
     Raises
@@ -44,77 +47,77 @@ def build(g: Gathered) -> ImportedInstance:
     InfeasibleInstanceError
         Replicas that do not run yet have no room.
     """
-    require_few_nodes(g, "rescheduling", "latencies")
-    place(g)
-    workloads = _services(g)
+    require_few_nodes(cluster, "rescheduling", "latencies")
+    cluster, workloads = _services(place(cluster, options))
     names = short_names(workloads)
-    where = _where(g, workloads)
-    kinds = _kinds(g, list(where.values()))
-    calls = _calls(g, workloads)
-    gateway = _gateway(g, workloads, names, calls)
+    where = _where(cluster, workloads)
+    kinds = _kinds(cluster, list(where.values()))
+    calls = _calls(cluster, options, workloads)
+    gateway = _gateway(cluster, options, workloads, names, calls)
     services = [
-        _service(g, names, key, units, kinds, where[key], calls[key])
+        _service(cluster, options, names, key, units, kinds, where[key], calls[key])
         for key, units in workloads.items()
     ]
     document = {
         "problem": "rescheduling",
-        "name": g.options.name,
-        "nodes": [_node(g, n, kinds[n.name]) for n in g.site.nodes.values()],
-        "latency_ms": _latencies(g),
+        "name": options.name,
+        "nodes": [_node(cluster, options, n, kinds[n.name]) for n in cluster.site.nodes.values()],
+        "latency_ms": _latencies(cluster),
         "services": services,
         "gateway": names[gateway],
     }
     items = {names[key]: item(units[0], units) for key, units in workloads.items()}
-    return ImportedInstance(document, items, node_origins(g))
+    return ImportedInstance(document, items, node_origins(cluster))
 
 
-def _services(g: Gathered) -> dict[Key, list[Unit]]:
+def _services(cluster: ReadCluster) -> tuple[ReadCluster, dict[Key, list[Unit]]]:
     """Return the workloads, those that stay and call nobody taken off the room of their nodes."""
-    talking = {end for edge in g.graph.edges for end in edge}
+    talking = {end for edge in cluster.calls.edges for end in edge}
     found: dict[Key, list[Unit]] = {}
-    for key, units in by_workload(g.site.units).items():
+    taken: list[tuple[Unit, str]] = []
+    for key, units in by_workload(cluster.site.units).items():
         if key in talking or not all(u.stays for u in units):
             found[key] = units
             continue
         for unit in units:
             assert unit.node is not None
-            g.site.take(unit.node, unit)
-            g.notes.add("capacity", "pods that stay and are in no call", unit.label)
+            taken.append((unit, unit.node))
+            note("capacity", "pods that stay and are in no call", unit.label)
     if not found:
-        raise next(iter(g.site.nodes.values())).meta.view.fault(
+        raise next(iter(cluster.site.nodes.values())).meta.view.fault(
             "no workload that may move or is called", "see what stays, in the report"
         )
-    return found
+    return replace(cluster, site=cluster.site.less(taken)), found
 
 
-def _where(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset[str]]:
+def _where(cluster: ReadCluster, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset[str]]:
     """Return for each service the nodes on which it may run.
 
     A service that stays may run where it is; another where its rules let it.
     """
-    everywhere = frozenset(g.site.nodes) - g.site.drain
+    everywhere = frozenset(cluster.site.nodes) - cluster.site.drain
     found = {}
     for key, units in workloads.items():
         now = frozenset(u.node for u in units if u.node is not None)
         if any(u.stays for u in units):
-            g.notes.add(
+            note(
                 "kept",
                 f"services that stay take {FORBIDDEN_MS:,.0f} ms on other nodes",
                 f"{key[0]}/{key[1]}",
             )
             found[key] = now
             continue
-        mine = allowed(units[:1], g.cluster, g.site.nodes)[0] - g.site.drain
+        mine = allowed(units[:1], cluster.objects, cluster.site.nodes)[0] - cluster.site.drain
         if mine != everywhere:
-            g.notes.add(
+            note(
                 "kept",
                 "taints, node selectors and required node affinity: "
                 f"{FORBIDDEN_MS:,.0f} ms elsewhere",
                 f"{key[0]}/{key[1]}",
             )
         found[key] = mine | now if not mine >= everywhere else everywhere
-    for name in sorted(g.site.drain):
-        g.notes.add(
+    for name in sorted(cluster.site.drain):
+        note(
             "not-expressed",
             "nodes to drain: every service takes very long there, but nothing makes it leave",
             name,
@@ -126,13 +129,13 @@ def _machine(node: KubernetesNode) -> str:
     return node.layer or node.instance_type or "node"
 
 
-def _kinds(g: Gathered, sets: list[frozenset[str]]) -> dict[str, str]:
+def _kinds(cluster: ReadCluster, sets: list[frozenset[str]]) -> dict[str, str]:
     """Return the kind of every node: its machine type, split where services need it."""
     different = dict.fromkeys(sets)
     signatures: dict[tuple[str, tuple[bool, ...]], str] = {}
     count: Counter[str] = Counter()
     found = {}
-    for node in g.site.nodes.values():
+    for node in cluster.site.nodes.values():
         base = _machine(node)
         signature = base, tuple(node.name in s for s in different)
         if signature not in signatures:
@@ -142,13 +145,15 @@ def _kinds(g: Gathered, sets: list[frozenset[str]]) -> dict[str, str]:
     return found
 
 
-def _node(g: Gathered, node: KubernetesNode, kind: str) -> Document:
+def _node(
+    cluster: ReadCluster, options: ImportOptions, node: KubernetesNode, kind: str
+) -> Document:
     user = node.user_latency_ms
     if user is None:
-        user = g.options.user_latency_ms
+        user = options.user_latency_ms
     if user is None:
         user = 0.0
-        g.notes.add(
+        note(
             "assumption",
             "users are equally far from every node: 0 ms "
             "(--user-latency-ms, or a column of --nodes)",
@@ -156,15 +161,15 @@ def _node(g: Gathered, node: KubernetesNode, kind: str) -> Document:
     return {
         "name": node.name,
         "kind": kind,
-        **cores_and_gib(g.site.room[node.name], capacity=True),
+        **cores_and_gib(cluster.site.room[node.name], capacity=True),
         "user_latency_ms": user,
     }
 
 
-def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
+def _latencies(cluster: ReadCluster) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    for one, other in combinations(g.site.nodes.values(), 2):
-        ms = g.latencies.between(one, other)
+    for one, other in combinations(cluster.site.nodes.values(), 2):
+        ms = cluster.latencies.between(one, other)
         if ms is None:
             raise one.meta.view.fault(
                 f"no latency between {one.name} and {other.name}",
@@ -175,7 +180,8 @@ def _latencies(g: Gathered) -> dict[str, dict[str, float]]:
 
 
 def _service(
-    g: Gathered,
+    cluster: ReadCluster,
+    options: ImportOptions,
     names: dict[Key, str],
     key: Key,
     units: list[Unit],
@@ -185,14 +191,14 @@ def _service(
 ) -> Document:
     size = largest(units)
     if any(u.size != size for u in units):
-        g.notes.add(
+        note(
             "assumption", "replicas of different sizes: all are as large as the largest", names[key]
         )
     times = {}
     for name, kind in kinds.items():
         if kind not in times:
             times[kind] = (
-                _time(g, names[key], key[1], _machine(g.site.nodes[name]))
+                _time(options, names[key], key[1], _machine(cluster.site.nodes[name]))
                 if name in where
                 else FORBIDDEN_MS
             )
@@ -203,29 +209,31 @@ def _service(
         "execution_ms": times,
         "replicas": [u.node for u in units],
     }
-    groups = [[name] for name in called] if g.options.parallel_calls else [called]
+    groups = [[name] for name in called] if options.parallel_calls else [called]
     return found | ({"calls": groups} if called else {})
 
 
-def _time(g: Gathered, name: str, workload: str, kind: str) -> float:
-    given = g.options.execution
+def _time(options: ImportOptions, name: str, workload: str, kind: str) -> float:
+    given = options.execution
     for candidate in ((name, kind), (workload, kind), (name, ""), (workload, "")):
         if candidate in given:
             return given[candidate]
-    g.notes.add(
+    note(
         "assumption",
-        f"services without a measured time take {g.options.execution_ms:g} ms on any machine "
+        f"services without a measured time take {options.execution_ms:g} ms on any machine "
         "(--execution)",
         name,
     )
-    return g.options.execution_ms
+    return options.execution_ms
 
 
-def _calls(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, list[Key]]:
+def _calls(
+    cluster: ReadCluster, options: ImportOptions, workloads: dict[Key, list[Unit]]
+) -> dict[Key, list[Key]]:
     """Return whom every service calls, without the calls that close a circle."""
     callees = {
         key: [c for c in found if c in workloads]
-        for key, found in g.graph.callees().items()
+        for key, found in cluster.calls.callees().items()
         if key in workloads
     }
     kept: dict[Key, list[Key]] = {key: [] for key in workloads}
@@ -241,7 +249,7 @@ def _calls(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, list[Key]
                 state[here] = 2
                 stack.pop()
             elif state.get(following) == 1:
-                g.notes.add(
+                note(
                     "not-expressed",
                     "calls that close a circle are left out",
                     f"{here[1]} to {following[1]}",
@@ -254,15 +262,16 @@ def _calls(g: Gathered, workloads: dict[Key, list[Unit]]) -> dict[Key, list[Key]
     if any(kept.values()):
         order = (
             "at the same time (--parallel-calls)"
-            if g.options.parallel_calls
+            if options.parallel_calls
             else "one after another (--parallel-calls: at the same time)"
         )
-        g.notes.add("assumption", f"a service calls others {order}, each once per request")
+        note("assumption", f"a service calls others {order}, each once per request")
     return kept
 
 
 def _gateway(
-    g: Gathered,
+    cluster: ReadCluster,
+    options: ImportOptions,
     workloads: dict[Key, list[Unit]],
     names: dict[Key, str],
     calls: dict[Key, list[Key]],
@@ -273,19 +282,19 @@ def _gateway(
     most others.
     """
     by_name = {name: key for key, name in names.items()}
-    if g.options.gateway is not None:
-        if g.options.gateway not in by_name:
+    if options.gateway is not None:
+        if options.gateway not in by_name:
             raise UsageError(
-                f"--gateway {g.options.gateway!r}: no such service; "
-                + did_you_mean(g.options.gateway, by_name)
+                f"--gateway {options.gateway!r}: no such service; "
+                + did_you_mean(options.gateway, by_name)
             )
-        return by_name[g.options.gateway]
+        return by_name[options.gateway]
     open_to_users: set[Key] = set()
-    for service in g.cluster.services:
+    for service in cluster.objects.services:
         space = service.meta.namespace
         if (
             service.type in ("LoadBalancer", "NodePort")
-            or (space, service.meta.name) in g.cluster.entries
+            or (space, service.meta.name) in cluster.objects.entries
         ):
             labels = service.selector
             open_to_users |= {
@@ -295,7 +304,7 @@ def _gateway(
             }
     candidates = [k for k in workloads if k in open_to_users] or workloads
     best = max(candidates, key=lambda k: len(_reached(k, calls)))
-    g.notes.add("assumption", f"users call {names[best]} (--gateway)")
+    note("assumption", f"users call {names[best]} (--gateway)")
     return best
 
 

@@ -6,8 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
-from placeopt.kubernetes.gathered import (
-    Gathered,
+from placeopt.kubernetes.cluster import ReadCluster
+from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.parts import (
     ImportedInstance,
     by_workload,
     cores_and_gib,
@@ -20,7 +22,7 @@ from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import Unit, default_requests
 
 
-def build(g: Gathered) -> ImportedInstance:
+def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     """Return the instance: which machines to lease, and where, for the workloads of the files.
 
     Raises
@@ -30,62 +32,63 @@ def build(g: Gathered) -> ImportedInstance:
     UsageError
         The prices are of several places and ``--origin`` is not given.
     """
-    workloads = by_workload(u for u in g.units if not u.bound)
+    workloads = by_workload(u for u in cluster.units if not u.bound)
     names = short_names(workloads)
-    offers = _offers(g, _daemons(g))
-    g.options.new_requests.note_unused(g.units, g.notes)
+    offers = _offers(cluster, options, _daemons(cluster))
+    options.new_requests.note_unused(cluster.units)
     places = list(dict.fromkeys(o["location"] for o in offers))
-    origin = _origin(g, places)
+    origin = _origin(cluster, options, places)
     document = {
         "problem": "temporal",
-        "name": g.options.name,
-        "horizon_slots": g.options.horizon,
-        "slot_hours": g.options.slot_hours,
-        "latency_ms": _latencies(g, origin, places),
+        "name": options.name,
+        "horizon_slots": options.horizon,
+        "slot_hours": options.slot_hours,
+        "latency_ms": _latencies(cluster, origin, places),
         "offers": offers,
-        "requests": [_request(g, names[key], units, origin) for key, units in workloads.items()],
+        "requests": [
+            _request(cluster, options, names[key], units, origin)
+            for key, units in workloads.items()
+        ],
     }
-    g.notes.add(
-        "assumption", "machines offer all of their capacity; nothing is kept for the system"
-    )
+    note("assumption", "machines offer all of their capacity; nothing is kept for the system")
     return ImportedInstance(
         document, {names[key]: item(units[0]) for key, units in workloads.items()}
     )
 
 
-def _daemons(g: Gathered) -> PodSize:
+def _daemons(cluster: ReadCluster) -> PodSize:
     """Return what the DaemonSets of the files take of every machine."""
-    kinds = {u.key: u for u in g.units if u.bound}
+    kinds = {u.key: u for u in cluster.units if u.bound and not u.ending}
     for unit in kinds.values():
-        g.notes.add(
-            "capacity", f"{unit.bound}: on every machine", f"{unit.namespace}/{unit.workload}"
-        )
+        note("capacity", f"{unit.bound}: on every machine", f"{unit.namespace}/{unit.workload}")
     return PodSize(
         sum(u.size.cpu for u in kinds.values()), sum(u.size.memory for u in kinds.values())
     )
 
 
-def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str, Any]:
+def _request(
+    cluster: ReadCluster, options: ImportOptions, name: str, units: list[Unit], origin: str
+) -> dict[str, Any]:
     unit, size = units[0], largest(units)
-    policy = g.options.rules.policy.after(default_requests(g.cluster, unit.namespace))
-    if (new := g.options.new_requests.of(unit, policy, g.notes)) is not None:
+    policy = options.rules.policy.after(default_requests(cluster.objects, unit.namespace))
+    if (new := options.new_requests.of(unit, policy)) is not None:
         size = new.pod
     if size.cpu == 0 or size.memory == 0:
         raise unit.spec.view.fault(
             f"{unit.label} asks for nothing",
             "the temporal problem needs a request above 0 of cpu and memory",
         )
-    workload = g.cluster.workloads.get(unit.owner)
-    slots = g.options.duration or g.options.horizon
+    workload = cluster.objects.workloads.get(unit.owner)
+    slots = options.duration or options.horizon
     if workload is not None and workload.deadline_seconds is not None:
-        slot_seconds = max(1, round(3600 * g.options.slot_hours))
-        slots = min(g.options.horizon, max(1, -(-workload.deadline_seconds // slot_seconds)))
-        g.notes.add("assumption", "Jobs run until their deadline", name)
+        slot_seconds = max(1, round(3600 * options.slot_hours))
+        slots = min(options.horizon, max(1, -(-workload.deadline_seconds // slot_seconds)))
+        note("assumption", "Jobs run until their deadline", name)
     else:
-        g.notes.add(
+        note(
             "assumption",
             f"workloads run for {slots} slots"
-            + ("" if g.options.duration else ", the whole horizon"),
+            + ("" if options.duration else ", the whole horizon"),
             name,
         )
     return {
@@ -97,26 +100,26 @@ def _request(g: Gathered, name: str, units: list[Unit], origin: str) -> dict[str
     }
 
 
-def _offers(g: Gathered, daemons: PodSize) -> list[dict[str, Any]]:
-    if g.book is None:
+def _offers(cluster: ReadCluster, options: ImportOptions, daemons: PodSize) -> list[dict[str, Any]]:
+    if cluster.prices is None:
         raise DocumentError(
             "no prices",
             path="offers",
             remedy="give --prices: a table with sizes, such as the spot advisor or CSV",
         )
-    known = {n.instance_type: n for n in g.cluster.nodes.values() if n.instance_type}
+    known = {n.instance_type: n for n in cluster.objects.nodes.values() if n.instance_type}
     found = []
-    for (location, size), offer in g.book.offers.items():
+    for (location, size), offer in cluster.prices.offers.items():
         cpu, memory = offer.get("cpu_cores"), offer.get("memory_gib")
         if (cpu is None or memory is None) and size in known:
             cpu, memory = Decimal(known[size].cpu) / 1000, Decimal(known[size].memory) / 2**30
-            g.notes.add(
+            note(
                 "assumption",
                 "machine types without a size: what a node of this type can allocate",
                 size,
             )
         if cpu is None or memory is None:
-            g.notes.add(
+            note(
                 "left-out",
                 "machine types with a price but no size (cpu_cores, memory_gib)",
                 f"{location} {size}",
@@ -130,7 +133,7 @@ def _offers(g: Gathered, daemons: PodSize) -> list[dict[str, Any]]:
                     "size": size,
                     "cpu_cores": float(cpu),
                     "memory_gib": float(memory),
-                    **_prices(offer, g, size),
+                    **_prices(offer, size),
                 }
             )
     if not found:
@@ -142,27 +145,27 @@ def _offers(g: Gathered, daemons: PodSize) -> list[dict[str, Any]]:
     return found
 
 
-def _prices(offer: Offer, g: Gathered, size: str) -> dict[str, float]:
+def _prices(offer: Offer, size: str) -> dict[str, float]:
     found = {key: float(offer[key]) for key in PRICES.values() if key in offer}
     if PRICES["spot"] in found:
         if "spot_interruption" in offer:
             return found | {"spot_interruption": float(offer["spot_interruption"])}
-        g.notes.add("left-out", "spot prices without a share of interruptions", size)
+        note("left-out", "spot prices without a share of interruptions", size)
         del found[PRICES["spot"]]
     return found
 
 
-def _origin(g: Gathered, places: list[str]) -> str:
-    given = g.options.origin
+def _origin(cluster: ReadCluster, options: ImportOptions, places: list[str]) -> str:
+    given = options.origin
     if given is None:
         if len(places) > 1:
             raise UsageError(
                 f"the prices are of {len(places)} places; say where requests come from: "
                 f"--origin {places[0]}"
             )
-        g.notes.add("assumption", f"requests come from {places[0]}, the only place with prices")
+        note("assumption", f"requests come from {places[0]}, the only place with prices")
         return places[0]
-    if given not in places and given not in g.latencies.table:
+    if given not in places and given not in cluster.latencies.table:
         raise UsageError(
             f"--origin {given!r}: neither prices nor latencies name it; "
             + did_you_mean(given, places)
@@ -170,21 +173,19 @@ def _origin(g: Gathered, places: list[str]) -> str:
     return given
 
 
-def _latencies(g: Gathered, origin: str, places: list[str]) -> dict[str, dict[str, float]]:
+def _latencies(cluster: ReadCluster, origin: str, places: list[str]) -> dict[str, dict[str, float]]:
     found = {}
     for place in places:
-        ms = g.latencies.between_places(origin, place)
+        ms = cluster.latencies.between_places(origin, place)
         if ms is None and place == origin:
             ms = 0.0
-            g.notes.add(
+            note(
                 "assumption",
                 "latency inside a place is 0 ms unless --latency says otherwise",
                 place,
             )
         if ms is None:
-            g.notes.add(
-                "left-out", f"places that {origin} does not reach: no latency is given", place
-            )
+            note("left-out", f"places that {origin} does not reach: no latency is given", place)
         else:
             found[place] = ms
     return {origin: found}

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from placeopt.kubernetes.edges import Key
-from placeopt.kubernetes.faults import Faults
+from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import (
     Amounts,
     Pod,
@@ -35,7 +35,7 @@ _MIRROR = "kubernetes.io/config.mirror"
 MAX_REPLICAS = 50_000
 
 
-@dataclass
+@dataclass(frozen=True)
 class Unit:
     """One replica.
 
@@ -118,49 +118,41 @@ class MovingRules:
         return (kind.lower(), name) in {(k.lower(), n) for k, n in self.pins}
 
 
-def units(
-    cluster: ClusterObjects,
-    rules: MovingRules,
-    notes: Notes,
-    faults: Faults,
-) -> list[Unit]:
+def units(cluster: ClusterObjects, rules: MovingRules) -> list[Unit]:
     """Return the replicas of a cluster, those that are bound to their node among them.
 
     Where the files have pods, these are what runs; else the replicas that the manifests ask for.
-    `faults` gather what is wrong, such as requests that are missing and that the policy does not
-    fill in.
+
+    Raises
+    ------
+    DocumentError
+        Requests are missing and the policy does not fill them in; or it is gathered.
     """
-    return (_running if cluster.pods else _wanted)(cluster, rules, notes, faults)
+    return (_running if cluster.pods else _wanted)(cluster, rules)
 
 
-def _running(
-    cluster: ClusterObjects, rules: MovingRules, notes: Notes, faults: Faults
-) -> list[Unit]:
+def _running(cluster: ClusterObjects, rules: MovingRules) -> list[Unit]:
     found, rolling = [], under_way(cluster)
     for pod in cluster.pods:
         kind, name = cluster.owner(pod)
         waits = not pod.spec.node
         why = _why_left_out(cluster, pod, rules, (pod.meta.namespace, kind, name) in rolling)
         if why:
-            notes.add("left-out", why, pod.meta.label)
+            note("left-out", why, pod.meta.label)
             continue
         size = PodSize(0, 0)  # where the fault is gathered: later stages are looked at, too
-        with faults.gather():
-            size = effective(pod.spec, rules.policy, notes, pod.meta.label)
-        unit = _unit(cluster, pod, kind, name, size)
-        with faults.gather():
-            if not unit.bound and is_expendable(cluster, pod.spec, rules.expendable):
-                unit.bound = f"pods of a lower priority than {rules.expendable} (--expendable)"
-        found.append(unit)
+        with tolerated():
+            size = effective(pod.spec, rules.policy, pod.meta.label)
+        found.append(_unit(cluster, pod, kind, name, size, rules))
         if waits:
             text = "pods that wait for a node (pending) are to be placed"
-            notes.add("assumption", text, pod.meta.label)
+            note("assumption", text, pod.meta.label)
     pods = {(p.meta.namespace, *cluster.owner(p)) for p in cluster.pods if p.phase not in ENDED}
     new = {k: w for k, w in cluster.workloads.items() if k not in pods and w.replicas}
     if rules.adopts:
-        return found + _beside(cluster, new, rules, notes, faults)
+        return found + _beside(cluster, new, rules)
     for key in new:
-        notes.add("left-out", "workloads without a running pod", f"{key[0]}/{key[2]}")
+        note("left-out", "workloads without a running pod", f"{key[0]}/{key[2]}")
     return found
 
 
@@ -186,7 +178,9 @@ def _why_left_out(cluster: ClusterObjects, pod: Pod, rules: MovingRules, rolls_o
     return ""
 
 
-def _unit(cluster: ClusterObjects, pod: Pod, kind: str, name: str, size: PodSize) -> Unit:
+def _unit(
+    cluster: ClusterObjects, pod: Pod, kind: str, name: str, size: PodSize, rules: MovingRules
+) -> Unit:
     meta, spec = pod.meta, pod.spec
     node = cluster.nodes.get(spec.node)
     return Unit(
@@ -200,12 +194,20 @@ def _unit(cluster: ClusterObjects, pod: Pod, kind: str, name: str, size: PodSize
         annotations=meta.annotations,
         spec=spec,
         size=size,
-        bound=_bound(kind, pod),
+        bound=_bound(kind, pod) or _why_expendable(cluster, spec, rules),
         ready=pod.ready and (node is None or node.ready),
         uid=meta.uid,
         ending=pod.leaving,
         attached=attached_by(cluster, meta.namespace, meta.name, spec),
     )
+
+
+def _why_expendable(cluster: ClusterObjects, spec: PodSpec, rules: MovingRules) -> str:
+    """Return that a pod is expendable, empty where it is not."""
+    with tolerated():
+        if is_expendable(cluster, spec, rules.expendable):
+            return f"pods of a lower priority than {rules.expendable} (--expendable)"
+    return ""
 
 
 def _bound(kind: str, pod: Pod) -> str:
@@ -220,35 +222,29 @@ def _beside(
     cluster: ClusterObjects,
     new: Mapping[tuple[str, str, str], Workload],
     rules: MovingRules,
-    notes: Notes,
-    faults: Faults,
 ) -> list[Unit]:
     """Return the replicas of workloads without a pod, as far as they may be made."""
     quotas, found = Quotas(cluster), []
-    for unit in _replicas(cluster, new, rules, notes, faults):
+    for unit in _replicas(cluster, new, rules):
         label = f"{unit.namespace}/{unit.workload}"
         if why := quotas.why_no_copy(unit.namespace, unit.spec):
-            notes.add("left-out", why, label)
+            note("left-out", why, label)
             continue
         quotas.take(unit.namespace, unit.spec)
         found.append(unit)
         text = "workloads without a pod are to be placed beside what runs"
-        notes.add("assumption", text, label)
+        note("assumption", text, label)
     return found
 
 
-def _wanted(
-    cluster: ClusterObjects, rules: MovingRules, notes: Notes, faults: Faults
-) -> list[Unit]:
-    return _replicas(cluster, cluster.workloads, rules, notes, faults)
+def _wanted(cluster: ClusterObjects, rules: MovingRules) -> list[Unit]:
+    return _replicas(cluster, cluster.workloads, rules)
 
 
 def _replicas(
     cluster: ClusterObjects,
     workloads: Mapping[tuple[str, str, str], Workload],
     rules: MovingRules,
-    notes: Notes,
-    faults: Faults,
 ) -> list[Unit]:
     """Return the replicas that workloads ask for."""
     found: list[Unit] = []
@@ -257,22 +253,22 @@ def _replicas(
         if rules.namespaces and space not in rules.namespaces:
             continue
         if kind == "CronJob":
-            notes.add("left-out", "CronJobs: they run at times only", label)
+            note("left-out", "CronJobs: they run at times only", label)
             continue
         if workload.replicas == 0:
-            notes.add("left-out", "workloads of no replicas", label)
+            note("left-out", "workloads of no replicas", label)
             continue
         if workload.spec.is_gated:
             text = "pods with scheduling gates: the scheduler is told not to start them yet"
-            notes.add("left-out", text, label)
+            note("left-out", text, label)
             continue
         if kind != "DaemonSet" and is_expendable(cluster, workload.spec, rules.expendable):
-            notes.add("left-out", "workloads whose pods are expendable (--expendable)", label)
+            note("left-out", "workloads whose pods are expendable (--expendable)", label)
             continue
         size = PodSize(0, 0)
-        with faults.gather():
+        with tolerated():
             policy = rules.policy.after(default_requests(cluster, space))
-            size = effective(workload.spec, policy, notes, label)
+            size = effective(workload.spec, policy, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
         if len(found) + count > MAX_REPLICAS:
             raise workload.meta.view.fault(

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.units import Unit
 
 
-def name_preferences(unit: Unit, notes: Notes) -> None:
+def name_preferences(unit: Unit) -> None:
     """Name what a pod says that no model knows: preferences, priorities, schedulers, claims."""
     view = unit.spec.view
     if not unit.bound and unit.node is None and view["resourceClaims"]:
         text = "resource claims of pods that wait: which nodes have the devices is not known"
-        notes.add("not-expressed", text, unit.label)
+        note("not-expressed", text, unit.label)
     if not unit.bound and not unit.stays:
         if view["priority"].value or view["priorityClassName"]:
-            notes.add("not-expressed", "priorities: no pod is evicted for another", unit.label)
+            note("not-expressed", "priorities: no pod is evicted for another", unit.label)
         if view["schedulerName"].text("default-scheduler") != "default-scheduler":
             text = "pods of other schedulers: what these ask beside kube-scheduler's filters"
-            notes.add("not-expressed", text, unit.label)
+            note("not-expressed", text, unit.label)
     affinity = unit.spec.affinity["nodeAffinity"]
     if not unit.bound and affinity["preferredDuringSchedulingIgnoredDuringExecution"].value:
-        notes.add("not-expressed", "preferred node affinity", unit.label)
+        note("not-expressed", "preferred node affinity", unit.label)
 
 
-def name_dropped_rules(found: Sequence[Unit], notes: Notes, problem: str) -> None:
+def name_dropped_rules(found: Sequence[Unit], problem: str) -> None:
     """Name the replicas with rules and resources that a problem cannot say, and does not pin."""
     placed_anew = problem in ("temporal", "edge-cloud")
     for unit in found:
@@ -43,6 +43,6 @@ def name_dropped_rules(found: Sequence[Unit], notes: Notes, problem: str) -> Non
         )
         for said, what in says:
             if said and not unit.bound and (placed_anew or not unit.stays):
-                notes.add("not-expressed", what, unit.label)
+                note("not-expressed", what, unit.label)
     if problem in ("rescheduling", "edge-cloud"):
-        notes.add("not-expressed", "the largest number of pods of a node")
+        note("not-expressed", "the largest number of pods of a node")

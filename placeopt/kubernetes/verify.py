@@ -17,14 +17,12 @@ from placeopt.core.files import AnyPath
 from placeopt.kubernetes.budgets import budgets_by_pod
 from placeopt.kubernetes.disruptions import Interruption, broken_budgets
 from placeopt.kubernetes.export.steps_document import NodeToBuy, StepsDocument
-from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
-from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, further, selects
 from placeopt.kubernetes.quantities import MIB, mebibytes, millicores, whole_bytes
 from placeopt.kubernetes.reading import Source, View
 from placeopt.kubernetes.sites import Tolerations, affinity_nodes, blocking_taints
-from placeopt.kubernetes.sizes import NOTHING_ASKED, effective, resized
+from placeopt.kubernetes.sizes import NOTHING_ASKED, as_scheduled, resized
 from placeopt.kubernetes.units import MovingRules, units
 from placeopt.kubernetes.volumes import (
     Attached,
@@ -76,7 +74,7 @@ class Refusal:
 def budgets_broken(steps: StepsDocument, cluster: ClusterObjects) -> list[str]:
     """Return a sentence for each step that breaks a PodDisruptionBudget of a cluster."""
     rules = MovingRules(policy=NOTHING_ASKED, adopts=True)
-    budgets = budgets_by_pod(cluster, units(cluster, rules, Notes(), Faults()))
+    budgets = budgets_by_pod(cluster, units(cluster, rules))
     names: dict[tuple[str, str | None], tuple[str, str]] = {}
     made = []
     for record in steps.steps:
@@ -102,7 +100,7 @@ def verify_files(steps: StepsDocument, files: Sequence[AnyPath]) -> list[Refusal
     DocumentError
         A file cannot be read, or does not hold a pod or node that a step names.
     """
-    return verify(steps, load(files, Notes()))
+    return verify(steps, load(files))
 
 
 def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
@@ -416,5 +414,5 @@ def _domain(node: KubernetesNode, key: str) -> str | None:
 
 
 def _amounts(spec: PodSpec) -> dict[str, int]:
-    size = effective(spec, NOTHING_ASKED, Notes(), "")
+    size = as_scheduled(spec)
     return {"cpu": size.cpu, "memory": mebibytes(size.memory), **further(spec)}

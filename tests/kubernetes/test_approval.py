@@ -17,8 +17,8 @@ from placeopt.core.front import Front
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import approve
 from placeopt.kubernetes.approval_page import approval_html, markdown
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.units import MovingRules
 from placeopt.report import html
 from placeopt.rolling_update import summary

@@ -15,10 +15,10 @@ import pytest
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.manifests import KINDS, RESOURCES
 from placeopt.kubernetes.new_requests import NewRequests
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.units import MovingRules
 

@@ -17,9 +17,9 @@ from placeopt.kubernetes.approval_page import markdown
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.export import export, nodepools
 from placeopt.kubernetes.export.steps_document import StepsDocument
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.tables import TableRow
 from placeopt.kubernetes.units import MovingRules

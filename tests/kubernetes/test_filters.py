@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.units import MovingRules
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))

@@ -13,11 +13,10 @@ import pytest
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.new_requests import execution_times, read_new_requests
-from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import pod_spec
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.reading import Source, View
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
 from placeopt.kubernetes.units import MovingRules
@@ -181,7 +180,7 @@ def spec_of(document: Json) -> Any:
 
 
 def size_of(document: Json, *policy: str) -> PodSize:
-    return effective(spec_of(document), MissingRequests.parse(policy), Notes(), "x")
+    return effective(spec_of(document), MissingRequests.parse(policy), "x")
 
 
 def asks(cpu: int | None, **more: Any) -> Json:

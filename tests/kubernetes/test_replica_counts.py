@@ -16,8 +16,8 @@ from placeopt.kubernetes.approval import approve
 from placeopt.kubernetes.approval_page import markdown
 from placeopt.kubernetes.export import export, steps
 from placeopt.kubernetes.export.steps_document import StepsDocument, document, replay
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import Origin
 from placeopt.kubernetes.replica_counts import parse
 from placeopt.kubernetes.verify import verify_files

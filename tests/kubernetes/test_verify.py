@@ -12,10 +12,9 @@ import pytest
 from placeopt import api
 from placeopt.cli import main
 from placeopt.kubernetes.export.steps_document import StepsDocument, document
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.manifests import load
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.units import MovingRules
 from placeopt.kubernetes.verify import verify, verify_files
 
@@ -84,7 +83,7 @@ def one_step(pod: Json, node: str) -> Json:
 def test_the_checker_refuses_by_every_filter_and_verify_agrees(tmp_path: Path) -> None:
     """Single moves of any pod to any node: refused by both, or by neither."""
     objects = made_cluster(3, 16)
-    cluster = load([written(tmp_path / "cluster.json", objects)], Notes())
+    cluster = load([written(tmp_path / "cluster.json", objects)])
     state, seen, legal = Scheduler(objects), set[str](), 0
     for pod in [p for p in state.pods.values() if must_stay(p) != "pods of ['DaemonSet'] stay"]:
         for node in state.nodes:

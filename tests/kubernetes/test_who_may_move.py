@@ -13,8 +13,8 @@ import pytest
 
 from placeopt import api, cli
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.units import MovingRules
 
 Json = dict[str, Any]

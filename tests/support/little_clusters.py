@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from placeopt.kubernetes.gathered import ImportOptions
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.units import MovingRules
 
 Json = dict[str, Any]

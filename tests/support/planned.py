@@ -14,7 +14,6 @@ from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import StepsDocument, document
 from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.manifests import load
-from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.verify import verify
 
 Json = dict[str, Any]
@@ -39,7 +38,7 @@ def every_point_runs(
     """
     done = imported(folder, objects, **options)
     found = plans_of(done)
-    cluster = load([folder / "cluster.json"], Notes())
+    cluster = load([folder / "cluster.json"])
     for steps in found:
         wrong = replay(list(objects), steps)
         assert not wrong, wrong

@@ -1,0 +1,218 @@
+"""Parts of instances that several problems share: prices, origins, flows, names, sizes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+from placeopt.core.errors import UsageError
+from placeopt.kubernetes.cluster import ReadCluster
+from placeopt.kubernetes.edges import Edge, Key
+from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, OriginReplica
+from placeopt.kubernetes.prices import PriceBook, missing_price
+from placeopt.kubernetes.sites import keeping
+from placeopt.kubernetes.sizes import PodSize
+from placeopt.kubernetes.units import Unit, grouped
+
+#: Nodes of an instance with latencies between all pairs of nodes; flows of an application.
+MAX_NODES, MAX_FLOWS = 3000, 200_000
+
+
+@dataclass
+class ImportedInstance:
+    """An instance document, and what its names are in the cluster."""
+
+    document: dict[str, Any]
+    items: dict[str, OriginItem]
+    nodes: dict[str, NodeOrigin] = field(default_factory=dict)
+
+
+def node_prices(cluster: ReadCluster, options: ImportOptions) -> dict[str, float]:
+    """Return the price of every node: 1 each where no price at all is given.
+
+    Where some nodes have a price, one has none, and the policy is ``error``, that is a fault.
+    """
+    nodes = cluster.site.nodes.values()
+    default = missing_price(options.missing_prices)
+    if not has_prices(cluster, options):
+        note("assumption", "no prices are given: every node costs 1")
+        return {n.name: 1.0 for n in nodes}
+    found = dict.fromkeys((node.name for node in nodes), 0.0)
+    for node in nodes:
+        price = (cluster.prices or PriceBook()).price(node, options.region)
+        with tolerated():
+            found[node.name] = _missing_price(options, node, default) if price is None else price
+    return found
+
+
+def has_prices(cluster: ReadCluster, options: ImportOptions) -> bool:
+    """Return whether prices are in USD an hour: of files, of nodes, or one for all."""
+    return (
+        cluster.prices is not None
+        or options.missing_prices != "error"
+        or any(n.price is not None for n in cluster.site.nodes.values())
+    )
+
+
+def _missing_price(options: ImportOptions, node: KubernetesNode, default: float | None) -> float:
+    if default is None:
+        what = (
+            f"machine type {node.instance_type!r} in "
+            f"{node.region or options.region or 'any region'}"
+            if node.instance_type
+            else "no label node.kubernetes.io/instance-type"
+        )
+        raise node.meta.view.fault(
+            f"no price for node {node.name!r}: {what}",
+            "give a table that has it, or --missing-prices default=0.10",
+        )
+    text = f"nodes without a price cost {default:g} USD/h (--missing-prices)"
+    note("assumption", text, node.name)
+    return default
+
+
+def item(unit: Unit, replicas: Iterable[Unit] = ()) -> OriginItem:
+    """Return what a replica is in the cluster; with `replicas`, what their workload is."""
+    listed = tuple(OriginReplica(pod=u.pod, node=u.node if u.pod else None) for u in replicas)
+    containers = tuple(
+        OriginContainer(
+            name=c.name,
+            cpu_millicores=c.requests[0],
+            memory_bytes=c.requests[1],
+            sidecar=c.sidecar,
+        )
+        for c in (*unit.spec.containers, *(i for i in unit.spec.inits if i.sidecar))
+    )
+    own: dict[str, Any] = {}
+    if not listed:
+        own = {"pod": unit.pod, "node": unit.node if unit.pod else None, "uid": unit.uid}
+    return OriginItem(
+        namespace=unit.namespace,
+        kind=unit.kind,
+        name=unit.workload,
+        containers=containers,
+        labels=unit.labels,
+        replicas=listed,
+        **own,
+    )
+
+
+def node_origins(cluster: ReadCluster) -> dict[str, NodeOrigin]:
+    """Return what the nodes are in the cluster: those of a table beside others are absent."""
+    listed = cluster.objects.candidates
+    absent = listed if len(listed) < len(cluster.objects.nodes) else set()
+    return {
+        n.name: NodeOrigin(
+            kind=n.kind,
+            labels=n.meta.labels,
+            uid=n.meta.uid,
+            taints=_taints(n),
+            absent=n.name in absent,
+        )
+        for n in cluster.site.nodes.values()
+    }
+
+
+def _taints(node: KubernetesNode) -> tuple[str, ...]:
+    return tuple(sorted(f"{key}={value}:{effect}" for key, value, effect in keeping(node)))
+
+
+def by_workload(units: Iterable[Unit]) -> dict[Key, list[Unit]]:
+    """Return the replicas of every workload."""
+    return grouped(units, lambda unit: unit.key)
+
+
+def short_names(keys: Iterable[Key]) -> dict[Key, str]:
+    """Return a unique name for every workload.
+
+    It is the workload's own name; where two workloads share it, the namespace stands before it.
+    """
+    listed = list(keys)
+    count = Counter(name for _, name in listed)
+    return {
+        (space, name): name if count[name] == 1 else f"{space}.{name}" for space, name in listed
+    }
+
+
+def gib(amount: int, *, capacity: bool = False) -> float:
+    """Return bytes as GiB with nine decimals.
+
+    A request is rounded up, a capacity down, by about a byte at most.
+
+    Examples
+    --------
+    >>> gib(2**29), gib(129_000_000), gib(129_000_000, capacity=True)
+    (0.5, 0.120140613, 0.120140612)
+    """
+    return (amount * 10**9 // 2**30 if capacity else -(-amount * 10**9 // 2**30)) / 10**9
+
+
+def cores_and_gib(size: PodSize, *, capacity: bool = False) -> dict[str, float]:
+    """Return the fields ``cpu_cores`` and ``memory_gib`` of a document."""
+    return {"cpu_cores": size.cpu / 1000, "memory_gib": gib(size.memory, capacity=capacity)}
+
+
+def largest(units: Iterable[Unit]) -> PodSize:
+    """Return the most that one of some replicas asks for, of each resource."""
+    cpu, memory = zip(*(unit.size for unit in units), strict=True)
+    return PodSize(max(cpu), max(memory))
+
+
+def calls(cluster: ReadCluster, options: ImportOptions) -> Iterator[Edge]:
+    """Yield the calls, each with the limit of the options where it has none of its own."""
+    for edge in cluster.calls.edges.values():
+        limit = options.max_latency_ms if edge.limit is None else edge.limit
+        yield replace(edge, limit=limit)
+
+
+def flows(
+    units: Iterable[Unit], edges: Iterable[Edge], limit: str, what: str
+) -> list[dict[str, Any]]:
+    """Return a flow for every pair of replicas that talk under a limit.
+
+    Calls without a limit become a flow between single replicas only.
+
+    Parameters
+    ----------
+    units : iterable of Unit
+    edges : iterable of Edge
+    limit : str
+        The field of a flow that holds its limit.
+    what : str
+        How notes name calls of which there are too many.
+    """
+    replicas = by_workload(units)
+    found: list[dict[str, Any]] = []
+    for edge in edges:
+        pairs = list(product(replicas.get(edge.source, ()), replicas.get(edge.target, ())))
+        if edge.limit is None and len(pairs) > 1:
+            continue
+        if len(found) + len(pairs) > MAX_FLOWS:
+            text = f"{what} beyond {MAX_FLOWS:,} pairs of replicas"
+            note("not-expressed", text, edge.label)
+            continue
+        limits = {} if edge.limit is None else {limit: edge.limit}
+        found += [{"from": a.name, "to": b.name, **limits} for a, b in pairs]
+    return found
+
+
+def require_few_nodes(cluster: ReadCluster, problem: str, what: str) -> None:
+    """Raise if there are too many nodes for `what`, which an instance has for all pairs of nodes.
+
+    Raises
+    ------
+    UsageError
+        Says how many are legal.
+    """
+    if len(cluster.site.nodes) > MAX_NODES:
+        raise UsageError(
+            f"{len(cluster.site.nodes)} nodes; legal: up to {MAX_NODES} for {problem}, "
+            f"whose {what} are between all pairs"
+        )
