@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -133,14 +134,26 @@ def solve(
     if on_front is not None:
         budget.watch = Watch(on_front, every)
     task = Task(problem, chosen, budget, seed, start, workers, reference=corner)
-    with notebook.watching(budget, chosen):
+    with notebook.watching(budget, chosen), _told_of_compiling(task, method, certify):
         return _kept_or_answered(task, method, parameters, certify)
+
+
+@contextmanager
+def _told_of_compiling(task: Task[Problem], method: str, certify: bool) -> Iterator[None]:
+    """Tell whoever watches what is compiled, or who is told of progress where nobody does."""
+    budget, kind = task.budget, task.problem.problem
+    names = (method, "certify") if certify else (method,)
+    with ExitStack() as stack:
+        stack.enter_context(budget.clock.expecting(lambda: registry.first_run(kind, *names)))
+        if budget.on_progress is not None and not budget.clock.is_watched:
+            stack.enter_context(budget.clock.watched(budget.tell_compiling))
+        yield
 
 
 def _kept_or_answered(
     task: Task[Problem], method: str, parameters: dict[str, Any], certify: bool
 ) -> Front:
-    """Run a method, or take the front that the run directory has."""
+    """Return the front that the run directory keeps, if any; else answer, and keep that."""
     kept = task.workers.kept
     if kept is None:
         return _answer(task, method, parameters, certify)
@@ -208,7 +221,7 @@ def _reference(given: Sequence[float], objectives: Sequence[Objective]) -> tuple
 
 def _projected(start: Front, task: Task[Problem]) -> Front:
     """Judge the plans of a start front again, for this instance and these objectives."""
-    again = replace(task, budget=Budget(evaluations=1), start=None)
+    again = replace(task, budget=Budget(evaluations=1, clock=task.budget.clock), start=None)
     front = again.front([Candidate(p.plan) for p in start.points], method="start")
     known = {p.values: p for p in start.points}
     points = tuple(
@@ -223,7 +236,8 @@ def _projected(start: Front, task: Task[Problem]) -> Front:
 def _quick_answer(task: Task[Problem]) -> Front:
     """Return the front of the problem's quickest method, so that every answer has a plan."""
     quick = registry.method(registry.quick(task.problem)).load(task.problem.problem)
-    return quick(replace(task, budget=Budget(evaluations=1000), start=None))
+    budget = Budget(evaluations=1000, clock=task.budget.clock)
+    return quick(replace(task, budget=budget, start=None))
 
 
 def _with_time_to_certify(task: Task[Problem]) -> Task[Problem]:

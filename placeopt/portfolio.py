@@ -37,7 +37,8 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
     """
     run = registry.method(name).load(task.problem.problem)
     arguments = checked(run, name, parameters)
-    with task.recorded(name) as with_trace:
+    expected = partial(registry.first_run, task.problem.problem, name)
+    with task.budget.clock.expecting(expected), task.recorded(name) as with_trace:
         front: Front = run(task.part(name), **arguments)
         return with_trace(front)
 

@@ -7,15 +7,18 @@ Nothing is imported until it is used.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from placeopt.core.budget import DEFAULT_EVALUATIONS, Budget
+from placeopt.core.compiling import Expected
 from placeopt.core.documents import read_json, what_is
 from placeopt.core.errors import (
     DocumentError,
@@ -340,6 +343,17 @@ def budget_for(
         for last in _stages(name, problem)[-1:]:
             evaluations, seconds = last.evaluations, last.seconds
     return Budget(evaluations, seconds)
+
+
+def first_run(kind: str, *names: str) -> Expected:
+    """Return what methods compile for a problem where nothing is compiled yet; 0 if not known.
+
+    What ``certify`` adds to a method has that name. ``benchmarks/first_runs.py`` measured them.
+    """
+    with resources.files("placeopt").joinpath("first_runs.json").open(encoding="utf-8") as file:
+        known = json.load(file).get(kind, {})
+    rows = [known.get(name, (0, 0.0)) for name in names]
+    return Expected(sum(row[0] for row in rows), sum(row[1] for row in rows))
 
 
 def quick(problem: Problem) -> str:

@@ -15,10 +15,10 @@ from placeopt.core.workers import Call, Workers
 
 #: Enough for every operator of a search to be used.
 EVALUATIONS = 300
-#: Ends exact methods, which compile early and search on.
+#: Ends exact methods.
 SECONDS = 20.0
-#: Time limit of a proof, and proofs of the smallest instance: compiling may use up the first limit.
-PROOF_SECONDS, PROOFS = 2.0, 3
+#: Time limit of a proof.
+PROOF_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -58,21 +58,23 @@ def warm_up(
 
 def _warm(_budget: Budget, kind: str) -> Warmed:
     began = time.perf_counter()
-    done = []
-    for name in registry.methods():
-        for problem in _small(kind):
-            if kind in registry.method(name).of:
-                try:
-                    api.solve(problem, name, budget=Budget(EVALUATIONS, SECONDS))
-                    done.append(name)
-                    break
-                except PlaceoptError:  # not for this instance, or an extra is missing
-                    continue
-    _prove(kind)
-    return Warmed(kind, tuple(done), time.perf_counter() - began)
+    done = tuple(name for name in registry.methods() if answered(kind, name))
+    prove(kind)
+    return Warmed(kind, done, time.perf_counter() - began)
 
 
-def _prove(kind: str) -> None:
+def answered(kind: str, name: str) -> bool:
+    """Let a method answer the first small instance of a kind that it can; return whether it did."""
+    for problem in _small(kind) if kind in registry.method(name).of else ():
+        try:
+            api.solve(problem, name, budget=Budget(EVALUATIONS, SECONDS))
+        except PlaceoptError:  # not for this instance, or an extra is missing
+            continue
+        return True
+    return False
+
+
+def prove(kind: str) -> None:
     """Answer instances under a time limit, with a proof where the problem has one.
 
     Proofs, single objectives and limits in seconds have kernels of their own. Some of these serve
@@ -80,7 +82,7 @@ def _prove(kind: str) -> None:
     """
     certify = kind in registry.certified()
     small, usual = next(_small(kind)), registry.problem_class(kind).generate(0)
-    for problem in (*[small] * PROOFS, usual):
+    for problem in (small, usual):
         every = [objective.name for objective in problem.objectives]
         for wanted in (every, every[:1]):
             limit = Budget(seconds=PROOF_SECONDS)

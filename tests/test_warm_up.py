@@ -6,12 +6,14 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hands import Hand, compile_for
 
-from placeopt.cli.compiling import NOT_KEPT, _Notice, in_words
-from placeopt.core.compiling import Compiling
+from placeopt.cli.compiling import NOT_KEPT, _Notice, announced
+from placeopt.core.compiling import Clock, Compiling, Expected
 from placeopt.core.errors import UsageError
 from placeopt.registry import methods
 from placeopt.warm_up import warm_up
@@ -37,11 +39,11 @@ def test_proofs_are_warmed(kind: str) -> None:
         "from placeopt import api\n"
         "from placeopt.core.kernels.compile import _Kernel\n"
         "from placeopt.registry import problem_class\n"
-        "from placeopt.warm_up import _prove\n"
+        "from placeopt.warm_up import prove\n"
         "def there():\n"
         "    kernels = (one for one in gc.get_objects() if type(one) is _Kernel)\n"
         "    return {(one.__name__, str(kinds)) for one in kernels for kinds in one.overloads}\n"
-        f"_prove('{kind}')\n"
+        f"prove('{kind}')\n"
         "before = there()\n"
         f"problem = problem_class('{kind}').generate(1)\n"
         "api.solve(problem, 'auto', seconds=3.0, certify=True)\n"
@@ -63,24 +65,45 @@ def test_an_unknown_problem_is_refused() -> None:
         warm_up(["temporl"])
 
 
-def test_a_package_is_named_once_and_the_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where stderr is no terminal."""
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        (Expected(92, 8.2), "compiling up to 92 kernels, about 8 s, once; no time limit counts it"),
+        (Expected(), "compiling kernels, once; no time limit counts it"),
+    ],
+)
+def test_compiling_is_announced_once(
+    capsys: pytest.CaptureFixture[str], expected: Expected, said: str
+) -> None:
+    """Before it begins, where stderr is no terminal; once for each run."""
     notice = _Notice()
-    for kernel, count, seconds in (("_pack", 1, 0.0), ("pack", 2, 1.0), ("", 2, 2.0)):
-        notice(Compiling("temporal", kernel, count, seconds, kept=True))
-    notice.end()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("compiling temporal:") and lines[1:] == ["compiled 2 kernels in 2 s"]
-    assert in_words(Compiling("temporal", "_pack", 7, 3.2, True)) == (
-        "compiling temporal: pack | 7 kernels | 3 s"
-    )
+    for kernel, count in (("_pack", 1), ("pack", 2), ("", 2), ("_send", 3)):
+        notice(Compiling("temporal", kernel, count, 1.0, kept=True, expected=expected))
+    assert capsys.readouterr().err.splitlines() == [said]
 
 
-def test_what_is_lost_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    notice = _Notice()
-    notice(Compiling("temporal", "pack", 1, 0.1, kept=False))
-    notice.end()
-    assert NOT_KEPT in capsys.readouterr().err
+def test_compiling_in_words() -> None:
+    state = Compiling("temporal", "_pack", 7, 3.2, True, Expected(92, 8.2))
+    words = "compiling temporal, once: pack | 7 of up to 92 kernels | 3 of about 8 s"
+    assert str(state) == words
+    alone = replace(state, expected=Expected())
+    assert str(alone) == "compiling temporal, once: pack | 7 kernels | 3 s"
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(0.2, True), (8.21, True), (8.21, False)])
+def test_what_compiling_took_is_said(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    kept: bool,
+) -> None:
+    """From a second on, and where it is lost."""
+    hand = Hand()
+    monkeypatch.setattr("placeopt.cli.compiling.CLOCK", clock := Clock(hand))
+    with announced():
+        compile_for(clock, hand, seconds, kept)
+    lines = capsys.readouterr().err.splitlines()[1:]
+    assert lines == ["compiled 1 kernels in 8.2 s"] * (seconds > 1) + [NOT_KEPT] * (not kept)
 
 
 def test_a_terminal_sees_a_line_that_moves(tmp_path: Path) -> None:
@@ -102,5 +125,5 @@ def test_a_terminal_sees_a_line_that_moves(tmp_path: Path) -> None:
     )
     os.close(terminal)
     shown = os.read(screen, 65536).decode()
-    assert "compiling counted: twice | 1 kernels" in shown
+    assert "compiling counted, once: twice | 1 kernels" in shown
     assert shown.rstrip().endswith("\x1b[?25h") or "\x1b[?25h" in shown  # the cursor is back

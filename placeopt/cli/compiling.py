@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.screen import console, emit_table, say
-from placeopt.core.compiling import Compiling, watched
+from placeopt.core.compiling import CLOCK, Compiling, Expected
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,58 +27,57 @@ def register(app: typer.Typer) -> None:
     app.command("warm-up", epilog="Example: placeopt warm-up temporal")(warm_up)
 
 
-def in_words(state: Compiling) -> str:
-    """Return what is being compiled: for a line that moves."""
-    return (
-        f"compiling {state.package}: {state.kernel.lstrip('_')} "
-        f"| {state.kernels} kernels | {state.seconds:.0f} s"
-    )
-
-
 class _Notice:
-    """Says what is compiled: a line that moves on a terminal, else a line for each package."""
+    """Says what is compiled before it is: a line that moves on a terminal, else one line a run."""
 
     def __init__(self) -> None:
         self._console: Console | None = None
-        self._said: set[str] = set()
+        self._said: set[Expected] = set()
         self._line: Status | None = None
-        self._last: Compiling | None = None
 
     def __call__(self, state: Compiling) -> None:
-        self._last = state
         self._console = self._console or console()
         if not self._console.is_terminal:
-            if state.kernel and state.package not in self._said | {"core"}:
-                self._said.add(state.package)
-                say(f"compiling {state.package}: this first run takes longer than the next ones")
+            if state.kernel and state.expected not in self._said:
+                self._said.add(state.expected)
+                say(_announcement(state.expected))
         elif state.kernel:
             if self._line is None:
-                self._line = self._console.status(in_words(state))
+                self._line = self._console.status(str(state))
                 self._line.start()
-            self._line.update(in_words(state))
-        elif self._line is not None:
+            self._line.update(str(state))
+        else:
+            self.end()
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._line is not None:
             self._line.stop()
             self._line = None
 
-    def end(self) -> None:
-        """Say what compiling took, and whether it was for this run alone."""
-        if self._line is not None:
-            self._line.stop()
-        if self._last is not None and self._last.seconds >= 1:
-            say(f"compiled {self._last.kernels} kernels in {self._last.seconds:.0f} s")
-        if self._last is not None and not self._last.kept:
-            say(NOT_KEPT)
+
+def _announcement(expected: Expected) -> str:
+    if not expected.kernels:
+        return "compiling kernels, once; no time limit counts it"
+    return (
+        f"compiling up to {expected.kernels} kernels, about {expected.seconds:.0f} s, once; "
+        "no time limit counts it"
+    )
 
 
 @contextmanager
 def announced() -> Iterator[None]:
-    """Say what is being compiled until the command ends."""
+    """Say what is being compiled until the command ends, and then what that took."""
     notice = _Notice()
     try:
-        with watched(notice):
+        with CLOCK.watched(notice):
             yield
     finally:
         notice.end()
+        if CLOCK.compiled >= 1:
+            say(f"compiled {CLOCK.kernels} kernels in {CLOCK.compiled:.1f} s")
+        if not CLOCK.kept:
+            say(NOT_KEPT)
 
 
 def warm_up(

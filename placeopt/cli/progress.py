@@ -14,10 +14,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from placeopt.cli.compiling import in_words as kernels_in_words
 from placeopt.cli.screen import console, is_quiet, say
 from placeopt.cli.tables import room
-from placeopt.core.compiling import Compiling, watched
+from placeopt.core.compiling import CLOCK, Compiling
 from placeopt.core.progress import Tell, Told, in_words, left_in_words
 
 #: Seconds between two plain lines.
@@ -66,7 +65,7 @@ def _moving(start: str) -> Iterator[Tell]:
     from rich.live import Live
     from rich.text import Text
 
-    screen, began = console(), time.monotonic()
+    screen, began = console(), CLOCK.seconds
     latest, compiled = Told(math.nan, start), ""
 
     def tell(told: Told) -> None:
@@ -75,23 +74,22 @@ def _moving(start: str) -> Iterator[Tell]:
 
     def compiling(state: Compiling) -> None:
         nonlocal compiled
-        compiled = kernels_in_words(state) if state.kernel else ""
+        compiled = str(state) if state.kernel else ""
 
     def drawn() -> Text:
-        seconds = time.monotonic() - began
-        turn = _SPINNER[int(8 * seconds) % len(_SPINNER)]
-        text = compiled or line(latest, seconds, screen.width - 3)
+        turn = _SPINNER[int(8 * time.monotonic()) % len(_SPINNER)]
+        text = compiled or line(latest, CLOCK.seconds - began, screen.width - 3)
         return Text(f"{turn} {text}", no_wrap=True, overflow="crop")
 
     live = Live(get_renderable=drawn, console=screen, refresh_per_second=8, transient=True)
-    with live, watched(compiling):
+    with live, CLOCK.watched(compiling):
         yield tell
 
 
 @contextmanager
 def _now_and_then() -> Iterator[Tell]:
     """Print a plain line every ten seconds, from a thread: some solvers say nothing for minutes."""
-    began, ended = time.monotonic(), threading.Event()
+    began, ended = CLOCK.seconds, threading.Event()
     latest: Told | None = None
 
     def tell(told: Told) -> None:
@@ -100,7 +98,7 @@ def _now_and_then() -> Iterator[Tell]:
 
     def work() -> None:
         while not ended.wait(PAUSE):
-            seconds = time.monotonic() - began
+            seconds = CLOCK.seconds - began
             told = latest or Told(math.nan, "starting")
             say(f"{in_words(seconds)}: {', '.join(plain_facts(told, seconds))}")
 

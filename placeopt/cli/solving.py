@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -192,7 +191,7 @@ def solve(
         say(f"note: {method} is one task; --jobs and --scheduler serve methods made of several")
     budget = registry.budget_for(method, problem, evaluations, time_limit)
     if time_limit is not None:  # the limit covers imports and reading too
-        budget.resume(0, time.perf_counter() - context.obj)
+        budget.resume(0, budget.clock.seconds - context.obj)
     with cancelled_by_signals(budget):
         with progress.shown() as tell:
             if tell is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from placeopt.core.compiling import CLOCK, Clock, Compiling
 from placeopt.core.errors import UsageError
 from placeopt.core.interim import Interim, Watch, Witness
 
@@ -23,7 +23,7 @@ class Progress:
     Attributes
     ----------
     seconds : float
-        Since the run began.
+        Of work since the run began; seconds of compiling do not count.
     evaluations : int
         Spent so far.
     share : float
@@ -53,11 +53,14 @@ class Budget:
     evaluations : int, optional
         Objective-vector evaluations; `DEFAULT_EVALUATIONS` when `seconds` is not given either.
     seconds : float, optional
-        Wall-clock seconds, counted from the creation of the budget.
+        Wall-clock seconds of work, counted from the creation of the budget. Those that pass while
+        kernels are compiled, here or by workers, do not count.
     on_progress : callable, optional
         Called with a `Progress`, at most ten times a second.
     stop : callable, optional
         Returns whether somebody outside cancels the run; asked at most every 0.05 s.
+    clock : Clock, optional
+        Counts the seconds of work; that of this process by default.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Budget:
         seconds: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        clock: Clock = CLOCK,
     ):
         if evaluations is not None and evaluations < 1:
             raise UsageError(f"evaluations is {evaluations}; give a whole number of at least 1")
@@ -88,15 +92,21 @@ class Budget:
         self.witness: Witness | None = None
         #: Shown fronts while they grow.
         self.watch: Watch | None = None
-        self._started = time.perf_counter()
-        self._reported = -math.inf
+        self.clock = clock
+        self._started, self._compiled = clock.seconds, clock.compiled
+        self._reported = self._told = -math.inf
         self._cancelled = False
-        self._stop, self._next_look = stop, 0.0
+        self._stop, self._next_look = stop, -math.inf
 
     @property
     def seconds(self) -> float:
-        """Seconds since the run began."""
-        return time.perf_counter() - self._started
+        """Seconds of work since the run began."""
+        return self.clock.seconds - self._started
+
+    @property
+    def compile_seconds(self) -> float:
+        """Seconds that the run waited for compiling; `seconds` leaves them out."""
+        return self.clock.compiled - self._compiled
 
     @property
     def seconds_left(self) -> float:
@@ -124,9 +134,11 @@ class Budget:
     @property
     def cancelled(self) -> bool:
         """Whether the run was cancelled, by `cancel` or from outside."""
-        if not self._cancelled and self._stop is not None and self.seconds >= self._next_look:
-            self._next_look = self.seconds + 0.05
-            self._cancelled = self._stop()
+        if not self._cancelled and self._stop is not None:
+            now = self.clock.now()
+            if now >= self._next_look:
+                self._next_look = now + 0.05
+                self._cancelled = self._stop()
         return self._cancelled
 
     @property
@@ -159,9 +171,12 @@ class Budget:
 
     def _tell(self, note: str, interim: Interim | None) -> None:
         """Call the progress callback, if there is one and the last call is at least 0.1 s ago."""
-        if self.on_progress is None or self.seconds - self._reported < 0.1:
-            return
-        self._reported = self.seconds
+        if self.on_progress is not None and self.seconds - self._reported >= 0.1:
+            self._reported = self.seconds
+            self._progress(note, interim)
+
+    def _progress(self, note: str, interim: Interim | None) -> None:
+        assert self.on_progress is not None
         unlimited = self.evaluations_limit is None and self.seconds_limit is None
         best: tuple[float, ...] = ()
         points = 0
@@ -178,6 +193,13 @@ class Budget:
             )
         )
 
+    def tell_compiling(self, state: Compiling) -> None:
+        """Call the progress callback while kernels are compiled, which are announced so."""
+        now = self.clock.now()
+        if self.on_progress is not None and (not state.kernel or now - self._told >= 0.1):
+            self._told = now
+            self._progress(str(state) if state.kernel else "", None)
+
     def resume(self, evaluations: int, seconds: float) -> None:
         """Count what an earlier process spent on this run."""
         self.spend(evaluations)
@@ -187,12 +209,18 @@ class Budget:
         self._started -= seconds
 
     @contextmanager
-    def watched(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Call `stop`, in a thread, once the budget is out of time while the block runs."""
+    def watched(
+        self, stop: Callable[[], None], look: Callable[[], None] = lambda: None
+    ) -> Iterator[None]:
+        """Call `stop`, in a thread, once the budget is out of time while the block runs.
+
+        `look` is called before every look at the clock.
+        """
         done = threading.Event()
 
         def watch() -> None:
             while not done.wait(0.05):
+                look()
                 if self.out_of_time:
                     stop()
                     return
@@ -204,6 +232,10 @@ class Budget:
         finally:
             done.set()
             watcher.join()
+
+    def beside(self, evaluations: int | None = None, seconds: float | None = None) -> Budget:
+        """Return a budget with limits of its own that is cancelled when this one is."""
+        return Budget(evaluations, seconds, stop=lambda: self.cancelled, clock=self.clock)
 
     def share(self, part: float = 1.0, evaluations: float | None = None) -> Budget:
         """Return a budget of a part of what is left, in evaluations and in seconds.
@@ -232,7 +264,8 @@ class _Share(Budget):
 
     def __init__(self, whole: Budget, part: float, evaluations: float | None):
         timed, counted = whole.seconds_limit is not None, whole.evaluations_limit is not None
-        super().__init__(1, max(1e-9, whole.seconds_left * part) if timed else None)
+        seconds = max(1e-9, whole.seconds_left * part) if timed else None
+        super().__init__(1, seconds, clock=whole.clock)
         wanted = whole.evaluations_left * part if evaluations is None else evaluations
         self.evaluations_limit = max(1.0, wanted) if counted else None
         self.on_progress, self.watch = whole.on_progress, whole.watch

@@ -15,6 +15,7 @@ from typing import Any
 
 from placeopt.core.budget import Budget
 from placeopt.core.calls import Call, Done, perform
+from placeopt.core.compiling import CLOCK, Message
 from placeopt.core.errors import MissingExtraError, PlaceoptError, UsageError
 from placeopt.core.versions import versions
 
@@ -109,10 +110,12 @@ def connected(scheduler: Any, budget: Budget) -> Iterator[Cluster]:
         ) from None
     event = Event(f"placeopt-stop-{secrets.token_hex(8)}", client=client)
     try:
-        with budget.watched(event.set):
+        with budget.clock.elsewhere() as others, budget.watched(event.set):
+            client.subscribe_topic(event.name, lambda told: others.hear(Message(*told[1])))
             yield Cluster(client, event.name)
     finally:
         with suppress(Exception):  # the cluster may be gone
+            client.unsubscribe_topic(event.name)
             event.clear()
         if client is not scheduler:
             client.close()
@@ -129,7 +132,11 @@ def _on_worker(call: Call, event: str, version: str) -> Done:
         raise UsageError(
             f"a worker of the cluster has placeopt {mine}, this is {version}; install the same"
         )
-    return perform(call, _stop_signal(event))
+    from distributed import get_worker
+
+    worker = get_worker()
+    with CLOCK.telling(event, lambda message: worker.log_event(event, list(message))):
+        return perform(call, _stop_signal(event))
 
 
 def _stop_signal(event: str) -> Callable[[], bool]:

@@ -212,7 +212,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class Run:
-    """The facts of one run; `cpu_seconds` are those of the process that ran it, of all threads."""
+    """The facts of one run.
+
+    `seconds` and `cpu_seconds` are those of work, the latter of all threads of the process that
+    ran it. `compile_seconds` passed beside them while kernels were compiled.
+    """
 
     method: str
     seed: int | None
@@ -224,6 +228,7 @@ class Run:
     versions: dict[str, str] = field(default_factory=dict)
     trace: Trace | None = None
     cpu_seconds: float | None = None
+    compile_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -716,7 +721,7 @@ class Front:
             "objectives": [_without(o, sense="min") for o in self.objectives],
             "points": [_point_document(p) for p in self.points],
             "bounds": [list(b) for b in self.bounds],
-            "runs": [_without(r, trace=None, cpu_seconds=None) for r in self.runs],
+            "runs": [_without(run, **_UNMEASURED) for run in self.runs],
         }
         if self.rejected is not None:
             document["rejected"] = vars(self.rejected) | {
@@ -834,12 +839,7 @@ def merge(fronts: Iterable[Front]) -> Front:
     for front in fronts:
         bounds = join_bounds(bounds, _signed(front.bounds, first._signs))
     bounds = bounds * first._signs
-    # CPU seconds stand last: they differ from run to run, and would mix the order of runs.
-    runs = {
-        json.dumps([asdict(replace(run, cpu_seconds=None)), run.cpu_seconds], sort_keys=True): run
-        for front in fronts
-        for run in front.runs
-    }
+    runs = {_run_key(run): run for front in fronts for run in front.runs}
     rejected = [f.rejected for f in fronts if f.rejected is not None]
     return Front(
         first.instance,
@@ -879,6 +879,20 @@ def _signed(vectors: Sequence[Sequence[float]], signs: np.ndarray) -> np.ndarray
 def _point_document(point: Point) -> dict[str, Any]:
     """Return a point as it stands in a file."""
     return {key: value for key, value in vars(point).items() if key != "also_by" or value}
+
+
+def _run_key(run: Run) -> str:
+    """Return what tells a run from others, as sorted text.
+
+    CPU seconds and those of compiling stand last: they differ from run to run, and would mix the
+    order of runs.
+    """
+    known = replace(run, cpu_seconds=None, compile_seconds=0.0)
+    return json.dumps([asdict(known), run.cpu_seconds, run.compile_seconds], sort_keys=True)
+
+
+#: What the document of a run leaves out.
+_UNMEASURED = {"trace": None, "cpu_seconds": None, "compile_seconds": 0.0}
 
 
 def _without(record: Any, **usual: Any) -> dict[str, Any]:

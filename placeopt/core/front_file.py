@@ -80,7 +80,7 @@ class _Run(_Strict):
     seed: int | None = None
     """Its seed. Absent or null: it has none."""
     seconds: float = 0.0
-    """Wall-clock seconds that the run took."""
+    """Wall-clock seconds that the run took, without those of compiling."""
     evaluations: int = 0
     """Plans that it evaluated."""
     solver_calls: int = 0
@@ -97,8 +97,10 @@ class _Run(_Strict):
     """
     cpu_seconds: float | None = None
     """CPU seconds of the process that ran it, all its threads; of workers in other processes none.
-    Absent or null: not measured.
+    Without those of compiling. Absent or null: not measured.
     """
+    compile_seconds: float = 0.0
+    """Wall-clock seconds that the run waited for kernels to be compiled, here or by its workers."""
 
 
 class _Violation(_Strict):

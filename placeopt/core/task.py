@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,6 +12,7 @@ import numpy as np
 
 from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
+from placeopt.core.collector import collector_at_rest
 from placeopt.core.errors import DocumentError
 from placeopt.core.front import (
     Evaluation,
@@ -161,7 +160,7 @@ class Task(Generic[P]):
         libraries : sequence of str
             Distributions whose versions belong to the facts of the run.
         """
-        with _collector_at_rest():
+        with collector_at_rest():
             points, rejected = self._sorted_out(candidates, method)
             reasons: tuple[str, ...] = ()
             if not points:
@@ -189,8 +188,8 @@ class Task(Generic[P]):
 
     @contextmanager
     def recorded(self, method: str) -> Iterator[Callable[[Front], Front]]:
-        """Record the run in the block; yield what gives its front the trace and CPU seconds."""
-        began = time.process_time()
+        """Record the run in the block; yield what gives its front the trace and the seconds."""
+        began = self.budget.clock.cpu_seconds, self.budget.compile_seconds
         signs = np.array([o.sign for o in self.objectives])
         watch = self.budget.watch
         look = None if watch is None else partial(self._show, watch, method)
@@ -203,7 +202,11 @@ class Task(Generic[P]):
             front = traced(front, recorder.trace(front, seconds, evaluations, self.reference))
             if not front.runs or front.runs[0].cpu_seconds is not None:
                 return front
-            first = replace(front.runs[0], cpu_seconds=time.process_time() - began)
+            first = replace(
+                front.runs[0],
+                cpu_seconds=self.budget.clock.cpu_seconds - began[0],
+                compile_seconds=self.budget.compile_seconds - began[1],
+            )
             return replace(front, runs=(first, *front.runs[1:]))
 
         try:
@@ -273,19 +276,3 @@ def require_fitting(problem: Problem, front: Front, file: str | None = None) -> 
             problem.evaluate(point.plan)
         except DocumentError as error:
             raise error.in_file(f"{file + ': ' if file else ''}points[{k}].plan") from None
-
-
-@contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Keep the garbage collector at rest.
-
-    Thousands of plans are millions of small live objects without cycles. Walking them again and
-    again would take a fifth of a run.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

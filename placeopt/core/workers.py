@@ -3,14 +3,16 @@
 A task is a function of a `Budget` and of plain arguments. Its result depends on these alone, so
 that the results are the same for any number of workers. A worker that dies has its task run again.
 Cancelling, and the end of the time, reach workers as a signal that they look for: a file for the
-processes of this machine, an event for those of a cluster. No clocks are compared. Finished tasks
-that have a key are kept in a run directory, if there is one, and taken from it.
+processes of this machine, an event for those of a cluster. Workers tell what they compile in the
+same way, by files and by events of the cluster; that is no work, so the time of the run stands
+still meanwhile. No clocks are compared. Finished tasks that have a key are kept in a run directory,
+if there is one, and taken from it.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import secrets
 import signal
 import tempfile
 import threading
@@ -18,11 +20,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.calls import Call, Done, perform
 from placeopt.core.cluster import Cluster, connected
+from placeopt.core.compiling import CLOCK, PROCESS, Elsewhere, Message
 from placeopt.core.errors import PlaceoptError, UsageError
 from placeopt.core.run_directory import Checkpoint, RunDirectory
 
@@ -134,17 +139,31 @@ class Workers:
 
 
 @dataclass(frozen=True)
-class _File:
-    """A file whose appearing tells processes of one machine to stop."""
+class _Folder:
+    """Files by which the processes of one machine tell each other to stop, and what they compile.
+
+    They are written aside and renamed; a folder that is gone takes no messages.
+    """
 
     path: str
 
-    def is_set(self) -> bool:
-        return os.path.exists(self.path)
+    def stopped(self) -> bool:
+        return os.path.exists(os.path.join(self.path, "stop"))
 
-    def set(self) -> None:
-        with suppress(FileExistsError):
-            open(self.path, "x").close()
+    def stop(self) -> None:
+        with suppress(OSError):
+            open(os.path.join(self.path, "stop"), "x").close()
+
+    def send(self, message: Message) -> None:
+        file = os.path.join(self.path, PROCESS)
+        with suppress(OSError):
+            Path(f"{file}.new").write_text(json.dumps(message), encoding="utf-8")
+            os.replace(f"{file}.new", file)
+
+    def receive(self, others: Elsewhere) -> None:
+        for file in Path(self.path).glob("*[0-9a-f]"):
+            with suppress(OSError):
+                others.hear(Message(*json.loads(file.read_text(encoding="utf-8"))))
 
 
 def _here(calls: Sequence[Call], budget: Budget) -> Iterator[tuple[int, Done]]:
@@ -159,6 +178,7 @@ def _here(calls: Sequence[Call], budget: Budget) -> Iterator[tuple[int, Done]]:
             seconds,
             _told_of_all(budget, k, len(calls)),
             stop=lambda: budget.out_of_time,
+            clock=budget.clock,
         )
         own.watch = budget.watch
         yield k, Done(call.function(own, *call.arguments), not own.cancelled)
@@ -178,40 +198,41 @@ def _on_processes(jobs: int, calls: Sequence[Call], budget: Budget) -> Iterator[
     import joblib
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    name = f"placeopt-cancelled-{os.getpid()}-{secrets.token_hex(8)}"
-    flag = _File(os.path.join(tempfile.gettempdir(), name))
     left = dict(enumerate(calls))
     tries = 0
-    with budget.watched(flag.set):
-        try:
-            while tries < MAX_TRIES:
-                engine = joblib.Parallel(
-                    n_jobs=jobs,
-                    return_as="generator_unordered",
-                    initializer=_follow,
-                    initargs=(os.getpid(),),
+    with (
+        tempfile.TemporaryDirectory(prefix="placeopt-run-", ignore_cleanup_errors=True) as path,
+        budget.clock.elsewhere() as others,
+        budget.watched((folder := _Folder(path)).stop, partial(folder.receive, others)),
+    ):
+        while tries < MAX_TRIES:
+            engine = joblib.Parallel(
+                n_jobs=jobs,
+                return_as="generator_unordered",
+                initializer=_follow,
+                initargs=(os.getpid(),),
+            )
+            try:
+                tasks = (
+                    joblib.delayed(_in_process)(k, call, folder) for k, call in list(left.items())
                 )
-                try:
-                    tasks = (
-                        joblib.delayed(_in_process)(k, call, flag) for k, call in list(left.items())
-                    )
-                    for k, done in engine(tasks):
-                        del left[k]
-                        tries = 0
-                        yield k, done
-                except BrokenProcessPool:  # a worker died; what it had is run again
-                    tries += 1
-                    continue
-                return
-            raise PlaceoptError(f"workers died {MAX_TRIES} times in a row; is there enough memory?")
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(flag.path)
+                for k, done in engine(tasks):
+                    del left[k]
+                    tries = 0
+                    yield k, done
+            except BrokenProcessPool:  # a worker died; what it had is run again
+                others.forget_running()
+                tries += 1
+                continue
+            folder.receive(others)
+            return
+        raise PlaceoptError(f"workers died {MAX_TRIES} times in a row; is there enough memory?")
 
 
-def _in_process(number: int, call: Call, flag: _File) -> tuple[int, Done]:
+def _in_process(number: int, call: Call, folder: _Folder) -> tuple[int, Done]:
     """Perform a task in a process of its own."""
-    return number, perform(call, flag.is_set)
+    with CLOCK.telling(folder.path, folder.send):
+        return number, perform(call, folder.stopped)
 
 
 def _follow(parent: int) -> None:

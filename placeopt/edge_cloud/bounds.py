@@ -41,7 +41,7 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
     own = budget
     if budget.exhausted and not budget.out_of_time:
         seconds = None if budget.seconds_limit is None else budget.seconds_left
-        own = Budget(_CERTIFYING_EVALUATIONS, seconds, stop=lambda: budget.cancelled)
+        own = budget.beside(_CERTIFYING_EVALUATIONS, seconds)
     began, spent = own.seconds, own.evaluations
     weights = spread(problem, front.objectives, None, _CERTIFIED_WEIGHTS)
     relaxation, proofs = Relaxation(problem), list[Prices]()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -174,9 +173,9 @@ class VectorSearch:
 
     def _judged_in(self, genes: np.ndarray) -> float:
         """Return the seconds to decode and judge the plan of a vector."""
-        began = time.perf_counter()
+        began = self.budget.seconds
         self.problem.evaluate(self.encoder.decode(genes))
-        return time.perf_counter() - began
+        return self.budget.seconds - began
 
     def _judge_some(self) -> None:
         """Measure judging again, by plans of the archive, whenever that has twice the points.
@@ -304,9 +303,9 @@ class VectorSearch:
         blocks: list[tuple[np.ndarray, np.ndarray]] = []
         done = 0
         while done < len(X) and not (blocks and self.finished):
-            began = time.perf_counter()
+            began = self.budget.seconds
             blocks.append(self.encoder.evaluate(X[done : done + self._block]))
-            pace = (time.perf_counter() - began) / len(blocks[-1][0])
+            pace = (self.budget.seconds - began) / len(blocks[-1][0])
             done += len(blocks[-1][0])
             self._block = max(1, min(2 * self._block, int(_LOOK_SECONDS / max(pace, 1e-9))))
         F, G = zip(*blocks, strict=True)

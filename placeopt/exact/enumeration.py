@@ -26,7 +26,6 @@ themselves where there is no step.
 from __future__ import annotations
 
 import math
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -523,7 +522,7 @@ class _Search:
         left = budget.seconds_left
         seconds = max(left / question.parts, min(left, _MIN_SLICE))
         payload = None if question.start is None else question.start.payload
-        began = time.perf_counter()
+        began = budget.seconds
         try:
             limits = question.limits.tolist()
             if question.weights is None:
@@ -536,7 +535,7 @@ class _Search:
                 )
         except SolverError:
             question.answer, question.failed = Answer("unknown"), True
-        question.slow = time.perf_counter() - began >= 0.5 * seconds  # never without a limit
+        question.slow = budget.seconds - began >= 0.5 * seconds  # never without a limit
 
     def _learn(self, question: Question) -> tuple[float, np.ndarray | None]:
         """Remember an answer; return the bound that it proves and a vector to go on from."""

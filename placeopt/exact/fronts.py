@@ -127,7 +127,8 @@ def with_fallback(front: Front, task: Task[Problem]) -> Front:
         others.append(start)
     elif quick is not None:
         left = None if task.budget.seconds_limit is None else max(1e-3, task.budget.seconds_left)
-        small = replace(task, budget=Budget(_QUICK_EVALUATIONS, left), start=None)
+        budget = Budget(_QUICK_EVALUATIONS, left, clock=task.budget.clock)
+        small = replace(task, budget=budget, start=None)
         with contextlib.suppress(PlaceoptError):  # no plan can satisfy the instance
             others.append(quick.load()(small))
     return replace(merge([front, *others]), runs=front.runs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -110,7 +109,7 @@ class SolverOracle(ABC):
         careful: bool,
     ) -> Answer:
         """Minimise one objective within limits on the others, in units."""
-        deadline = time.perf_counter() + seconds
+        deadline = self.budget.seconds + seconds
         answers: list[Answer] = []
         error: SolverError | None = None
         for way in self.ways(careful):
@@ -136,7 +135,7 @@ class SolverOracle(ABC):
             np.array(weights),
             limits,
             Way(self.solver),
-            time.perf_counter() + seconds,
+            self.budget.seconds + seconds,
             start,
             relative_gap=_SUM_GAP,
             absolute_gap=0.0,
@@ -168,7 +167,7 @@ class SolverOracle(ABC):
             start = answer.payload
 
     def _is_over(self, deadline: float) -> bool:
-        return self.budget.out_of_time or time.perf_counter() >= deadline
+        return self.budget.out_of_time or self.budget.seconds >= deadline
 
     def _ask(
         self,
@@ -184,7 +183,7 @@ class SolverOracle(ABC):
         settings |= {"careful": way.careful, "tolerance": way.tolerance}
         first = self.start(start)
         while True:
-            now, left = program(), deadline - time.perf_counter()
+            now, left = program(), deadline - self.budget.seconds
             begin = None if first is None else self.compiled.start(now, first)
             outcome = self._solve(now, way.solver, {"seconds": left, "start": begin, **settings})
             if outcome.x is None:

@@ -48,7 +48,7 @@ def certify(problem: MultiCluster, front: Front, budget: Budget) -> Front:
     """
     own = budget
     if budget.exhausted and not budget.out_of_time:
-        own = Budget(seconds=_OWN_SECONDS, stop=lambda: budget.cancelled)
+        own = budget.beside(seconds=_OWN_SECONDS)
     began = own.seconds
     vectors, solves = lower_bounds(problem, own)
     proof = Front(

@@ -7,7 +7,6 @@ was never interrupted.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.utils import set_random_seed
 
+from placeopt.core.compiling import CLOCK
 from placeopt.core.errors import UsageError
 from placeopt.core.files import AnyPath
 from placeopt.core.interfaces import Batch
@@ -48,7 +48,8 @@ class News:
     share : float
         Of the run that is over, 0 to 1.
     seconds : float
-        CPU seconds of this process since training began, and those before its checkpoint.
+        CPU seconds of this process since training began, without those of compiling, and those
+        before its checkpoint.
     facts : dict
         Means over the latest episodes: ``reward``, and what the batch says of an episode.
     """
@@ -69,15 +70,15 @@ class _Clock:
     before: float = 0.0
 
     def __post_init__(self) -> None:
-        self._began, self._cpu = time.perf_counter(), time.process_time()
+        self._began, self._cpu = CLOCK.seconds, CLOCK.cpu_seconds
 
     @property
     def cpu(self) -> float:
-        return self.before + time.process_time() - self._cpu
+        return self.before + CLOCK.cpu_seconds - self._cpu
 
     @property
     def share(self) -> float:
-        spent = 0.0 if self.limit is None else (time.perf_counter() - self._began) / self.limit
+        spent = 0.0 if self.limit is None else (CLOCK.seconds - self._began) / self.limit
         return min(1.0, max(self.steps / self.until, spent))
 
 

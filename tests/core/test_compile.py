@@ -195,10 +195,10 @@ def test_who_watches_is_told_what_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "counted.py").write_text(COUNTED)
     code = (
         "import gc\n"
-        "from placeopt.core.compiling import watched\n"
+        "from placeopt.core.compiling import CLOCK\n"
         "import counted\n"
         "seen = []\n"
-        "with watched(seen.append):\n"
+        "with CLOCK.watched(seen.append):\n"
         "    counted.outer(5)\n"
         "counted.outer(5.0)\n"
         "print([(s.package, s.kernel, s.kernels, s.kept) for s in seen], gc.isenabled())\n"

@@ -13,7 +13,6 @@ kernels here do not count, and cannot make arrays. Those that do are marked `all
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import sys
 from collections.abc import Callable
@@ -28,7 +27,8 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 from numba.core.targetconfig import ConfigStack
 
-from placeopt.core.compiling import Clock
+from placeopt.core.collector import collector_at_rest
+from placeopt.core.compiling import CLOCK
 from placeopt.core.deferred import deferred
 from placeopt.core.kernels.callee import Callee, NumbaDispatcher
 
@@ -87,8 +87,9 @@ class _Kernel(NumbaDispatcher):  # type: ignore[misc]
         return Callee(self.py_func, self.targetoptions, kept=self.kept)
 
     def compile(self, sig: Any) -> Any:
-        """Compile for arguments of some types."""
-        found = super().compile(sig)
+        """Compile for arguments of some types, or load what an earlier run compiled."""
+        with CLOCK.stopped(), collector_at_rest():
+            found = super().compile(sig)
         for made in self.overloads.values():
             self._returns(made, counted=True)
         return found
@@ -130,29 +131,22 @@ class _Kernel(NumbaDispatcher):  # type: ignore[misc]
 
 
 class _Listener(event.Listener):
-    """Tells who watches; stops the collector of garbage meanwhile, which finds little and costs."""
-
-    def __init__(self) -> None:
-        self._clock = Clock()
-        self._collected = False
+    """Counts what is compiled."""
 
     def on_start(self, event: Any) -> None:
         """A function is being compiled."""
         kernel = event.data["dispatcher"]
         if isinstance(kernel, _Kernel | Callee):
-            function = kernel.py_func
-            first = self._clock.begin(function.__module__, function.__name__, kernel.kept)
-            if first and (collected := gc.isenabled()):
-                self._collected = collected
-                gc.disable()
+            CLOCK.count(_package(kernel), kernel.py_func.__name__, kernel.kept)
 
     def on_end(self, event: Any) -> None:
         """It is compiled, or it failed."""
-        kernel = event.data["dispatcher"]
-        if isinstance(kernel, _Kernel | Callee):
-            last = self._clock.end(kernel.py_func.__module__, kernel.kept)
-            if last and self._collected:
-                gc.enable()
+
+
+def _package(kernel: Any) -> str:
+    """Return the part of placeopt that a kernel belongs to."""
+    module: str = kernel.py_func.__module__
+    return module.removeprefix("placeopt.").partition(".")[0]
 
 
 event.register("numba:compile", _Listener())

@@ -199,8 +199,8 @@ def _own_budget(budget: Budget) -> Budget:
     if budget.cancelled:
         return budget
     if budget.seconds_limit is not None:
-        return Budget(seconds=max(budget.seconds_left, 1e-3), stop=lambda: budget.cancelled)
-    return Budget(seconds=_OWN_SECONDS, stop=lambda: budget.cancelled)
+        return budget.beside(seconds=max(budget.seconds_left, 1e-3))
+    return budget.beside(seconds=_OWN_SECONDS)
 
 
 def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray | None:
