@@ -89,7 +89,7 @@ def _moving(start: str) -> Iterator[Tell]:
 @contextmanager
 def _now_and_then() -> Iterator[Tell]:
     """Print a plain line every ten seconds, from a thread: some solvers say nothing for minutes."""
-    began, ended = CLOCK.seconds, threading.Event()
+    began, work_began, ended = time.monotonic(), CLOCK.seconds, threading.Event()
     latest: Told | None = None
 
     def tell(told: Told) -> None:
@@ -98,9 +98,9 @@ def _now_and_then() -> Iterator[Tell]:
 
     def work() -> None:
         while not ended.wait(PAUSE):
-            seconds = CLOCK.seconds - began
             told = latest or Told(math.nan, "starting")
-            say(f"{in_words(seconds)}: {', '.join(plain_facts(told, seconds))}")
+            facts = plain_facts(told, CLOCK.seconds - work_began)
+            say(f"{in_words(time.monotonic() - began)}: {', '.join(facts)}")
 
     thread = threading.Thread(target=work, name="placeopt-progress", daemon=True)
     thread.start()
