@@ -148,8 +148,8 @@ class Clock:
     def __init__(self, now: Callable[[], float] = time.perf_counter):
         self.now = now
         self._lock, self._depth = threading.Lock(), 0
-        # Kernels compiled, and CPU seconds of the thread, when the clock was stopped.
-        self._before, self._compiling_cpu = (0, 0.0), 0.0
+        # Kernels, and CPU seconds of the thread and of the process, when the clock was stopped.
+        self._before, self._compiling_cpu = (0, 0.0, 0.0), 0.0
         self._package = ""
         # Since when this process compiles, and what it compiled before; read without the lock.
         self._own: tuple[float | None, float] = (None, 0.0)
@@ -180,7 +180,8 @@ class Clock:
     @property
     def cpu_seconds(self) -> float:
         """CPU seconds of work of all threads of this process."""
-        return time.process_time() - self._compiling_cpu
+        stopped = self._own[0] is not None
+        return (self._before[2] if stopped else time.process_time()) - self._compiling_cpu
 
     @property
     def compiled(self) -> float:
@@ -202,8 +203,8 @@ class Clock:
         with self._lock:
             self._depth += 1
             if self._depth == 1:
+                self._before = self._kernels, time.thread_time(), time.process_time()
                 self._own = self.now(), self._own[1]
-                self._before = self._kernels, time.thread_time()
         try:
             yield
         finally:
@@ -215,7 +216,7 @@ class Clock:
 
     def _go(self) -> bool:
         """Let the clock go on; return whether something was compiled."""
-        (since, left_out), (kernels, cpu) = self._own, self._before
+        (since, left_out), (kernels, cpu, _) = self._own, self._before
         assert since is not None
         compiled = self._kernels > kernels
         if compiled:
