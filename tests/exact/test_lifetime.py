@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -11,7 +12,7 @@ import pytest
 HARD = """
 import sys, threading, time
 import numpy as np, scipy.sparse as sp
-from placeopt.exact import engines, solver_registry, solvers
+from placeopt.exact import cp_sat, engines, solver_registry, solvers
 from placeopt.exact.program import Program
 
 
@@ -54,7 +55,16 @@ class Scip(engines.ScipEngine):
         pass
 
 
-solver_registry.ENGINES["highs"], solver_registry.ENGINES["scip"] = Highs, Scip
+class CpSat(cp_sat.CpSatEngine):
+    def __init__(self, program, settings, start=None):
+        super().__init__(program, settings, start)
+        self.solver.parameters.max_time_in_seconds = 1.0
+
+    def stop(self):
+        pass
+
+
+solver_registry.ENGINES |= {"highs": Highs, "scip": Scip, "cp-sat": CpSat}
 print(solvers.solve(program, sys.argv[1], seconds=0.5).status, flush=True)
 print("the last line", end="")
 """
@@ -74,6 +84,16 @@ print("the last line", end="")
 )
 
 
+SOLVERS = (
+    "highs",
+    "scip",
+    pytest.param(
+        "cp-sat",
+        marks=pytest.mark.skipif(find_spec("ortools") is None, reason="OR-Tools is not installed"),
+    ),
+)
+
+
 def ends(code: str, *arguments: str) -> tuple[int, str, str]:
     """Return how a script ends: its code, its last line, and its errors."""
     command = [sys.executable, "-c", code, *arguments]
@@ -81,7 +101,7 @@ def ends(code: str, *arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout.splitlines()[-1], done.stderr
 
 
-@pytest.mark.parametrize("solver", ["highs", "scip"])
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
     ("last", "code"),
     [("", 0), ("sys.exit(3)", 3), ("raise SystemExit(4)", 4), ("raise ValueError('own')", 1)],
@@ -93,7 +113,7 @@ def test_a_solver_that_does_not_stop(solver: str, last: str, code: int) -> None:
     assert "terminate" not in errors and ("ValueError: own" in errors) == (code == 1)
 
 
-@pytest.mark.parametrize("solver", ["highs", "scip"])
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_runs_in_the_background(solver: str) -> None:
     """They are stopped too, and no other one begins."""
     assert ends(BACKGROUND, solver) == (0, "the last line", "")
