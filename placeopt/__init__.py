@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 from placeopt.version import __version__
 
 if TYPE_CHECKING:
+    from placeopt import models, rl
     from placeopt.api import evaluate, load, solve
     from placeopt.core.budget import Budget
     from placeopt.core.errors import PlaceoptError
     from placeopt.core.front import Front, Point, merge
+    from placeopt.core.shipped import instances
     from placeopt.evolve.results import front_of
     from placeopt.exact.model_front import enumerate
+    from placeopt.registration import register
+    from placeopt.registry import methods
     from placeopt.sweeps.run import sweep
 
 _MODULE_OF = {
@@ -36,7 +40,13 @@ _MODULE_OF = {
     "Front": "core.front",
     "Point": "core.front",
     "PlaceoptError": "core.errors",
+    "instances": "core.shipped",
+    "methods": "registry",
+    "register": "registration",
 }
+
+#: Packages that are attributes of this one without an import.
+_PACKAGES = ("models", "rl")
 
 __all__ = [
     "Budget",
@@ -47,18 +57,23 @@ __all__ = [
     "enumerate",
     "evaluate",
     "front_of",
+    "instances",
     "load",
     "merge",
+    "methods",
+    "register",
     "solve",
     "sweep",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"placeopt.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'placeopt' has no attribute {name!r}")
     return getattr(importlib.import_module(f"placeopt.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_PACKAGES])

@@ -121,6 +121,9 @@ def solve(
     """
     if not isinstance(problem, Problem):
         problem = load(problem)
+    registry.require_registered(problem)
+    if certify:
+        registry.certifier(problem.problem)  # refuses what nothing proves, before the search
     chosen = problem.select(objectives)
     if start is not None:
         require_fitting(problem, start)

@@ -46,7 +46,8 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
 def auto(task: Task[Problem], **parameters: Any) -> Front:
     """Run the methods that measurements favour for this problem, or for a single objective of it.
 
-    Each gets a share of the budget that is left and starts from what those before have found.
+    Each gets a share of the budget that is left and starts from what those before have found; none
+    follows one that has proven its front complete.
     `parameters` are the last one's. Points keep the name of the method that found them. Where only
     an earlier method knows the parameters, it runs alone: they may limit plans.
     """
@@ -68,7 +69,16 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
         if fronts and task.budget.exhausted:
             break
         fronts.append(kept.do(name, partial(stage, name, share)))
+        if _is_complete(fronts[-1]):
+            names = names[: len(fronts)]
+            break
     return _joined("auto", names, fronts, task)
+
+
+def _is_complete(front: Front) -> bool:
+    """Whether a run has proven that its front is the whole one."""
+    run = front.runs[0]
+    return run.completed and run.parameters.get("status") == "complete"
 
 
 def _serving(

@@ -1,21 +1,24 @@
-"""Which problems and methods there are: ours by name, others' through entry points.
+"""Which problems and methods there are: ours by name, others' by entry points or registration.
 
 A distribution adds a problem by the entry point group ``placeopt.problems``, each naming a
 `ProblemSpec`, and a method for all problems by ``placeopt.methods``, each naming a `Method`.
-Nothing is imported until it is used.
+Nothing is imported until it is used. A program adds a problem by `placeopt.register`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from placeopt.core.budget import DEFAULT_EVALUATIONS, Budget
 from placeopt.core.compiling import Expected
@@ -23,17 +26,22 @@ from placeopt.core.documents import read_json, what_is
 from placeopt.core.errors import (
     DocumentError,
     UnsupportedError,
+    UsageError,
     did_you_mean,
     require_known,
 )
 from placeopt.core.files import AnyPath
 from placeopt.core.front import Front, InstanceName
-from placeopt.core.problem import Problem
+from placeopt.core.interfaces import build_encoder, build_sequence
+from placeopt.core.problem import Problem, require_minimised
 from placeopt.core.shipped import find, instances
-from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, Role, load
+from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, Role, added, load
 
 #: Our problem packages.
 PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling")
+
+#: The exact method of problems that have a model.
+EXACT = "epsilon-constraint"
 
 #: Methods that serve every problem with what they need.
 GENERIC = (
@@ -53,7 +61,7 @@ GENERIC = (
         kept="methods that have ended; of the others what they keep",
     ),
     Method(
-        "epsilon-constraint",
+        EXACT,
         "placeopt.exact.epsilon_constraint:run",
         "exact front of the Pyomo model (small instances)",
         "model",
@@ -128,18 +136,48 @@ GENERIC = (
 )
 
 #: What `auto` runs on a problem that does not say: the first of these that serves it.
-FALLBACKS = ("moead", "rollout", "epsilon-constraint")
+FALLBACKS = ("moead", "rollout", EXACT)
+#: Where such a problem has a model too, and an instance at most 2 to this many vectors, the exact
+#: method comes first, with a share of the budget (benchmarks/auto/own_problems.md).
+SMALL_BITS, EXACT_SHARE = 24, 0.5
 
 
 @cache
-def specs() -> dict[str, ProblemSpec]:
-    """Return every problem by its kind: ours first, then those of other distributions."""
+def installed() -> dict[str, ProblemSpec]:
+    """Return the problems of this and other distributions by kind, ours first."""
     found = [load(f"placeopt.{name}:SPEC") for name in PACKAGES]
-    found += [point.load() for point in entry_points(group="placeopt.problems")]
+    found += _offered("placeopt.problems", ProblemSpec)
     kinds: dict[str, ProblemSpec] = {}
     for spec in found:  # of two problems of one kind the first stands: ours
         kinds.setdefault(spec.kind, spec)
     return kinds
+
+
+def _offered(group: str, kind: type[Any]) -> list[Any]:
+    """Return what other distributions offer.
+
+    Raises
+    ------
+    UsageError
+        Names the entry point that cannot be loaded, or is of another kind.
+    """
+    found = []
+    for point in entry_points(group=group):
+        where = f"entry point {point.name!r} of {group}, {point.value}"
+        try:
+            entry = point.load()
+        except Exception as error:  # whatever a module of somebody else raises
+            shown = f"{type(error).__name__}: {error}"
+            raise UsageError(f"{where}, cannot be loaded: {shown}") from error
+        if not isinstance(entry, kind):
+            raise UsageError(f"{where}, is {entry!r:.60}; it has to be a {kind.__name__}")
+        found.append(entry)
+    return found
+
+
+def specs() -> dict[str, ProblemSpec]:
+    """Return every problem by its kind: ours, those of other distributions, those registered."""
+    return {**installed(), **added().specs}
 
 
 @dataclass(frozen=True)
@@ -151,16 +189,19 @@ class MethodEntry:
     name, summary : str
     of : dict
         Kind of problem -> the method that serves it.
+    needs : str or None
+        The member of `ProblemSpec` that a problem has to declare; None for problems' own methods.
     """
 
     name: str
     summary: str
     of: dict[str, Method] = field(default_factory=dict)
+    needs: str | None = None
 
     @property
     def role(self) -> Role:
         """What the method is for: one of `placeopt.core.spec.ROLES`."""
-        return next(iter(self.of.values())).role
+        return next((method.role for method in self.of.values()), "search")
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -189,19 +230,45 @@ class MethodEntry:
             The method does not support the problem, or an extra is missing.
         """
         if kind not in self.of:
-            others = [entry.name for entry in methods().values() if kind in entry.of]
-            raise UnsupportedError(
-                f"method {self.name!r} does not support {kind}; methods that do: "
-                + ", ".join(others)
-            )
+            raise UnsupportedError(self._refusal(kind))
         return self.of[kind].load()
+
+    def _refusal(self, kind: str) -> str:
+        """Say why the method does not serve a kind of problem."""
+        if kind not in specs():
+            return _unknown(kind)
+        refused = f"method {self.name!r} does not support {kind}"
+        members = [member.name for member in fields(ProblemSpec)]
+        if self.needs is not None and self.needs not in members:
+            near = did_you_mean(self.needs, members)
+            return f"{refused}: it needs {self.needs!r}, which is no member of ProblemSpec; {near}"
+        if self.needs is not None:
+            refused += f": it needs {self.needs!r}, which the problem does not declare"
+        others = [entry.name for entry in methods().values() if kind in entry.of]
+        return f"{refused}; methods that do: {', '.join(others)}"
+
+
+def methods() -> dict[str, MethodEntry]:
+    """Return every method by its name, in alphabetical order.
+
+    Returns
+    -------
+    dict of str to MethodEntry
+        With its `summary`, its `role` and the `problems` that it serves.
+
+    Examples
+    --------
+    >>> methods()["bin-plans"].problems
+    ('temporal',)
+    """
+    return _methods(added().token)
 
 
 @cache
-def methods() -> dict[str, MethodEntry]:
-    """Return every method by its name, in alphabetical order."""
-    generic = [*GENERIC, *(point.load() for point in entry_points(group="placeopt.methods"))]
-    found: dict[str, MethodEntry] = {}
+def _methods(token: str) -> dict[str, MethodEntry]:
+    """Return every method; what programs add has a token."""
+    generic = [*GENERIC, *_offered("placeopt.methods", Method)]
+    found = {m.name: MethodEntry(m.name, m.summary, needs=m.needs) for m in generic}
     for kind, spec in specs().items():
         served = [m for m in generic if m.needs is None or spec.has(m.needs)]
         for method in (*served, *spec.methods):
@@ -220,6 +287,25 @@ def spec_of(kind: str) -> ProblemSpec:
     """
     require_known("problem", kind, specs())
     return specs()[kind]
+
+
+def require_registered(problem: Problem) -> None:
+    """Raise unless methods know a problem.
+
+    Raises
+    ------
+    UnsupportedError
+        Says how it becomes known.
+    """
+    if problem.spec.kind not in specs():
+        raise UnsupportedError(_unknown(problem.spec.kind))
+
+
+def _unknown(kind: str) -> str:
+    return (
+        f"{kind!r} is no problem that placeopt knows; placeopt.register(spec) adds it to this "
+        "program, an entry point 'placeopt.problems' to an installation"
+    )
 
 
 def problem_class(kind: str) -> type[Problem]:
@@ -282,7 +368,10 @@ def from_document(document: Any) -> Problem:
         raise DocumentError(
             f"unknown problem {shown!r}", path="problem", remedy=did_you_mean(shown, legal)
         )
-    return problem_class(kind).from_document(document)
+    problem = problem_class(kind).from_document(document)
+    if kind.replace("-", "_") not in PACKAGES:
+        require_minimised(problem.objectives, kind)
+    return problem
 
 
 def method(name: str) -> MethodEntry:
@@ -304,15 +393,29 @@ def auto(problem: Problem, goals: int | None = None) -> tuple[tuple[str, float],
     """
     alone = problem.spec.auto_alone if goals == 1 else None
     chosen = alone or problem.spec.auto
-    if isinstance(chosen, str) and ":" in chosen:
+    if callable(chosen) or (isinstance(chosen, str) and ":" in chosen):
         chosen = load(chosen)(problem)
     if chosen is not None:
         return ((chosen, 1.0),) if isinstance(chosen, str) else chosen
     names = (*FALLBACKS, *(own.name for own in problem.spec.methods))
     serving = [name for name in names if problem.spec.kind in method(name).of]
     if not serving:
-        raise UnsupportedError(f"no method serves {problem.spec.kind}")
+        raise UnsupportedError(
+            f"no method serves {problem.spec.kind}; its spec has to declare 'encoder', 'sequence', "
+            "'model' or methods of its own"
+        )
+    if serving[0] != EXACT and EXACT in serving and _bits(problem) <= SMALL_BITS:
+        return ((EXACT, EXACT_SHARE), (serving[0], 1.0))
     return ((serving[0], 1.0),)
+
+
+def _bits(problem: Problem) -> float:
+    """Return the binary logarithm of the number of vectors, or of sequences of actions."""
+    if problem.spec.has("encoder"):
+        encoder = build_encoder(problem)
+        return float(np.log2(encoder.upper - encoder.lower + 1.0).sum())
+    sequence = build_sequence(problem)
+    return sequence.decisions * math.log2(max(1, sequence.num_actions))
 
 
 def last_stage(name: str, problem: Problem, goals: int) -> str:
@@ -365,11 +468,13 @@ def quick(problem: Problem) -> str:
 
 def certified() -> tuple[str, ...]:
     """Return the kinds of problems whose fronts can get a proven lower-bound set."""
-    return tuple(kind for kind, spec in specs().items() if spec.has("certify"))
+    return tuple(kind for kind, spec in specs().items() if spec.has("certify") or spec.has("model"))
 
 
 def certifier(kind: str) -> Callable[..., Front]:
     """Return the function that adds a lower-bound set to a front of this problem.
+
+    By default its Pyomo model proves the bounds.
 
     Raises
     ------
@@ -377,9 +482,11 @@ def certifier(kind: str) -> Callable[..., Front]:
         No bound is known for the problem.
     """
     spec = spec_of(kind)
-    if not spec.has("certify"):
-        raise UnsupportedError(
-            f"no lower bounds are implemented for {kind}; problems that have them: "
-            + ", ".join(certified())
-        )
-    return spec.load("certify")
+    if spec.has("certify"):
+        return spec.load("certify")
+    if spec.has("model"):
+        return load("placeopt.exact.epsilon_constraint:certify")
+    raise UnsupportedError(
+        f"nothing proves lower bounds for {kind}: it declares neither 'certify' nor 'model'; "
+        f"problems that do: {', '.join(certified())}"
+    )

@@ -34,8 +34,11 @@ PUBLIC = [
     "enumerate",
     "evaluate",
     "front_of",
+    "instances",
     "load",
     "merge",
+    "methods",
+    "register",
     "solve",
     "sweep",
 ]
@@ -53,8 +56,9 @@ def loaded_by(code: str) -> set[str]:
 
 def test_public_names() -> None:
     """The public names are these; the rest may move."""
-    assert sorted(placeopt.__all__) == PUBLIC == dir(placeopt)
-    for name in PUBLIC:
+    assert sorted(placeopt.__all__) == PUBLIC
+    assert dir(placeopt) == sorted([*PUBLIC, "models", "rl"])
+    for name in dir(placeopt):
         assert getattr(placeopt, name) is not None
 
 

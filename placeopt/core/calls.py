@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from placeopt.core.budget import Budget
+from placeopt.core.spec import Additions, added, take_over
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Call:
         The limit of the task's budget; its seconds count from when it begins.
     key : dict, optional
         All that the result depends on, as JSON. A run directory keeps results under it.
+    additions : Additions
+        Problems that the worker has to know.
     """
 
     function: Callable[..., Any]
@@ -29,6 +32,7 @@ class Call:
     evaluations: int | None = None
     seconds: float | None = None
     key: dict[str, Any] | None = None
+    additions: Additions = field(default_factory=added)
 
 
 class Done(NamedTuple):
@@ -40,6 +44,7 @@ class Done(NamedTuple):
 
 def perform(call: Call, stop: Callable[[], bool]) -> Done:
     """Perform a task; `stop` says whether somebody outside cancels it."""
+    take_over(call.additions)
     budget = Budget(call.evaluations, call.seconds, stop=stop)
     if budget.cancelled:
         return Done(None, False)

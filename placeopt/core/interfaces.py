@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Front, Objective, Plan
+from placeopt.core.front import Front, Objective, Plan, names_of
 from placeopt.core.outside import checked_action, checked_vector, checked_vectors
 from placeopt.core.parameters import require_options
 from placeopt.core.problem import Problem, keyword_defaults
@@ -442,6 +442,25 @@ class CompiledEpisodes:
     choices: tuple[str, ...] = ()
 
 
+class ModelModule(Protocol):
+    """The Pyomo model of a problem: what `ProblemSpec.model` names, mostly a module.
+
+    It may have ``HOOKS`` as well, a `placeopt.exact.hooks.Hooks`, which help the exact methods.
+    """
+
+    def build(self, problem: Any, /, **options: Any) -> Any:
+        """Return a ``pyomo.environ.ConcreteModel`` with linear constraints.
+
+        It has an Expression or an Objective for every objective of the problem, by its name. The
+        options are keyword-only arguments; ``epsilon-constraint`` takes them as parameters.
+        """
+        ...
+
+    def extract(self, model: Any, /) -> Plan:
+        """Return the plan that the values of a model's variables are."""
+        ...
+
+
 class MethodFunction(Protocol):
     """A method: ``run(task, **parameters)``.
 
@@ -474,7 +493,7 @@ def build_encoder(
     build: Callable[..., Encoder] = (
         problem.spec.load("encoder") if encoding == "own" else entries[encoding]
     )
-    return build(problem, tuple(objectives or problem.objectives))
+    return build(problem, _goals(problem, objectives))
 
 
 def seeds(encoder: Encoder, rng: np.random.Generator, seconds: float | None = None) -> np.ndarray:
@@ -538,4 +557,9 @@ def build_sequence(
     """
     build: Callable[..., DecisionSequence] = problem.spec.load("sequence")
     require_options(options, keyword_defaults(build), f"the decisions of {problem.spec.kind}")
-    return build(problem, tuple(objectives or problem.objectives), **options)
+    return build(problem, _goals(problem, objectives), **options)
+
+
+def _goals(problem: Problem, objectives: Sequence[Objective] | None) -> tuple[Objective, ...]:
+    """Return the goals chosen, all by default."""
+    return problem.select(None if objectives is None else names_of(objectives))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core import documents
-from placeopt.core.errors import DocumentError, UsageError, require_known
+from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, require_known
 from placeopt.core.files import AnyPath
 from placeopt.core.front import Evaluation, InstanceName, Objective, Plan, Violation, names_of
 from placeopt.core.spec import ProblemSpec
@@ -51,6 +51,15 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+class _NoSpec:
+    """The spec of a class that nobody has given one."""
+
+    def __get__(self, problem: object, kind: type) -> ProblemSpec:
+        raise UnsupportedError(
+            f"the class {kind.__name__} has no spec; placeopt.register(spec) gives it one"
+        )
+
+
 class Problem(Record):
     """An instance of one problem.
 
@@ -59,7 +68,7 @@ class Problem(Record):
     """
 
     #: What the problem's package declares.
-    spec: ClassVar[ProblemSpec]
+    spec: ClassVar[ProblemSpec] = _NoSpec()  # type: ignore[assignment]
 
     problem: str
     """Kind of the problem."""
@@ -125,7 +134,10 @@ class Problem(Record):
         ------
         UsageError
             An unknown or repeated name.
+        UnsupportedError
+            A goal of the problem is maximised.
         """
+        require_minimised(self.objectives, self.problem)
         if names is None:
             return self.objectives
         known = {o.name: o for o in self.objectives}
@@ -186,6 +198,22 @@ class Problem(Record):
     def describe(self, plan: Plan) -> dict[str, str]:
         """Return a short summary of a plan for people: label -> text."""
         return {}
+
+
+def require_minimised(objectives: Iterable[Objective], problem: str) -> None:
+    """Raise unless all goals of a problem are minimised: methods do nothing else.
+
+    Raises
+    ------
+    UnsupportedError
+        Names the goal and says what to declare instead.
+    """
+    for objective in objectives:
+        if objective.sense != "min":
+            raise UnsupportedError(
+                f"goal {objective.name!r} of {problem} is maximised, and goals of a problem are "
+                "minimised; declare what is to be small instead: what is lacking, or the negative"
+            )
 
 
 def keyword_defaults(function: Callable[..., Any]) -> dict[str, Any]:

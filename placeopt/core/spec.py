@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError
 
@@ -20,8 +21,17 @@ COMPARED: tuple[Role, ...] = ("baseline", "published")
 DEFAULT_SECONDS = 50.0
 
 
-def load(entry: str) -> Any:
-    """Return what ``"module:name"`` stands for; ``"module"`` alone is the module."""
+#: ``"module:name"``, or the object itself where it stands in a notebook.
+Entry: TypeAlias = Any
+
+
+def load(entry: Entry) -> Any:
+    """Return what ``"module:name"`` stands for; ``"module"`` alone is the module.
+
+    What is no text is returned as it is.
+    """
+    if not isinstance(entry, str):
+        return entry
     module, _, name = entry.partition(":")
     found = importlib.import_module(module)
     return getattr(found, name) if name else found
@@ -86,7 +96,10 @@ class Method:
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemSpec:
-    """A problem package in one record; the strings are ``"module:name"``.
+    """A problem package in one record.
+
+    Its members are texts, ``"module:name"``, so that nothing is imported early, or the objects
+    themselves: see `placeopt.register`.
 
     Attributes
     ----------
@@ -132,20 +145,20 @@ class ProblemSpec:
     """
 
     kind: str
-    instance: str
-    generator: str
-    plan: str | None = None
-    encoder: str | None = None
-    encodings: str | None = None
-    seeds: str | None = None
-    vectors_at: str | None = None
-    division: str | None = None
-    sequence: str | None = None
-    episodes: str | None = None
-    model: str | None = None
-    drawing: str | None = None
-    summary: str | None = None
-    certify: str | None = None
+    instance: Entry
+    generator: Entry
+    plan: Entry | None = None
+    encoder: Entry | None = None
+    encodings: Entry | None = None
+    seeds: Entry | None = None
+    vectors_at: Entry | None = None
+    division: Entry | None = None
+    sequence: Entry | None = None
+    episodes: Entry | None = None
+    model: Entry | None = None
+    drawing: Entry | None = None
+    summary: Entry | None = None
+    certify: Entry | None = None
     auto: str | tuple[tuple[str, float], ...] | None = None
     auto_alone: str | None = None
     quick: str = "greedy"
@@ -172,5 +185,42 @@ class ProblemSpec:
         """Return the problem's own method of this name, None where there is none."""
         return next((method for method in self.methods if method.name == name), None)
 
-    def _entry(self, member: str) -> str | None:
-        return getattr(self, member)
+    @property
+    def class_name(self) -> str:
+        """Name of the class of instances."""
+        if isinstance(self.instance, str):
+            return self.instance.rpartition(":")[2]
+        return str(self.instance.__name__)
+
+    def _entry(self, member: str) -> Entry | None:
+        return vars(self).get(member)
+
+
+# -- problems that a program adds ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Additions:
+    """Problems that a program has added to those installed, by kind.
+
+    Tasks carry them, so that workers know the problems too. Different additions have different
+    tokens.
+    """
+
+    token: str = ""
+    specs: Mapping[str, ProblemSpec] = field(default_factory=dict)
+
+
+_added = Additions()
+
+
+def added() -> Additions:
+    """Return what this process has added."""
+    return _added
+
+
+def take_over(additions: Additions) -> None:
+    """Replace what this process has added."""
+    global _added
+    if additions.token != _added.token:
+        _added = additions

@@ -62,13 +62,14 @@ class CompiledModel:
     model : pyomo.environ.ConcreteModel
         Its own Objectives, and epsilon bounds that are infinite, are put aside.
     objectives : sequence of Objective
-        All minimised.
+        All minimised. Those without a step get the one that their coefficients show, if their
+        variables are all whole numbers.
     expressions : sequence, optional
         One for each objective; by default the named Expressions ``model.<name>``.
     infer_steps : bool
-        Of a user's model. Give objectives without a step the one that their coefficients show, if
-        their variables are all whole numbers. Values then exclude the constants of the expressions,
-        see `constants`. Rows of whole numbers are exact, and large coefficients are in parts.
+        Of a user's model: steps are those of coefficients alone, and values exclude the constants
+        of the expressions, see `constants`. Rows of whole numbers are exact, and large coefficients
+        are in parts.
 
     Attributes
     ----------
@@ -116,6 +117,10 @@ class CompiledModel:
         if infer_steps:
             constants = [0.0] * len(objectives)
             objectives = [_with_step(o, costs[k], whole) for k, o in enumerate(objectives)]
+        else:
+            objectives = [
+                _with_step(o, costs[k], whole, constants[k]) for k, o in enumerate(objectives)
+            ]
         self.objectives = tuple(_resolvable(o, costs[k], most) for k, o in enumerate(objectives))
         self.units = np.array(
             [
@@ -374,11 +379,13 @@ class CompiledModel:
             setattr(self, name, growth.program())
 
 
-def _with_step(objective: Objective, cost: sp.csr_matrix, whole: np.ndarray) -> Objective:
-    """Return an objective with the step that its coefficients show, if it has none."""
+def _with_step(
+    objective: Objective, cost: sp.csr_matrix, whole: np.ndarray, constant: float = 0.0
+) -> Objective:
+    """Return an objective with the step that its coefficients and constant show, if it has none."""
     if objective.step is not None or not whole[cost.indices].all():
         return objective
-    return replace(objective, step=common_step(cost.data))
+    return replace(objective, step=common_step(np.append(cost.data, constant)))
 
 
 def _resolvable(objective: Objective, row: sp.csr_matrix, most: float) -> Objective:

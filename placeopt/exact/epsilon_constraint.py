@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -13,15 +12,16 @@ from pydantic import Field
 
 from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
-from placeopt.core.errors import require_known
-from placeopt.core.front import Front, Plan, names_of
+from placeopt.core.errors import UnsupportedError, UsageError, require_known
+from placeopt.core.front import Front, Plan, merge, names_of
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
+from placeopt.core.spec import DEFAULT_SECONDS
 from placeopt.core.task import Task
 from placeopt.exact.answers import Answer, Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import front_of, in_units, too_short_to_load, with_fallback
-from placeopt.exact.hooks import Hooks
+from placeopt.exact.hooks import Hooks, model_of
 from placeopt.exact.memory import Found, Memory
 from placeopt.exact.oracles import SolverOracle
 from placeopt.exact.solver_registry import LIBRARIES, require_fit, require_solver
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from placeopt.exact.compiled_model import CompiledModel
 
 METHOD = "epsilon-constraint"
+#: How far a value may be from a multiple of the step that a model shows, relatively.
+_OFF_STEP = 1e-6
 #: Coefficients of the largest model that is built, and how many are built in a second.
 MAX_COEFFICIENTS, COEFFICIENTS_PER_SECOND = 4_000_000, 200_000
 
@@ -61,6 +63,8 @@ class ModelOracle(SolverOracle):
         super().__init__(compiled, budget, solver, seed)
         self.problem, self.hooks = problem, hooks
         self._columns = problem.columns(compiled.objectives)
+        given = [problem.objectives[column].step for column in self._columns]
+        self._shown = [k for k, step in enumerate(given) if step is None]
 
     def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
         """Return the plan of a solution and its values; None where a cut excludes it."""
@@ -84,7 +88,24 @@ class ModelOracle(SolverOracle):
         """Return the referee's values of a plan in units, None where it breaks the instance."""
         verdict = self.problem.evaluate(plan)
         values = [verdict.values[c] for c in self._columns]
-        return in_units(values, self.compiled.objectives) if verdict.feasible else None
+        if not verdict.feasible:
+            return None
+        self._require_steps(values)
+        return in_units(values, self.compiled.objectives)
+
+    def _require_steps(self, values: Sequence[float]) -> None:
+        """Raise where a value of the referee contradicts the step that the model shows."""
+        for k in self._shown:
+            objective = self.compiled.objectives[k]
+            if objective.step is None:
+                continue
+            units = values[k] / objective.step
+            if abs(units - round(units)) > _OFF_STEP * max(1.0, abs(units)):
+                raise UsageError(
+                    f"the referee of {self.problem.problem} says {objective.name} is "
+                    f"{values[k]:.12g}, but by the model it is a multiple of {objective.step:g}; "
+                    "referee and model have to agree"
+                )
 
     def known(self, plans: Iterable[Plan]) -> list[Found]:
         """Return feasible plans as points, with vectors of the model where it can express them."""
@@ -229,10 +250,9 @@ def run(
     require_solver(solver)
     if not options and (reason := too_short_to_load(task.budget)):
         return _without_model(task, {"solver": solver, "note": reason})
-    face: ModuleType = task.problem.spec.load("model")
+    face, hooks = model_of(task.problem.spec)
     options = checked(face.build, METHOD, options)
     parameters = {**options, **({} if grid is None else {"grid": grid})}
-    hooks: Hooks = face.HOOKS
     if reason := _reason_not_to_build(hooks, task, options):
         return _without_model(task, {**parameters, "solver": solver, "note": reason})
     if hooks.covers is not None:
@@ -240,10 +260,35 @@ def run(
     if hooks.cuts_of is not None:
         hooks = replace(hooks, cuts=hooks.cuts_of(task.problem))
     model = face.build(task.problem, **options)
+    _require_goals(model, task)
     front = solve_model(
         task, model, hooks, solver=solver, grid=grid, main=main, parameters=parameters
     )
     return with_fallback(front, task)
+
+
+def _require_goals(model: Any, task: Task[Problem]) -> None:
+    """Raise unless a model has every goal by its name."""
+    whose = f"the model of {task.problem.problem}"
+    if not hasattr(model, "component"):
+        raise UnsupportedError(
+            f"{whose} is of type {type(model).__name__}; build returns a pyomo ConcreteModel"
+        )
+    for name in names_of(task.objectives):
+        if model.component(name) is None:
+            raise UnsupportedError(f"{whose} has no Expression or Objective {name!r}, its goal")
+
+
+def certify(problem: Problem, front: Front, budget: Budget) -> Front:
+    """Return a front with the lower-bound set that the problem's model proves.
+
+    It also has what better points the search finds. Takes the seconds that are left of the budget,
+    or `DEFAULT_SECONDS` where it has no limit.
+    """
+    seconds = DEFAULT_SECONDS if budget.seconds_limit is None else budget.seconds_left
+    own = Budget(None, max(1e-3, seconds), stop=lambda: budget.cancelled)
+    proof = run(Task(problem, front.objectives, own, seed=0, start=front))
+    return merge([front, proof])
 
 
 def _without_model(task: Task[Problem], facts: dict[str, Any]) -> Front:

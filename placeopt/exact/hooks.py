@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from placeopt.core.errors import UnsupportedError
 from placeopt.core.front import Plan
+from placeopt.core.interfaces import ModelModule
 from placeopt.core.problem import Problem
+from placeopt.core.spec import ProblemSpec
 
 if TYPE_CHECKING:
     from placeopt.exact.compiled_model import Cut
@@ -19,7 +22,7 @@ Cuts = Callable[[Any, Any, Plan], "Sequence[Cut]"]
 
 @dataclass(frozen=True)
 class Hooks:
-    """Help from a model's module, which has it as ``HOOKS``.
+    """Help from the module of a model (`placeopt.core.interfaces.ModelModule`), its ``HOOKS``.
 
     Attributes
     ----------
@@ -52,3 +55,32 @@ class Hooks:
     covers: Callable[..., bool] | None = None
     lossless: bool = True
     omitted: str = "some plans"
+
+
+def require_model(face: Any, kind: str) -> None:
+    """Raise unless something has the functions of a `ModelModule`.
+
+    Raises
+    ------
+    UnsupportedError
+        Names the function that is missing, and the kind of the problem.
+    """
+    for name in ("build", "extract"):
+        if not (hasattr(face, name) and callable(getattr(face, name))):
+            raise UnsupportedError(
+                f"the model of {kind} has no function {name!r}; "
+                "see placeopt.core.interfaces.ModelModule"
+            )
+
+
+def model_of(spec: ProblemSpec) -> tuple[ModelModule, Hooks]:
+    """Return the model of a problem and its hooks; without any, plans are only extracted.
+
+    Raises
+    ------
+    UnsupportedError
+        The problem has no model, or the model lacks a function.
+    """
+    face: ModelModule = spec.load("model")
+    require_model(face, spec.kind)
+    return face, face.HOOKS if hasattr(face, "HOOKS") else Hooks(face.extract)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -26,12 +26,28 @@ if TYPE_CHECKING:
 
 __all__ = ["ENVIRONMENTS", "make_env", "make_vec_env", "register"]
 
+
+class _Environments(Mapping[str, str]):
+    """The ids of all problems that have decisions, those too that a program registers later."""
+
+    def __getitem__(self, kind: str) -> str:
+        spec = specs()[kind]
+        if not spec.has("sequence"):
+            raise KeyError(kind)
+        name = f"placeopt/{spec.class_name}-v0"
+        if "gymnasium.envs.registration" in sys.modules:
+            _give(kind, name)
+        return name
+
+    def __iter__(self) -> Iterator[str]:
+        return (kind for kind, spec in specs().items() if spec.has("sequence"))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
 #: Kind of a problem -> the Gymnasium id of its environment.
-ENVIRONMENTS = {
-    kind: f"placeopt/{spec.instance.rpartition(':')[2]}-v0"
-    for kind, spec in specs().items()
-    if spec.has("sequence")
-}
+ENVIRONMENTS: Mapping[str, str] = _Environments()
 
 
 def make_env(
@@ -79,16 +95,21 @@ def _resolved(problem: Problem | type[Problem] | str) -> Problem | type[Problem]
 
 def register() -> None:
     """Give Gymnasium the ids of `ENVIRONMENTS`."""
+    for kind, name in ENVIRONMENTS.items():
+        _give(kind, name)
+
+
+def _give(kind: str, name: str) -> None:
+    """Give Gymnasium the id of a problem."""
     from gymnasium.envs import registration
 
-    for kind, name in ENVIRONMENTS.items():
-        if name not in registration.registry:
-            registration.register(
-                id=name,
-                entry_point="placeopt.rl:make_env",
-                vector_entry_point="placeopt.rl:make_vec_env",
-                kwargs={"problem": kind},
-            )
+    if name not in registration.registry:
+        registration.register(
+            id=name,
+            entry_point="placeopt.rl:make_env",
+            vector_entry_point="placeopt.rl:make_vec_env",
+            kwargs={"problem": kind},
+        )
 
 
 class _Registrar(MetaPathFinder):

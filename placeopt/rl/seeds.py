@@ -10,7 +10,6 @@ from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import Checkpoint
-from placeopt.core.spec import load
 from placeopt.core.versions import versions
 from placeopt.core.workers import Call, Workers
 from placeopt.rl.batches import make_batch
@@ -26,8 +25,8 @@ class Training:
 
     Attributes
     ----------
-    problem : str
-        ``"module:class"`` of the problem.
+    problem : type
+        The class of the problem.
     document : dict or None
         The instance to train on; None for generated episodes.
     options : dict
@@ -35,7 +34,7 @@ class Training:
     settings : TrainingSettings
     """
 
-    problem: str
+    problem: type[Problem]
     document: dict[str, Any] | None
     options: dict[str, Any]
     settings: TrainingSettings
@@ -46,13 +45,14 @@ class Training:
     ) -> Training:
         """Return the training on an instance, or on generated episodes of a class."""
         document = target.to_document() if isinstance(target, Problem) else None
-        return cls(target.spec.instance, document, options, settings)
+        kind = type(target) if isinstance(target, Problem) else target
+        return cls(kind, document, options, settings)
 
     def run(self, **more: Any) -> TrainedPolicy:
         """Train; see `placeopt.rl.training.train` for what else can be given."""
         from placeopt.rl.training import train
 
-        kind: type[Problem] = load(self.problem)
+        kind = self.problem
         target = kind if self.document is None else kind.from_document(self.document)
         named = {INSTANCE: target.name} if isinstance(target, Problem) else {}
         settings = self.settings
@@ -63,7 +63,7 @@ class Training:
     def key(self, seconds: float | None) -> dict[str, Any]:
         """Return all that the policy depends on, as JSON."""
         return {
-            "training": self.problem,
+            "training": f"{self.problem.__module__}:{self.problem.__qualname__}",
             "document": self.document,
             "options": self.options,
             "settings": self.settings.to_document(),
