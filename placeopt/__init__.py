@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from placeopt.version import __version__
 
 if TYPE_CHECKING:
-    from placeopt import models, rl
+    from placeopt import models as models
+    from placeopt import rl as rl
     from placeopt.api import evaluate, load, solve
     from placeopt.core.budget import Budget
     from placeopt.core.errors import PlaceoptError

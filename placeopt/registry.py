@@ -138,8 +138,9 @@ GENERIC = (
 #: What `auto` runs on a problem that does not say: the first of these that serves it.
 FALLBACKS = ("moead", "rollout", EXACT)
 #: Where such a problem has a model too, and an instance at most 2 to this many vectors, the exact
-#: method comes first, with a share of the budget (benchmarks/auto/own_problems.md).
-SMALL_BITS, EXACT_SHARE = 24, 0.5
+#: method comes first, with a share of the budget: by the number of goals, fewer for more of them
+#: (benchmarks/auto/own_problems.md).
+SMALL_BITS, FEW_BITS, EXACT_SHARE = 24, 12, 0.5
 
 
 @cache
@@ -404,7 +405,8 @@ def auto(problem: Problem, goals: int | None = None) -> tuple[tuple[str, float],
             f"no method serves {problem.spec.kind}; its spec has to declare 'encoder', 'sequence', "
             "'model' or methods of its own"
         )
-    if serving[0] != EXACT and EXACT in serving and _bits(problem) <= SMALL_BITS:
+    small = SMALL_BITS if len(problem.objectives) <= 2 else FEW_BITS
+    if serving[0] != EXACT and EXACT in serving and _bits(problem) <= small:
         return ((EXACT, EXACT_SHARE), (serving[0], 1.0))
     return ((serving[0], 1.0),)
 
