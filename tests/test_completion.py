@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,8 +44,30 @@ def completed(words: str, folder: Path) -> list[str]:
         ("solve aws-50-c", {"aws-50-corrected"}),
         ("solve min", {"mine.json"}),
         ("schema r", {"rescheduling", "rolling-update"}),
+        ("check repack-1", {"repack-10x5"}),
+        ("solve toy --objectives la", {"latency_ms"}),
+        ("solve toy --objectives latency_ms,", {"latency_ms,cost_usd", "latency_ms,interruption"}),
+        ("solve toy --method bin-plans --param ", {"effort=", "lines="}),
+        ("pick front.json --budget c", {"cost_usd="}),
+        ("pick front.json --lex cost_usd,l", {"cost_usd,latency_ms"}),
+        ("plot front.json --convergence --over e", {"evaluations"}),
+        ("report front.json --format m", {"markdown"}),
+        ("generate mul", {"multi-cluster"}),
+        ("generate temporal --size ho", {"horizon="}),
+        ("import kubernetes sh", {"shop"}),
+        ("import kubernetes shop --to r", {"rescheduling", "rolling-update"}),
+        ("import kubernetes shop --empty-dir ", {"pin", "move"}),
+        ("export kubernetes front.json --format node", {"node-groups", "node-pools"}),
+        (
+            "evaluate-policy multi-cluster-p",
+            {"multi-cluster-published", "multi-cluster-published-dqn"},
+        ),
+        ("sweep st", {"study"}),
+        ("warm-up edge", {"edge-cloud"}),
+        ("pick nowhere.json --budget ", set()),
     ],
 )
 def test_bash_is_told(words: str, expected: set[str], tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text("{}")
+    shutil.copy(ROOT / "instances" / "temporal" / "toy.front.json", tmp_path / "front.json")
     assert set(completed(words, tmp_path)) == expected

@@ -28,16 +28,21 @@ from placeopt.cli import (
     solving,
     sweeps,
 )
+from placeopt.cli.commands import epilog, new_app
 from placeopt.cli.screen import begin, checked_output
 from placeopt.core.errors import PlaceoptError
 
-app = typer.Typer(
+app = new_app(
     name="placeopt",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Example: placeopt solve instances/temporal/toy.json -o front.json --plot front.html",
+    epilog=epilog(
+        "placeopt solve toy -o front.json",
+        "placeopt report front.json",
+        "placeopt import kubernetes shop --prices shop --to rolling-update -o shop.json",
+        "placeopt evaluate-policy multi-cluster-published --episodes 20",
+        "placeopt sweep study",
+    ),
 )
 
 
@@ -57,7 +62,7 @@ def _root(
 ) -> None:
     """Where should each replica run?
 
-    The answer is a front of plans that no other plan beats, judged by one referee.
+    The result is a Pareto front; every plan in it has been re-checked.
     """
 
 
@@ -65,13 +70,13 @@ for module in (
     solving,
     instances,
     shipped,
-    fronts,
-    sweeps,
-    learning,
-    reports,
-    exports,
     catalogue,
     compiling,
+    fronts,
+    reports,
+    exports,
+    learning,
+    sweeps,
 ):
     module.register(app)
 

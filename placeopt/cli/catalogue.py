@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.completion import document_names, method_names
 from placeopt.cli.screen import AsJson, emit_json, emit_table, say
 from placeopt.core.errors import require_known
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
-    app.command(epilog="Example: placeopt methods nsga2")(methods)
-    app.command(epilog="Example: placeopt schema temporal --plan > plan.schema.json")(schema)
+    add(app, methods, "placeopt methods", "placeopt methods moead", group=SOLVE)
+    add(app, schema, "placeopt schema temporal --plan > plan.schema.json", group=SOLVE)
 
 
 def methods(
@@ -30,19 +31,20 @@ def methods(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Show the parameters of this method.",
+            help="Method whose parameters to show.",
             autocompletion=method_names,
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Describe baselines and published methods as well.")
+        bool, typer.Option("--all", help="Also describe baselines and published methods.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the methods: what each does, and the problems that it serves.
+    """List the methods and their parameters.
 
-    Baselines and published methods are for comparison; they are described with --all.
-    With a name, list the method's parameters for --param, their defaults and their legal values.
+    With a name it lists the parameters of that method, their defaults and their legal values.
+
+    Baselines and published methods are for comparison: --all describes them, too.
     """
     from placeopt import registry
 
@@ -135,15 +137,15 @@ def schema(
         str,
         typer.Argument(
             metavar="PROBLEM|front|steps",
-            help="A problem, such as temporal; front or steps, for such files.",
+            help="A problem, such as temporal, or a kind of file: front, steps.",
             autocompletion=document_names,
         ),
     ],
     plan: Annotated[
-        bool, typer.Option("--plan", help="The problem's plans instead of its instances.")
+        bool, typer.Option("--plan", help="Schema of the problem's plans, not of its instances.")
     ] = False,
 ) -> None:
-    """Print the JSON Schema of an instance, of a plan, of a front file, or of exported steps."""
+    """Print the JSON Schema of a kind of file."""
     described: dict[str, Any] = class_of(document, plan).model_json_schema(by_alias=True)
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     emit_json(dialect | described)

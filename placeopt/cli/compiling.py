@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from placeopt.cli.commands import SOLVE, add
+from placeopt.cli.completion import problem_names
 from placeopt.cli.screen import console, emit_table, say
 from placeopt.core.compiling import CLOCK, Compiling, Expected
 
@@ -24,7 +26,7 @@ NOT_KEPT = (
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    app.command("warm-up", epilog="Example: placeopt warm-up temporal")(warm_up)
+    add(app, warm_up, "placeopt warm-up temporal", group=SOLVE, name="warm-up")
 
 
 class _Notice:
@@ -82,11 +84,16 @@ def announced() -> Iterator[None]:
 
 def warm_up(
     problems: Annotated[
-        list[str] | None, typer.Argument(metavar="[PROBLEM]...", help="Problems; all by default.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROBLEM]...", help="Problems (default: all).", autocompletion=problem_names
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes that compile side by side.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Number of processes.")] = 1,
 ) -> None:
-    """Compile now what first runs would compile, and keep it: about half a minute a problem.
+    """Compile now what the first runs would compile.
+
+    The code is cached. It takes about half a minute a problem.
 
     Every method of the problems answers a small instance.
     """

@@ -1,9 +1,23 @@
-"""What a shell completes beside commands and options: names of methods, instances, documents."""
+"""What a shell completes beside commands and options: names, words, and keys before a value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import shlex
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
+
+from placeopt.core.errors import PlaceoptError
+
+
+def words(*names: str) -> Callable[[str], list[str]]:
+    """Return what completes an option that takes one of these words."""
+
+    def complete(incomplete: str) -> list[str]:
+        return _beginning(incomplete, names)
+
+    return complete
 
 
 def method_names(incomplete: str) -> list[str]:
@@ -13,14 +27,59 @@ def method_names(incomplete: str) -> list[str]:
     return _beginning(incomplete, methods())
 
 
+def problem_names(incomplete: str) -> list[str]:
+    """Return the problems that begin so."""
+    from placeopt.registry import specs
+
+    return _beginning(incomplete, specs())
+
+
+def import_targets(incomplete: str) -> list[str]:
+    """Return the problems that a cluster becomes an instance of."""
+    from placeopt.kubernetes.importing import TARGETS
+
+    return _beginning(incomplete, TARGETS)
+
+
+def export_formats(incomplete: str) -> list[str]:
+    """Return what a plan becomes, for any problem."""
+    from placeopt.kubernetes.export import FORMATS
+
+    forms = dict.fromkeys(form for forms in FORMATS.values() for form in forms)
+    return _beginning(incomplete, forms)
+
+
 def instance_names(incomplete: str) -> list[str]:
     """Return the shipped instances, and the files and folders here, that begin so."""
     from placeopt.core.shipped import instances
 
-    beside = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
-    here = beside.iterdir() if beside.is_dir() else ()
-    files = [f"{file}/" if file.is_dir() else str(file) for file in here]
-    return _beginning(incomplete, [*instances(), *sorted(files)])
+    return _beginning(incomplete, [*instances(), *_files(incomplete)])
+
+
+def cluster_names(incomplete: str) -> list[str]:
+    """Return the shipped clusters, and the files and folders here, that begin so."""
+    from placeopt.core.shipped import clusters
+
+    return _beginning(incomplete, [*clusters(), *_files(incomplete)])
+
+
+def study_names(incomplete: str) -> list[str]:
+    """Return the shipped plan of a sweep, and the files and folders here, that begin so."""
+    from placeopt.core.shipped import studies
+
+    return _beginning(incomplete, [*studies(), *_files(incomplete)])
+
+
+def policy_names(incomplete: str) -> list[str]:
+    """Return the shipped policies, and the files and folders here, that begin so."""
+    from placeopt.rl.policy_file import bundled
+
+    return _beginning(incomplete, [*bundled(), *_files(incomplete)])
+
+
+def target_names(incomplete: str) -> list[str]:
+    """Return the problems and shipped instances, and the files and folders here."""
+    return list(dict.fromkeys([*problem_names(incomplete), *instance_names(incomplete)]))
 
 
 def document_names(incomplete: str) -> list[str]:
@@ -28,6 +87,76 @@ def document_names(incomplete: str) -> list[str]:
     from placeopt.registry import specs
 
     return _beginning(incomplete, [*specs(), "front", "steps"])
+
+
+def objective_names(incomplete: str) -> list[str]:
+    """Return a list of objectives, its last one completed: of the instance, or of the front."""
+    before, comma, last = incomplete.rpartition(",")
+    taken = before.split(",") if comma else []
+    names = (name for name in _objectives() if name not in taken)
+    return [f"{before}{comma}{name}" for name in _beginning(last, names)]
+
+
+def objective_keys(incomplete: str) -> list[str]:
+    """Return the objectives that begin so, each before its value."""
+    return _beginning(incomplete, (f"{name}=" for name in _objectives()))
+
+
+def size_keys(incomplete: str) -> list[str]:
+    """Return the sizes of random instances of the problem, each before its value."""
+    from placeopt.registry import problem_class, specs
+
+    kind = next((word for word in _typed() if word in specs()), None)
+    sizes = {} if kind is None else problem_class(kind).sizes()
+    return _beginning(incomplete, (f"{name}=" for name in sizes))
+
+
+def parameter_keys(incomplete: str) -> list[str]:
+    """Return the parameters of the method, each before its value."""
+    from placeopt import registry
+    from placeopt.core.parameters import parameters
+
+    typed = _typed()
+    name = typed[typed.index("--method") + 1] if "--method" in typed[:-1] else "auto"
+    found: dict[str, None] = {}
+    with suppress(PlaceoptError):
+        entry = registry.method(name)
+        for kind in entry.problems:
+            found |= {f"{one.name}=": None for one in parameters(entry.load(kind))}
+    return _beginning(incomplete, found)
+
+
+def _objectives() -> list[str]:
+    """Return the objectives of the first front or instance that was typed."""
+    from placeopt import registry
+    from placeopt.core.front import Front, names_of
+
+    for word in _typed()[2:]:
+        for read in (Front.read, registry.read):
+            with suppress(PlaceoptError):
+                return names_of(read(word).objectives)
+    return []
+
+
+def _typed() -> list[str]:
+    """Return the words before the one that is being completed.
+
+    The shell says them: a command whose last option has no value yet cannot be parsed.
+    """
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    try:
+        found = shlex.split(line)
+    except ValueError:  # a quote is still open
+        found = line.split()
+    place = os.environ.get("COMP_CWORD", "")
+    return found[: int(place)] if place.isdecimal() else found
+
+
+def _files(incomplete: str) -> list[str]:
+    """Return the files and folders beside what is being typed."""
+    beside = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
+    here = beside.iterdir() if beside.is_dir() else ()
+    return sorted(f"{file}/" if file.is_dir() else str(file) for file in here)
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from placeopt.cli.commands import CLUSTERS, add, epilog, new_app
+from placeopt.cli.completion import cluster_names, export_formats, instance_names, words
 from placeopt.cli.screen import Output, Plans, deliver, halves, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
-    exports = typer.Typer(no_args_is_help=True, help="Turn plans into what a cluster understands.")
-    example = "placeopt export kubernetes front.json --instance shop.json --point knee -o steps.sh"
-    exports.command("kubernetes", epilog=f"Example: {example}")(export_kubernetes)
-    verify = "placeopt verify steps.json --cluster cluster.json"
-    app.command("verify", epilog=f"Example: {verify}")(verify_steps)
-    app.add_typer(exports, name="export", epilog=f"Example: {example}")
+    solved = "placeopt solve shop -o plans.json"
+    script = "placeopt export kubernetes plans.json --point 0 -o steps.sh"
+    steps = "placeopt export kubernetes plans.json --point 0 --format json -o steps.json"
+    checked = "placeopt verify steps.json --cluster shop"
+    add(app, verify_steps, solved, steps, checked, group=CLUSTERS, name="verify")
+    exports = new_app(help="Turn plans into scripts and manifests.")
+    add(exports, export_kubernetes, solved, script, name="kubernetes")
+    examples = epilog(solved, script)
+    app.add_typer(exports, name="export", epilog=examples, rich_help_panel=CLUSTERS)
 
 
 def export_kubernetes(
@@ -35,41 +40,45 @@ def export_kubernetes(
     instance: Annotated[
         Path | None,
         Option(
-            help="The instance; that of a front is looked for beside it and among those that come "
-            "with placeopt."
+            help="Instance of the plan (default for a front: found beside it, or among the shipped "
+            "ones).",
+            autocompletion=instance_names,
         ),
     ] = None,
     origin: Annotated[
         Path | None,
-        Option(
-            help="What the names are in the cluster; INSTANCE.origin.json, if there, by default."
-        ),
+        Option(help="File that maps names to cluster objects (default: INSTANCE.origin.json)."),
     ] = None,
     point: Annotated[
         str | None,
-        Option(metavar="K|knee", help="The point of a front; the knee by default."),
+        Option(
+            metavar="K|knee",
+            help="Plan of a front: its number (default: the knee).",
+            autocompletion=words("knee"),
+        ),
     ] = None,
     form: Annotated[
         str | None,
         Option(
             "--format",
             metavar="commands|json|node-groups|node-pools|karmada",
-            help="commands or json for steps, node-groups (JSON) or node-pools (of Karpenter) for "
-            "what to buy, karmada for policies; by problem by default.",
+            help="commands (kubectl script), json (steps), node-groups (JSON) or node-pools "
+            "(Karpenter) to buy, karmada (policies). The default depends on the problem.",
+            autocompletion=export_formats,
         ),
     ] = None,
     bought: Annotated[
         list[str] | None,
         Option(
             metavar="CANDIDATE=NODE",
-            help="commands: the node that was bought for a candidate; repeatable.",
+            help="commands: node that was bought for a candidate. Repeatable.",
         ),
     ] = None,
     node_class: Annotated[
         str | None,
         Option(
             metavar="GROUP/KIND/NAME",
-            help="node-pools: node class; karpenter.k8s.aws/EC2NodeClass/default by default.",
+            help="node-pools: node class (default: karpenter.k8s.aws/EC2NodeClass/default).",
         ),
     ] = None,
     namespace: Annotated[
@@ -77,9 +86,9 @@ def export_kubernetes(
     ] = "default",
     output: Output = None,
 ) -> None:
-    """Turn a plan into a script of kubectl commands, its steps as JSON, or Karmada policies.
+    """Turn a plan into a kubectl script, steps as JSON, node pools or Karmada policies.
 
-    Nothing is sent to a cluster.
+    It contacts neither your cluster nor the network.
     """
     from placeopt import registry
     from placeopt.kubernetes import origin as origins
@@ -153,16 +162,23 @@ def _require_schedulable(problem: Problem, plan: Plan, origin: Origin) -> None:
 
 
 def verify_steps(
-    steps: Annotated[Path, Argument(help="Steps, as export writes them with --format json.")],
+    steps: Annotated[
+        Path,
+        Argument(metavar="STEPS", help="Steps that `placeopt export --format json` wrote."),
+    ],
     cluster: Annotated[
         list[str],
-        Option(help="JSON of kubectl get, YAML; what was imported. Repeatable; - for stdin."),
+        Option(
+            metavar="FILE",
+            help="Cluster that was imported: JSON of kubectl get, YAML, - for stdin, or `shop`. "
+            "Repeatable.",
+            autocompletion=cluster_names,
+        ),
     ],
 ) -> None:
-    """Ask the filters of kube-scheduler at every step of a plan: would it run each copy there?
+    """Check every step of a plan against kube-scheduler's rules.
 
-    Asked are resources, pods of a node, taints, affinity, spread, volumes and ports; and whether
-    stops leave PodDisruptionBudgets too few pods.
+    Checks resources, pods per node, taints, affinity, spread, volumes, ports, disruption budgets.
 
     Prints what would be refused or broken, and why. Exit code 0 if nothing is, else 3.
     """

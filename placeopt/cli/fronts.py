@@ -13,6 +13,8 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli.advice import about_plan, next_commands, page_of
+from placeopt.cli.commands import LOOK, add
+from placeopt.cli.completion import instance_names, objective_keys, objective_names, words
 from placeopt.cli.screen import (
     AsJson,
     InstanceFile,
@@ -40,35 +42,41 @@ if TYPE_CHECKING:
     from placeopt.core.front import Front, Objective, Point
     from placeopt.core.problem import Problem
 
-Fronts = Annotated[list[Path], Argument(metavar="FRONT...", help="Front files of one instance.")]
+Fronts = Annotated[list[Path], Argument(metavar="FRONT...", help="Fronts of one instance.")]
 OneFront = Annotated[Path, Argument(metavar="FRONT", help="Front file.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
-    app.command(epilog="Example: placeopt evaluate instances/temporal/toy.json front.json")(
-        evaluate
+    add(
+        app,
+        pick,
+        "placeopt pick front.json",
+        "placeopt pick front.json --knee -o plan.json",
+        group=LOOK,
     )
-    app.command(epilog="Example: placeopt merge monday.json tuesday.json -o all.json")(merge)
-    app.command(epilog="Example: placeopt compare nsga2.json nsga3.json --reference 100,500,0.1")(
-        compare
+    add(
+        app,
+        plot,
+        "placeopt plot front.json",
+        "placeopt plot front.json --point knee -o plan.png",
+        group=LOOK,
     )
-    app.command(epilog="Example: placeopt pick front.json --budget cost_usd=60")(pick)
-    app.command(
-        epilog="Example: placeopt plot front.json --point knee "
-        "--instance instances/temporal/aws-50.json -o plan.png"
-    )(plot)
+    solved = [f"placeopt solve toy --method {name} -o {name}.json" for name in ("nsga3", "moead")]
+    add(app, compare, *solved, "placeopt compare nsga3.json moead.json", group=LOOK)
+    add(app, merge, *solved, "placeopt merge nsga3.json moead.json -o all.json", group=LOOK)
+    add(app, evaluate, "placeopt evaluate toy front.json", group=LOOK)
 
 
 # -- evaluate --------------------------------------------------------------------------------------
 
 
 def evaluate(instance: InstanceFile, plans: Plans, as_json: AsJson = False) -> None:
-    """Check plans against an instance: their values, and the rules that they break.
+    """Check plans against an instance.
 
-    Exit code 3: a plan breaks the instance.
+    It prints the values of each plan and the rules that it breaks.
 
-    Exit code 2: a front claims values that its plans do not have.
+    Exit code 3: a plan breaks the instance. 2: a front claims values that its plans do not have.
     """
     from placeopt import registry
     from placeopt.core.documents import read_json, what_is
@@ -168,7 +176,10 @@ def _show_verdicts(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
 
 
 def merge(fronts: Fronts, output: Output = None, as_json: AsJson = False) -> None:
-    """Merge fronts of one instance into one; every point names the methods that found it."""
+    """Merge fronts of one instance.
+
+    Each point of the merged front names all methods that found it.
+    """
     from placeopt.cli.front_view import view
     from placeopt.core.front import Front
     from placeopt.core.front import merge as merged
@@ -191,14 +202,16 @@ def compare(
         str | None,
         Option(
             metavar="A,B,C",
-            help="Reference point; 1.1 x the worst values of all fronts by default.",
+            help="Reference point (default: 1.1 x the worst values of all fronts).",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare fronts of one instance: points, hypervolume, sparsity, gap, seconds.
+    """Compare fronts of one instance.
 
-    Of an instance that comes with placeopt: what is missing of the best known front as well.
+    The table has points, hypervolume, sparsity, gap and seconds.
+
+    For an instance that comes with placeopt it also says what is missing of the best known front.
     """
     from placeopt.core.front import Front
     from placeopt.core.front import merge as merged
@@ -312,33 +325,53 @@ def _seconds(front: Front) -> float:
 
 def pick(
     front: OneFront,
-    knee: Annotated[bool, Option("--knee", help="The knee, which is the default.")] = False,
+    knee: Annotated[bool, Option("--knee", help="Choose the knee; this is the default.")] = False,
     budget: Annotated[
         list[str] | None,
-        Option(metavar="NAME=VALUE", help="The knee of the points within this limit; repeatable."),
+        Option(
+            metavar="NAME=VALUE",
+            help="Choose among the plans within this limit. Repeatable.",
+            autocompletion=objective_keys,
+        ),
     ] = None,
     lex: Annotated[
         str | None,
-        Option(metavar="A,B", help="Best in the first objective, then in the second, and so on."),
+        Option(
+            metavar="A,B",
+            help="Choose the best in the first objective, then in the second, and so on.",
+            autocompletion=objective_names,
+        ),
     ] = None,
     reference: Annotated[
         list[str] | None,
-        Option(metavar="NAME=VALUE", help="Nearest to this value wanted; repeatable."),
+        Option(
+            metavar="NAME=VALUE",
+            help="Choose the point closest to this target. Repeatable.",
+            autocompletion=objective_keys,
+        ),
     ] = None,
     pseudo_weights: Annotated[
         list[str] | None,
-        Option(metavar="NAME=WEIGHT", help="What it gains is shared like this; repeatable."),
+        Option(
+            metavar="NAME=WEIGHT",
+            help="Relative importance of each goal (pseudo-weights). Repeatable.",
+            autocompletion=objective_keys,
+        ),
     ] = None,
     topsis: Annotated[
         list[str] | None,
-        Option(metavar="NAME=WEIGHT", help="TOPSIS with these weights; repeatable."),
+        Option(
+            metavar="NAME=WEIGHT",
+            help="Relative importance of each goal (TOPSIS). Repeatable.",
+            autocompletion=objective_keys,
+        ),
     ] = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Choose one plan of a front.
 
-    A budget may be joined with any of the rules; it leaves out the points beyond it.
+    --budget can be combined with any other rule.
     """
     from placeopt.core.documents import layout
     from placeopt.core.front import Front
@@ -399,32 +432,44 @@ def plot(
     output: Annotated[
         Path | None,
         Option(
-            "-o", "--output", help=".html (interactive), .png or .pdf; beside the front by default."
+            "-o",
+            "--output",
+            help="File to write: .html (interactive), .png, .pdf or .svg (default: beside the "
+            "front).",
         ),
     ] = None,
     point: Annotated[
         str | None,
-        Option(metavar="K|knee", help="Draw the plan of points[K] instead of the front."),
+        Option(
+            metavar="K|knee",
+            help="Draw plan K instead of the front.",
+            autocompletion=words("knee"),
+        ),
     ] = None,
     instance: Annotated[
         Path | None,
         Option(
-            help="The front's instance; by default it is looked for beside the front and among "
-            "those that come with placeopt."
+            help="Instance of the front (default: found beside it, or among the shipped ones).",
+            autocompletion=instance_names,
         ),
     ] = None,
     convergence: Annotated[
         bool,
         Option(
-            "--convergence", help="Draw hypervolume and best values over the run; of all fronts."
+            "--convergence",
+            help="Draw hypervolume and best values over the run, for all fronts.",
         ),
     ] = False,
     over: Annotated[
         str | None,
-        Option(metavar="evaluations|seconds", help="--convergence: the horizontal axis."),
+        Option(
+            metavar="evaluations|seconds",
+            help="--convergence: horizontal axis.",
+            autocompletion=words("evaluations", "seconds"),
+        ),
     ] = None,
 ) -> None:
-    """Draw a front, one of its plans, or how the runs of several fronts converged."""
+    """Draw a front, a plan, or how runs converged."""
     from placeopt import plot as drawing
 
     _check_plot(fronts, point, convergence, over)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from placeopt.cli.commands import add
+from placeopt.cli.completion import cluster_names, import_targets, words
 from placeopt.cli.screen import Output, deliver, halves, say
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
@@ -17,22 +19,25 @@ if TYPE_CHECKING:
     from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.importing import Imported
 
-_MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Of one problem"
+_MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Options of one problem"
 _PINNED = "KIND/NAME such as Deployment/cart or Pod/cart-1"
 
 Files = Annotated[
     list[str],
     Argument(
         metavar="FILE...",
-        help="JSON of kubectl get or cluster-info dump, YAML manifests, a folder; - for stdin.",
+        help="JSON of kubectl get or cluster-info dump, YAML manifests, a folder, - for stdin, or "
+        "`shop`, which comes with placeopt.",
+        autocompletion=cluster_names,
     ),
 ]
 Missing = Annotated[
     list[str] | None,
     Option(
         metavar="POLICY",
-        help="Containers without requests: error (default), limits, default=100m,128Mi; "
-        "repeatable, asked in order.",
+        help="What containers without requests need: error (default), limits (as their limits), or "
+        "default=100m,128Mi. Repeatable: the first that says something counts.",
+        autocompletion=words("error", "limits", "default="),
     ),
 ]
 Overlays = Annotated[
@@ -40,106 +45,136 @@ Overlays = Annotated[
     Option(
         "--overlay",
         metavar="PATTERN=CHANGE",
-        help="Such as 'm5.*=-20%' or 'us-east-1/*:spot=+0.01'; percentages first, then amounts.",
+        help="Change prices, such as 'm5.*=-20%' or 'us-east-1/*:spot=+0.01'. Percentages come "
+        "first, then amounts. Repeatable.",
     ),
 ]
 PriceFiles = Annotated[
     list[Path] | None,
     Option(
         "--prices",
-        help="On-demand table, spot advisor, OpenCost, CSV; repeatable.",
+        help="Prices: on-demand table, spot advisor, OpenCost, CSV, or `shop`. Repeatable.",
+        autocompletion=cluster_names,
         rich_help_panel=_PRICES,
     ),
 ]
-Report = Annotated[Path | None, Option(help="Import report: .json, or .md.")]
+Report = Annotated[
+    Path | None, Option(help="Write what was assumed, pinned and left out: .json or .md.")
+]
 
 
 def register(imports: typer.Typer) -> None:
     """Add the commands to ``placeopt import``."""
-    cluster = (
-        "kubectl get nodes,pods -A -o json "
-        "| placeopt import kubernetes - --to rolling-update -o shop.json"
+    add(
+        imports,
+        import_kubernetes,
+        "placeopt import kubernetes shop --prices shop --to rolling-update -o shop.json",
+        "kubectl get nodes,pods,replicasets -A -o json "
+        "| placeopt import kubernetes - --to rolling-update -o mine.json",
+        name="kubernetes",
     )
-    imports.command("kubernetes", epilog=f"Example: {cluster}")(import_kubernetes)
-    imports.command(
-        "prices",
-        epilog="Example: placeopt import prices on-demand.json advisor.json --overlay '*=-10%' "
-        "-o prices.json",
-    )(import_prices)
+    add(
+        imports,
+        import_prices,
+        "placeopt import prices on-demand.json advisor.json --overlay '*=-10%' -o prices.json",
+        name="prices",
+    )
 
 
 # The options of `import_kubernetes`.
 ToOption = Annotated[
     str,
-    Option(metavar="PROBLEM", help="rolling-update, edge-cloud, rescheduling or temporal."),
+    Option(
+        metavar="PROBLEM",
+        help="rolling-update, edge-cloud, rescheduling or temporal.",
+        autocompletion=import_targets,
+    ),
 ]
 NameOption = Annotated[
-    str | None, Option(help="Name of the instance; that of the output by default.")
+    str | None, Option(help="Name of the instance (default: that of the output).")
 ]
 NodesOption = Annotated[
     Path | None,
-    Option(
-        help="CSV of nodes: name, cpu, memory and, if wanted, zone, region, layer, price, count ..."
-    ),
+    Option(help="CSV of nodes: name, cpu, memory; optional: zone, region, layer, price, count ..."),
 ]
 CandidatesOption = Annotated[
     Path | None,
     typer.Option(
-        help="rolling-update: machines to buy. CSV (machine_type, cpu, memory, zone, "
-        "on_demand_usd_per_hour, spot_usd_per_hour, count ...), or NodePools of Karpenter.",
+        help="rolling-update: machines that a plan may buy. CSV (machine_type, cpu, memory, zone, "
+        "on_demand_usd_per_hour, spot_usd_per_hour, count ...) or NodePools of Karpenter.",
         rich_help_panel=_PRICES,
     ),
 ]
 NamespaceOption = Annotated[
-    list[str] | None, Option(help="Plan only these; repeatable.", rich_help_panel=_MOVE)
+    list[str] | None,
+    Option(help="Namespace to plan (default: all). Repeatable.", rich_help_panel=_MOVE),
 ]
 PinNamespaceOption = Annotated[
     list[str] | None,
-    Option(help="Pods that stay, by namespace; kube-system by default.", rich_help_panel=_MOVE),
+    Option(
+        help="Namespace whose pods stay (default: kube-system). Repeatable.",
+        rich_help_panel=_MOVE,
+    ),
 ]
 EmptyDirOption = Annotated[
-    str, Option(help="Pods with an emptyDir on disk: pin or move.", rich_help_panel=_MOVE)
+    str,
+    Option(
+        help="Pods with an emptyDir on disk: pin or move.",
+        autocompletion=words("pin", "move"),
+        rich_help_panel=_MOVE,
+    ),
 ]
 CordonedOption = Annotated[
-    str, Option(help="Cordoned nodes: leave-out or drain.", rich_help_panel=_MOVE)
+    str,
+    Option(
+        help="Cordoned nodes: leave-out or drain.",
+        autocompletion=words("leave-out", "drain"),
+        rich_help_panel=_MOVE,
+    ),
 ]
 DrainOption = Annotated[
     list[str] | None,
-    Option(help="A node that must end empty; repeatable.", rich_help_panel=_MOVE),
+    Option(help="Node that must be empty at the end. Repeatable.", rich_help_panel=_MOVE),
 ]
 PinOption = Annotated[
     list[str] | None,
     Option(
-        metavar="KIND/NAME", help="A workload or pod that stays; repeatable.", rich_help_panel=_MOVE
+        metavar="KIND/NAME",
+        help="Workload or pod that stays. Repeatable.",
+        rich_help_panel=_MOVE,
     ),
 ]
 ExpendableOption = Annotated[
     int | None,
     Option(
         metavar="PRIORITY",
-        help="Pods of a lower priority take room and hold no node, as those of an overprovisioner; "
-        "-10 is the cutoff of the cluster-autoscaler.",
+        help="Pods of a lower priority take room but keep no node in use, such as those of an "
+        "overprovisioner. The cluster-autoscaler uses -10.",
         rich_help_panel=_MOVE,
     ),
 ]
 ArchitecturesOption = Annotated[
     str,
     Option(
-        help="rolling-update: pods keep to processor architectures on which their images are known "
-        "to run (known), or may go to any.",
+        help="rolling-update: known (pods stay on architectures that their images are known to run "
+        "on) or any.",
+        autocompletion=words("known", "any"),
         rich_help_panel=_MOVE,
     ),
 ]
 UnplaceableOption = Annotated[
     str,
-    Option(help="Replicas that no node has room for: error or leave-out."),
+    Option(
+        help="Replicas that no node has room for: error or leave-out.",
+        autocompletion=words("error", "leave-out"),
+    ),
 ]
 HeadroomOption = Annotated[
     float,
     typer.Option(
         min=0,
         max=0.9,
-        help="rolling-update: share of every node's cpu and memory that stays free, such as 0.1.",
+        help="rolling-update: share of every node's cpu and memory to keep free, such as 0.1.",
         rich_help_panel=_MOVE,
     ),
 ]
@@ -147,7 +182,9 @@ SpreadOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="node|zone",
-        help="rolling-update: spread the replicas of every workload over these; repeatable.",
+        help="rolling-update: spread the replicas of every workload over nodes or zones. "
+        "Repeatable.",
+        autocompletion=words("node", "zone"),
         rich_help_panel=_MOVE,
     ),
 ]
@@ -155,9 +192,10 @@ SurviveOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="replicas|room",
-        help="rolling-update: when any one node is lost, each workload of several replicas keeps "
-        "what it needs (a further goal), or each of its pods finds a place on the others in use; "
-        "repeatable.",
+        help="rolling-update: survive the loss of any one node. replicas: workloads with several "
+        "replicas keep enough of them (one more goal). room: its pods fit on the other nodes in "
+        "use. Repeatable.",
+        autocompletion=words("replicas", "room"),
         rich_help_panel=_MOVE,
     ),
 ]
@@ -166,14 +204,14 @@ MaxShareOption = Annotated[
     typer.Option(
         min=0.01,
         max=1,
-        help="rolling-update: largest share of a workload's replicas on one node, such as 0.5.",
+        help="rolling-update: maximum share of a workload's replicas on one node, such as 0.5.",
         rich_help_panel=_MOVE,
     ),
 ]
 NewRequestsOption = Annotated[
     Path | None,
     Option(
-        help="What workloads shall ask for: manifests, VerticalPodAutoscalers or CSV.",
+        help="New requests of workloads: manifests, VerticalPodAutoscalers or CSV.",
         rich_help_panel=_MOVE,
     ),
 ]
@@ -181,40 +219,46 @@ ReplicasOption = Annotated[
     list[str] | None,
     Option(
         metavar="[NAMESPACE/]NAME=N",
-        help="rolling-update: replicas that a running Deployment shall have, such as shop/cart=5: "
-        "plans add or remove them beside the moves; repeatable.",
+        help="rolling-update: new number of replicas of a running Deployment, such as shop/cart=5. "
+        "Repeatable.",
         rich_help_panel=_MOVE,
     ),
 ]
 MissingPricesOption = Annotated[
     str,
-    Option(help="Nodes without a price: error or default=0.10.", rich_help_panel=_PRICES),
+    Option(
+        help="Nodes without a price: error or default=0.10.",
+        autocompletion=words("error", "default="),
+        rich_help_panel=_PRICES,
+    ),
 ]
 CommitmentsOption = Annotated[
     Path | None,
     Option(
-        help="rolling-update: CSV of nodes that are paid for whether used or not: machine_type, "
-        "nodes or share, region.",
+        help="rolling-update: CSV of nodes that are paid for in any case: machine_type, nodes or "
+        "share, region.",
         rich_help_panel=_PRICES,
     ),
 ]
 RegionOption = Annotated[
-    str | None, Option(help="Region of nodes that name none.", rich_help_panel=_PRICES)
+    str | None, Option(help="Region of nodes without a region label.", rich_help_panel=_PRICES)
 ]
 LatencyOption = Annotated[
     Path | None,
     Option(
-        help="CSV in ms of nodes, zones or regions: row = origin, column = destination.",
+        help="CSV in ms, by node, zone or region: one row per origin, one column per destination.",
         rich_help_panel=_PRICES,
     ),
 ]
 MaxLatencyMsOption = Annotated[
     float | None,
-    Option(min=0, help="Limit of calls that no AppGroup limits.", rich_help_panel=_PRICES),
+    Option(
+        min=0, help="Latency limit of calls without an AppGroup limit.", rich_help_panel=_PRICES
+    ),
 ]
 SourceOption = Annotated[
     str | None,
-    Option(help="edge-cloud: node where the data come from.", rich_help_panel=_TIME),
+    Option(help="edge-cloud: node that the data come from.", rich_help_panel=_TIME),
 ]
 NetworkCostOption = Annotated[
     float, Option(min=0, help="edge-cloud: cost per unit of data.", rich_help_panel=_TIME)
@@ -227,27 +271,29 @@ ExecutionOption = Annotated[
     str,
     Option(
         metavar="MS|CSV",
-        help="rescheduling: ms of a service, or CSV: service, kind, ms.",
+        help="rescheduling: execution time of a service in ms, or CSV: service, kind, ms.",
         rich_help_panel=_TIME,
     ),
 ]
 UserLatencyMsOption = Annotated[
     float | None,
-    Option(min=0, help="rescheduling: from users to a node.", rich_help_panel=_TIME),
+    Option(min=0, help="rescheduling: latency from users to a node, in ms.", rich_help_panel=_TIME),
 ]
 ParallelCallsOption = Annotated[
     bool,
-    Option(help="rescheduling: calls of a service run in parallel.", rich_help_panel=_TIME),
+    Option(help="rescheduling: a service makes its calls in parallel.", rich_help_panel=_TIME),
 ]
-HorizonOption = Annotated[int, Option(min=1, help="temporal: slots.", rich_help_panel=_TIME)]
+HorizonOption = Annotated[
+    int, Option(min=1, help="temporal: number of slots.", rich_help_panel=_TIME)
+]
 SlotHoursOption = Annotated[
-    float, Option(min=0, help="temporal: hours of a slot.", rich_help_panel=_TIME)
+    float, Option(min=0, help="temporal: hours per slot.", rich_help_panel=_TIME)
 ]
 DurationOption = Annotated[
     int | None,
     Option(
         min=1,
-        help="temporal: slots that a workload runs; all by default.",
+        help="temporal: slots that a workload runs (default: all).",
         rich_help_panel=_TIME,
     ),
 ]
@@ -303,11 +349,11 @@ def import_kubernetes(
     output: OutputOption = None,
     report: Report = None,
 ) -> None:
-    """Turn what kubectl or helm template print into an instance; no cluster is asked.
+    """Import what kubectl or helm template prints.
 
-    The options decide what the files leave open.
+    It contacts neither your cluster nor the network. Options decide what the files leave open.
 
-    The report lists all that was assumed, pinned or left out.
+    --report lists everything that was assumed, pinned or left out.
     """
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes import replica_counts
@@ -435,23 +481,23 @@ def import_prices(
         list[Path],
         Argument(
             metavar="FILE...",
-            help="On-demand table, spot advisor, OpenCost CSV, plain CSV, NodeOverlays.",
+            help="Prices: on-demand table, spot advisor, OpenCost CSV, plain CSV, NodeOverlays.",
         ),
     ],
     overlay: Overlays = None,
     location: Annotated[
         list[str] | None,
-        Option(help="Keep only these; * stands for any characters; repeatable."),
+        Option(help="Location to keep; * matches any characters. Repeatable."),
     ] = None,
     size: Annotated[
         list[str] | None,
-        Option(help="Keep only these machine types; * stands for any characters; repeatable."),
+        Option(help="Machine type to keep; * matches any characters. Repeatable."),
     ] = None,
-    system: Annotated[str, Option(help="Operating system of the spot advisor.")] = "Linux",
+    system: Annotated[str, Option(help="Operating system, for the spot advisor.")] = "Linux",
     output: Output = None,
     report: Report = None,
 ) -> None:
-    """Turn tables of prices into one book of offers, which import kubernetes reads."""
+    """Join price tables into one file that import kubernetes reads."""
     from fnmatch import fnmatchcase
 
     from placeopt.core.documents import layout, write_text

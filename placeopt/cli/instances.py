@@ -9,7 +9,10 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli import importing
+from placeopt.cli.commands import CLUSTERS, SOLVE, add, epilog, new_app
+from placeopt.cli.completion import problem_names, size_keys
 from placeopt.cli.screen import (
+    AsJson,
     InstanceFile,
     Output,
     deliver,
@@ -31,21 +34,24 @@ _LOOK_EVALUATIONS, _LOOK_SECONDS = 2000, 1.0
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
-    app.command(epilog="Example: placeopt check instances/temporal/toy.json")(check)
-    app.command(
-        epilog="Example: placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 "
-        "-o mine.json"
-    )(generate)
-    imports = typer.Typer(no_args_is_help=True, help="Turn other formats into instances.")
-    example = (
+    add(app, check, "placeopt check toy", group=SOLVE)
+    drawn = "placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 -o mine.json"
+    add(app, generate, drawn, group=SOLVE)
+    imports = new_app(help="Turn other formats into instances.")
+    paper = (
         "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv "
         "--latency AWS_EC2_Latency.csv -o paper.json"
     )
-    imports.command("cnsm-csv", epilog=f"Example: {example}")(import_cnsm_csv)
-    mubench = "placeopt import mubench workmodel.json --replicas 3 -o mine.json"
-    imports.command("mubench", epilog=f"Example: {mubench}")(import_mubench)
     importing.register(imports)
-    app.add_typer(imports, name="import", epilog=f"Example: {example}")
+    add(
+        imports,
+        import_mubench,
+        "placeopt import mubench workmodel.json --replicas 3 -o mine.json",
+        name="mubench",
+    )
+    add(imports, import_cnsm_csv, paper, name="cnsm-csv")
+    shop = "placeopt import kubernetes shop --prices shop --to rolling-update -o shop.json"
+    app.add_typer(imports, name="import", epilog=epilog(shop), rich_help_panel=CLUSTERS)
 
 
 # -- check -----------------------------------------------------------------------------------------
@@ -53,9 +59,11 @@ def register(app: typer.Typer) -> None:
 
 def check(
     instance: InstanceFile,
-    as_json: Annotated[bool, Option("--json", help="Print the verdict as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Say whether an instance is valid and feasible; if it is not, why, request by request.
+    """Check that an instance is valid and has a plan.
+
+    If it has none, it says why, request by request. It warns of values that look like mistakes.
 
     Exit code 0: valid, and a plan may exist. 2: not valid. 3: no plan can exist.
     """
@@ -134,19 +142,25 @@ def _tell(problem: Problem, verdict: dict[str, Any]) -> None:
 
 
 def generate(
-    problem: Annotated[str, Argument(metavar="PROBLEM", help="A problem, such as temporal.")],
+    problem: Annotated[
+        str,
+        Argument(
+            metavar="PROBLEM", help="A problem, such as temporal.", autocompletion=problem_names
+        ),
+    ],
     size: Annotated[
         list[str] | None,
         Option(
             metavar="KEY=VALUE",
-            help="Such as requests=50; repeatable. Unknown ones list the legal.",
+            help="Size, such as requests=50. Repeatable. An unknown name prints the valid ones.",
+            autocompletion=size_keys,
         ),
     ] = None,
     seed: Annotated[int, Option(help="The same seed gives the same instance.")] = 0,
     name: Annotated[str | None, Option(help="Name of the instance.")] = None,
     output: Output = None,
 ) -> None:
-    """Draw a random instance."""
+    """Make a random instance."""
     from placeopt.core.documents import layout
     from placeopt.registry import from_document, problem_class
 
@@ -193,14 +207,14 @@ def import_cnsm_csv(
         ),
     ],
     latency: Annotated[
-        Path, Option(help="CSV: one row per origin, one column per destination; ms.")
+        Path, Option(help="CSV in ms: one row per origin, one column per destination.")
     ],
     name: Annotated[str, Option(help="Name of the instance.")] = "cnsm",
-    horizon: Annotated[int, Option(help="Slots of the scheduling period.")] = 100,
-    slot_hours: Annotated[float, Option(help="Hours of a slot.")] = 1.0,
+    horizon: Annotated[int, Option(help="Number of slots in the scheduling period.")] = 100,
+    slot_hours: Annotated[float, Option(help="Hours per slot.")] = 1.0,
     output: Output = None,
 ) -> None:
-    """Turn the CSV files of the CNSM 2024 paper into a temporal instance."""
+    """Import the CSV files of the CNSM 2024 paper as a temporal instance."""
     from placeopt.core.documents import layout
     from placeopt.registry import from_document
     from placeopt.temporal.cnsm_csv import read
@@ -217,19 +231,19 @@ def import_cnsm_csv(
 def import_mubench(
     workmodel: Annotated[Path, Argument(metavar="WORKMODEL", help="A workmodel.json of muBench.")],
     name: Annotated[
-        str | None, Option(help="Name of the instance; that of the file by default.")
+        str | None, Option(help="Name of the instance (default: that of the file).")
     ] = None,
     gateway: Annotated[
         str | None,
-        Option(help="The service that users call; by default the first that no other calls."),
+        Option(help="Service that users call (default: the first that no other calls)."),
     ] = None,
-    replicas: Annotated[int, Option(min=1, help="Replicas of every service.")] = 1,
+    replicas: Annotated[int, Option(min=1, help="Number of replicas of every service.")] = 1,
     seed: Annotated[
-        int, Option(min=0, help="Where the replicas run: the same seed, the same nodes.")
+        int, Option(min=0, help="Random seed: the same seed puts replicas on the same nodes.")
     ] = 0,
     output: Output = None,
 ) -> None:
-    """Turn a call graph of muBench into a rescheduling instance on a testbed of six machines."""
+    """Import a call graph of muBench as a rescheduling instance on six machines."""
     from placeopt.core.documents import layout
     from placeopt.kubernetes.reading import with_line
     from placeopt.registry import from_document

@@ -10,6 +10,8 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli import progress
+from placeopt.cli.commands import LEARN, add
+from placeopt.cli.completion import policy_names, target_names, words
 from placeopt.cli.screen import (
     AsJson,
     Quiet,
@@ -36,10 +38,15 @@ if TYPE_CHECKING:
 Target = Annotated[
     str,
     Argument(
-        metavar="PROBLEM|INSTANCE", help="A problem, for generated episodes; or an instance file."
+        metavar="PROBLEM|INSTANCE",
+        help="A problem (episodes are generated) or an instance.",
+        autocompletion=target_names,
     ),
 ]
-Semantics = Annotated[str | None, Option(help="multi-cluster: fixed or published.")]
+Semantics = Annotated[
+    str | None,
+    Option(help="multi-cluster: fixed or published.", autocompletion=words("fixed", "published")),
+]
 Clusters = Annotated[int | None, Option(help="multi-cluster: number of clusters.")]
 Rate = Annotated[float | None, Option(help="multi-cluster: arrivals per unit of time.")]
 Env = Annotated[
@@ -47,72 +54,86 @@ Env = Annotated[
     Option(
         "--env",
         metavar="KEY=VALUE",
-        help="Option of the episodes, such as applications=5; repeatable.",
+        help="Option of the episodes, such as applications=5. Repeatable.",
     ),
 ]
 WeightsOption = Annotated[
     str | None, Option(metavar="A,B,..", help="Weights of the parts of the reward.")
 ]
 PolicyArgument = Annotated[
-    str, Argument(metavar="POLICY", help="A policy file, or a name of `placeopt policies`.")
+    str,
+    Argument(
+        metavar="POLICY",
+        help="A policy file, or a name that `placeopt policies` lists.",
+        autocompletion=policy_names,
+    ),
 ]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
-    app.command(
-        epilog="Example: placeopt train multi-cluster --rate 5 --steps 400000 -o policy.npz"
-    )(train)
-    app.command(
-        "evaluate-policy",
-        epilog="Example: placeopt evaluate-policy policy.npz --episodes 500 --clusters 8",
-    )(evaluate_policy)
-    app.command(epilog="Example: placeopt rollout policy.npz --weights 1,0,0 --seed 3")(rollout)
-    app.command(epilog="Example: placeopt policies")(policies)
+    train_example = "placeopt train multi-cluster --rate 5 --steps 400000 -o policy.npz"
+    measured = "placeopt evaluate-policy multi-cluster-published --episodes 20"
+    played = "placeopt rollout multi-cluster-published --weights 1,0,0 --seed 3"
+    add(app, policies, "placeopt policies", group=LEARN)
+    add(app, train, train_example, group=LEARN)
+    add(app, evaluate_policy, measured, group=LEARN, name="evaluate-policy")
+    add(app, rollout, played, group=LEARN)
 
 
 def train(
     target: Target,
     output: Annotated[Path, Option("-o", "--output", help="Policy file to write.")],
-    algorithm: Annotated[str, Option(help="ppo or dqn.")] = "ppo",
+    algorithm: Annotated[
+        str, Option(help="ppo or dqn.", autocompletion=words("ppo", "dqn"))
+    ] = "ppo",
     preset: Annotated[
         str | None,
         Option(
             metavar="NAME",
-            help="An agent as its paper trains it, with its algorithm, settings, episodes and "
-            "weights: ds-ppo, ds-dqn of multi-cluster; reach-ppo, rsdql of rescheduling.",
+            help="Train an agent as its paper does: its algorithm, settings, episodes and weights. "
+            "multi-cluster: ds-ppo, ds-dqn. rescheduling: reach-ppo, rsdql.",
+            autocompletion=words("ds-ppo", "ds-dqn", "reach-ppo", "rsdql"),
         ),
     ] = None,
     weights: WeightsOption = None,
     conditioned: Annotated[
         bool,
         Option(
-            "--conditioned", help="One policy for every preference; the default without --weights."
+            "--conditioned",
+            help="Train one policy for all weights (default without --weights).",
         ),
     ] = False,
-    seed: Annotated[int, Option(min=0, help="The same seed and steps give the same policy.")] = 1,
-    steps: Annotated[int | None, Option(min=1, help="Steps of all environments together.")] = None,
+    seed: Annotated[
+        int, Option(min=0, help="Random seed: the same seed and steps give the same policy.")
+    ] = 1,
+    steps: Annotated[
+        int | None, Option(min=1, help="Number of steps, over all environments.")
+    ] = None,
     time_limit: Annotated[
-        float | None, Option(metavar="SECONDS", help="Train no longer than this.")
+        float | None, Option(metavar="SECONDS", help="Time limit of the training.")
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        Option(help="File to keep the state of the training in, after every round."),
+        Option(help="Checkpoint file, written after every round."),
     ] = None,
     resume: Annotated[
-        Path | None, Option(help="Checkpoint to go on from; give the same options again.")
+        Path | None, Option(help="Checkpoint to resume from. Give the same options again.")
     ] = None,
     seeds: Annotated[
         str | None,
-        Option(metavar="N,N,..", help="Train one policy for each: NAME-seedN.npz."),
+        Option(metavar="N,N,..", help="Train one policy per seed: NAME-seedN.npz."),
     ] = None,
-    jobs: Annotated[int, Option(help="Processes, for several seeds.")] = 1,
+    jobs: Annotated[int, Option(help="Number of processes, for several seeds.")] = 1,
     scheduler: Annotated[
-        str | None, Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead.")
+        str | None,
+        Option(metavar="tcp://HOST:PORT", help="Run on a Dask cluster instead of --jobs."),
     ] = None,
     run_dir: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Keep policies and checkpoints of --seeds to take up."),
+        Option(
+            metavar="DIR", help="--seeds: checkpoint folder. Run the same command again to resume."
+        ),
     ] = None,
     semantics: Semantics = None,
     clusters: Clusters = None,
@@ -120,13 +141,13 @@ def train(
     env: Env = None,
     param: Annotated[
         list[str] | None,
-        Option(metavar="KEY=VALUE", help="Setting of the training, such as gamma=0.9; repeatable."),
+        Option(metavar="KEY=VALUE", help="Setting of the training, such as gamma=0.9. Repeatable."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Train a policy by masked PPO or DQN.
 
-    Ctrl-C ends the training after the present round and writes the policy as it is.
+    Ctrl-C stops the training after the current round and writes the policy as it is.
     """
     from dataclasses import replace
 
@@ -229,18 +250,21 @@ def _train_seeds(
 def evaluate_policy(
     policy: PolicyArgument,
     instance: Annotated[
-        Path | None, Argument(help="Instance to play on, instead of generated episodes.")
+        Path | None, Argument(help="Instance to play on (default: generated episodes).")
     ] = None,
-    episodes: Annotated[int, Option(min=1, help="Episodes for each row of weights.")] = 200,
+    episodes: Annotated[int, Option(min=1, help="Number of episodes per row of weights.")] = 200,
     weights: WeightsOption = None,
-    seed: Annotated[int, Option(min=0, help="Of the first episode.")] = 1_000_000,
+    seed: Annotated[int, Option(min=0, help="Random seed of the first episode.")] = 1_000_000,
     semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
     env: Env = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the mean reward and other facts of a policy's episodes, beside the greedy choice."""
+    """Measure a policy on episodes, next to the greedy choice.
+
+    It prints the mean reward with its 95 % confidence interval, and other facts.
+    """
     from placeopt.rl import policy_file
     from placeopt.rl.evaluation import evaluate, greedy, summary
     from placeopt.rl.play import episodes_for
@@ -271,10 +295,10 @@ def evaluate_policy(
 def rollout(
     policy: PolicyArgument,
     instance: Annotated[
-        Path | None, Argument(help="Instance to play on, instead of a generated episode.")
+        Path | None, Argument(help="Instance to play on (default: a generated episode).")
     ] = None,
     weights: WeightsOption = None,
-    seed: Annotated[int, Option(min=0, help="Of the episode.")] = 1,
+    seed: Annotated[int, Option(min=0, help="Random seed of the episode.")] = 1,
     semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
@@ -321,7 +345,10 @@ def rollout(
 def policies(
     as_json: Annotated[bool, Option("--json", help="Print the whole cards as JSON.")] = False,
 ) -> None:
-    """List the policies that come with placeopt; `--method policy --policy NAME` uses one."""
+    """List the policies that come with placeopt.
+
+    Use one with `placeopt solve INSTANCE --method policy --policy NAME`.
+    """
     from placeopt.rl import policy_file
 
     found = {name: policy_file.read(path) for name, path in policy_file.bundled().items()}

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from placeopt.cli.commands import LOOK, add
+from placeopt.cli.completion import instance_names, words
 from placeopt.cli.fronts import OneFront, front_and_instance, index_of
 from placeopt.cli.screen import deliver, emit, say
 from placeopt.core.errors import UsageError
@@ -15,30 +17,32 @@ from placeopt.core.files import require_outputs
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    app.command(
-        epilog="Example: placeopt report front.json --instance instances/temporal/aws-50.json "
-        "--point knee -o report.html"
-    )(report)
+    add(app, report, "placeopt report front.json --point knee -o report.html", group=LOOK)
 
 
 def report(
     front: OneFront,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="HTML file to write; beside the front by default."),
+        typer.Option("-o", "--output", help="File to write (default: beside the front)."),
     ] = None,
     instance: Annotated[
         Path | None,
         typer.Option(
-            help="The front's instance; by default it is looked for beside the front and among "
-            "those that come with placeopt."
+            help="Instance of the front (default: found beside it, or among the shipped ones).",
+            autocompletion=instance_names,
         ),
     ] = None,
-    point: Annotated[str, typer.Option(metavar="K|knee", help="The plan to show.")] = "knee",
+    point: Annotated[
+        str,
+        typer.Option(
+            metavar="K|knee", help="Plan to show: its number.", autocompletion=words("knee")
+        ),
+    ] = "knee",
     origin: Annotated[
         Path | None,
         typer.Option(
-            help="What the names are in the cluster; INSTANCE.origin.json, if there, by default."
+            help="File that maps names to cluster objects (default: INSTANCE.origin.json)."
         ),
     ] = None,
     form: Annotated[
@@ -46,22 +50,23 @@ def report(
         typer.Option(
             "--format",
             metavar="html|markdown",
-            help="markdown: a rolling update in short, for a pull request; to stdout without -o.",
+            help="markdown: a short text for a pull request, printed without -o.",
+            autocompletion=words("html", "markdown"),
         ),
     ] = "html",
     min_saving: Annotated[
         float | None,
         typer.Option(
-            help="Exit code 3 where the plan saves less, in the unit of the prices, or breaks the "
-            "instance."
+            help="Minimum saving, in the unit of the prices; exit code 3 if the plan saves less or "
+            "breaks the instance."
         ),
     ] = None,
 ) -> None:
-    """Write one self-contained HTML page about a front.
+    """Write a page about a front and one of its plans.
 
-    It says what was asked, shows the front and one plan, what is proven, and how it was made.
+    The page is one HTML file: instance, front, plan, what is proven, and how it was made.
 
-    Of an imported rolling update it says first what those who approve it want to know.
+    For an imported rolling update, savings and risks come first.
     """
     from placeopt import report as reporting
     from placeopt.kubernetes import origin as origins

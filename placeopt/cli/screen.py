@@ -14,22 +14,30 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from placeopt.cli.completion import instance_names
 from placeopt.cli.tables import table, wrapped
 from placeopt.core.errors import DocumentError, OutputError, UsageError
 
 #: The option of commands that write one file.
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="File to write; stdout by default.")
+    Path | None, typer.Option("-o", "--output", help="File to write (default: stdout).")
 ]
 #: The option of commands that print a table or JSON.
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, also on a terminal.")]
 #: Arguments of several commands.
-InstanceFile = Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (JSON).")]
+InstanceFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INSTANCE",
+        help="Instance: a JSON file, or the name of one that `placeopt instances` lists.",
+        autocompletion=instance_names,
+    ),
+]
 Plans = Annotated[
     Path,
     typer.Argument(
         metavar="FRONT_OR_PLAN",
-        help="A front file, a point as `pick` prints it, a plan, or exported steps.",
+        help="A front, a plan as `pick -o` writes it, a bare plan, or exported steps.",
     ),
 ]
 
@@ -76,7 +84,7 @@ Quiet = Annotated[
         "-q",
         callback=be_quiet,
         expose_value=False,
-        help="No progress and no messages; only results, warnings and errors.",
+        help="Print only results, warnings and errors.",
     ),
 ]
 

@@ -6,16 +6,20 @@ from typing import Any
 
 import typer
 
+from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.screen import AsJson, emit_json, emit_table
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    app.command(epilog="Example: placeopt instances; placeopt solve toy -o front.json")(instances)
+    add(app, instances, "placeopt instances", group=SOLVE)
 
 
 def instances(as_json: AsJson = False) -> None:
-    """List the instances that come with placeopt; commands take their names instead of files."""
+    """List the instances that come with placeopt.
+
+    Every command takes such a name instead of a file.
+    """
     from placeopt.core.documents import read_json
     from placeopt.core.shipped import best_known
     from placeopt.core.shipped import instances as shipped

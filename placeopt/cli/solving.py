@@ -15,7 +15,14 @@ from typer import Argument, Option
 
 from placeopt.cli import progress
 from placeopt.cli.advice import about_plan, page_of
-from placeopt.cli.completion import instance_names, method_names
+from placeopt.cli.commands import SOLVE, add
+from placeopt.cli.completion import (
+    instance_names,
+    method_names,
+    objective_names,
+    parameter_keys,
+    policy_names,
+)
 from placeopt.cli.screen import (
     AsJson,
     Quiet,
@@ -47,11 +54,13 @@ CERTIFIED_POINTS, CERTIFIED_LOSS = 2000, 0.001
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    example = (
-        "placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o front.json "
-        "--plot front.html"
+    add(
+        app,
+        solve,
+        "placeopt solve toy -o front.json --plot front.html",
+        "placeopt solve aws-50 --method nsga3 --time-limit 20 --certify -o aws-50.json",
+        group=SOLVE,
     )
-    app.command(epilog=f"Example: {example}")(solve)
 
 
 # The options of `solve`.
@@ -59,78 +68,95 @@ InstanceArgument = Annotated[
     Path | None,
     Argument(
         metavar="INSTANCE",
-        help="Instance: a file (JSON), or a shipped one by name.",
+        help="Instance: a JSON file, or the name of one that `placeopt instances` lists.",
         autocompletion=instance_names,
     ),
 ]
 MethodOption = Annotated[
     str,
-    Option(help="How to answer; see `placeopt methods`.", autocompletion=method_names),
+    Option(help="How to solve it: see `placeopt methods`.", autocompletion=method_names),
 ]
 ObjectivesOption = Annotated[
     str | None,
-    Option(metavar="A,B", help="Objectives wanted, in this order; all by default."),
+    Option(
+        metavar="A,B",
+        help="Objectives to consider, in this order (default: all).",
+        autocompletion=objective_names,
+    ),
 ]
 EvaluationsOption = Annotated[
     int | None,
-    Option(
-        help="Budget in evaluations; 50,000 without a time limit, and 50 s for methods that prove."
-    ),
+    Option(help="Maximum plans to evaluate. Default: 50,000 (exact methods: 50 s)."),
 ]
 TimeLimitOption = Annotated[
     float | None,
-    Option(metavar="SECONDS", help="Time limit of the whole run; what was found is kept."),
+    Option(metavar="SECONDS", help="Time limit of the whole run. What was found by then is kept."),
 ]
-SeedOption = Annotated[int, Option(help="The same seed and evaluations give the same front.")]
-JobsOption = Annotated[int, Option(help="Processes, for methods made of several tasks.")]
+SeedOption = Annotated[
+    int, Option(help="Random seed: the same seed and --evaluations give the same front.")
+]
+JobsOption = Annotated[int, Option(help="Number of processes, for methods that can use several.")]
 SchedulerOption = Annotated[
     str | None,
-    Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead of --jobs."),
+    Option(metavar="tcp://HOST:PORT", help="Run on a Dask cluster instead of --jobs."),
 ]
 RunDirOption = Annotated[
     Path | None,
     Option(
         metavar="DIR",
-        help="Keep what is finished, and now and then what is found; the same command takes it up.",
+        help="Checkpoint folder. Run the same command again to resume.",
     ),
 ]
 PointsOption = Annotated[
     str | None,
     Option(
         metavar="N|all",
-        help="Points to keep: the extremes and those of most hypervolume; 500 by default, with "
-        "--certify up to 2,000, so that they miss little more than the whole front.",
+        help="Maximum points to write (default 500; 2,000 with --certify).",
     ),
 ]
 OutputOption = Annotated[
-    Path | None, Option("-o", "--output", help="Front file to write; stdout by default.")
+    Path | None, Option("-o", "--output", help="Front file to write (default: stdout).")
 ]
-PlotOption = Annotated[Path | None, Option(help="Draw the front as well: .html, .png or .pdf.")]
+PlotOption = Annotated[
+    Path | None, Option(help="Also draw the front: a file name in .html, .png, .pdf or .svg.")
+]
 ParamOption = Annotated[
     list[str] | None,
-    Option(metavar="KEY=VALUE", help="Parameter of the method, such as solver=scip; repeatable."),
+    Option(
+        metavar="KEY=VALUE",
+        help="Parameter of the method: see `placeopt methods NAME`. Repeatable.",
+        autocompletion=parameter_keys,
+    ),
 ]
-MaxMovesOption = Annotated[int | None, Option(help="rolling-update: most starts of a plan.")]
+MaxMovesOption = Annotated[
+    int | None, Option(help="rolling-update: maximum pods that a plan starts.")
+]
 MinSavingPerMoveOption = Annotated[
     float | None,
-    Option(help="rolling-update: least saving of every move, in node price."),
+    Option(help="rolling-update: minimum saving per move, in node price."),
 ]
 PolicyOption = Annotated[
-    str | None, Option(metavar="FILE|NAME", help="--method policy: the trained policy.")
+    str | None,
+    Option(
+        metavar="FILE|NAME",
+        help="--method policy: the trained policy.",
+        autocompletion=policy_names,
+    ),
 ]
 StartOption = Annotated[
     Path | None,
-    Option(metavar="FRONT", help="Front file whose plans the search starts from."),
+    Option(metavar="FRONT", help="Start the search from the plans of this front."),
 ]
 ReferenceOption = Annotated[
     str | None,
     Option(
         metavar="A,B",
-        help="Reference point of the trace's hypervolumes, one for runs that are compared.",
+        help="Fixed reference point for the convergence trace; use the same one for runs you will "
+        "compare.",
     ),
 ]
 CertifyOption = Annotated[
-    bool, Option("--certify", help="Add a proven lower-bound set, and so a gap.")
+    bool, Option("--certify", help="Prove how far from optimal the front can be.")
 ]
 
 

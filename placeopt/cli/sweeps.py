@@ -10,6 +10,8 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli import progress
+from placeopt.cli.commands import EXPERIMENTS, add
+from placeopt.cli.completion import study_names
 from placeopt.cli.screen import Quiet, say
 from placeopt.core.progress import Tell, Told
 
@@ -19,28 +21,36 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    app.command(epilog="Example: placeopt sweep study.toml --run-dir study --jobs 2")(sweep)
+    add(app, sweep, "placeopt sweep study --run-dir out", group=EXPERIMENTS)
 
 
 def sweep(
-    plan: Annotated[Path, Argument(metavar="PLAN.toml", help="Plan of the sweep.")],
+    plan: Annotated[
+        Path,
+        Argument(
+            metavar="PLAN.toml",
+            help="Plan of the sweep, or `study`, which comes with placeopt.",
+            autocompletion=study_names,
+        ),
+    ],
     run_dir: Annotated[
-        Path, Option(help="Folder of fronts and results; finished runs there are kept.")
+        Path, Option(help="Folder for fronts and results. Runs that it has are not run again.")
     ] = Path("sweep"),
-    jobs: Annotated[int, Option(help="Processes of this machine.")] = 1,
+    jobs: Annotated[int, Option(help="Number of processes.")] = 1,
     scheduler: Annotated[
-        str | None, Option(metavar="tcp://HOST:PORT", help="A Dask cluster instead.")
+        str | None,
+        Option(metavar="tcp://HOST:PORT", help="Run on a Dask cluster instead of --jobs."),
     ] = None,
     time_limit: Annotated[
-        float | None, Option(metavar="SECONDS", help="End of the whole sweep.")
+        float | None, Option(metavar="SECONDS", help="Time limit of the whole sweep.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run instances x methods x seeds x budgets, and compare the fronts.
+    """Compare methods over instances, seeds and budgets.
 
-    The page RUN_DIR/index.html is rewritten as runs end.
+    The page RUN_DIR/index.html is rewritten as runs end. Beside it are tables as CSV and LaTeX.
 
-    Ctrl-C ends the sweep. Run it again to resume.
+    Ctrl-C stops the sweep. Run it again to resume.
     """
     from placeopt.cli.solving import cancelled_by_signals
     from placeopt.core.budget import Budget

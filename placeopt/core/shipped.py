@@ -32,26 +32,41 @@ def find(path: AnyPath) -> Path:
 
     A file of that path comes first. What is neither is returned as it is.
     """
-    if Path(path).exists() or os.path.dirname(path):
-        return Path(path)
-    return instances().get(str(path), Path(path))
+    return Path(path) if _is_path(path) else instances().get(str(path), Path(path))
 
 
-def find_cluster(file: AnyPath) -> AnyPath:
-    """Return the dump of a cluster that a name stands for, such as ``shop``; as `find` does."""
-    return _beside(file, "cluster.json")
+def clusters() -> dict[str, Path]:
+    """Return the dumps of clusters that come with placeopt, by name.
+
+    >>> list(clusters())
+    ['shop']
+    """
+    return {file.parent.name: file for file in _files("clusters/*/cluster.json")}
 
 
-def find_prices(file: AnyPath) -> AnyPath:
-    """Return the prices of a cluster that comes with placeopt, by its name; as `find` does."""
-    return _beside(file, "prices.csv")
+def studies() -> dict[str, Path]:
+    """Return the plans of sweeps that come with placeopt, by name."""
+    return {file.stem: file for file in _files("*.toml")}
 
 
-def _beside(name: AnyPath, file: str) -> AnyPath:
-    if os.path.exists(name) or os.path.dirname(name):
-        return name
-    found = {path.parent.name: path for path in _files(f"clusters/*/{file}")}
-    return found.get(str(name), name)
+def find_cluster(path: AnyPath) -> AnyPath:
+    """Return the dump that a path or the name of a shipped cluster stands for, as `find` does."""
+    return path if _is_path(path) else clusters().get(str(path), path)
+
+
+def find_prices(path: AnyPath) -> AnyPath:
+    """Return the prices that a path or the name of a shipped cluster stands for, as `find` does."""
+    dump = None if _is_path(path) else clusters().get(str(path))
+    return path if dump is None else dump.with_name("prices.csv")
+
+
+def find_study(path: AnyPath) -> AnyPath:
+    """Return the plan that a path or the name of a shipped one stands for, as `find` does."""
+    return path if _is_path(path) else studies().get(str(path), path)
+
+
+def _is_path(path: AnyPath) -> bool:
+    return os.path.exists(path) or bool(os.path.dirname(path))
 
 
 def _files(pattern: str) -> list[Path]:

@@ -24,7 +24,7 @@ from placeopt.core.files import AnyPath, read_bytes
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import task_key
-from placeopt.core.shipped import instances
+from placeopt.core.shipped import find_study, instances
 
 #: Points of each front that are measured unless the plan says otherwise.
 POINTS = 500
@@ -97,7 +97,7 @@ def read(plan: AnyPath | Mapping[str, Any]) -> SweepPlan:
         return validate(SweepPlan, dict(plan))
     file = str(plan)
     try:
-        document = tomllib.loads(read_bytes(plan).decode("utf-8"))
+        document = tomllib.loads(read_bytes(find_study(plan)).decode("utf-8"))
     except OSError as error:
         remedy = "give the path of a readable TOML file"
         raise DocumentError(error.strerror or str(error), file=file, remedy=remedy) from None
