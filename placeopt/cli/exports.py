@@ -140,24 +140,34 @@ def _instance_of(plans: Path) -> Path:
 
 
 def _require_schedulable(problem: Problem, plan: Plan, origin: Origin) -> None:
-    """Raise if kube-scheduler would refuse a step, as far as the imported files are still there."""
+    """Raise if kube-scheduler would refuse a step because the cluster is not what was imported.
+
+    The instance has the rules by which kube-scheduler would refuse a step, so that nothing is asked
+    anew where the imported files are as they were.
+    """
     from placeopt.core.documents import validate
     from placeopt.kubernetes.export.steps_document import StepsDocument, document
+    from placeopt.kubernetes.origin import digest
     from placeopt.kubernetes.verify import verify_files
 
     files = [Path(find_cluster(file)) for file in origin.files]
     if not files or not all(file.is_file() for file in files):
         say(
-            "Scheduler check skipped: pass the cluster file with "
-            "`placeopt verify STEPS --cluster FILE`."
+            "The plan keeps the rules of the cluster as it was imported. If it may have changed "
+            "since, `placeopt verify STEPS --cluster FILE` asks them anew."
         )
+        return
+    digests = origin.digests or [""] * len(files)
+    changed = [str(f) for f, known in zip(files, digests, strict=True) if digest(f) != known]
+    if not changed:
         return
     refused = verify_files(validate(StepsDocument, document(problem, plan, origin)), files)
     if refused:
         more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
         raise DocumentError(
             f"kube-scheduler would refuse a copy: {refused[0].text}{more}",
-            remedy="import again from files of one moment; `placeopt verify` names all",
+            remedy=f"import again: changed since it was imported: {', '.join(changed)}; "
+            "`placeopt verify` names all",
         )
 
 

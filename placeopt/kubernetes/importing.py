@@ -25,7 +25,7 @@ from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import TOPICS, Notes, note, recorded
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote
+from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote, digest
 from placeopt.kubernetes.parts import ImportedInstance
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceBook, PriceOverlay
@@ -155,13 +155,16 @@ def _imported(
         raise error.in_file(", ".join(map(str, files))) from None
     for warning in problem.warnings():
         notes.add("assumption", f"warning of the instance: {warning}")
-    known = [os.path.abspath(file) for file in files if str(file) != STDIN]
+    known = tuple(os.path.abspath(file) for file in files if str(file) != STDIN)
+    if len(known) < len(files) or not _can_replay(objects, target):
+        known = ()
     origin = Origin(
         instance=InstanceRef(**asdict(problem.instance_name)),
         items=instance.items,
         nodes=instance.nodes,
         budgets=origin_budgets(objects, cluster.units, instance.items),
-        files=tuple(known) if len(known) == len(files) and _can_replay(objects, target) else (),
+        files=known,
+        digests=tuple(map(digest, known)),
         cluster=objects.uid,
         price_unit=instance.document.get("price_unit"),
         notes=_kept(notes),

@@ -19,6 +19,8 @@ from placeopt.kubernetes.reading import LABEL_KEY, View
 Amounts = tuple[int | None, int | None]
 
 
+#: What the names of rules and messages about host ports begin with.
+HOST_PORT = "host port"
 #: The address of a host port that is taken on all addresses of its node.
 EVERY_ADDRESS = "0.0.0.0"
 
@@ -39,7 +41,7 @@ class HostPort(NamedTuple):
     def label(self) -> str:
         """How messages and rules name it."""
         where = "" if self.address == EVERY_ADDRESS else f" of {self.address}"
-        return f"host port {self.protocol} {self.number}{where}"
+        return f"{HOST_PORT} {self.protocol} {self.number}{where}"
 
 
 @dataclass(slots=True)

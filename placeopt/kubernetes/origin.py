@@ -33,6 +33,7 @@ ReplicaSet; the pod itself where nothing owns it. ``labels`` are those of the po
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Literal
 
@@ -163,6 +164,9 @@ class Origin(Record):
     budgets: tuple[OriginBudget, ...] = ()
     """PodDisruptionBudgets of the cluster."""
     files: tuple[str, ...] = ()
+    """Files of the cluster that were imported. Empty: read from stdin, or not all that counts."""
+    digests: tuple[str, ...] = ()
+    """SHA-256 of each of `files`. Empty: not known."""
     cluster: str | None = None
     """Identity of the cluster: that of the namespace kube-system. Absent or null: not known."""
     price_unit: str | None = None
@@ -205,6 +209,15 @@ class Origin(Record):
                 path="instance",
                 remedy="import again, or give the origin file of this instance",
             )
+
+
+def digest(path: AnyPath) -> str:
+    """Return the SHA-256 of a file, empty where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def key(name: str, application: str | None = None) -> str:

@@ -70,13 +70,13 @@ class Quotas:
                     )
         return ""
 
-    def take(self, namespace: str, spec: PodSpec) -> None:
-        """Count a pod that is to be made."""
+    def take(self, namespace: str, spec: PodSpec, sign: int = 1) -> None:
+        """Count a pod that is to be made; with the sign -1 one that is gone."""
         for quota in self.by_space.get(namespace, ()):
             if _is_about(quota.view["spec"], spec):
                 for key, amount in _usage(spec).items():
                     if key in quota.left:
-                        quota.left[key] -= amount
+                        quota.left[key] -= sign * amount
 
 
 def _amounts(view: View) -> dict[str, int]:

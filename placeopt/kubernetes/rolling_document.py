@@ -63,6 +63,38 @@ def update_document(
     return document, items
 
 
+def rules_document(cluster: ReadCluster, rules: PodRules) -> Document:
+    """Return a document that says of replicas what rules say of them, and nothing else.
+
+    Its microservices are the replicas of the site, in their order.
+    """
+    nothing = {"cpu_millicores": 0, "memory_mib": 0}
+    return {
+        "problem": "rolling-update",
+        "name": "rules",
+        "nodes": [
+            {"name": n.name, "cluster": n.place, "price": 0.0, **nothing, **_standing(n, rules)}
+            for n in cluster.site.nodes.values()
+        ],
+        "applications": [
+            {
+                "name": "all",
+                "microservices": [
+                    {
+                        "name": str(k),
+                        "node": u.node,
+                        **nothing,
+                        "groups": rules.groups.get(k, []),
+                    }
+                    for k, u in enumerate(cluster.site.units)
+                ],
+            }
+        ],
+        "node_sets": rules.node_sets,
+        "rules": rules.rules,
+    }
+
+
 def _survival(options: ImportOptions, rules: PodRules) -> Document:
     """Return what the loss of a node is to leave; nothing where nothing is asked."""
     room = {"room": True} if "room" in options.survive else {}

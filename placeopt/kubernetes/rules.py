@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -55,6 +55,8 @@ class PodRules:
         Node -> group -> copies on it that no plan touches.
     held : dict of int to str
         Why replicas have to stay that no rule can say, by their id.
+    nowhere : dict of int to str
+        Why copies of a replica may start nowhere, by its place among the units.
     """
 
     rules: list[Document] = field(default_factory=list)
@@ -65,6 +67,7 @@ class PodRules:
     needs: dict[str, int] = field(default_factory=dict)
     residents: dict[str, dict[str, int]] = field(default_factory=dict)
     held: dict[int, str] = field(default_factory=dict)
+    nowhere: dict[int, str] = field(default_factory=dict)
 
 
 def pod_rules(cluster: ReadCluster, options: ImportOptions) -> PodRules:
@@ -197,9 +200,10 @@ class _Reader:
     def _rules_of(self, mine: list[Unit]) -> None:
         """Add the rules of replicas that say the same of other pods."""
         unit, who = mine[0], self._group_of(mine)
-        for kind, soft, term in _affinity_terms(unit):
-            toward = self._toward(unit, term, mine, kind)
-            self._add(mine, who, toward, term, {"kind": kind, **_soft(soft)})
+        for kind, soft, terms in _affinity_terms(unit):
+            toward = self._toward(unit, terms, mine, kind)
+            for term in terms:
+                self._add(mine, who, toward, term, {"kind": kind, **_soft(soft)})
         for term in unit.spec.view["topologySpreadConstraints"].items():
             soft = term["whenUnsatisfiable"].text("DoNotSchedule") == "ScheduleAnyway"
             rule: Document = {"kind": "spread", **_soft(soft)}
@@ -208,15 +212,21 @@ class _Reader:
                 rule["min_domains"] = term["minDomains"].whole(1)
             if (where := self._among(unit, term, soft)) is not None:
                 rule["among"] = where
-            toward = self._toward(unit, term, mine, "spread")
+            toward = self._toward(unit, [term], mine, "spread")
             self._add(mine, who, toward, term, rule)
 
     def _among(self, unit: Unit, term: View, soft: bool) -> str | None:
         """Return the node set over which a spread counts, None for all nodes.
 
-        Nodes that take nothing count where it is required, and not where it is preferred.
+        Nodes that take nothing count where it is required, and not where it is preferred; nodes
+        that lack the key of any required spread count for none.
         """
-        where = frozenset(self.site.nodes if soft else self.every)
+        keys = _hard_keys(unit)
+        where = frozenset(
+            name
+            for name, node in (self.site.nodes if soft else self.every).items()
+            if soft or all(key in _PER or node.meta.labels.get(key) for key in keys)
+        )
         if term["nodeAffinityPolicy"].text("Honor") != "Ignore":
             where &= affinity_nodes(unit.spec, self.every)
         if term["nodeTaintsPolicy"].text("Ignore") == "Honor":
@@ -250,8 +260,10 @@ class _Reader:
     def _hold(self, mine: Iterable[Unit], why: str) -> None:
         """Pin what runs; what waits may start nowhere."""
         for unit in mine:
+            k = self.place[id(unit)]
+            self.found.nowhere[k] = why
             if unit.node is None:
-                self.found.allowed[self.place[id(unit)]] = self._set(frozenset())
+                self.found.allowed[k] = self._set(frozenset())
             elif not self._stays(unit):
                 self.found.held[id(unit)] = why
                 note("pinned", why, unit.label)
@@ -265,13 +277,13 @@ class _Reader:
             f"{mine[0].namespace}/{mine[0].workload}", [self.place[id(u)] for u in mine]
         )
 
-    def _toward(self, unit: Unit, term: View, mine: list[Unit], kind: str) -> str | None:
-        """Return the group that a term counts, None where the files have no such pod.
+    def _toward(self, unit: Unit, terms: Sequence[View], mine: list[Unit], kind: str) -> str | None:
+        """Return the group that all of some terms select, None where the files have no such pod.
 
         Pods that are ending keep others away until they are gone; no spread counts them, and they
         are no company to rely on.
         """
-        name, chosen = self._selected(unit, term)
+        name, chosen = self._selected(unit, terms)
         if kind == "together" and chosen.ending and len(chosen.members) < 2:
             self._hold(mine, "pods with required affinity to pods that are ending")
         residents = chosen.residents + chosen.ending if kind == "apart" else chosen.residents
@@ -279,16 +291,21 @@ class _Reader:
             return None
         return self._group(name, chosen.members, residents)
 
-    def _selected(self, unit: Unit, term: View) -> tuple[str, _Chosen]:
-        """Return what a term selects, and a name for it."""
-        selector, spaces = _selector(unit, term), self._spaces(unit, term)
-        key = json.dumps([spaces, selector], sort_keys=True, default=str)
+    def _selected(self, unit: Unit, terms: Sequence[View]) -> tuple[str, _Chosen]:
+        """Return what all of some terms select, and a name for it."""
+        known = [(self._spaces(unit, term), _selector(unit, term), term) for term in terms]
+        key = json.dumps([k[:2] for k in known], sort_keys=True, default=str)
         if key not in self.members:
-            view = View(selector, term.source, term.document, term.parent, term.key)
+            views = [View(s, t.source, t.document, t.parent, t.key) for _, s, t in known]
+            spaces = sorted(set.intersection(*(set(spaces) for spaces, _, _ in known)))
             self.members[key] = self._chosen(
-                [u for s in spaces for u in self.by_space.get(s, ()) if selects(view, u.labels)]
+                u
+                for s in spaces
+                for u in self.by_space.get(s, ())
+                if all(selects(view, u.labels) for view in views)
             )
-        return f"{'+'.join(spaces)[:80]}/{_in_words(selector)}", self.members[key]
+        names = (f"{'+'.join(spaces)[:80]}/{_in_words(s)}" for spaces, s, _ in known)
+        return " and ".join(dict.fromkeys(names)), self.members[key]
 
     def _chosen(self, units: Iterable[Unit]) -> _Chosen:
         """Return some units as a term counts them."""
@@ -312,9 +329,9 @@ class _Reader:
                     self._keep_away(mine, term)
 
     def _keep_away(self, mine: list[Unit], term: View) -> None:
-        if not self._selected(mine[0], term)[1].members:
+        if not self._selected(mine[0], [term])[1].members:
             return
-        toward, chosen = self._toward(mine[0], term, mine, "apart"), self._chosen(mine)
+        toward, chosen = self._toward(mine[0], [term], mine, "apart"), self._chosen(mine)
         name = f"{mine[0].namespace}/{mine[0].workload} (comes with nodes)"
         who = self._group(name, [], chosen.residents + chosen.ending)
         key = term["topologyKey"].text()
@@ -404,14 +421,28 @@ def _signature(unit: Unit) -> str:
     return json.dumps(parts, sort_keys=True, default=str)
 
 
-def _affinity_terms(unit: Unit) -> Iterator[tuple[str, bool, View]]:
-    """Yield (kind of rule, whether it is soft, term) of a pod's affinity to other pods."""
-    for field_name, kind in (("podAffinity", "together"), ("podAntiAffinity", "apart")):
-        terms = unit.spec.affinity[field_name]
-        for term in terms[_HARD].items():
-            yield kind, False, term
+def _affinity_terms(unit: Unit) -> Iterator[tuple[str, bool, list[View]]]:
+    """Yield (kind of rule, whether it is soft, terms) of a pod's affinity to other pods.
+
+    Company is whom all required terms of affinity select; every other term is one by itself.
+    """
+    affinity, anti = unit.spec.affinity["podAffinity"], unit.spec.affinity["podAntiAffinity"]
+    if together := list(affinity[_HARD].items()):
+        yield "together", False, together
+    for term in anti[_HARD].items():
+        yield "apart", False, [term]
+    for kind, terms in (("together", affinity), ("apart", anti)):
         for weighted in terms[_SOFT].items():
-            yield kind, True, weighted["podAffinityTerm"]
+            yield kind, True, [weighted["podAffinityTerm"]]
+
+
+def _hard_keys(unit: Unit) -> set[str]:
+    """Return the topology keys of the required spread constraints of a pod."""
+    return {
+        term["topologyKey"].text()
+        for term in unit.spec.view["topologySpreadConstraints"].items()
+        if term["whenUnsatisfiable"].text("DoNotSchedule") == "DoNotSchedule"
+    }
 
 
 def _selector(unit: Unit, term: View) -> Document | None:

@@ -43,6 +43,8 @@ _LABELS = (
 #: What a node of a table is unless its labels say otherwise.
 _IMPLIED = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
 _BLOCKING = {"NoSchedule", "NoExecute"}
+#: The taint of a cordon.
+_CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _MAX_NODES = 100_000
 
 
@@ -103,8 +105,9 @@ def site(
     *,
     drain: Sequence[str] = (),
     drain_cordoned: bool = False,
+    take_all: bool = False,
 ) -> Site:
-    """Return the nodes that take part and the replicas on them.
+    """Return the nodes that take part and the replicas on them; all nodes with `take_all`.
 
     Raises
     ------
@@ -115,7 +118,9 @@ def site(
         require_node("--drain", name, cluster.nodes)
         if not cluster.nodes[name].ready:
             raise UsageError(f"--drain {name}: the node is not ready, so that its pods stay")
-    nodes = _taking_part(cluster.nodes, drain_cordoned, drain)
+    nodes = cluster.nodes
+    if not take_all:
+        nodes = _taking_part(nodes, drain_cordoned, drain)
     bound = [*_bound(cluster, found), *_daemons_to_come(cluster, found, nodes)]
     away = [(u, u.node) for u in found if not u.bound and u.node and u.node not in nodes]
     for unit, name in away:
@@ -271,16 +276,23 @@ class Tolerations:
 
 def keeping(node: KubernetesNode) -> list[tuple[str, str, str]]:
     """Return the taints (key, value, effect) that keep pods away, but for that of a cordon."""
-    return [
-        taint
-        for taint in node.taints
-        if taint[2] in _BLOCKING and taint[0] != "node.kubernetes.io/unschedulable"
-    ]
+    return [taint for taint in node.taints if taint[2] in _BLOCKING and taint[0] != _CORDON[0]]
 
 
-def blocking_taints(node: KubernetesNode, spec: PodSpec) -> list[tuple[str, str, str]]:
-    """Return the taints of a node that keep a pod from it; a cordon is dealt with as such."""
-    return Tolerations(spec).lacking(node) if node.taints else []
+def reasons_against(cluster: ClusterObjects, unit: Unit, node: KubernetesNode) -> Iterator[str]:
+    """Yield why a copy of a replica may not start on a node, as kube-scheduler says it."""
+    tolerations = Tolerations(unit.spec)
+    if not node.ready:
+        yield "node(s) were not ready"
+    if node.cordoned and not tolerations.tolerate(_CORDON):
+        yield "node(s) were unschedulable (cordoned)"
+    for key, value, _ in tolerations.lacking(node):
+        yield f"node(s) had untolerated taint {{{key}: {value}}}"
+    if node.name not in affinity_nodes(unit.spec, {node.name: node}):
+        yield "node(s) didn't match Pod's node affinity/selector"
+    for claim in claims_of(cluster, unit.namespace, unit.name, unit.spec):
+        if claim.spec is not None and (why := why_not(cluster, claim.spec, node)):
+            yield why
 
 
 def rules_of(unit: Unit) -> str:

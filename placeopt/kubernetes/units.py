@@ -25,7 +25,7 @@ from placeopt.kubernetes.objects import (
 from placeopt.kubernetes.priorities import is_expendable
 from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.rollouts import under_way
-from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
+from placeopt.kubernetes.sizes import MissingRequests, PodSize, as_scheduled, effective
 from placeopt.kubernetes.volumes import Attached, attached_by, claims_of, waits_for_volume
 
 T = TypeVar("T")
@@ -143,7 +143,7 @@ def _running(cluster: ClusterObjects, rules: MovingRules) -> list[Unit]:
         size = PodSize(0, 0)  # where the fault is gathered: later stages are looked at, too
         with tolerated():
             size = effective(pod.spec, rules.policy, pod.meta.label)
-        found.append(_unit(cluster, pod, kind, name, size, rules))
+        found.append(unit_of(cluster, pod, rules, size))
         if waits:
             text = "pods that wait for a node (pending) are to be placed"
             note("assumption", text, pod.meta.label)
@@ -178,10 +178,12 @@ def _why_left_out(cluster: ClusterObjects, pod: Pod, rules: MovingRules, rolls_o
     return ""
 
 
-def _unit(
-    cluster: ClusterObjects, pod: Pod, kind: str, name: str, size: PodSize, rules: MovingRules
+def unit_of(
+    cluster: ClusterObjects, pod: Pod, rules: MovingRules, size: PodSize | None = None
 ) -> Unit:
+    """Return a pod as a replica; without a size it has that which the scheduler counts."""
     meta, spec = pod.meta, pod.spec
+    kind, name = cluster.owner(pod)
     node = cluster.nodes.get(spec.node)
     return Unit(
         namespace=meta.namespace,
@@ -193,7 +195,7 @@ def _unit(
         labels=meta.labels,
         annotations=meta.annotations,
         spec=spec,
-        size=size,
+        size=as_scheduled(spec) if size is None else size,
         bound=_bound(kind, pod) or _why_expendable(cluster, spec, rules),
         ready=pod.ready and (node is None or node.ready),
         uid=meta.uid,
@@ -275,23 +277,34 @@ def _replicas(
                 f"more than {MAX_REPLICAS:,} replicas in all", "plan fewer at once: --namespace"
             )
         for k in range(count):
-            found.append(
-                Unit(
-                    namespace=space,
-                    kind=kind,
-                    workload=name,
-                    name=name if count == 1 else f"{name}-{k + 1}",
-                    pod=None,
-                    node=None,
-                    labels=workload.labels,
-                    annotations=workload.annotations,
-                    spec=workload.spec,
-                    size=size,
-                    bound="pods of a DaemonSet" if kind == "DaemonSet" else "",
-                    attached=attached_by(cluster, space, name, workload.spec),
-                )
-            )
+            own = name if count == 1 else f"{name}-{k + 1}"
+            found.append(unit_of_template(cluster, (space, kind, name), workload, own, size))
     return found
+
+
+def unit_of_template(
+    cluster: ClusterObjects,
+    owner: tuple[str, str, str],
+    workload: Workload,
+    name: str,
+    size: PodSize,
+) -> Unit:
+    """Return a replica of the template of a workload."""
+    space, kind, above = owner
+    return Unit(
+        namespace=space,
+        kind=kind,
+        workload=above,
+        name=name,
+        pod=None,
+        node=None,
+        labels=workload.labels,
+        annotations=workload.annotations,
+        spec=workload.spec,
+        size=size,
+        bound="pods of a DaemonSet" if kind == "DaemonSet" else "",
+        attached=attached_by(cluster, space, name, workload.spec),
+    )
 
 
 def default_requests(cluster: ClusterObjects, namespace: str) -> Amounts:

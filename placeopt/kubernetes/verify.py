@@ -1,58 +1,50 @@
 """Would kube-scheduler run the copies of a plan? Its filters, asked at every step of a steps file.
 
-This reads the objects of the cluster, not the instance, and counts pods one by one: it shares
-nothing with the referee, so that a fault in one shows in the other. Asked are the filters that
-kube-scheduler has on by default: NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts,
-NodeResourcesFit, VolumeZone and VolumeBinding (node affinity of volumes), PodTopologySpread,
-InterPodAffinity.
+They are those by which an instance is made: what pods say of each other is read as rules of a
+rolling update (`placeopt.kubernetes.rules`), which the referee of rules judges; what they say of
+nodes and volumes by the functions that make sets of allowed nodes. Asked are NodeUnschedulable,
+TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, VolumeZone, VolumeBinding,
+NodeVolumeLimits, PodTopologySpread, InterPodAffinity and scheduling gates.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
 from placeopt.kubernetes.budgets import budgets_by_pod
+from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.disruptions import Interruption, broken_budgets
-from placeopt.kubernetes.export.steps_document import NodeToBuy, StepsDocument
+from placeopt.kubernetes.edges import WorkloadGraph
+from placeopt.kubernetes.export.steps_document import NodeToBuy, StepRecord, StepsDocument
+from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
-from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, further, selects
-from placeopt.kubernetes.quantities import MIB, mebibytes, millicores, whole_bytes
+from placeopt.kubernetes.objects import HOST_PORT, KubernetesNode, ObjectMeta, PodSpec, further
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
+from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.reading import Source, View
-from placeopt.kubernetes.sites import Tolerations, affinity_nodes, blocking_taints
+from placeopt.kubernetes.rolling_document import rules_document
+from placeopt.kubernetes.rules import pod_rules
+from placeopt.kubernetes.sites import reasons_against, site
 from placeopt.kubernetes.sizes import NOTHING_ASKED, as_scheduled, resized
-from placeopt.kubernetes.units import MovingRules, units
-from placeopt.kubernetes.volumes import (
-    Attached,
-    attached_by,
-    attachments,
-    claims_of,
-    limits_of,
-    why_not,
-)
+from placeopt.kubernetes.units import MovingRules, Unit, unit_of, unit_of_template, units
+from placeopt.kubernetes.volumes import Attached, attached_by, attachments, limits_of
+from placeopt.rolling_update.document import UpdateRule
+from placeopt.rolling_update.instance import RollingUpdate
 
-_HARD = "requiredDuringSchedulingIgnoredDuringExecution"
-_HOSTNAME = "kubernetes.io/hostname"
 #: Room for pods of a node that does not say.
 _MANY = 10**9
-
-
-@dataclass(frozen=True)
-class RunningPod:
-    """A pod on a node.
-
-    `amounts` are what it asks for: cpu, memory in MiB, and the rest by name.
-    """
-
-    namespace: str
-    name: str
-    labels: dict[str, str]
-    spec: PodSpec
-    node: str
-    amounts: dict[str, int]
-    ending: bool = False
+#: Kind of a rule -> what kube-scheduler says of a node that it forbids.
+_SAID = {
+    "apart": "node(s) didn't match pod anti-affinity rules",
+    "together": "node(s) didn't match pod affinity rules",
+    "spread": "node(s) didn't match pod topology spread constraints",
+}
+_RULES = MovingRules(policy=NOTHING_ASKED, adopts=True)
 
 
 @dataclass(frozen=True)
@@ -73,8 +65,7 @@ class Refusal:
 
 def budgets_broken(steps: StepsDocument, cluster: ClusterObjects) -> list[str]:
     """Return a sentence for each step that breaks a PodDisruptionBudget of a cluster."""
-    rules = MovingRules(policy=NOTHING_ASKED, adopts=True)
-    budgets = budgets_by_pod(cluster, units(cluster, rules))
+    budgets = budgets_by_pod(cluster, units(cluster, _RULES))
     names: dict[tuple[str, str | None], tuple[str, str]] = {}
     made = []
     for record in steps.steps:
@@ -114,35 +105,25 @@ def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
         The cluster does not hold a pod or node that a step names.
     """
     cluster = replace(cluster, nodes={n.name: _bought(n) for n in steps.buy} | cluster.nodes)
-    state = SchedulerState(cluster)
-    found = []
-    for record in steps.steps:
-        if record.workload is None:
-            continue  # nothing is moved: what the importer made up, or not in the cluster yet
-        space = record.workload.namespace
-        who = (space, record.workload.name, record.microservice)
-        old = state.pods.get((space, record.pod or ""))
-        if old is None and record.to is None:
-            raise _unknown(f"pod {space}/{record.pod}")
-        if record.to is None:
-            assert old is not None
-            state.end(old)
-            state.stopped[who] = old
-            continue
-        template = (
-            old or state.stopped.get(who) or state.waiting(space, record.workload.name, record.pod)
-        )
-        if record.to not in cluster.nodes:
-            raise _unknown(f"node {record.to}")
-        copy = state.copy_of(template, str(record.new_pod), record.to, record.requests)
-        if record.workload.kind == "StatefulSet" and old is not None:
-            state.end(old)
-        if reasons := tuple(state.refusals(copy)):
-            found.append(Refusal(record.number, f"{space}/{record.new_pod}", record.to, reasons))
-        if old is not None:
-            state.end(old)
-        state.start(replace(copy, labels=template.labels))  # adopted: with the hash again
+    made = [record for record in steps.steps if record.workload is not None]
+    course, found = _Course(cluster, made), list[Refusal]()
+    for record in made:
+        if reasons := course.make(record):
+            who = f"{_space(record)}/{record.new_pod}"
+            found.append(Refusal(record.number, who, str(record.to), tuple(reasons)))
     return found
+
+
+def _space(record: StepRecord) -> str:
+    """Return the namespace of what a step is about."""
+    assert record.workload is not None
+    return record.workload.namespace
+
+
+def _replica(record: StepRecord) -> tuple[str, str, str | None]:
+    """Return what stands for the replica of a step: namespace, workload, microservice."""
+    assert record.workload is not None
+    return record.workload.namespace, record.workload.name, record.microservice
 
 
 def _bought(node: NodeToBuy) -> KubernetesNode:
@@ -171,248 +152,194 @@ def _unknown(what: str) -> DocumentError:
     )
 
 
-class SchedulerState:
-    """The pods that run in a cluster, and the filters of kube-scheduler.
+class _Course:
+    """The pods of a cluster as the steps of a plan are made.
 
     Parameters
     ----------
     cluster : ClusterObjects
+    made : sequence of StepRecord
+        Those that a command makes.
     """
 
-    def __init__(self, cluster: ClusterObjects):
-        self.cluster, self.nodes = cluster, cluster.nodes
-        self.pods: dict[tuple[str, str], RunningPod] = {}
-        self.by_node: dict[str, dict[tuple[str, str], RunningPod]] = {}
-        self.by_space: dict[str, dict[tuple[str, str], RunningPod]] = {}
-        self.keeping_away: dict[tuple[str, str], tuple[RunningPod, list[View]]] = {}
-        self.pending: dict[tuple[str, str], RunningPod] = {}
-        self.stopped: dict[tuple[str, str, str | None], RunningPod] = {}
-        for pod in cluster.pods:
-            if pod.phase in ENDED:
-                continue
-            about = pod.meta
-            running = RunningPod(
-                about.namespace,
-                about.name,
-                about.labels,
-                pod.spec,
-                pod.spec.node,
-                _amounts(pod.spec),
-                pod.leaving,
-            )
-            if pod.spec.node:
-                self.start(running)
-            else:
-                self.pending[about.namespace, about.name] = running
-
-    def start(self, pod: RunningPod) -> None:
-        """Let a pod run."""
-        key = (pod.namespace, pod.name)
-        self.pods[key] = pod
-        self.by_node.setdefault(pod.node, {})[key] = pod
-        self.by_space.setdefault(pod.namespace, {})[key] = pod
-        if terms := list(pod.spec.affinity["podAntiAffinity"][_HARD].items()):
-            self.keeping_away[key] = pod, terms
-
-    def end(self, pod: RunningPod) -> None:
-        """Let a pod end; one that has ended already stays so."""
-        key = (pod.namespace, pod.name)
-        self.keeping_away.pop(key, None)
-        for table in (self.pods, self.by_node[pod.node], self.by_space[pod.namespace]):
-            table.pop(key, None)
-
-    def waiting(self, space: str, workload: str, pod: str | None) -> RunningPod:
-        """Return a pod that waits for a node, or one like the others of a workload.
-
-        That is a pod of its template, or where the files do not have it, of one that runs.
-        """
-        if pod is not None and (space, pod) in self.pending:
-            return self.pending[space, pod]
-        for (namespace, _, name), known in self.cluster.workloads.items():
-            if (namespace, name) == (space, workload):
-                return RunningPod(space, name, known.labels, known.spec, "", _amounts(known.spec))
-        for other in self.cluster.pods:
-            if other.meta.namespace == space and self.cluster.owner(other)[1] == workload:
-                like = other.spec
-                return RunningPod(space, pod or "", other.meta.labels, like, "", _amounts(like))
-        raise _unknown(f"pod {space}/{pod or workload}")
-
-    def copy_of(
-        self, pod: RunningPod, name: str, node: str, requests: dict[str, dict[str, str]]
-    ) -> RunningPod:
-        """Return the copy that a step makes: without the hash of the template, at its new size."""
-        labels = {k: v for k, v in pod.labels.items() if k != "pod-template-hash"}
-        new = {
-            container: (
-                millicores(asked["cpu"]) if "cpu" in asked else None,
-                whole_bytes(asked["memory"]) if "memory" in asked else None,
-            )
-            for container, asked in requests.items()
+    def __init__(self, cluster: ClusterObjects, made: Sequence[StepRecord]):
+        self.objects, self.nodes = cluster, cluster.nodes
+        running = units(cluster, _RULES)
+        self.pods: dict[tuple[str, str | None], int] = {
+            (u.namespace, u.pod): k for k, u in enumerate(running) if u.pod
         }
-        spec = resized(pod.spec, new)
-        return RunningPod(pod.namespace, name, labels, spec, node, _amounts(spec))
+        self.units = [*running, *_fresh(cluster, made, self.pods)]
+        self.replicas: dict[tuple[str, str, str | None], int] = {
+            (u.namespace, u.workload, u.name): k for k, u in enumerate(self.units) if not u.node
+        }
+        self.where = [u.node if u.node in self.nodes else None for u in self.units]
+        self.amounts = [_amounts(u.spec) for u in self.units]
+        self.used = {name: Counter[str]() for name in self.nodes}
+        self.attached: dict[str, Counter[Attached]] = {n: Counter() for n in self.nodes}
+        for k, node in enumerate(self.where):
+            if node is not None:
+                self._take(k, node, 1)
+        self.quotas = Quotas(cluster)
+        self.charged = {k: unit.spec for k, unit in enumerate(self.units) if unit.pod}
+        self._read_rules()
 
-    def refusals(self, pod: RunningPod) -> Iterator[str]:
-        """Yield why kube-scheduler would not bind a pod to its node now."""
-        node = self.nodes[pod.node]
-        if not node.ready:
-            yield "node(s) were not ready"
-        if node.cordoned and not Tolerations(pod.spec).tolerate(
-            ("node.kubernetes.io/unschedulable", "", "NoSchedule")
-        ):
-            yield "node(s) were unschedulable (cordoned)"
-        for key, value, _ in blocking_taints(node, pod.spec):
-            yield f"node(s) had untolerated taint {{{key}: {value}}}"
-        if node.name not in affinity_nodes(pod.spec, {node.name: node}):
-            yield "node(s) didn't match Pod's node affinity/selector"
-        yield from self._ports(pod)
-        yield from self._resources(pod, node)
-        yield from self._volumes(pod, node)
-        yield from self._spread(pod, node)
-        yield from self._affinity(pod, node)
+    def _read_rules(self) -> None:
+        """Read what pods say of each other, as rules between those of the instance."""
+        everywhere = site(self.objects, self.units, take_all=True)
+        calls, latencies = WorkloadGraph(), Latencies()
+        cluster = ReadCluster(self.objects, tuple(self.units), everywhere, calls, latencies)
+        rules = pod_rules(cluster, ImportOptions())
+        self.ruled = {id(u): m for m, u in enumerate(everywhere.units)}
+        self.nowhere = rules.nowhere
+        problem = RollingUpdate.from_document(rules_document(cluster, rules))
+        self.number = {name: n for n, name in enumerate(problem.arrays.node_names)}
+        self.referee = problem.rule_referee
+        self.copies = self.referee.running(problem.arrays.home.tolist())
 
-    def _on(self, node: str) -> list[RunningPod]:
-        return list(self.by_node.get(node, {}).values())
+    def _take(self, k: int, node: str, sign: int) -> None:
+        """Let a replica take of a node, or give it back."""
+        unit = self.units[k]
+        for key, amount in self.amounts[k].items():
+            self.used[node][key] += sign * amount
+        for one in attached_by(self.objects, unit.namespace, unit.name, unit.spec):
+            self.attached[node][one] += sign
 
-    def _ports(self, pod: RunningPod) -> Iterator[str]:
-        taken = {port for p in self._on(pod.node) for port in p.spec.host_ports}
-        for port in pod.spec.host_ports:
-            if any(port.meets(other) for other in taken):
-                yield f"node(s) didn't have free ports for the requested pod ports ({port.label})"
+    def make(self, record: StepRecord) -> list[str]:
+        """Make a step; return why kube-scheduler would not start its copy."""
+        space = _space(record)
+        k = self.pods.pop((space, record.pod), None)
+        if k is None:
+            k = self.replicas.get(_replica(record))
+        if k is None:
+            raise _unknown(f"pod {space}/{record.pod}")
+        self.replicas[_replica(record)] = k
+        if record.to is None:
+            self._end(k)
+            return []
+        if record.to not in self.nodes:
+            raise _unknown(f"node {record.to}")
+        recreated = record.workload is not None and record.workload.kind == "StatefulSet"
+        if recreated:
+            self._end(k)
+        old, spec = self.where[k], resized(self.units[k].spec, _asked(record))
+        if old is None:  # one that waits is asked for anew
+            self._uncharge(k)
+        reasons = list(self._refusals(k, spec, record.to))
+        if old is not None:
+            self._end(k)
+        self.quotas.take(space, spec)
+        self.charged[k] = spec
+        self.amounts[k], self.where[k] = _amounts(spec), record.to
+        self._take(k, record.to, 1)
+        self.pods[space, record.new_pod] = k
+        return reasons
 
-    def _resources(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
-        room = {"cpu": node.cpu, "memory": node.memory // MIB, "pods": _MANY, **node.further}
-        used: dict[str, int] = {}
-        for other in self._on(node.name):
-            for key, amount in other.amounts.items():
-                used[key] = used.get(key, 0) + amount
-        for key, amount in pod.amounts.items():
-            if amount and used.get(key, 0) + amount > room.get(key, 0):
+    def _end(self, k: int) -> None:
+        node = self.where[k]
+        if node is None:
+            return
+        self._take(k, node, -1)
+        self._uncharge(k)
+        self.where[k] = None
+        if (m := self.ruled.get(id(self.units[k]))) is not None:
+            self.referee.end(self.copies, m, self.number[node])
+
+    def _uncharge(self, k: int) -> None:
+        """Let quotas no longer count a replica as it was."""
+        if (spec := self.charged.pop(k, None)) is not None:
+            self.quotas.take(self.units[k].namespace, spec, -1)
+
+    def _refusals(self, k: int, spec: PodSpec, name: str) -> Iterator[str]:
+        """Yield why a copy would not be bound to a node; it counts there from now on."""
+        unit, node = self.units[k], self.nodes[name]
+        if why := self.quotas.why_no_copy(unit.namespace, spec):
+            yield why
+        if spec.is_gated:
+            yield "the pod has scheduling gates"
+        yield from reasons_against(self.objects, unit, node)
+        yield from self._lacking(_amounts(spec), node)
+        yield from self._too_many_volumes(unit, node)
+        m = self.ruled.get(id(unit))
+        if m is None:  # it comes with its node: no rule is about it
+            return
+        if m in self.nowhere:
+            yield f"{_SAID['together']}: {self.nowhere[m]}"
+        for rule, text in self.referee.counted(self.copies, m, self.number[name]):
+            yield f"{_phrase(rule)}: it {text}"
+
+    def _lacking(self, amounts: dict[str, int], node: KubernetesNode) -> Iterator[str]:
+        room = {"cpu": node.cpu, "memory": node.memory, "pods": _MANY, **node.further}
+        for key, amount in amounts.items():
+            if amount and self.used[node.name][key] + amount > room.get(key, 0):
                 yield "Too many pods" if key == "pods" else f"Insufficient {key}"
 
-    def _volumes(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
-        for claim in claims_of(self.cluster, pod.namespace, pod.name, pod.spec):
-            if claim.spec is not None and (why := why_not(self.cluster, claim.spec, node)):
-                yield why
-        yield from self._attached(pod, node)
-
-    def _attached(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
-        limits = limits_of(self.cluster, [node])[node.name]
-        if not limits:
-            return
-        mine, here = self._volumes_of(pod), set[Attached]()
-        for other in self._on(node.name):
-            here |= self._volumes_of(other)
-        here |= {one for name, one in attachments(self.cluster) if name == node.name}
-        for driver in sorted({one.driver for one in mine - here} & limits.keys()):
-            count = sum(one.driver == driver for one in here | mine)
+    def _too_many_volumes(self, unit: Unit, node: KubernetesNode) -> Iterator[str]:
+        limits = limits_of(self.objects, [node])[node.name]
+        mine = attached_by(self.objects, unit.namespace, unit.name, unit.spec) if limits else ()
+        here = {one for one, count in self.attached[node.name].items() if count > 0}
+        here |= {one for name, one in attachments(self.objects) if name == node.name and limits}
+        for driver in sorted({one.driver for one in set(mine) - here} & limits.keys()):
+            count = sum(one.driver == driver for one in here.union(mine))
             if count > limits[driver]:
                 yield f"Too many volumes: at most {limits[driver]} of {driver} on {node.name}"
 
-    def _volumes_of(self, pod: RunningPod) -> frozenset[Attached]:
-        return attached_by(self.cluster, pod.namespace, pod.name, pod.spec)
 
-    def _spread(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
-        for term in pod.spec.view["topologySpreadConstraints"].items():
-            if term["whenUnsatisfiable"].text("DoNotSchedule") != "DoNotSchedule":
-                continue
-            key = term["topologyKey"].text()
-            if _domain(node, key) is None:
-                yield f"node(s) didn't match pod topology spread constraints (no label {key})"
-                continue
-            count = {_domain(n, key): 0 for n in self._counted(pod, term) if _domain(n, key)}
-            legal = {n.name for n in self._counted(pod, term)}
-            for other in self.by_space.get(pod.namespace, {}).values():
-                if other.ending:
-                    continue  # no spread counts it
-                if other.node in legal and self._selects(pod, term, other):
-                    where = _domain(self.nodes[other.node], key)
-                    if where in count:
-                        count[where] += 1
-            fewest = min(count.values(), default=0)
-            if len(count) < term["minDomains"].whole(1):
-                fewest = 0
-            own = self._selects(pod, term, pod)
-            if count.get(_domain(node, key), 0) + own - fewest > term["maxSkew"].whole(1):
-                yield "node(s) didn't match pod topology spread constraints"
+def _fresh(
+    cluster: ClusterObjects,
+    made: Sequence[StepRecord],
+    pods: dict[tuple[str, str | None], int],
+) -> Iterator[Unit]:
+    """Yield the replicas that steps start and that are not among those that run or wait.
 
-    def _counted(self, pod: RunningPod, term: View) -> list[KubernetesNode]:
-        """Return the nodes over which a spread counts."""
-        found = list(self.nodes.values())
-        if term["nodeAffinityPolicy"].text("Honor") == "Honor":
-            legal = affinity_nodes(pod.spec, self.nodes)
-            found = [n for n in found if n.name in legal]
-        if term["nodeTaintsPolicy"].text("Ignore") == "Honor":
-            tolerations = Tolerations(pod.spec)
-            found = [n for n in found if tolerations.tolerate_all(n)]
-        return found
+    One that waits and is left out, or one of the template of its workload, or like its siblings.
+    """
+    known = {(pod.meta.namespace, pod.meta.name): pod for pod in cluster.pods}
+    made_up = set(pods) | {(_space(r), r.new_pod) for r in made}
+    seen = set[tuple[str, str, str | None]]()
+    for record in made:
+        who, pod = _replica(record), (_space(record), record.pod or "")
+        if who in seen or pod in made_up or record.to is None:
+            seen.add(who)
+            continue
+        seen.add(who)
+        if pod in known and known[pod].phase not in ENDED:
+            yield replace(unit_of(cluster, known[pod], _RULES), workload=who[1], node=None)
+        else:
+            yield _like_workload(cluster, record)
 
-    def _selects(self, pod: RunningPod, term: View, other: RunningPod) -> bool:
-        """Return whether a spread constraint of a pod counts another pod."""
-        if other.namespace != pod.namespace or not selects(term["labelSelector"], other.labels):
-            return False
-        keys = [k.text() for k in term["matchLabelKeys"].items()]
-        return all(other.labels.get(k) == pod.labels[k] for k in keys if k in pod.labels)
 
-    def _affinity(self, pod: RunningPod, node: KubernetesNode) -> Iterator[str]:
-        for term in pod.spec.affinity["podAntiAffinity"][_HARD].items():
-            if self._near(pod, term, node):
-                yield "node(s) didn't match pod anti-affinity rules"
-        for other, terms in self.keeping_away.values():
-            for term in terms:
-                key, there = term["topologyKey"].text(), self.nodes.get(other.node)
-                here = _domain(node, key)
-                if there is None or here is None or _domain(there, key) != here:
-                    continue
-                if self._matches(other, term, pod):
-                    yield f"node(s) didn't satisfy anti-affinity rules of pod {other.name}"
-        for term in pod.spec.affinity["podAffinity"][_HARD].items():
-            if self._near(pod, term, node):
-                continue
-            anywhere = any(self._matches(pod, term, p) for p in self.pods.values())
-            own = self._matches(pod, term, pod)
-            if anywhere or not own or _domain(node, term["topologyKey"].text()) is None:
-                yield "node(s) didn't match pod affinity rules"
+def _like_workload(cluster: ClusterObjects, record: StepRecord) -> Unit:
+    """Return a replica of the template of a workload, or like one of its pods."""
+    space, name, replica = _replica(record)
+    for (namespace, kind, workload), known in cluster.workloads.items():
+        if (namespace, workload) == (space, name):
+            owner, size = (namespace, kind, workload), as_scheduled(known.spec)
+            return unit_of_template(cluster, owner, known, str(replica), size)
+    for pod in cluster.pods:
+        if pod.meta.namespace == space and cluster.owner(pod)[1] == name:
+            like = unit_of(cluster, pod, _RULES)
+            return replace(like, name=str(replica), pod=None, node=None, bound="", ending=False)
+    raise _unknown(f"pod {space}/{record.pod or name}")
 
-    def _near(self, pod: RunningPod, term: View, node: KubernetesNode) -> bool:
-        """Return whether a pod that a term of `pod` is about runs in the domain of a node."""
-        key = term["topologyKey"].text()
-        here = _domain(node, key)
-        return here is not None and any(
-            other.node in self.nodes
-            and _domain(self.nodes[other.node], key) == here
-            and self._matches(pod, term, other)
-            for other in self.pods.values()
+
+def _phrase(rule: UpdateRule) -> str:
+    if rule.group.startswith(HOST_PORT):
+        return f"node(s) didn't have free ports for the requested pod ports ({rule.group})"
+    return _SAID[rule.kind]
+
+
+def _asked(record: StepRecord) -> dict[str, tuple[int | None, int | None]]:
+    """Return the new requests of the containers of a step's copy."""
+    return {
+        name: (
+            millicores(new["cpu"]) if "cpu" in new else None,
+            whole_bytes(new["memory"]) if "memory" in new else None,
         )
-
-    def _matches(self, pod: RunningPod, term: View, other: RunningPod) -> bool:
-        """Return whether an affinity term of a pod is about another pod."""
-        spaces = {s.text() for s in term["namespaces"].items()}
-        selector = term["namespaceSelector"]
-        if selector.value is not None:
-            known = {
-                "kubernetes.io/metadata.name": other.namespace,
-                **self.cluster.namespaces.get(other.namespace, {}),
-            }
-            if not (other.namespace in spaces or selects(selector, known)):
-                return False
-        elif other.namespace not in (spaces or {pod.namespace}):
-            return False
-        if not selects(term["labelSelector"], other.labels):
-            return False
-        same = [k.text() for k in term["matchLabelKeys"].items()]
-        unlike = [k.text() for k in term["mismatchLabelKeys"].items()]
-        labels = pod.labels
-        return all(other.labels.get(k) == labels[k] for k in same if k in labels) and all(
-            other.labels.get(k) != labels[k] for k in unlike if k in labels
-        )
-
-
-def _domain(node: KubernetesNode, key: str) -> str | None:
-    """Return the domain of a node, None where it has none; a hostname is the node's own name."""
-    return node.name if key == _HOSTNAME else node.meta.labels.get(key)
+        for name, new in record.requests.items()
+    }
 
 
 def _amounts(spec: PodSpec) -> dict[str, int]:
+    """Return what a pod asks for: milli-CPU, bytes, and the rest by name."""
     size = as_scheduled(spec)
-    return {"cpu": size.cpu, "memory": mebibytes(size.memory), **further(spec)}
+    return {"cpu": size.cpu, "memory": size.memory, **further(spec)}

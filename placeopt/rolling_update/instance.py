@@ -111,6 +111,11 @@ class RollingUpdate(Problem):
         return UpdateReferee(self.arrays, self._survival.rules, self._survival)
 
     @cached_property
+    def rule_referee(self) -> RuleReferee:
+        """The referee of the rules that must be kept."""
+        return self._rules(soft=False)
+
+    @cached_property
     def _wishes(self) -> RuleReferee:
         return self._rules(soft=True)
 
@@ -134,7 +139,7 @@ class RollingUpdate(Problem):
         asked = self.survival or UpdateSurvival()
         members = zip(self._groups, self.arrays.removed, strict=True)
         left = [() if removed else groups for groups, removed in members]
-        return SurvivalReferee(self.arrays, left, asked, self._rules(soft=False))
+        return SurvivalReferee(self.arrays, left, asked, self.rule_referee)
 
     def has_places(self, where: Sequence[int]) -> bool:
         """Return whether what any one node hosts finds a place on the others, if that is asked for.

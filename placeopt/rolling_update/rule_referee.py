@@ -100,11 +100,15 @@ class RuleReferee:
 
     def start(self, copies: Copies, m: int, n: int) -> list[str]:
         """Start a copy of m on node n; return what that breaks."""
-        self._tally(copies, self.groups[m], n, 1)
-        found = [text for _, _, text in self._broken_by(copies, m, n)]
+        found = [f"{self._at(m, n)} {text}" for _, text in self.counted(copies, m, n)]
         if not self._is_allowed(m, n):
             found.append(f"{self._label(m)} may not be on node {self._node(n)}")
         return found
+
+    def counted(self, copies: Copies, m: int, n: int) -> list[tuple[UpdateRule, str]]:
+        """Count a copy of m on node n; return the rules that it breaks there, and how."""
+        self._tally(copies, self.groups[m], n, 1)
+        return [(rule, text) for rule, _, text in self._broken_by(copies, m, n)]
 
     def end(self, copies: Copies, m: int, n: int) -> None:
         """End a copy of m on node n."""
@@ -123,7 +127,7 @@ class RuleReferee:
             for rule, side, text in self._broken_by(copies, m, n):
                 forgiven = started is not None and not started[m]
                 if not (forgiven and (m, id(rule), side) in self.from_the_start):
-                    found.append(text)
+                    found.append(f"{self._at(m, n)} {text}")
             if started is not None and started[m] and n >= 0 and not self._is_allowed(m, n):
                 found.append(f"{self._label(m)} may not be on node {self._node(n)}")
         return found
@@ -140,14 +144,13 @@ class RuleReferee:
             for rule in self.obeyed.get(group, ()):
                 text = self.judges[rule.kind](copies, m, n, rule)
                 if text:
-                    yield rule, True, f"{self._label(m)} on node {self._node(n)} {text}"
+                    yield rule, True, text
             for rule in self.kept_away.get(group, ()):
                 domain = self.domain(n, rule.per)
                 others = copies[rule.group, rule.per, str(domain), None]
                 others -= rule.group in self.groups[m]
                 if domain is not None and others > 0:
-                    text = f"shares {rule.per} {domain!r} with group {rule.group!r}"
-                    yield rule, False, f"{self._label(m)} on node {self._node(n)} {text}"
+                    yield rule, False, f"shares {rule.per} {domain!r} with group {rule.group!r}"
 
     def _apart(self, copies: Copies, m: int, n: int, rule: UpdateRule) -> str:
         domain, toward = self.domain(n, rule.per), rule.toward or rule.group
@@ -184,6 +187,9 @@ class RuleReferee:
             f"gives {rule.per} {domain!r} {here - fewest} more of group {toward!r} than the "
             f"{rule.per} with fewest has; legal: {rule.max_skew}"
         )
+
+    def _at(self, m: int, n: int) -> str:
+        return f"{self._label(m)} on node {self._node(n)}"
 
     def _label(self, m: int) -> str:
         return self.arrays.label(m)

@@ -177,15 +177,18 @@ def test_export_asks_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (tmp_path / "plan.json").write_text(json.dumps({"steps": [step]}))
     export = ["export", "kubernetes", names[1], "--instance", names[0], "-o", names[2]]
     assert ended(*export) == 0
-    assert "Scheduler check skipped" not in capsys.readouterr().err
+    assert "may have changed" not in capsys.readouterr().err
+    written(path, [pod, {**nodes[0], "metadata": {"name": "n1", "labels": {"a": "b"}}}, nodes[1]])
+    assert ended(*export) == 0, "the files differ, and the plan runs all the same"
     nodes[1]["spec"] = {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}
     written(path, [pod, *nodes])
     assert ended(*export) == 2
     said = capsys.readouterr().err
     assert "kube-scheduler would refuse a copy: step 1: a/web-po" in said and "{k: v}" in said
+    assert f"import again: changed since it was imported: {path}" in said
     path.unlink()
     assert ended(*export) == 0
-    assert "Scheduler check skipped: pass the cluster file with" in capsys.readouterr().err
+    assert "If it may have changed since, `placeopt verify" in capsys.readouterr().err
 
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5", "controller": True}

@@ -30,7 +30,9 @@ class _StepWorkload(Record):
     """Name of the workload."""
 
 
-class _StepRecord(Record):
+class StepRecord(Record):
+    """A step."""
+
     number: int
     """Number of the step, from 1."""
     action: Literal["move", "restart", "hop", "stop", "start", "add", "remove"]
@@ -109,7 +111,7 @@ class StepsDocument(Record):
     """Nodes that the steps need and that are not in the cluster yet."""
     setup: list[str] = Field(default_factory=list)
     """Lines of bash to run before the first step."""
-    steps: list[_StepRecord]
+    steps: list[StepRecord]
     """Steps in the order in which they are made."""
     finish: list[str] = Field(default_factory=list)
     """Lines of bash to run after the last step."""
