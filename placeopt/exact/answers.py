@@ -19,6 +19,7 @@ from placeopt.exact.memory import Found, Precision
 #: How a search may end, and why.
 STATUSES = {
     "complete": "every point of the front is found and proven",
+    "extreme": "every extreme point of the front is found and proven; the front lies between them",
     "resolution": "points that differ by less than a solver can tell may be missing",
     "grid": "limits were tried on a grid: between two of them points may be missing",
     "infeasible": "no solution satisfies all constraints",
@@ -109,7 +110,7 @@ class Enumeration:
     bounds : ndarray, shape (k, objectives)
         Every feasible vector is weakly dominated by a row; no rows where the problem is infeasible.
     status : str
-        One of `STATUSES`.
+        One of `STATUSES`, or ``payoff``: each objective was minimised, and no more was asked.
     main : int
         The objective that was minimised.
     solves : int

@@ -193,10 +193,12 @@ class CompiledModel:
         ends = np.abs((self.program.col_lower[used], self.program.col_upper[used]))
         return np.abs(cost[used]) * ends.max(axis=0, initial=0.0)
 
-    def largest_term(self, objective: int) -> float:
-        """Return the largest finite term of an objective, as a value."""
-        terms = self._terms(self.costs[objective])
-        return float(terms[np.isfinite(terms)].max(initial=0.0) * self.units[objective])
+    def largest_terms(self, objective: int) -> tuple[float, float]:
+        """Return how large the terms of real and of whole columns can be, as values."""
+        cost, unit = self.costs[objective], float(self.units[objective])
+        whole = self.integrality
+        real, others = (self._terms(cost * chosen) for chosen in (~whole, whole))
+        return float(real.max(initial=0.0)) * unit, float(others.max(initial=0.0)) * unit
 
     # -- questions ---------------------------------------------------------------------------------
 

@@ -98,8 +98,9 @@ class Rules:
         The plan of a point, for those who look at the front while it grows.
     precision : Precision, optional
         What values can be told apart.
-    endless : Exception, optional
-        Raised instead of limits on a grid.
+    payoff_only : bool
+        Stop when each objective was minimised, with the status ``payoff``, unless one point is the
+        whole front.
     """
 
     main: int | None = None
@@ -113,7 +114,7 @@ class Rules:
     present: Callable[[np.ndarray], np.ndarray] | None = None
     plan_of: Callable[[Found], Plan] | None = None
     precision: Precision | None = None
-    endless: Exception | None = None
+    payoff_only: bool = False
 
 
 def enumerate_front(
@@ -215,6 +216,8 @@ class _Search:
         self.pending = True
         feasible = self._fill_payoff_table()
         self._choose_limits(feasible)
+        if self.rules.payoff_only and feasible and not self._is_ideal_attained():
+            return
         box = Box(self.ideal, self.nadir, self.whole, self.main)
         self.regions = Regions(box)
         if feasible:
@@ -253,11 +256,8 @@ class _Search:
             not whole and gap is None and k != self.main
             for k, (whole, gap) in enumerate(zip(self.whole, gaps, strict=True))
         ]
-        if self.grid is not None or not any(endless) or not feasible or self._is_ideal_attained():
-            return
-        if self.rules.endless is not None and not self.budget.out_of_time:
-            raise self.rules.endless
-        self.grid = DEFAULT_GRID
+        if self.grid is None and any(endless) and feasible and not self._is_ideal_attained():
+            self.grid = DEFAULT_GRID
 
     def _is_ideal_attained(self) -> bool:
         """Whether one point is the least in everything."""
@@ -286,7 +286,9 @@ class _Search:
         if self.pending:
             if self.budget.cancelled:
                 return "cancelled"
-            return "solution-limit" if self._has_enough_points() else "time-limit"
+            if self._has_enough_points():
+                return "solution-limit"
+            return "time-limit" if self.budget.out_of_time else "payoff"
         if not self.memory.points and not len(self.memory.lower_bounds.all):
             return "infeasible"
         limited = self.grid is not None or any(gap is not None for gap in self.rules.gaps or ())
@@ -450,9 +452,7 @@ class _Search:
         """Return the next limit under a value, -inf where there is none."""
         gap = None if self.rules.gaps is None else self.rules.gaps[k]
         if gap is not None:
-            # The point may lie beyond the limit by as much as limits are asked for with.
-            spare = 2 * self.precision.asked * self._difference(value, k)
-            return math.floor(value - gap) if self.whole[k] else value - gap + min(spare, gap / 2)
+            return math.floor(value - gap) if self.whole[k] else value - gap
         if self.grid is None:
             return value - 1
         low, high = self.ideal[k], self.nadir[k]

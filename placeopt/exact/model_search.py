@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.domains import legal_value
 from placeopt.exact.enumeration import enumerate_front
+from placeopt.exact.extreme import ExtremePoints, extreme_points
 from placeopt.exact.fronts import in_values
 from placeopt.exact.goals import Goal, origin_of
 from placeopt.exact.memory import Found
@@ -28,9 +30,9 @@ from placeopt.exact.solver_registry import LIBRARIES
 from placeopt.exact.steps import exactly
 
 METHOD = "enumerate"
-#: Significant digits of reported values of continuous goals, of the largest term: what follows is
-#: rounding.
-_DIGITS = 14
+#: Significant digits of the terms of continuous goals, and of those of real variables: what follows
+#: is rounding, and is not reported.
+_DIGITS, _REAL_DIGITS = 15, 13
 #: What `extract` raises where a model was changed so far that its solutions are no plans.
 _NO_PLAN = (
     PlaceoptError,
@@ -140,24 +142,62 @@ class ModelSearch:
         oracle = VariablesOracle(
             self.compiled, self.budget, facts["solver"], options=facts["options"], cuts=cuts
         )
-        search = enumerate_front(
+        search = self._search(
             oracle,
-            self.compiled.objectives,
-            self.budget,
-            main=self.main,
-            gaps=self._gaps(),
             known=[] if start is None else self._known(start),
             proven=None if start is None else self._proven(start),
             jobs=1 if cuts is not None else facts["jobs"],  # cuts change later questions
             max_points=max_points,
             on_found=None if on_point is None else lambda found: on_point(self._point(found)),
-            present=self._unrounded,
-            precision=self.compiled.precision,
-            endless=self.endless,
         )
         front = self._front(search, facts)
         trace = recorder.trace(front, self.budget.seconds, self.budget.evaluations)
         return with_plain_traces(traced(front, trace))
+
+    def _search(self, oracle: VariablesOracle, known: Sequence[Found], **rules: Any) -> Enumeration:
+        """Enumerate the front; of a linear program its extreme points come first."""
+        compiled = self.compiled
+        ask = partial(
+            enumerate_front,
+            oracle,
+            compiled.objectives,
+            self.budget,
+            main=self.main,
+            present=self._unrounded,
+            precision=compiled.precision,
+            **rules,
+        )
+        is_linear = self.main is not None and not compiled.integrality.any()
+        if self.endless is None and not (is_linear and len(self.goals) > 1):
+            return ask(gaps=self._gaps(), known=known)
+        payoff = ask(payoff_only=True, known=known)
+        if payoff.status != "payoff":
+            return payoff
+        if not is_linear and self.endless is not None:
+            raise self.endless
+        extreme = self._extreme_points(oracle)
+        if self.endless is None:
+            search = ask(gaps=self._gaps(), known=[*known, *payoff.points, *extreme.points])
+            return replace(search, solves=payoff.solves + extreme.asked + search.solves)
+        return replace(
+            payoff,
+            points=[*payoff.points, *extreme.points],
+            bounds=extreme.bounds if extreme.complete else payoff.bounds,
+            status="extreme" if extreme.complete else "time-limit",
+            solves=payoff.solves + extreme.asked,
+        )
+
+    def _extreme_points(self, oracle: VariablesOracle) -> ExtremePoints:
+        """Return the extreme points of a linear program."""
+        free = [math.inf] * len(self.goals)
+
+        def least(weights: np.ndarray) -> Found | None:
+            if self.budget.out_of_time:
+                return None
+            answer = oracle.minimise_sum(weights.tolist(), free, seconds=math.inf, start=None)
+            return None if answer.values is None else Found(answer.values, answer.payload)
+
+        return extreme_points(least, len(self.goals))
 
     def _cuts(self) -> Sequence[Any]:
         """Return rows that exclude the solution which the model holds, if it is no plan."""
@@ -211,8 +251,8 @@ class ModelSearch:
         compiled, values = self.compiled, self._unrounded(units)
         for k, objective in enumerate(compiled.objectives):
             if objective.step is None:
-                least = max(compiled.largest_term(k), abs(self.constants[k]))
-                values[:, k] = [_rounded(value, least) for value in values[:, k].tolist()]
+                terms = [*compiled.largest_terms(k), abs(self.constants[k])]
+                values[:, k] = [_rounded(value, terms) for value in values[:, k].tolist()]
             else:
                 step, constant = exactly(objective.step), exactly(self.constants[k])
                 values[:, k] = [
@@ -292,7 +332,8 @@ class ModelSearch:
         for found in search.points:
             if found.values in efficient:
                 efficient.discard(found.values)
-                gap = search.gap(found.values, self.compiled.precision)
+                is_extreme = search.status == "extreme"
+                gap = None if is_extreme else search.gap(found.values, self.compiled.precision)
                 yield self._point(found, "optimal" if gap is None else "bounded", gap)
 
     def _reason(self, search: Enumeration) -> str:
@@ -345,7 +386,7 @@ def _run(budget: Budget, facts: Mapping[str, Any], status: str, reason: str, sol
         None,
         budget.seconds,
         solver_calls=solves,
-        completed=status in ("complete", "resolution", "grid", "infeasible"),
+        completed=status in ("complete", "extreme", "resolution", "grid", "infeasible"),
         parameters={**facts, "status": status, "reason": reason},
         versions=versions((LIBRARIES[facts["solver"]], "pyomo")),
     )
@@ -356,9 +397,19 @@ def _plain(value: float) -> float | int:
     return int(value) if float(value).is_integer() else float(value)
 
 
-def _rounded(value: float, least: float) -> float:
-    """Return a value without the digits that are rounding, next to terms of a size."""
-    size = max(abs(value), least)
-    return (
-        round(value, _DIGITS - math.ceil(math.log10(size))) + 0.0 if 0 < size < math.inf else value
-    )
+def _rounded(value: float, terms: Sequence[float]) -> float:
+    """Return a value without the digits that are rounding.
+
+    Parameters
+    ----------
+    terms : sequence of float
+        How large terms are: those of real variables, which may be infinite, and others.
+    """
+    real, *others = (abs(value) if math.isinf(term) else term for term in terms)
+    largest = max(abs(value), *others)
+    if not 0 < largest < math.inf:
+        return value
+    digits = _DIGITS - math.ceil(math.log10(largest))
+    if real > 0:
+        digits = min(digits, _REAL_DIGITS - math.ceil(math.log10(real)))
+    return round(value, digits) + 0.0

@@ -336,7 +336,7 @@ def with_goals(*expressions, model=None) -> pyo.ConcreteModel:
             "goal 'g0' is not linear: .*replace products of binary variables by",
         ),
         (
-            lambda: with_goals(lambda m: m.z, lambda m: -2 * m.z),
+            lambda: with_goals(lambda m: m.z - m.x[0], lambda m: m.x[0] - 2 * m.z),
             {},
             UsageError,
             "goals 'g0', 'g1' take continuous values.*gap={'g1': 0.5}.*steps",

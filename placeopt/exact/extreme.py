@@ -1,0 +1,124 @@
+"""The extreme points of a convex front: those that a weighted sum of the objectives can single out.
+
+The front of a linear program lies between its extreme points. They are found from outside: the
+facets below the points so far are weights, and the least weighted sum is a new point, or the facet
+bounds the front (A. Przybylski, K. Klamroth, R. Lacour, "A simple and efficient dichotomic search
+algorithm for multi-objective mixed integer linear programs", arXiv 1911.08937, 2019). With two
+objectives that is the dichotomic search of Y. P. Aneja and K. P. K. Nair, Management Science 25,
+1979.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from placeopt.exact.memory import Found
+
+#: Weights are compared by so many decimals; those below the last one are zero.
+_DECIMALS = 9
+#: How far below a facet a point is new, as a share of the ranges of the objectives.
+_BELOW = 1e-9
+#: Length of the ways on which values only get worse, in ranges of the objectives.
+_FAR = 4.0
+
+
+@dataclass
+class ExtremePoints:
+    """Extreme points and the facets between them.
+
+    Attributes
+    ----------
+    points : list of Found
+    facets : list of list of int
+        The points of each facet that bounds the front from below.
+    asked : int
+        Weighted sums that were minimised.
+    complete : bool
+        False where the search was stopped.
+    """
+
+    points: list[Found] = field(default_factory=list)
+    facets: list[list[int]] = field(default_factory=list)
+    asked: int = 0
+    complete: bool = False
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Every feasible vector is weakly dominated by a row; shape (facets, objectives)."""
+        values = np.array([point.values for point in self.points])
+        return np.array([values[facet].min(axis=0) for facet in self.facets])
+
+
+def extreme_points(least: Callable[[np.ndarray], Found | None], size: int) -> ExtremePoints:
+    """Find all extreme points of a front that no objective improves without end.
+
+    Parameters
+    ----------
+    least : callable
+        From weights of at least 0, shape (size,), to an efficient point of least weighted sum; None
+        to stop.
+    size : int
+        Number of objectives.
+    """
+    found = ExtremePoints()
+    for unit in np.eye(size):
+        if (point := _ask(found, least, unit)) is None:
+            return found
+        _add(found, point)
+    values = np.array([point.values for point in found.points])
+    low, spread = values.min(axis=0), np.ptp(values, axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    bounding = {tuple(unit) for unit in np.eye(size).tolist()}  # weights that no point lies below
+    while True:
+        facets = _facets((np.array([point.values for point in found.points]) - low) / spread)
+        open_ = [weights for weights in facets if weights not in bounding]
+        if not open_:
+            found.facets, found.complete = list(facets.values()), True
+            return found
+        for weights in open_:
+            slope = np.array(weights) / spread
+            below = min(float(slope @ found.points[k].values) for k in facets[weights]) - _BELOW
+            if (point := _ask(found, least, slope)) is None:
+                return found
+            if float(slope @ point.values) >= below or not _add(found, point):
+                bounding.add(weights)
+
+
+def _ask(
+    found: ExtremePoints, least: Callable[[np.ndarray], Found | None], weights: np.ndarray
+) -> Found | None:
+    point = least(weights)
+    if point is not None:
+        found.asked += 1
+    return point
+
+
+def _add(found: ExtremePoints, point: Found) -> bool:
+    """Add a point that is not there yet."""
+    values = np.array(point.values)
+    for other in found.points:
+        if (np.abs(values - other.values) <= 1e-9 * (1 + np.abs(values))).all():
+            return False
+    found.points.append(point)
+    return True
+
+
+def _facets(values: np.ndarray) -> dict[tuple[float, ...], list[int]]:
+    """Return the facets of all that is no better than points: the points of each by its weights."""
+    from scipy.spatial import ConvexHull
+
+    count, size = values.shape
+    if size == 1:
+        return {(1.0,): [int(values.argmin())]}
+    worse = [values + _FAR * unit for unit in np.eye(size)]
+    hull = ConvexHull(np.concatenate([values, *worse]))
+    facets: dict[tuple[float, ...], set[int]] = {}
+    for equation, corners in zip(hull.equations, hull.simplices, strict=True):
+        weights = np.round(-equation[:-1] / np.abs(equation[:-1]).sum(), _DECIMALS) + 0.0
+        if (weights >= 0).all():
+            own = {int(k) % count for k in corners}  # a worse point stands for its origin
+            facets.setdefault(tuple(weights.tolist()), set()).update(own)
+    return {weights: sorted(own) for weights, own in facets.items()}
