@@ -15,7 +15,7 @@ import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
-from placeopt.core.kernels.rows import copy_row
+from placeopt.core.kernels.rows import copy_row, copy_rows
 from placeopt.multi_cluster.arrays import MultiClusterArrays
 from placeopt.multi_cluster.simulator.outcomes import grown
 from placeopt.multi_cluster.simulator.state import MAX_MS
@@ -363,7 +363,7 @@ def vary_all(replicas, children, fathers, random):
     for k in range(len(children)):
         one, other = below(random, requests + 1), below(random, requests + 1)
         begin, end = min(one, other), max(one, other)
-        children[k, begin:end] = fathers[k, begin:end]
+        copy_rows(fathers[k, begin:end], children[k, begin:end])
         for t in range(requests):
             if below(random, requests) == 0:
                 _draw(random, children[k, t], replicas[t], split)

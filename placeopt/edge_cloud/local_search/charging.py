@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.rows import copy_row, copy_rows
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.local_search.ascent import Ascent, ascend, new_ascent
 from placeopt.edge_cloud.local_search.exact_placement import BIG
@@ -169,8 +170,8 @@ def climb(instance, known, weight, lists, listing, fill, charging, lengths):
         bound = placed - returned - _COVER * (abs(placed) + 3 * returned)
         if bound > charging.best[0]:
             charging.best[0] = bound
-            charging.best_charge[:] = charging.charge.price
-            charging.best_price[:] = charging.price.price
-            charging.best_alone[:] = charging.alone
+            copy_rows(charging.charge.price, charging.best_charge)
+            copy_rows(charging.price.price, charging.best_price)
+            copy_row(charging.alone, charging.best_alone)
         ascend(charging.charge, charging.slope, length)
         ascend(charging.price, charging.price_slope, length)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel
+from placeopt.core.kernels.rows import copy_rows
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
 from placeopt.edge_cloud.local_search.columns import choose, no_columns, place, remember
@@ -48,7 +49,8 @@ def climb(instance, unit, applications, columns, homes, prices, charges, steps, 
         value -= fill(homes, charges.price, homed)
         if value > highest:
             highest = value
-            best[:], best_charge[:] = prices.price, charges.price
+            copy_rows(prices.price, best)
+            copy_rows(charges.price, best_charge)
         for node in range(len(price)):
             for k in range(2):
                 slope[node, k] = (slope[node, k] - instance.capacity[node, k]) / unit[k]

@@ -311,7 +311,7 @@ def relax(instance, weight, price, charge, search, hosts, chosen, values, limit)
         )
         total += proven
         if values[application] < before:
-            hosts[first:last] = search.found[: last - first]
+            copy_row(search.found[: last - first], hosts[first:last])
     return total
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.rows import copy_rows
 from placeopt.rescheduling.latency import (
     critical_path,
     fits,
@@ -200,7 +201,7 @@ def offer(instance, state, archive, latency_ms):
     found, left = arrange(instance, counts, moves)
     if left == 0 and archive.latency[: found + 1].min() > latency_ms + ROUNDING_MS:
         archive.latency[found] = latency_ms
-        archive.moves[found, :found] = moves[:found]
+        copy_rows(moves[:found], archive.moves[found])
 
 
 # -- blocks of services ----------------------------------------------------------------------------

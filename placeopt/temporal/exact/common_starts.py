@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.rows import copy_row
 
 #: Branchings on one path of the search, and search nodes.
 MAX_DEPTH, MAX_NODES = 300, 20_000
@@ -44,7 +45,7 @@ def common_starts(counts, demands, durations, capacity, window, horizon):
             visited += 1
             if visited > MAX_NODES or depth + 1 == MAX_DEPTH:
                 return UNKNOWN, starts
-            starts[:] = path[depth, n, :n]
+            copy_row(path[depth, n, :n], starts)
             size[depth] = _overload(counts, demands, durations, capacity, starts, members[depth])
             if size[depth] == 0:
                 return FOUND, starts
@@ -137,11 +138,11 @@ def _overload(counts, demands, durations, capacity, starts, members):
                 less = load - counts[b, chosen[q]] * demands[chosen[q]]
                 if less[0] > capacity[b, 0] or less[1] > capacity[b, 1]:
                     load = less
-                    chosen[q : size - 1] = chosen[q + 1 : size].copy()
+                    copy_row(chosen[q + 1 : size], chosen[q : size - 1])
                     size -= 1
                 else:
                     q += 1
             if best == 0 or size < best:
                 best = size
-                members[:size] = chosen[:size]
+                copy_row(chosen[:size], members)
     return best

@@ -16,6 +16,7 @@ import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import mix
+from placeopt.core.kernels.rows import copy_rows
 
 #: Columns of the label table: the vector, the label that was extended and by which pattern, the
 #: next label in a list, a zone that it can reach.
@@ -419,5 +420,5 @@ def _rehashed(states, count, size):
 def _longer(table, more):
     """Return a copy of a table with more than twice as many rows."""
     new = np.zeros((2 * len(table) + more, table.shape[1]), np.int64)
-    new[: len(table)] = table
+    copy_rows(table, new)
     return new
