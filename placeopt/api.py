@@ -18,7 +18,7 @@ from placeopt.core.front import Evaluation, Front, Objective, Plan, Run, merge
 from placeopt.core.interim import Watch
 from placeopt.core.outside import checked_seed
 from placeopt.core.problem import Problem
-from placeopt.core.run_directory import RunDirectory
+from placeopt.core.run_directory import SHOWN_SECONDS, RunDirectory
 from placeopt.core.task import Candidate, Task, require_fitting
 from placeopt.core.trace import with_bounds, with_plain_traces
 from placeopt.core.workers import Workers
@@ -164,7 +164,10 @@ def _kept_or_answered(
     if task.reference is not None:
         key |= {"reference": list(task.reference)}
     front = kept.read(key)
+    kept.keep_instance(task.problem)
     if not isinstance(front, Front):
+        budget = task.budget
+        budget.watch = Watch(partial(kept.show, key), SHOWN_SECONDS, budget.watch)
         task = replace(task, checkpoint=kept.checkpoint(key))
         front = _answer(task, method, parameters, certify)
         if not task.budget.cancelled:

@@ -19,6 +19,7 @@ import typer
 from placeopt.cli import (
     catalogue,
     compiling,
+    exploring,
     exports,
     fronts,
     instances,
@@ -73,6 +74,7 @@ for module in (
     catalogue,
     compiling,
     fronts,
+    exploring,
     reports,
     exports,
     learning,

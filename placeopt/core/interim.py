@@ -86,13 +86,19 @@ class Watch:
         Called with each `Front`.
     every : float
         Seconds between two looks, at least; and never less than a look takes.
+    other : Watch, optional
+        Another one, who looks at the same run.
     """
 
-    def __init__(self, take: Callable[[Front], None], every: float = 1.0):
-        self._take, self._every, self._next = take, every, -math.inf
+    def __init__(
+        self, take: Callable[[Front], None], every: float = 1.0, other: Watch | None = None
+    ):
+        self._take, self._every, self._other, self._next = take, every, other, -math.inf
 
     def look(self, build: Callable[[], Front]) -> None:
         """Build a front and take it, if it is time for one."""
+        if self._other is not None:
+            self._other.look(build)
         began = time.perf_counter()
         if began >= self._next:
             self._take(build())

@@ -21,6 +21,10 @@ from placeopt.core.versions import versions
 MAX_BYTES = 2**31
 #: Shortest time between two checkpoints, seconds, and the largest share of the time they may take.
 CHECKPOINT_SECONDS, CHECKPOINT_SHARE = 10.0, 0.05
+#: Names of files behind the key: a result, what a task has found so far, an instance.
+FRONT, INTERIM, INSTANCE = "front.json", "interim.json", "instance.json"
+#: Seconds between two fronts of what a task has found so far.
+SHOWN_SECONDS = 2.0
 #: Tells the checkpoints that this process wrote from those of an earlier run.
 _SESSION = secrets.token_hex(8)
 
@@ -101,7 +105,7 @@ class RunDirectory:
 
     def read(self, key: Document) -> Front | Arrays | None:
         """Return the result of a task, None where it is not there or does not read as one."""
-        front, arrays = self._file(key, "front.json"), self._file(key, "npz")
+        front, arrays = self._file(key, FRONT), self._file(key, "npz")
         try:
             if front.exists():
                 return Front.read(front)
@@ -115,10 +119,21 @@ class RunDirectory:
             return
         write_json(self._file(key, "task.json"), key)
         if isinstance(result, Front):
-            result.write(self._file(key, "front.json"))
+            result.write(self._file(key, FRONT))
+            self._file(key, INTERIM).unlink(missing_ok=True)
         else:
             write_arrays(self._file(key, "npz"), result)
         self.checkpoint(key).forget()
+
+    def keep_instance(self, problem: Problem) -> None:
+        """Keep an instance beside the fronts that answer it, for those who look at them."""
+        file = self.path / f"{problem.instance_name.sha256[:32]}.{INSTANCE}"
+        if not file.exists():
+            problem.write(file)
+
+    def show(self, key: Document, front: Front) -> None:
+        """Keep what a task has found so far, for those who look; its result takes the place."""
+        front.write(self._file(key, INTERIM))
 
     def checkpoint(self, key: Document) -> Checkpoint:
         """Return where a task keeps what it has found so far."""

@@ -204,8 +204,10 @@
 
   // -- the page ---------------------------------------------------------------------------------
 
-  // options: detail(n) -> promise of {facts, plan, found, html} or null; without(n) -> why null.
-  function choose(front, options) {
+  // options: detail(n) -> promise of {facts, plan, html} or null; without(n) -> why it is null.
+  // before: what an earlier call returned, of a front that has grown since: limits, weights, the
+  // chosen plan and the pinned ones stay.
+  function choose(front, options, before) {
     var count = front.goals.length, charts = [], rows = [], all = indices(front.values);
     var main = front.goals.length > 1 ? placeopt.axesOf(front) : null;
     var state;
@@ -349,6 +351,10 @@
         place.textContent = "";
         var facts = [["proof", placeopt.proof(front, n)], ["found by", placeopt.origin(front, n)]];
         if (known === null) { element("p", place, { class: "note" }, options.without(n)); }
+        get("drawn").hidden = !(known && known.html);
+        // Escaped where it was made; the policy of the page runs nothing in it.
+        get("drawn-plan").innerHTML = known && known.html || "";
+        get("drawn-h").textContent = "Plan " + n + " in detail";
         facts = facts.concat(known ? known.facts : []);
         var list = element("dl", place, { class: "facts" });
         facts.forEach(function (fact) {
@@ -491,7 +497,7 @@
       get("plane").textContent = "";
       var label = "Chart of " + front.goals.map(function (g) { return g.short; }).join(", ") +
         ". The arrow keys move from plan to plan.";
-      charts.push(placeopt.plane(element("div", get("plane")), front, {
+      charts.push(placeopt.plane(element("div", get("plane"), { id: "first-plane" }), front, {
         axes: main, label: label, tell: tell, choose: pick,
         height: function (width) { return Math.max(300, Math.min(520, width * 0.62)); },
         fit: function () { return get("fit").checked; }
@@ -522,9 +528,32 @@
 
     // -- begin
 
-    front.pins = front.pins || {};
+    function same(row) {
+      var key = JSON.stringify(row);
+      var found = front.values.findIndex(function (one) { return JSON.stringify(one) === key; });
+      return found < 0 ? null : found;
+    }
+    function restore() {
+      var old = before.front, was = before.state();
+      if (JSON.stringify(old.goals.map(nameOf)) !== JSON.stringify(front.goals.map(nameOf))) {
+        return;
+      }
+      state = Object.assign(was, { point: was.point === null ? null : same(old.values[was.point]) });
+      Object.keys(old.pins).forEach(function (name) {
+        var n = same(old.values[old.pins[name]]);
+        if (n !== null) { front.pins[name] = n; }
+      });
+      if (main && before.axes) { Object.assign(main, before.axes); }
+      keep();
+      if (!front.kept.some(Boolean)) { reset(); }
+    }
+    function nameOf(goal) { return goal.name; }
+
+    var focused = document.activeElement && document.activeElement.id;
+    front.pins = {};
     front.kept = front.values.map(function () { return true; });
     reset();
+    if (before) { restore(); }
     front.knee = least(kneeScore(scaled(front)), all);
     front.chosen = front.knee;
     get("point").max = all.length - 1;
@@ -555,7 +584,8 @@
     }
     addCharts();
     refresh();
-    return { front: front, pick: pick };
+    if (before && focused && get(focused)) { get(focused).focus({ preventScroll: true }); }
+    return { front: front, axes: main, state: function () { return state; } };
   }
 
   Object.assign(placeopt, { choose: choose });

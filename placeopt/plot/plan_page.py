@@ -34,15 +34,16 @@ def scene_of(problem: Problem, plan: Plan) -> Scene | None:
 def plan_html(problem: Problem, plan: Plan, label: str) -> str:
     """Return a plan as HTML: its facts, its drawing, its tables; `label` says what it is."""
     told = facts((name, some(text)) for name, text in problem.describe(plan).items())
-    tables = problem.spec.load("summary").plan(problem, plan) if problem.spec.has("summary") else ""
-    return told + drawing_html(problem, plan, label) + tables
+    return told + details_html(problem, plan, label)
 
 
-def drawing_html(problem: Problem, plan: Plan, label: str) -> str:
-    """Return the drawing of a plan as a figure; empty where the problem has none."""
+def details_html(problem: Problem, plan: Plan, label: str) -> str:
+    """Return the drawing of a plan and its tables, as far as the problem has them."""
     drawn = scene_of(problem, plan)
     text = f"Drawing of the plan. {label} The tables say the same in numbers."
-    return "" if drawn is None else _figure(drawn, text)
+    figure = "" if drawn is None else _figure(drawn, text)
+    has_tables = problem.spec.has("summary")
+    return figure + (problem.spec.load("summary").plan(problem, plan) if has_tables else "")
 
 
 def _figure(drawn: Scene, label: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from placeopt import registry
 from placeopt.core import notebook
 from placeopt.core.budget import Budget
 from placeopt.core.documents import write_parts, write_text
@@ -143,6 +144,9 @@ def sweep(
     runs = cells(wanted, Path() if isinstance(plan, Mapping) else Path(plan).parent)
     order = sorted(range(len(runs)), key=lambda k: wanted.seeds.index(runs[k].task["seed"]))
     workers = Workers(jobs, scheduler, RunDirectory(run_dir) if run_dir is not None else None)
+    if workers.kept is not None:
+        for document in {cell.task["instance"]: cell.document for cell in runs}.values():
+            workers.kept.keep_instance(registry.from_document(document))
     present = _Present(wanted, runs, folder)
 
     def ran(position: int, result: Any) -> None:

@@ -110,6 +110,11 @@ class Page:
 
     def open(self, file: Path, width: int = 1200, height: int = 900) -> None:
         """Open a file in a window of this size, in pixels."""
+        self.visit(file.as_uri(), width, height)
+        self.wait("location.protocol === 'file:'")
+
+    def visit(self, address: str, width: int = 1200, height: int = 900) -> None:
+        """Open an address in a window of this size, in pixels."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -117,8 +122,8 @@ class Page:
             deviceScaleFactor=1,
             mobile=False,
         )
-        self.send("Page.navigate", url=file.as_uri())
-        self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
+        self.send("Page.navigate", url=address)
+        self.wait("document.readyState === 'complete' && location.protocol !== 'about:'")
 
     def run(self, script: str) -> Any:
         """Return the value of an expression in the page."""
