@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from placeopt.core.front import Front, Point, merge
     from placeopt.core.shipped import instances
     from placeopt.evolve.results import front_of
+    from placeopt.exact.files.read import read_model
     from placeopt.exact.model_front import enumerate
     from placeopt.registration import register
     from placeopt.registry import methods
@@ -34,6 +35,7 @@ _MODULE_OF = {
     "solve": "api",
     "evaluate": "api",
     "enumerate": "exact.model_front",
+    "read_model": "exact.files.read",
     "front_of": "evolve.results",
     "merge": "core.front",
     "sweep": "sweeps.run",
@@ -62,6 +64,7 @@ __all__ = [
     "load",
     "merge",
     "methods",
+    "read_model",
     "register",
     "solve",
     "sweep",

@@ -38,6 +38,7 @@ PUBLIC = [
     "load",
     "merge",
     "methods",
+    "read_model",
     "register",
     "solve",
     "sweep",

@@ -19,6 +19,7 @@ import typer
 from placeopt.cli import (
     catalogue,
     compiling,
+    enumerating,
     exploring,
     exports,
     fronts,
@@ -69,6 +70,7 @@ def _root(
 
 for module in (
     solving,
+    enumerating,
     instances,
     shipped,
     catalogue,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,18 +18,28 @@ if TYPE_CHECKING:
 
 
 def show_front(
-    front: Front, kept: Front, problem: Problem | None, commands: list[tuple[str, str]]
+    front: Front,
+    kept: Front,
+    problem: Problem | None,
+    commands: list[tuple[str, str]],
+    more: Sequence[str] = (),
 ) -> None:
-    """Print a front for a person, on stdout: `kept` is what was written, or would be."""
+    """Print a front for a person, on stdout: `kept` is what was written, or would be.
+
+    `more` sentences follow.
+    """
     emit(f"{headline(front)}\n\n{view(kept, problem, width_of(sys.stdout))}\n")
-    for sentence in sentences(front, kept):
+    for sentence in (*sentences(front, kept), *more):
         emit_sentence(sentence)
     emit("")
     emit(next_commands(commands, width_of(sys.stdout)))
 
 
-def summarise(front: Front, kept: Front) -> None:
-    """Print a front in short, on stderr: where stdout has the front itself, or is no terminal."""
+def summarise(front: Front, kept: Front, more: Sequence[str] = ()) -> None:
+    """Print a front in short, on stderr: where stdout has the front itself, or is no terminal.
+
+    `more` sentences follow.
+    """
     knee = kept.pick().values
     ranges = zip(kept.objectives, kept.ideal, knee, kept.nadir, strict=True)
     rows = [
@@ -37,7 +48,7 @@ def summarise(front: Front, kept: Front) -> None:
     columns = ("objective", "unit", "best", "knee", "worst")
     say(headline(front) + "\n")
     say(table(columns, rows, left=2, width=width_of(sys.stderr)) + "\n")
-    for sentence in sentences(front, kept):
+    for sentence in (*sentences(front, kept), *more):
         say(sentence)
 
 
@@ -64,7 +75,9 @@ def sentences(front: Front, kept: Front) -> list[str]:
     from placeopt.core.gap import gap_in_words
 
     written = f" {len(kept):,} of them are written." if len(kept) < len(front) else ""
-    told = [proof_in_words(front.points) + written, quality(kept)]
+    told = [proof_in_words(front.points) + written]
+    if all(objective.sense == "min" for objective in kept.objectives):
+        told.append(quality(kept))
     if front.bounds:
         told.append(f"The front: {gap_in_words(front)}.")
         if len(kept) < len(front):

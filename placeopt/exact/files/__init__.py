@@ -1,0 +1,1 @@
+"""Files of models: LP, MPS, MathOptFormat and vOptLib."""
