@@ -12,6 +12,7 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli import progress
+from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.screen import (
     AsJson,
     Output,
@@ -36,10 +37,11 @@ _SHOWN = 30
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
-    app.command(
-        name="enumerate",
-        epilog="Example: placeopt enumerate model.lp --goal profit --goal min:cost",
-    )(enumerate_file)
+    examples = (
+        "placeopt enumerate shop.lp --goal profit --goal min:co2",
+        "placeopt enumerate knapsack.mof.json --time-limit 60 -o front.json",
+    )
+    add(app, enumerate_file, *examples, group=SOLVE, name="enumerate")
 
 
 ModelFile = Annotated[
