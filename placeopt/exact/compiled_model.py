@@ -154,8 +154,8 @@ class CompiledModel:
         for cost, objective in zip(costs, self.objectives, strict=True):
             terms = dict(zip(cost.indices.tolist(), cost.data.tolist(), strict=True))
             large = cost.data[program.integrality[cost.indices]]
-            if self._whole_rows is not None and needs_parts(large):
-                whole = objective.step is not None
+            whole = objective.step is not None
+            if self._whole_rows is not None and needs_parts(large, whole=whole):
                 chain = add_chain(growth, terms, program.integrality, whole=whole)
                 self._goals.append(chain)
                 self._chains.append(chain)

@@ -20,8 +20,9 @@ from placeopt.exact.program import Growth, Program
 
 #: A power of two, so that digits are exact.
 BASE = 2.0**16
-#: Coefficients of whole columns that a solver resolves by itself.
-LARGEST = 2.0**20
+#: Coefficients of whole columns that a solver resolves by itself: beside others that are whole, and
+#: beside real terms, of which smaller differences count.
+_LARGEST, _LARGEST_BESIDE_REAL = 2.0**20, BASE
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,18 @@ class Chain:
         return total * BASE ** (len(self.carries) - len(leading))
 
 
-def needs_parts(coefficients: np.ndarray) -> bool:
-    """Whether a function of these coefficients of whole columns has to be written in parts."""
-    return bool(abs(coefficients).max(initial=0.0) > LARGEST)
+def needs_parts(coefficients: np.ndarray, *, whole: bool) -> bool:
+    """Whether a function of these coefficients of whole columns has to be written in parts.
+
+    Parameters
+    ----------
+    coefficients : ndarray
+        In units, of which the function takes a whole number, or which are its smallest term.
+    whole : bool
+        Whether the function only takes whole numbers.
+    """
+    largest = _LARGEST if whole else _LARGEST_BESIDE_REAL
+    return bool(abs(coefficients).max(initial=0.0) > largest)
 
 
 def add_chain(

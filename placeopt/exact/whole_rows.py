@@ -90,7 +90,7 @@ class WholeRows:
         large = [
             k
             for k in range(len(self.which))
-            if self.lower[k] <= self.upper[k] and needs_parts(self._data(k))
+            if self.lower[k] <= self.upper[k] and needs_parts(self._data(k), whole=True)
         ]
         lower[self.which[large]], upper[self.which[large]] = -math.inf, math.inf
         growth = Growth(replace(program, row_lower=lower, row_upper=upper))

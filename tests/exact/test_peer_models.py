@@ -1,0 +1,22 @@
+"""What the tests of MultiObjectiveAlgorithms.jl state holds of `placeopt.enumerate`.
+
+`benchmarks/enumeration/peers.py` has the slow ones too, in a table.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from peer_models import PEERS, judged
+
+QUICK = [peer for peer in PEERS if not peer.is_slow]
+
+
+@pytest.mark.parametrize("peer", QUICK, ids=lambda peer: peer.name)
+def test_what_a_peer_states_holds(peer):
+    said, is_stated, _ = judged(peer, solver="highs")
+    assert is_stated, said
