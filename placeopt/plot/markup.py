@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -25,7 +26,16 @@ class Mark:
     tone: str = "plain"
 
 
-Cell = str | float | int | Bar | Mark | None
+@dataclass(frozen=True)
+class Strong:
+    """A text in bold."""
+
+    text: str
+
+
+Cell = str | float | int | Bar | Mark | Strong | None
+#: Text that stands to the right, as numbers do.
+_NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?")
 
 
 def clean(text: object) -> str:
@@ -74,8 +84,7 @@ def table(
     """
     shown = rows[:most]
     numeric = [
-        bool(shown) and all(isinstance(row[c], (int, float)) for row in shown)
-        for c in range(len(columns))
+        bool(shown) and all(_is_number(row[c]) for row in shown) for c in range(len(columns))
     ]
     head = "".join(
         f'<th scope="col"{_number_class(yes)}>{clean(name)}</th>' if name else "<td></td>"
@@ -87,6 +96,13 @@ def table(
     whole = f"<table>{parts}<tbody>{body}</tbody></table>"
     region = f'<div class="scroll" tabindex="0" role="group" aria-label="{clean(caption)}">'
     return f"{region}{whole}</div>" + paragraphs([left] if len(rows) > most else [], "note")
+
+
+def _is_number(cell: Cell) -> bool:
+    text = cell.text if isinstance(cell, Strong) else cell
+    return isinstance(text, (int, float)) or (
+        isinstance(text, str) and _NUMBER.fullmatch(text) is not None
+    )
 
 
 def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:
@@ -109,6 +125,8 @@ def _cell(cell: Cell) -> str:
         kind = "bar over" if cell.share > 1 else "bar"
         width, shown = f"{min(cell.share, 1):.1%}", f"{cell.share:.0%}"
         return f'<span class="{kind}"><i style="width:{width}"></i><b>{shown}</b></span>'
+    if isinstance(cell, Strong):
+        return f"<b>{clean(cell.text)}</b>"
     if isinstance(cell, Mark):
         return f'<span class="mark {cell.tone}">{clean(cell.text)}</span>'
     return clean(number(cell) if isinstance(cell, (int, float)) else cell)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placeopt.plot.markup import facts, section, some
+from placeopt.plot.markup import clean, facts, section, some
 from placeopt.plot.shell import shell
 from placeopt.plot.style import bare_name
 
@@ -41,14 +41,16 @@ def details_html(problem: Problem, plan: Plan, label: str) -> str:
     """Return the drawing of a plan and its tables, as far as the problem has them."""
     drawn = scene_of(problem, plan)
     text = f"Drawing of the plan. {label} The tables say the same in numbers."
-    figure = "" if drawn is None else _figure(drawn, text)
+    figure = "" if drawn is None else figure_html(drawn, text, caption=False)
     has_tables = problem.spec.has("summary")
     return figure + (problem.spec.load("summary").plan(problem, plan) if has_tables else "")
 
 
-def _figure(drawn: Scene, label: str) -> str:
+def figure_html(drawn: Scene, label: str, *, caption: bool = True) -> str:
+    """Return a drawing as a figure; `label` is its caption, or for those who cannot see it."""
     region = 'class="drawing" tabindex="0" role="group" aria-label="Drawing"'
-    return f"<figure><div {region}>{drawn.svg(label)}</div></figure>"
+    below = f"<figcaption>{clean(label)}</figcaption>" if caption else ""
+    return f"<figure><div {region}>{drawn.svg(label)}</div>{below}</figure>"
 
 
 def drawing_page(drawn: Scene, title: str, problem: str) -> str:
@@ -57,7 +59,7 @@ def drawing_page(drawn: Scene, title: str, problem: str) -> str:
         title=title,
         heading=title,
         eyebrow=f"placeopt \u00b7 {problem}",
-        body=section("drawing", "The drawing", _figure(drawn, title)),
+        body=section("drawing", "The drawing", figure_html(drawn, title, caption=False)),
     )
 
 

@@ -33,6 +33,7 @@ def shell(
     footer: str = "",
     script: str = "",
     connect: str = "'none'",
+    reload: int | None = None,
 ) -> str:
     """Return a page.
 
@@ -48,6 +49,8 @@ def shell(
         JavaScript, run after the body.
     connect : str
         What the script may ask for: a source of a content security policy.
+    reload : int, optional
+        Seconds after which a browser reads the page again.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     return asset("page.html").format(
@@ -55,6 +58,7 @@ def shell(
         policy=_POLICY.format(
             scripts=f"'sha256-{digest}'" if script else "'none'", connect=connect
         ),
+        reload="" if reload is None else f'<meta http-equiv="refresh" content="{reload}">\n',
         title=clean(title),
         style=asset("page.css"),
         eyebrow=clean(eyebrow),

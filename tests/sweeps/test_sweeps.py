@@ -86,7 +86,8 @@ def test_a_browser_shows_the_page(tmp_path: Path) -> None:
         page.open(tmp_path / "index.html")
         assert page.run("document.querySelectorAll('svg').length") == 2
         text = page.run("document.body.innerText")
-        assert "Convergence" in text and "mean rank" in text
+        assert "Convergence" in text and "mean rank" in text and "A box reaches from" in text
+        assert page.run("document.querySelectorAll('table caption').length") == 5
         assert not page.errors and not page.requests
 
 
@@ -160,10 +161,10 @@ def test_what_did_not_run_is_left_out_everywhere() -> None:
         row["hypervolume"] += 0.09 * (row["instance"] == "y")
     whole = page("s", rows)
     assert "12 of 16 runs ended: 12 with a front. The other 4 are left out" in whole
-    cells_of = re.findall(r"<tr>(.*?)</tr>", whole)
-    table = [re.findall(r"<td>(.*?)</td>", row) for row in cells_of]
-    budgets = [row for row in table if len(row) == 5]
-    assert [row[2:4] for row in budgets] == [["2", "0.9000"]] * 2 + [["2", "0.8000"]] * 2
+    budgets = re.search(r"<caption>Each method at each budget.*?</table>", whole, re.DOTALL)[0]
+    cells_of = re.findall(r"<tr>(.*?)</tr>", budgets)[1:]
+    table = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in cells_of]
+    assert [row[1:3] for row in table] == [["2", "0.9000"]] * 2 + [["2", "0.8000"]] * 2
     assert [(c.pairs, round(c.difference, 3)) for c in comparisons(rows)] == [(2, 0.1)]
     best = {(line.instance, line.method): line.best for line in tables.lines(rows)}
     assert best == {("x", "nsga2"): True, ("x", "nsga3"): False, ("y", "nsga2"): False}
