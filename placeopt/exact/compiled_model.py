@@ -128,7 +128,10 @@ class CompiledModel:
                 for k, o in enumerate(self.objectives)
             ]
         )
-        scaled = [_in_units(costs[k], constants[k], unit) for k, unit in enumerate(self.units)]
+        scaled = [
+            _in_units(costs[k], constants[k], float(unit), o.step is not None)
+            for k, (o, unit) in enumerate(zip(self.objectives, self.units, strict=True))
+        ]
         self.offsets = [offset for _, offset in scaled]
         self._whole_rows = WholeRows.of(program) if infer_steps else None
         self._set_program(program, [row for row, _ in scaled])
@@ -144,10 +147,11 @@ class CompiledModel:
 
     def _set_program(self, program: Program, costs: Sequence[sp.csr_matrix]) -> None:
         """Join the model's rows and a free row, or rows, for every objective."""
-        self._base = program
         self._chains: list[Chain] = []
+        self._base = program
         if self._whole_rows is not None:
-            program, self._chains = self._whole_rows.exact(program)
+            self._base = self._whole_rows.with_exact_limits(program).with_visible_rows()
+            program, self._chains = self._whole_rows.in_parts(self._base)
         growth = Growth(program)
         #: The row of every objective, or its chain.
         self._goals: list[int | Chain] = []
@@ -401,18 +405,23 @@ def _unit(row: sp.csr_matrix, program: Program) -> float:
     if not len(values):
         return 1.0
     whole = program.integrality[columns]
-    ranges = np.where(whole, 1.0, program.col_upper[columns] - program.col_lower[columns])
-    terms = values * np.where(np.isfinite(ranges) & (ranges > 0), ranges, 1.0)
+    ranges = program.col_upper[columns] - program.col_lower[columns]
+    terms = values * np.where(whole | (ranges == 0), 1.0, np.minimum(ranges, 1.0))
     smallest = max(terms.min(), values[~whole].max(initial=0.0) / _WIDEST)
     return float(2.0 ** math.floor(math.log2(smallest)))
 
 
-def _in_units(row: sp.csr_matrix, offset: float, unit: float) -> tuple[sp.csr_matrix, float]:
+def _in_units(
+    row: sp.csr_matrix, offset: float, unit: float, is_whole: bool
+) -> tuple[sp.csr_matrix, float]:
     """Return a cost row and its offset in units.
 
     Coefficients that are whole but for rounding are made whole.
     """
     row = sp.csr_matrix(row, copy=True)
+    if not is_whole:
+        row.data = row.data / unit
+        return row, offset / unit
     row.data = _cleaned(row.data, unit)
     return row, float(_cleaned(np.array([offset]), unit)[0])
 

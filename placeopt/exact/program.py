@@ -77,6 +77,27 @@ class Program:
         """Return the objective value of a solution."""
         return float(self.c @ x) + self.offset
 
+    def with_visible_rows(self) -> Program:
+        """Return the program with rows of small coefficients multiplied.
+
+        Their largest is from 1 to 2 then: the tolerances of solvers are absolute.
+        """
+        import scipy.sparse as sp
+
+        rows = self.A.tocsr()
+        largest = abs(rows).max(axis=1).toarray().ravel() if rows.nnz else np.ones(rows.shape[0])
+        small = (largest > 0) & (largest < 1)
+        if not small.any():
+            return self
+        factors = np.ones(len(largest))
+        factors[small] = 2.0 ** -np.floor(np.log2(largest[small]))
+        return replace(
+            self,
+            A=sp.csc_matrix(sp.diags(factors) @ rows),
+            row_lower=self.row_lower * factors,
+            row_upper=self.row_upper * factors,
+        )
+
     def broken(self, x: np.ndarray) -> float:
         """Return the largest violation of a row or bound, relative to the size of its terms."""
         activity, size = self.A @ x, abs(self.A) @ np.abs(x) + 1.0

@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
-#: A float that is written with at most so many decimals means that decimal number.
-_MAX_DECIMALS = 9
+#: A float that is written with at most so many decimals, or digits, means that decimal number.
+_MAX_DECIMALS, _MAX_DIGITS = 9, 12
 #: Other floats mean a fraction with at most this denominator, up to the rounding of arithmetic.
 _MAX_DENOMINATOR, _ROUNDING = 10**6, 1e-14
-#: Steps are not finer than one by this.
-_FINEST = 10**12
+#: Numbers of steps have no more digits than floats have.
+_MOST_STEPS = 2**53
 
 
 def fraction(value: float) -> Fraction | None:
@@ -25,9 +25,10 @@ def fraction(value: float) -> Fraction | None:
     >>> fraction(0.1), fraction(0.1 + 0.2), fraction(1 / 3), fraction(math.pi)
     (Fraction(1, 10), Fraction(3, 10), Fraction(1, 3), None)
     """
-    exact = Fraction(Decimal(repr(float(value))))
-    if 10**_MAX_DECIMALS % exact.denominator == 0:
-        return exact
+    written = Decimal(repr(float(value)))
+    _, digits, exponent = written.as_tuple()
+    if len(digits) <= _MAX_DIGITS or (isinstance(exponent, int) and exponent >= -_MAX_DECIMALS):
+        return Fraction(written)
     exact = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
     return exact if abs(float(exact) - value) <= _ROUNDING * abs(value) else None
 
@@ -43,7 +44,7 @@ def exact_step(coefficients: Iterable[float]) -> Fraction | None:
 
     1 where there are no coefficients.
     """
-    numerator, denominator = 0, 1
+    numerator, denominator, largest = 0, 1, 0.0
     for value in set(map(abs, coefficients)):
         exact = fraction(value)
         if exact is None:
@@ -52,7 +53,8 @@ def exact_step(coefficients: Iterable[float]) -> Fraction | None:
         denominator *= exact.denominator
         shared = math.gcd(numerator, denominator)
         numerator, denominator = numerator // shared, denominator // shared
-        if denominator > _FINEST:
+        largest = max(largest, value)
+        if largest > _MOST_STEPS * (numerator / denominator):
             return None
     return Fraction(numerator, denominator) if numerator else Fraction(1)
 

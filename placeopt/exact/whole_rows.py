@@ -78,8 +78,8 @@ class WholeRows:
             row_upper=program.row_upper[left],
         )
 
-    def exact(self, program: Program) -> tuple[Program, list[Chain]]:
-        """Return the program with exact limits, and the rows that were written in parts."""
+    def with_exact_limits(self, program: Program) -> Program:
+        """Return the program with the limits that these rows can attain."""
         lower, upper = program.row_lower.copy(), program.row_upper.copy()
         steps = np.array([float(step) for step in self.steps])
         for limits, own in ((lower, self.lower), (upper, self.upper)):
@@ -87,11 +87,16 @@ class WholeRows:
             which, now = self.which[finite], (own * steps)[finite]
             moved = abs(now - limits[which]) > 1e-9 * abs(now)
             limits[which[moved]] = now[moved]
+        return replace(program, row_lower=lower, row_upper=upper)
+
+    def in_parts(self, program: Program) -> tuple[Program, list[Chain]]:
+        """Return the program with rows of large coefficients in parts, and these."""
         large = [
             k
             for k in range(len(self.which))
             if self.lower[k] <= self.upper[k] and needs_parts(self._data(k), whole=True)
         ]
+        lower, upper = program.row_lower.copy(), program.row_upper.copy()
         lower[self.which[large]], upper[self.which[large]] = -math.inf, math.inf
         growth = Growth(replace(program, row_lower=lower, row_upper=upper))
         limited = [pair for k in large for pair in self._chains(growth, k, program.integrality)]
