@@ -102,7 +102,7 @@ def make_environment(instance: Any) -> Any:
     """Return the Gymnasium environment of an instance."""
     import gymnasium
 
-    from placeopt.rl import ENVIRONMENTS
+    from placeopt.environments import ENVIRONMENTS
 
     return gymnasium.make(
         ENVIRONMENTS[instance.problem], problem=instance, disable_env_checker=True

@@ -89,8 +89,8 @@ def test_commands_serve_it(command: Command) -> None:
 
 def test_an_environment_serves_it(command: Command) -> None:
     code = (
-        "import gymnasium, placeopt.rl\n"
-        "env = gymnasium.make(placeopt.rl.ENVIRONMENTS['backups'], services=5)\n"
+        "import gymnasium, placeopt.environments\n"
+        "env = gymnasium.make(placeopt.environments.ENVIRONMENTS['backups'], services=5)\n"
         "seen, info = env.reset(seed=1)\n"
         "ended = False\n"
         "while not ended:\n"

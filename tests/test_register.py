@@ -84,7 +84,7 @@ def test_documents_environments_and_proofs(problem: lamps.Lamps, tmp_path: Path)
     assert placeopt.load(tmp_path / "l.json") == problem
     env = gymnasium.make("placeopt/Lamps-v0", lamps=5)
     assert env.reset(seed=1)[1]["action_mask"].all()
-    assert placeopt.rl.ENVIRONMENTS["lamps"] == "placeopt/Lamps-v0"
+    assert placeopt.environments.ENVIRONMENTS["lamps"] == "placeopt/Lamps-v0"
     front = placeopt.solve(problem, "moead", evaluations=300, certify=True)
     assert front.gap() == 0 and len(front) == len(best(problem))
     assert placeopt.models.lamps.build is lamps.build and "lamps" in dir(placeopt.models)
@@ -178,7 +178,7 @@ def test_a_maximised_goal_is_refused() -> None:
         lambda: registry.from_document(problem.to_document()),
         lambda: build_encoder(problem),
         lambda: build_sequence(problem),
-        lambda: placeopt.rl.make_env(problem),
+        lambda: placeopt.environments.make_env(problem),
         lambda: placeopt.sweep({"instances": [{"problem": "lamps"}], "methods": ["moead"]}),
     ):
         with pytest.raises(UnsupportedError, match=message):

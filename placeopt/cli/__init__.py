@@ -21,7 +21,6 @@ from placeopt.cli import (
     compiling,
     enumerating,
     exploring,
-    exports,
     fronts,
     instances,
     learning,
@@ -30,11 +29,12 @@ from placeopt.cli import (
     solving,
     sweeps,
 )
-from placeopt.cli.commands import epilog, new_app
+from placeopt.cli.commands import CLUSTERS, epilog, new_app
 from placeopt.cli.screen import begin, checked_output
 from placeopt.core.errors import PlaceoptError
+from placeopt.doors import doors
 
-app = new_app(
+_own = new_app(
     name="placeopt",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -56,7 +56,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@_own.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -68,7 +68,8 @@ def _root(
     """
 
 
-for module in (
+#: Commands before and behind those of doors, in the order of the help.
+_BEFORE = (
     solving,
     enumerating,
     instances,
@@ -78,17 +79,40 @@ for module in (
     fronts,
     exploring,
     reports,
-    exports,
-    learning,
-    sweeps,
-):
-    module.register(app)
+)
+_AFTER = (learning, sweeps)
+
+
+@cache
+def _built() -> typer.Typer:
+    """Return the commands with those of doors, in the order of the help."""
+    for module in _BEFORE:
+        module.register(_own)
+    imports = new_app(help="Turn other formats into instances.")
+    exports = new_app(help="Turn plans into scripts and manifests.")
+    for door in doors():
+        if door.commands is not None:
+            door.load("commands")(_own, imports, exports)
+    instances.register_imports(imports)
+    _own.add_typer(imports, name="import", rich_help_panel=CLUSTERS)
+    if exports.registered_commands:
+        _own.add_typer(exports, name="export", rich_help_panel=CLUSTERS)
+    for module in _AFTER:
+        module.register(_own)
+    return _own
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``app``: what doors add is loaded when it is asked for, not while this is imported."""
+    if name == "app":
+        return _built()
+    raise AttributeError(f"module 'placeopt.cli' has no attribute {name!r}")
 
 
 @cache
 def _command() -> Any:
     """Return the commands, built once for a process that runs several."""
-    return typer.main.get_command(app)
+    return typer.main.get_command(_built())
 
 
 def main(arguments: Sequence[str] | None = None, began: float | None = None) -> None:

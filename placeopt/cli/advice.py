@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.shipped import find, instances
+from placeopt.doors import doors
 
 if TYPE_CHECKING:
     from placeopt.core.front import Front
@@ -38,10 +39,8 @@ def about_plan(
     if limit := example_limit(front):
         found.append(("another plan, within a limit", f"placeopt pick {name} --budget {limit}"))
     found.append(("a page about it", f"placeopt report {name}{known} --point {index}"))
-    if has_origin(instance):
-        script = f"placeopt export kubernetes {name}{known} --point {index} -o steps.sh"
-        found.append(("its steps for kubectl", script))
-    return found
+    steps = _of_doors(f"{name}{known}", instance, str(index))
+    return found + [(f"its {what}", command) for what, command in steps]
 
 
 def example_limit(front: Front) -> str:
@@ -68,9 +67,8 @@ def page_of(front: Path | None, instance: Path | None) -> dict[str, Any]:
         ("A report to read and approve", f"placeopt report {file} --point {{point}}{known}"),
         ("A picture of this plan", f"placeopt plot {file} --point {{point}}{known}"),
     ]
-    if has_origin(instance):
-        script = f"placeopt export kubernetes {file} --point {{point}}{known} -o steps.sh"
-        commands.append(("The steps as a script for kubectl", script))
+    steps = _of_doors(f"{file}{known}", instance, "{point}")
+    commands += [(f"The {what}", command) for what, command in steps]
     return {"file": file, "commands": commands}
 
 
@@ -83,8 +81,12 @@ def instance_option(front: Path | None, instance: Path | None) -> str:
     return "" if beside else f" --instance {shlex.quote(str(instance))}"
 
 
-def has_origin(instance: Path | None) -> bool:
-    """Return whether a file says what the names of an instance are in a cluster."""
-    from placeopt.kubernetes.origin import beside
-
-    return instance is not None and beside(find(instance)).exists()
+def _of_doors(front: str, instance: Path | None, point: str) -> list[tuple[str, str]]:
+    """Return what doors offer for a plan: (what, command)."""
+    file = None if instance is None else find(instance)
+    return [
+        step
+        for door in doors()
+        if door.next_steps is not None
+        for step in door.load("next_steps")(front, file, point)
+    ]

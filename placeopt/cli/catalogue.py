@@ -152,15 +152,16 @@ def schema(
 
 
 def class_of(document: str, plan: bool) -> Any:
+    from placeopt.core.spec import load
+    from placeopt.doors import doors
     from placeopt.registry import spec_of, specs
 
     if document == "front" and not plan:
         from placeopt.core.front_file import FrontDocument
 
         return FrontDocument
-    if document == "steps" and not plan:
-        from placeopt.kubernetes.export.steps_document import StepsDocument
-
-        return StepsDocument
-    require_known("problem", document, [*specs(), "front", "steps"])
+    schemas = {word: entry for door in doors() for word, entry in door.schemas.items()}
+    if document in schemas and not plan:
+        return load(schemas[document])
+    require_known("problem", document, [*specs(), "front", *schemas])
     return spec_of(document).load("plan" if plan else "instance")

@@ -15,7 +15,7 @@ def words(*names: str) -> Callable[[str], list[str]]:
     """Return what completes an option that takes one of these words."""
 
     def complete(incomplete: str) -> list[str]:
-        return _beginning(incomplete, names)
+        return beginning(incomplete, names)
 
     return complete
 
@@ -24,57 +24,42 @@ def method_names(incomplete: str) -> list[str]:
     """Return the methods that begin so."""
     from placeopt.registry import methods
 
-    return _beginning(incomplete, methods())
+    return beginning(incomplete, methods())
 
 
 def problem_names(incomplete: str) -> list[str]:
     """Return the problems that begin so."""
     from placeopt.registry import specs
 
-    return _beginning(incomplete, specs())
-
-
-def import_targets(incomplete: str) -> list[str]:
-    """Return the problems that a cluster becomes an instance of."""
-    from placeopt.kubernetes.importing import TARGETS
-
-    return _beginning(incomplete, TARGETS)
-
-
-def export_formats(incomplete: str) -> list[str]:
-    """Return what a plan becomes, for any problem."""
-    from placeopt.kubernetes.export import FORMATS
-
-    forms = dict.fromkeys(form for forms in FORMATS.values() for form in forms)
-    return _beginning(incomplete, forms)
+    return beginning(incomplete, specs())
 
 
 def instance_names(incomplete: str) -> list[str]:
     """Return the shipped instances, and the files and folders here, that begin so."""
     from placeopt.core.shipped import instances
 
-    return _beginning(incomplete, [*instances(), *_files(incomplete)])
+    return beginning(incomplete, [*instances(), *_files(incomplete)])
 
 
 def cluster_names(incomplete: str) -> list[str]:
     """Return the shipped clusters, and the files and folders here, that begin so."""
     from placeopt.core.shipped import clusters
 
-    return _beginning(incomplete, [*clusters(), *_files(incomplete)])
+    return beginning(incomplete, [*clusters(), *_files(incomplete)])
 
 
 def study_names(incomplete: str) -> list[str]:
     """Return the shipped plan of a sweep, and the files and folders here, that begin so."""
     from placeopt.core.shipped import studies
 
-    return _beginning(incomplete, [*studies(), *_files(incomplete)])
+    return beginning(incomplete, [*studies(), *_files(incomplete)])
 
 
 def policy_names(incomplete: str) -> list[str]:
     """Return the shipped policies, and the files and folders here, that begin so."""
     from placeopt.rl.policy_file import bundled
 
-    return _beginning(incomplete, [*bundled(), *_files(incomplete)])
+    return beginning(incomplete, [*bundled(), *_files(incomplete)])
 
 
 def target_names(incomplete: str) -> list[str]:
@@ -84,9 +69,11 @@ def target_names(incomplete: str) -> list[str]:
 
 def document_names(incomplete: str) -> list[str]:
     """Return the documents that begin so: problems, fronts, steps."""
+    from placeopt.doors import doors
     from placeopt.registry import specs
 
-    return _beginning(incomplete, [*specs(), "front", "steps"])
+    schemas = (word for door in doors() for word in door.schemas)
+    return beginning(incomplete, [*specs(), "front", *schemas])
 
 
 def objective_names(incomplete: str) -> list[str]:
@@ -94,12 +81,12 @@ def objective_names(incomplete: str) -> list[str]:
     before, comma, last = incomplete.rpartition(",")
     taken = before.split(",") if comma else []
     names = (name for name in _objectives() if name not in taken)
-    return [f"{before}{comma}{name}" for name in _beginning(last, names)]
+    return [f"{before}{comma}{name}" for name in beginning(last, names)]
 
 
 def objective_keys(incomplete: str) -> list[str]:
     """Return the objectives that begin so, each before its value."""
-    return _beginning(incomplete, (f"{name}=" for name in _objectives()))
+    return beginning(incomplete, (f"{name}=" for name in _objectives()))
 
 
 def size_keys(incomplete: str) -> list[str]:
@@ -108,7 +95,7 @@ def size_keys(incomplete: str) -> list[str]:
 
     kind = next((word for word in _typed() if word in specs()), None)
     sizes = {} if kind is None else problem_class(kind).sizes()
-    return _beginning(incomplete, (f"{name}=" for name in sizes))
+    return beginning(incomplete, (f"{name}=" for name in sizes))
 
 
 def parameter_keys(incomplete: str) -> list[str]:
@@ -123,7 +110,7 @@ def parameter_keys(incomplete: str) -> list[str]:
         entry = registry.method(name)
         for kind in entry.problems:
             found |= {f"{one.name}=": None for one in parameters(entry.load(kind))}
-    return _beginning(incomplete, found)
+    return beginning(incomplete, found)
 
 
 def _objectives() -> list[str]:
@@ -159,5 +146,6 @@ def _files(incomplete: str) -> list[str]:
     return sorted(f"{file}/" if file.is_dir() else str(file) for file in here)
 
 
-def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+def beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Return the names that begin so."""
     return [name for name in names if name.startswith(incomplete)]

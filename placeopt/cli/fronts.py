@@ -15,6 +15,7 @@ from typer import Argument, Option
 from placeopt.cli.advice import about_plan, next_commands, page_of
 from placeopt.cli.commands import LOOK, add
 from placeopt.cli.completion import instance_names, objective_keys, objective_names, words
+from placeopt.cli.plans import index_of, replayed
 from placeopt.cli.screen import (
     AsJson,
     InstanceFile,
@@ -31,7 +32,6 @@ from placeopt.cli.screen import (
     pairs,
     say,
     show,
-    warn,
     width_of,
 )
 from placeopt.core.errors import DocumentError, UsageError
@@ -84,8 +84,7 @@ def evaluate(instance: InstanceFile, plans: Plans, as_json: AsJson = False) -> N
 
     problem = registry.read(instance)
     document = read_json(plans)
-    if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
-        document = _replayed(problem, document, plans)
+    document = replayed(problem, document, plans) or document
     if isinstance(document, dict) and "format" in document:
         front = Front.from_document(document, plans)
         front.require(problem.instance_name, str(plans))
@@ -115,16 +114,6 @@ def evaluate(instance: InstanceFile, plans: Plans, as_json: AsJson = False) -> N
         raise DocumentError(
             problem_text, file=str(plans), path=f"points[{wrong[0]}].values", remedy="solve again"
         )
-
-
-def _replayed(problem: Problem, document: Any, file: Path) -> Any:
-    """Return the plan that exported steps make."""
-    from placeopt.kubernetes.export.steps_document import replay
-
-    plan, made_for = replay(document, file=str(file))
-    if made_for != problem.instance_name.sha256:
-        warn([f"{file} was made for another instance, or another version of it"])
-    return plan
 
 
 def _verdict(problem: Problem, plan: Any, where: str) -> dict[str, Any]:
@@ -540,12 +529,3 @@ def front_and_instance(
     problem = registry.read(file)
     require_fitting(problem, front, str(path))
     return front, problem, file
-
-
-def index_of(front: Front, text: str) -> int:
-    """Return the number of the point that ``--point`` names."""
-    if text == "knee":
-        return front.points.index(front.pick())
-    if not text.isdecimal() or int(text) >= len(front):
-        raise UsageError(f"--point is {text!r}; give knee, or a number from 0 to {len(front) - 1}")
-    return int(text)

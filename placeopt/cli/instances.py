@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from placeopt.cli import importing
-from placeopt.cli.commands import CLUSTERS, SOLVE, add, epilog, new_app
+from placeopt.cli.commands import SOLVE, add, epilog
 from placeopt.cli.completion import problem_names, size_keys
 from placeopt.cli.screen import (
     AsJson,
@@ -37,21 +36,19 @@ def register(app: typer.Typer) -> None:
     add(app, check, "placeopt check toy", group=SOLVE)
     drawn = "placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 -o mine.json"
     add(app, generate, drawn, group=SOLVE)
-    imports = new_app(help="Turn other formats into instances.")
+
+
+def register_imports(imports: typer.Typer) -> None:
+    """Add the commands to ``placeopt import``, behind those of doors."""
     paper = (
         "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv "
         "--latency AWS_EC2_Latency.csv -o paper.json"
     )
-    importing.register(imports)
-    add(
-        imports,
-        import_mubench,
-        "placeopt import mubench workmodel.json --replicas 3 -o mine.json",
-        name="mubench",
-    )
+    workmodel = "placeopt import mubench workmodel.json --replicas 3 -o mine.json"
+    add(imports, import_mubench, workmodel, name="mubench")
     add(imports, import_cnsm_csv, paper, name="cnsm-csv")
-    shop = "placeopt import kubernetes shop --prices shop --to rolling-update -o shop.json"
-    app.add_typer(imports, name="import", epilog=epilog(shop), rich_help_panel=CLUSTERS)
+    if not isinstance(imports.info.epilog, str):
+        imports.info.epilog = epilog(workmodel)
 
 
 # -- check -----------------------------------------------------------------------------------------
@@ -245,7 +242,7 @@ def import_mubench(
 ) -> None:
     """Import a call graph of muBench as a rescheduling instance on six machines."""
     from placeopt.core.documents import layout
-    from placeopt.kubernetes.reading import with_line
+    from placeopt.core.lines import with_line
     from placeopt.registry import from_document
     from placeopt.rescheduling.mubench import read
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placeopt.cli.commands import LOOK, add
 from placeopt.cli.completion import instance_names, words
-from placeopt.cli.fronts import OneFront, front_and_instance, index_of
+from placeopt.cli.fronts import OneFront, front_and_instance
+from placeopt.cli.plans import index_of
 from placeopt.cli.screen import deliver, emit, say
-from placeopt.core.errors import UsageError
+from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
 from placeopt.core.files import require_outputs
+from placeopt.doors import doors
+
+if TYPE_CHECKING:
+    from placeopt.core.door import ApprovalFunction, Approved, Door
+    from placeopt.core.front import Front
+    from placeopt.core.problem import Problem
 
 
 def register(app: typer.Typer) -> None:
@@ -69,35 +77,72 @@ def report(
     For an imported rolling update, savings and risks come first.
     """
     from placeopt import report as reporting
-    from placeopt.kubernetes import origin as origins
-    from placeopt.kubernetes.approval import approve
-    from placeopt.kubernetes.approval_page import markdown
 
     if form not in ("html", "markdown"):
         raise UsageError(f"--format {form!r}; legal: html, markdown")
     target = output or (front.with_suffix(".report.html") if form == "html" else None)
     whole, problem, file = front_and_instance(front, instance)
-    beside = origins.beside(file) if file is not None and origin is None else origin
-    require_outputs(target, inputs=(front, file, beside))
+    known = _beside(file, origin)
+    require_outputs(target, inputs=(front, file, *(path for _, path in known)))
     index = None if point == "knee" else index_of(whole, point)
-    known = origins.read(beside) if beside and (origin or beside.exists()) else None
-    if known is not None and problem is not None:
-        known.check(problem, str(beside))
-    if form == "html" and target is not None:
-        reporting.write(whole, target, problem=problem, index=index, origin=known)
-        emit(str(target))
-    if form == "html" and min_saving is None:
-        return
-    if problem is None:
+    asked = form == "markdown" or min_saving is not None
+    if asked and problem is None:
         raise UsageError("--format markdown and --min-saving need the instance: give --instance")
-    approval = approve(whole, problem, index, known)
+    told = None if problem is None else _approved(whole, problem, index, known)
+    if form == "html" and target is not None:
+        reporting.write(whole, target, problem=problem, index=index, approved=told)
+        emit(str(target))
+    if not asked or problem is None:
+        return
+    if told is None:
+        told = _approved(whole, problem, index, [(door, None) for door in doors()], strict=True)
+    assert told is not None  # else it was refused
     if form == "markdown":
-        deliver(markdown(approval, f"Plan for {problem.name}"), target)
-    if min_saving is not None and (approval.verdict.violations or approval.saving < min_saving):
+        deliver(told.markdown(f"Plan for {problem.name}"), target)
+    if min_saving is not None and (told.breaks or told.saving < min_saving):
         why = (
             "it breaks the instance"
-            if approval.verdict.violations
-            else (f"it saves {approval.saving:g}, less than {min_saving:g}")
+            if told.breaks
+            else f"it saves {told.saving:g}, less than {min_saving:g}"
         )
         say(f"not worth it: {why}")
         raise typer.Exit(3)
+
+
+def _beside(instance: Path | None, given: Path | None) -> list[tuple[Door, Path]]:
+    """Return the doors with the files that they wrote beside an instance, or that are given."""
+    found = []
+    for door in doors():
+        if door.beside is not None and (given or instance):
+            file: Path = given or door.load("beside")(instance)
+            if given or file.exists():
+                found.append((door, file))
+    return found
+
+
+def _approved(
+    front: Front,
+    problem: Problem,
+    index: int | None,
+    known: Sequence[tuple[Door, Path | None]],
+    *,
+    strict: bool = False,
+) -> Approved | None:
+    """Return what the first door that can say knows of a plan; None where none can.
+
+    Raises
+    ------
+    UnsupportedError, UsageError
+        None can say, and `strict` asks for it.
+    """
+    refused: list[PlaceoptError] = []
+    for door, file in known:
+        if door.approval is not None:
+            approve: ApprovalFunction = door.load("approval")
+            try:
+                return approve(front, problem, index, file)
+            except (UnsupportedError, UsageError) as error:
+                refused.append(error)
+    if strict:
+        raise refused[0] if refused else UnsupportedError("no door approves plans")
+    return None

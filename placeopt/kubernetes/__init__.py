@@ -28,6 +28,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from placeopt.core.door import Door
+
 if TYPE_CHECKING:
     from placeopt.kubernetes import export
     from placeopt.kubernetes.export.steps import PlanStep, steps
@@ -36,6 +38,16 @@ if TYPE_CHECKING:
     from placeopt.kubernetes.origin import Origin
     from placeopt.kubernetes.sizes import MissingRequests
     from placeopt.kubernetes.units import MovingRules
+
+DOOR = Door(
+    name="kubernetes",
+    commands="placeopt.kubernetes.commands:register",
+    beside="placeopt.kubernetes.origin:beside",
+    approval="placeopt.kubernetes.approval_page:approved",
+    next_steps="placeopt.kubernetes.commands:next_steps",
+    plans={"placeopt/steps@1": "placeopt.kubernetes.export.steps_document:replay"},
+    schemas={"steps": "placeopt.kubernetes.export.steps_document:StepsDocument"},
+)
 
 _MODULE_OF = {
     "ImportOptions": "options",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placeopt.kubernetes.approval import TOPICS_OF_APPROVERS, Approval, listed
+from placeopt.core.errors import DocumentError, UnsupportedError
+from placeopt.core.files import AnyPath
+from placeopt.core.front import Front
+from placeopt.core.problem import Problem
+from placeopt.kubernetes import origin as origins
+from placeopt.kubernetes.approval import TOPICS_OF_APPROVERS, Approval, approve, listed
 from placeopt.kubernetes.money import STEP_MINUTES, NamespaceCost, SpotUse
 from placeopt.kubernetes.notes import escape
 from placeopt.plot.markup import Bar, Cell, Mark, bullets, details, number, paragraphs, table
@@ -12,6 +17,58 @@ from placeopt.plot.markup import Bar, Cell, Mark, bullets, details, number, para
 _MAX_STEPS, _MAX_SPACES = 200, 40
 _LEAVING, _MONTHS = ("node", "pods out", "workloads"), ("namespace", "now", "after", "change")
 _REQUESTS = ("workload", "container", "cpu now", "cpu after", "memory now", "memory after")
+
+
+class ApprovalPage:
+    """An approval as pages and commands take it: a `placeopt.core.door.Approved`."""
+
+    def __init__(self, approval: Approval):
+        self.approval = approval
+        self.saving, self.breaks = approval.saving, bool(approval.verdict.violations)
+
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """Return large figures: money first."""
+        return self.approval.tiles()
+
+    def html(self) -> str:
+        """Return what an approver reads, as HTML."""
+        return approval_html(self.approval)
+
+    def markdown(self, title: str) -> str:
+        """Return what an approver reads, as markdown for a pull request."""
+        return markdown(self.approval, title)
+
+
+def approved(
+    front: Front, problem: Problem, index: int | None = None, beside: AnyPath | None = None
+) -> ApprovalPage:
+    """Return what approvers want to know of a plan of a rolling update.
+
+    Parameters
+    ----------
+    front : Front
+    problem : Problem
+    index : int, optional
+        The point; the knee by default.
+    beside : path, optional
+        The origin file of the instance.
+
+    Raises
+    ------
+    UnsupportedError
+        The problem is not rolling-update, or the plan does not fit the instance.
+    UsageError
+        The front has no points.
+    DocumentError
+        The file is no origin, or that of another instance.
+    """
+    origin = None if beside is None else origins.read(beside)
+    if origin is not None:
+        origin.check(problem, str(beside))
+    try:
+        return ApprovalPage(approve(front, problem, index, origin))
+    except DocumentError as error:
+        raise UnsupportedError(f"the plan does not fit the instance: {error}") from None
 
 
 def _money(approval: Approval) -> list[str]:

@@ -7,16 +7,15 @@ Lines are looked up only when something is wrong.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from json.decoder import JSONDecoder
 from typing import Any
 
 from placeopt.core.documents import parse_json
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath, open_bytes
+from placeopt.core.lines import after_space, decode_at, json_line
 from placeopt.kubernetes import yaml_reading
 from placeopt.kubernetes.dumps import without_logs
 
@@ -48,7 +47,7 @@ class Source:
     def line(self, document: int, steps: tuple[Any, ...]) -> int:
         """Return the line of a value, from 1."""
         if self.is_json:
-            return self.before + _json_line(self.text, steps)
+            return self.before + json_line(self.text, steps)
         return yaml_reading.line_of(self.text, self.file, document, steps)
 
 
@@ -304,17 +303,17 @@ def _parts(text: str) -> list[tuple[int, int, int]]:
     one more than `MAX_DOCUMENTS` at most.
     """
     found: list[tuple[int, int, int]] = []
-    lines, last, at = 0, 0, _blank(text, 0)
+    lines, last, at = 0, 0, after_space(text, 0)
     while at < len(text) and len(found) <= MAX_DOCUMENTS:
         if text[at] not in "{[":
             return []
         try:
-            _, end = _SKIP(text, at)
+            _, end = decode_at(text, at)
         except (ValueError, RecursionError):
             return []
         lines += text.count("\n", last, at)
         found.append((lines, at, end))
-        last, at = at, _blank(text, end)
+        last, at = at, after_space(text, end)
     return found
 
 
@@ -331,62 +330,3 @@ def _line_of_fault(text: str, file: str, problem: str) -> int:
     except DocumentError as error:
         return int((error.path or "line 1").split()[1])
     return 1
-
-
-def with_line(error: DocumentError, path: AnyPath) -> DocumentError:
-    """Return an error about a value of a JSON file with the line on which the value stands."""
-    steps = tuple(
-        int(part) if part.isdecimal() else part
-        for part in re.findall(r"[^.\[\]]+", error.path or "")
-    )
-    try:
-        line = read(path)[0].source.line(0, steps)
-    except (DocumentError, IndexError):
-        return error.in_file(str(path))
-    return DocumentError(
-        error.problem,
-        file=str(path),
-        path=f"line {line}" + (f", {error.path}" if error.path else ""),
-        remedy=error.remedy,
-    )
-
-
-_SKIP = JSONDecoder().raw_decode
-_SPACE = re.compile(r"[ \t\n\r]*")
-
-
-def _json_line(text: str, steps: tuple[Any, ...]) -> int:
-    """Return the line of a value of a JSON text that parses; of the last step that is there."""
-    at = _blank(text, 0)
-    for step in steps:
-        inside = _member(text, at, step)
-        if inside is None:
-            break
-        at = inside
-    return text.count("\n", 0, at) + 1
-
-
-def _blank(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
-
-
-def _member(text: str, at: int, step: Any) -> int | None:
-    """Return where the value of a key or index begins inside the value that begins at `at`."""
-    is_map, count = text[at] == "{", 0
-    if text[at] not in "{[":
-        return None
-    at = _blank(text, at + 1)
-    while text[at] not in "}]":
-        key: Any = count
-        if is_map:
-            key, at = json.decoder.scanstring(text, at + 1)  # type: ignore[attr-defined]
-            at = _blank(text, _blank(text, at) + 1)
-        if key == step:
-            return at
-        _, at = _SKIP(text, at)
-        at = _blank(text, at)
-        if text[at] == ",":
-            at = _blank(text, at + 1)
-        count += 1
-    return None

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from placeopt.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from placeopt.core.door import Approved
     from placeopt.core.files import AnyPath
     from placeopt.core.front import Front
     from placeopt.core.problem import Problem
-    from placeopt.kubernetes.origin import Origin
 
 
 def write(
@@ -25,7 +25,7 @@ def write(
     *,
     problem: Problem | None = None,
     index: int | None = None,
-    origin: Origin | None = None,
+    approved: Approved | None = None,
 ) -> None:
     """Write the report of a front as one HTML file, atomically.
 
@@ -38,8 +38,8 @@ def write(
         The front's instance: without it the report has no facts of the instance and no plan.
     index : int, optional
         The point whose plan is shown; the knee by default.
-    origin : Origin, optional
-        What the names of an imported instance are in the cluster, and what the import assumed.
+    approved : Approved, optional
+        What a door knows of the plan for those who approve it; it comes first.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def write(
     """
     from placeopt.core.files import write_parts
 
-    text = html(front, problem=problem, index=index, origin=origin)
+    text = html(front, problem=problem, index=index, approved=approved)
     write_parts(path, (text.encode("utf-8"),))
 
 
@@ -57,7 +57,7 @@ def html(
     *,
     problem: Problem | None = None,
     index: int | None = None,
-    origin: Origin | None = None,
+    approved: Approved | None = None,
 ) -> str:
     """Return the report of a front as HTML text; see `write`."""
     if problem is not None and problem.problem != front.instance.problem:
@@ -68,4 +68,4 @@ def html(
         raise UsageError(f"there is no point {index}; the front has {len(front)}, from 0")
     from placeopt.report.page import page
 
-    return page(front, problem, index, origin=origin)
+    return page(front, problem, index, approved=approved)

@@ -9,8 +9,6 @@ from placeopt import registry
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.front import OWN_MODEL, Plan, farthest
 from placeopt.core.gap import percent
-from placeopt.kubernetes.approval import Approval, approve
-from placeopt.kubernetes.approval_page import approval_html
 from placeopt.plot import markup
 from placeopt.plot.markup import (
     Mark,
@@ -31,9 +29,9 @@ from placeopt.report.drawing import charts
 from placeopt.version import __version__
 
 if TYPE_CHECKING:
+    from placeopt.core.door import Approved
     from placeopt.core.front import Front, Point
     from placeopt.core.problem import Problem
-    from placeopt.kubernetes.origin import Origin
 
 #: Points in the table of points, runs, warnings and variables listed.
 _MAX_POINTS, _MAX_RUNS, _MAX_WARNINGS = 40, 30, 20
@@ -67,18 +65,17 @@ def page(
     problem: Problem | None,
     index: int | None,
     *,
-    origin: Origin | None = None,
+    approved: Approved | None = None,
 ) -> str:
     """Return the report as HTML text."""
     summary = _summary(front.instance.problem)
     sections = [("asked", "What was asked", _asked(front, problem))]
     if front.points:
         chosen = front.points.index(front.pick()) if index is None else index
-        approval = _approval(front, problem, chosen, origin)
         short = _short(front, chosen, index is None)
         sections = [
-            ("short", "In short", short if approval is None else tiles(approval.tiles())),
-            *([] if approval is None else [("approve", "To approve", approval_html(approval))]),
+            ("short", "In short", short if approved is None else tiles(approved.tiles())),
+            *([] if approved is None else [("approve", "To approve", approved.html())]),
             *sections,
             ("front", "The front", _front(front, chosen)),
             ("choices", "The knee and the extremes", _choices(front, chosen)),
@@ -105,18 +102,6 @@ def _summary(kind: str) -> SummaryModule | None:
     """Return the summary module of a kind of problem; None where it has none, or is unknown."""
     spec = registry.specs().get(kind)
     return spec.load("summary") if spec is not None and spec.has("summary") else None
-
-
-def _approval(
-    front: Front, problem: Problem | None, chosen: int, origin: Origin | None
-) -> Approval | None:
-    """Return what approvers want to know; None without an origin, or of other problems."""
-    if origin is None or problem is None or problem.problem != "rolling-update":
-        return None
-    try:
-        return approve(front, problem, chosen, origin)
-    except PlaceoptError:  # the plan does not fit the instance: its section says so
-        return None
 
 
 # -- in short, what was asked ----------------------------------------------------------------------

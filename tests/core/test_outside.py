@@ -9,10 +9,10 @@ import placeopt
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_encoder, build_sequence
 from placeopt.core.outside import checked_vectors
+from placeopt.environments import make_env, make_vec_env
 from placeopt.evolve.operators import SimulatedBinary
 from placeopt.evolve.pymoo_adapter import EncodedProblem, Sample, Variation
 from placeopt.multi_cluster.placement_search import PlacementEncoder
-from placeopt.rl import make_env, make_vec_env
 from placeopt.temporal.published_encoding import PublishedEncoder
 
 #: An instance of each problem.

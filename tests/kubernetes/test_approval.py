@@ -16,7 +16,7 @@ from placeopt.cli import main
 from placeopt.core.front import Front
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import approve
-from placeopt.kubernetes.approval_page import approval_html, markdown
+from placeopt.kubernetes.approval_page import ApprovalPage, approval_html, markdown
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.units import MovingRules
@@ -156,7 +156,8 @@ def test_the_report_can_be_read_on_a_telephone(
 ) -> None:
     """At 420 pixels nothing sticks out but inside what scrolls, and the figures are on top."""
     made, front = prod
-    page = html(front, problem=made.problem, index=0, origin=made.origin)
+    told = ApprovalPage(approve(front, made.problem, 0, made.origin))
+    page = html(front, problem=made.problem, index=0, approved=told)
     (tmp_path / "r.html").write_text(page, encoding="utf-8")
     outside = "e => !e.closest('.scroll') && !e.closest('.drawing') && e.checkVisibility()"
     boxes = f"[...document.querySelectorAll('body *')].filter({outside})"

@@ -13,7 +13,7 @@ from placeopt import api
 from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.approval import approve
-from placeopt.kubernetes.approval_page import markdown
+from placeopt.kubernetes.approval_page import ApprovalPage, markdown
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.export import export, nodepools
 from placeopt.kubernetes.export.steps_document import StepsDocument
@@ -162,7 +162,8 @@ def test_the_report_says_what_to_buy_first(tmp_path: Path) -> None:
     index = min(range(len(front)), key=lambda k: front.points[k].values[0])
     text = markdown(approve(front, done.problem, index, done.origin), "Plan")
     assert "* Buy first: 1 x x.big in a" in text
-    page = html(front, problem=done.problem, index=index, origin=done.origin)
+    told = ApprovalPage(approve(front, done.problem, index, done.origin))
+    page = html(front, problem=done.problem, index=index, approved=told)
     assert "Buy first: 1 x x.big in a." in page
     assert page.count("1,095 USD a month") == 1 and "less in a month" not in page
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from env_checkers import passes_the_checkers
 
-import placeopt.rl
+import placeopt.environments
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.task import Task
@@ -21,7 +21,7 @@ from placeopt.rl.batches import make_batch
 from placeopt.rl.evaluation import evaluate, greedy, table
 from placeopt.rl.policy import Shape, TrainedPolicy
 
-NAME = placeopt.rl.ENVIRONMENTS["multi-cluster"]
+NAME = placeopt.environments.ENVIRONMENTS["multi-cluster"]
 
 
 def myopic(parts=3, features=31, weights=None):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from env_checkers import passes_the_checkers
 
-import placeopt.rl
+import placeopt.environments
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.task import Task
@@ -25,7 +25,7 @@ NAME = "rescheduling-testbed"
 
 def test_the_environment_passes_both_checkers() -> None:
     """Gymnasium's and that of stable-baselines3."""
-    env = gymnasium.make(placeopt.rl.ENVIRONMENTS["rescheduling"])
+    env = gymnasium.make(placeopt.environments.ENVIRONMENTS["rescheduling"])
     passes_the_checkers(env.unwrapped)
 
 

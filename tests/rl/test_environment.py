@@ -15,7 +15,7 @@ from env_checkers import passes_the_checkers
 from gymnasium.vector import AutoresetMode
 from tiny_batch import Cards
 
-import placeopt.rl
+import placeopt.environments
 from placeopt.core.errors import UsageError
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.multi_cluster.instance import MultiCluster
@@ -26,7 +26,9 @@ from placeopt.rl.environment import BatchEnv, BatchVectorEnv
 from placeopt.rl.preferences import Preferences, draw, normalised
 from placeopt.rl.sequential_batch import SequentialBatch
 
-SEQUENTIAL = [kind for kind in placeopt.rl.ENVIRONMENTS if not specs()[kind].has("episodes")]
+SEQUENTIAL = [
+    kind for kind in placeopt.environments.ENVIRONMENTS if not specs()[kind].has("episodes")
+]
 
 
 def legal(masks, rng):
@@ -39,12 +41,12 @@ def test_a_batch_passes_the_checkers(weights):
     passes_the_checkers(BatchEnv(Cards(1), weights))
 
 
-@pytest.mark.parametrize("name", placeopt.rl.ENVIRONMENTS.values())
+@pytest.mark.parametrize("name", placeopt.environments.ENVIRONMENTS.values())
 def test_every_id_passes_the_checkers(name):
     passes_the_checkers(gymnasium.make(name).unwrapped)
 
 
-@pytest.mark.parametrize("name", placeopt.rl.ENVIRONMENTS.values())
+@pytest.mark.parametrize("name", placeopt.environments.ENVIRONMENTS.values())
 def test_every_id_makes_many(name):
     many = gymnasium.make_vec(name, num_envs=2)
     seen, info = many.reset(seed=1)
@@ -54,15 +56,15 @@ def test_every_id_makes_many(name):
 
 def test_ids_of_the_problems():
     """The ids are those of the problems' classes."""
-    assert placeopt.rl.ENVIRONMENTS["temporal"] == "placeopt/Temporal-v0"
-    assert placeopt.rl.ENVIRONMENTS["edge-cloud"] == "placeopt/EdgeCloud-v0"
+    assert placeopt.environments.ENVIRONMENTS["temporal"] == "placeopt/Temporal-v0"
+    assert placeopt.environments.ENVIRONMENTS["edge-cloud"] == "placeopt/EdgeCloud-v0"
 
 
 @pytest.mark.parametrize("kind", SEQUENTIAL)
 def test_return_is_minus_the_weighted_values(kind):
     """A complete episode returns minus the weighted values of its plan."""
     problem = problem_class(kind).generate(1)
-    env = placeopt.rl.make_env(problem, scaled=False)
+    env = placeopt.environments.make_env(problem, scaled=False)
     rng = np.random.default_rng(0)
     for _ in range(3):
         _, info = env.reset(seed=1)
@@ -85,7 +87,7 @@ def test_return_is_minus_the_weighted_values(kind):
 def test_an_instance_of_compiled_episodes_has_its_plan_judged(problem):
     """Generated episodes have no plan to judge."""
     for target in (problem, problem.spec.kind):
-        env = placeopt.rl.make_env(target)
+        env = placeopt.environments.make_env(target)
         _, info = env.reset(seed=1)
         ended = False
         while not ended:
@@ -99,7 +101,7 @@ def test_an_instance_of_compiled_episodes_has_its_plan_judged(problem):
 def test_an_illegal_action_ends_the_episode():
     """It costs the penalty for all that is left undecided."""
     problem = EdgeCloud.generate(seed=1, applications=3, near=3, far=1, cloud=1, load=4.0)
-    env = placeopt.rl.make_env(problem, penalty=7.0)
+    env = placeopt.environments.make_env(problem, penalty=7.0)
     _, info = env.reset()
     while info["action_mask"].all():
         _, _, _, _, info = env.step(int(info["action_mask"].nonzero()[0][-1]))
@@ -119,17 +121,17 @@ def test_arguments():
     with pytest.raises(UsageError, match=r"unknown option 'aplications' .*'applications'"):
         gymnasium.make(name, aplications=2)
     with pytest.raises(UsageError, match="unknown option 'order' of the decisions of temporal"):
-        placeopt.rl.make_env("temporal", order="given")
+        placeopt.environments.make_env("temporal", order="given")
     with pytest.raises(UsageError, match="unknown option 'applications' of edge-cloud episodes"):
         make_batch(EdgeCloud.generate(1, applications=2), applications=3)
     with pytest.raises(UsageError, match="penalty of edge-cloud episodes is 'abc'"):
-        placeopt.rl.make_env("edge-cloud", penalty="abc")
+        placeopt.environments.make_env("edge-cloud", penalty="abc")
     with pytest.raises(UsageError, match="clusters of multi-cluster episodes is 'abc'"):
-        placeopt.rl.make_env("multi-cluster", clusters="abc")
+        placeopt.environments.make_env("multi-cluster", clusters="abc")
     with pytest.raises(UsageError, match="unknown problem 'edge-clod'"):
-        placeopt.rl.make_env("edge-clod")
+        placeopt.environments.make_env("edge-clod")
     with pytest.raises(gymnasium.error.ResetNeeded):
-        placeopt.rl.make_env("edge-cloud").step(0)
+        placeopt.environments.make_env("edge-cloud").step(0)
 
 
 LOADED = (
@@ -142,7 +144,7 @@ placeopt.solve(Rescheduling.generate(1, replicas=2), "policy", policy="reschedul
 """
 
 
-@pytest.mark.parametrize("code", ["import placeopt.rl.play", "import placeopt.rl", SOLVE])
+@pytest.mark.parametrize("code", ["import placeopt.rl.play", "import placeopt.environments", SOLVE])
 def test_policies_are_played_without_gymnasium_or_torch(code):
     command = [sys.executable, "-c", f"import sys\n{code}\n{LOADED}"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -152,10 +154,8 @@ def test_policies_are_played_without_gymnasium_or_torch(code):
 @pytest.mark.parametrize(
     "first",
     [
-        "import gymnasium, placeopt.rl",
-        "import placeopt.rl, gymnasium",
-        "import placeopt.rl.play, gymnasium",
-        "import placeopt.rl.environment, gymnasium",
+        "import gymnasium, placeopt.environments",
+        "import placeopt.environments, gymnasium",
     ],
 )
 def test_gymnasium_knows_the_ids_whatever_is_imported_first(first):

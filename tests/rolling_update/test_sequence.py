@@ -115,6 +115,6 @@ def test_an_environment_can_be_played() -> None:
     """The Gymnasium environment over this sequence follows Gymnasium's own rules."""
     from gymnasium.utils.env_checker import check_env
 
-    from placeopt.rl import make_env
+    from placeopt.environments import make_env
 
     check_env(make_env(RollingUpdate.generate(0, applications=3)), skip_render_check=True)

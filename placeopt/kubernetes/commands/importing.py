@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from placeopt.cli.commands import add
-from placeopt.cli.completion import cluster_names, import_targets, words
+from placeopt.cli.commands import add, epilog
+from placeopt.cli.completion import cluster_names, words
 from placeopt.cli.screen import Output, deliver, halves, say
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
 from placeopt.core.shipped import find_cluster, find_prices
+from placeopt.kubernetes.commands.completion import import_targets
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.faults import Faults
@@ -65,10 +66,12 @@ Report = Annotated[
 
 def register(imports: typer.Typer) -> None:
     """Add the commands to ``placeopt import``."""
+    shop = "placeopt import kubernetes shop --prices shop --to rolling-update -o shop.json"
+    imports.info.epilog = epilog(shop)
     add(
         imports,
         import_kubernetes,
-        "placeopt import kubernetes shop --prices shop --to rolling-update -o shop.json",
+        shop,
         "kubectl get nodes,pods,replicasets -A -o json "
         "| placeopt import kubernetes - --to rolling-update -o mine.json",
         name="kubernetes",

@@ -1,4 +1,4 @@
-"""``placeopt export``: plans for what runs them."""
+"""``placeopt export kubernetes`` and ``verify``: steps for a cluster, and would it take them?"""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from placeopt.cli.commands import CLUSTERS, add, epilog, new_app
-from placeopt.cli.completion import cluster_names, export_formats, instance_names, words
+from placeopt.cli.commands import CLUSTERS, add, epilog
+from placeopt.cli.completion import cluster_names, instance_names, words
+from placeopt.cli.plans import plan_in
 from placeopt.cli.screen import Output, Plans, deliver, halves, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
 from placeopt.core.shipped import find, find_cluster
+from placeopt.kubernetes.commands.completion import export_formats
 
 if TYPE_CHECKING:
     from placeopt.core.front import Plan
@@ -22,17 +24,15 @@ if TYPE_CHECKING:
     from placeopt.kubernetes.origin import Origin
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to `app`."""
+def register(app: typer.Typer, exports: typer.Typer) -> None:
+    """Add ``verify`` to `app` and ``kubernetes`` to `exports`."""
     solved = "placeopt solve shop -o plans.json"
     script = "placeopt export kubernetes plans.json --point 0 -o steps.sh"
     steps = "placeopt export kubernetes plans.json --point 0 --format json -o steps.json"
     checked = "placeopt verify steps.json --cluster shop"
     add(app, verify_steps, solved, steps, checked, group=CLUSTERS, name="verify")
-    exports = new_app(help="Turn plans into scripts and manifests.")
     add(exports, export_kubernetes, solved, script, name="kubernetes")
-    examples = epilog(solved, script)
-    app.add_typer(exports, name="export", epilog=examples, rich_help_panel=CLUSTERS)
+    exports.info.epilog = epilog(solved, script)
 
 
 def export_kubernetes(
@@ -214,40 +214,3 @@ def _warnings(text: str) -> list[str]:
         return list(json.loads(text)["warnings"])
     head = "# WARNING: "
     return [line.removeprefix(head) for line in text.splitlines() if line.startswith(head)]
-
-
-def plan_in(path: Path, problem: Problem, point: str | None) -> Plan:
-    """Return the plan of a front, of a point or of a plan file.
-
-    Raises
-    ------
-    DocumentError
-        The file holds none, or its front answers another instance.
-    """
-    from placeopt.cli.fronts import index_of
-    from placeopt.core.documents import read_json, what_is
-    from placeopt.core.front import Front
-
-    document = read_json(path)
-    if isinstance(document, dict) and document.get("format") == "placeopt/front@1":
-        front = Front.from_document(document, path)
-        front.require(problem.instance_name, str(path))
-        return front.points[index_of(front, point or "knee")].plan
-    if point is not None:
-        raise UsageError(f"--point chooses from a front, and {str(path)!r} is a plan; leave it out")
-    if isinstance(document, dict) and document.get("format") == "placeopt/steps@1":
-        from placeopt.kubernetes.export.steps_document import replay
-
-        return replay(document, file=str(path))[0]
-    plan = document.get("plan", document) if isinstance(document, dict) else document
-    if not isinstance(plan, dict) or (what := what_is(document)) is not None:
-        remedy = (
-            "give a front, a point as `placeopt pick` prints it, or a plan; "
-            f"see `placeopt schema {problem.problem} --plan`"
-        )
-        raise DocumentError(
-            "not a plan" if not isinstance(plan, dict) else f"this is {what}, not a plan",
-            file=str(path),
-            remedy=remedy,
-        )
-    return plan

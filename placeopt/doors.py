@@ -1,0 +1,27 @@
+"""Which doors there are: ours by name, others' through entry points.
+
+A distribution adds one by the entry point group ``placeopt.doors``, which names a `Door`. Nothing
+else of placeopt imports what is behind a door.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+
+from placeopt.core.door import Door
+from placeopt.core.spec import load
+
+#: Our packages that are doors.
+PACKAGES = ("kubernetes",)
+
+
+@cache
+def doors() -> tuple[Door, ...]:
+    """Return the doors: ours first, then those of other distributions; of one name the first."""
+    found = [load(f"placeopt.{name}:DOOR") for name in PACKAGES]
+    found += [point.load() for point in entry_points(group="placeopt.doors")]
+    named: dict[str, Door] = {}
+    for door in found:
+        named.setdefault(door.name, door)
+    return tuple(named.values())
