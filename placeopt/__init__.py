@@ -3,7 +3,7 @@
 Exact, evolutionary, heuristic and learned answers, judged by one referee.
 
 >>> import placeopt
->>> problem = placeopt.load("instances/temporal/toy.json")       # doctest: +SKIP
+>>> problem = placeopt.load("toy")                               # doctest: +SKIP
 >>> front = placeopt.solve(problem, method="nsga3", seed=1)      # doctest: +SKIP
 >>> front.pick()                                                 # doctest: +SKIP
 """

@@ -86,19 +86,19 @@ def _list(entries: dict[str, MethodEntry], everything: bool) -> None:
     if not everything:
         for role in COMPARED:
             say(f"{role}: {', '.join(m.name for m in shown if m.role == role)}")
-        say("--all describes these too")
+        say("--all also describes these.")
 
 
 def _describe(entry: MethodEntry) -> None:
     """Print the parameters of one method."""
     say(f"{entry.name}: {entry.summary} ({entry.role})")
-    say(f"with --run-dir, a run that was killed keeps: {entry.kept or 'nothing'}")
+    say(f"With --run-dir, an interrupted run keeps: {entry.kept or 'nothing'}.")
     rows = [
         (p.name, _kinds(kinds), shown(p.default), p.legal or p.type, p.help)
         for p, kinds in parameters_of(entry)
     ]
     if not rows:
-        say("it has no parameters")
+        say("It has no parameters.")
         return
     columns = ("parameter", "problems", "default", "legal", "what it does")
     emit_table(columns, rows, left=len(columns), text=(1, 3, 4))

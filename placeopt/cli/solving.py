@@ -197,7 +197,7 @@ def solve(
     if instance is None:
         raise UsageError(
             "give an instance: a file, a name that `placeopt instances` lists, "
-            "or draw one: placeopt generate temporal -o mine.json"
+            "or make one: placeopt generate temporal -o mine.json"
         )
     keep = _points_to_keep(points or str(POINTS))
     parameters = _method_parameters(param) | given(
@@ -214,7 +214,7 @@ def solve(
         begin = Front.read(start)
         require_fitting(problem, begin, str(start))
     if (jobs > 1 or scheduler) and not registry.parallel(method, problem):
-        say(f"note: {method} is one task; --jobs and --scheduler serve methods made of several")
+        say(f"note: {method} runs in one process; --jobs and --scheduler change nothing")
     budget = registry.budget_for(method, problem, evaluations, time_limit)
     if time_limit is not None:  # the limit covers imports and reading too
         budget.resume(0, budget.clock.seconds - context.obj)

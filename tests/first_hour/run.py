@@ -26,6 +26,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from pages import blocks, command_of, stand_ins  # noqa: E402
+
+#: Pages that a stranger reads, whose code runs with the wheel alone.
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "tutorials"),
+    *sorted((ROOT / "models").rglob("*.md")),
+]
 #: CPU seconds from `pip install` to the first front, with nothing compiled.
 FIRST_FRONT_SECONDS = 25.0
 #: Seconds without a change on the terminal while that front is searched; where other programs take
@@ -82,10 +93,11 @@ from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.optimize import minimize
 import placeopt
 from placeopt.core.interfaces import build_encoder
-from placeopt.evolve.pymoo_adapter import EncodedProblem
+from placeopt.evolve.pymoo_adapter import EncodedProblem, Sample, Variation
 problem = placeopt.load("toy")
 encoded = EncodedProblem(build_encoder(problem))
-result = minimize(encoded, NSGA2(pop_size=20), ("n_eval", 200), seed=1)
+algorithm = NSGA2(pop_size=20, sampling=Sample(), mating=Variation(), eliminate_duplicates=False)
+result = minimize(encoded, algorithm, ("n_eval", 200), seed=1)
 assert len(placeopt.front_of(result)) > 0
 """
 
@@ -112,11 +124,19 @@ class Stranger:
         site = self.python.parents[1] / "lib" / version / "site-packages"
         (site / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
-    def run(self, *command: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run a command in the folder; it has to end with this code and without a traceback."""
+    def run(
+        self, *command: str | Path, code: int = 0, folder: Path | None = None, programs: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a folder; it has to end with this code and without a traceback.
+
+        What is in the folder `programs` comes first.
+        """
         words = [str(word) for word in command]
+        environment = dict(self.environment)
+        if programs:
+            environment["PATH"] = f"{programs}:{environment['PATH']}"
         done = subprocess.run(
-            words, capture_output=True, text=True, cwd=self.work, env=self.environment
+            words, capture_output=True, text=True, cwd=folder or self.work, env=environment
         )
         told = f"{' '.join(words)[:300]}\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
         assert done.returncode == code, told
@@ -179,7 +199,7 @@ def first_front(me: Stranger, wheel: Path) -> None:
         me.run(me.python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel)
     with me.step("the first front"):
         shown = me.on_a_terminal("solve toy -o front.json")
-    assert "compiling temporal: " in shown and "moead, seed 1" in shown, shown[-1500:]
+    assert "compiling temporal, once: " in shown and "moead, seed 1" in shown, shown[-1500:]
     assert me.silence <= SILENT_SECONDS, me.silence
     with me.step("on screen"):
         point = json.loads(me.placeopt("pick front.json --knee").stdout)
@@ -267,6 +287,34 @@ def cluster(me: Stranger) -> None:
         me.placeopt("evaluate shop.json s.json")
 
 
+def read_pages(me: Stranger) -> None:
+    """The code of every page, from top to bottom, each page in an empty folder of its own."""
+    programs = me.work / "programs"
+    stand_ins(programs)
+    for page in PAGES:
+        found = blocks(page.read_text(encoding="utf-8"))
+        if not found:
+            continue
+        name = page.relative_to(ROOT).as_posix()
+        if any("steps.sh" in code for _, code in found) and not shutil.which("jq"):
+            print(f"left out: {name}: its script needs jq")
+            continue
+        folder = me.work / "pages" / name.removesuffix(".md")
+        folder.mkdir(parents=True)
+        with me.step(name):
+            for language, code in found:
+                me.run(*command_of(language, code), folder=folder, programs=str(programs))
+
+
+def examples(me: Stranger) -> None:
+    """The example programs, copied into an empty folder; those without PyTorch."""
+    shutil.copytree(ROOT / "examples", me.work / "copied")
+    with me.step("the examples"):
+        for program in sorted((me.work / "copied").glob("*.py")):
+            if program.name != "train_agent.py":
+                me.run(me.python, program)
+
+
 def own_problem(me: Stranger) -> None:
     """A problem of another distribution is served like ours."""
     site = next(me.python.parents[1].glob("lib/*/site-packages"))
@@ -287,6 +335,8 @@ STEPS: tuple[Callable[[Stranger], None], ...] = (
     experiments,
     cluster,
     own_problem,
+    read_pages,
+    examples,
 )
 
 

@@ -184,7 +184,7 @@ def test_export_asks_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str
     written(path, [pod, *nodes])
     assert ended(*export) == 2
     said = capsys.readouterr().err
-    assert "kube-scheduler would refuse a copy: step 1: a/web-po" in said and "{k: v}" in said
+    assert "kube-scheduler would refuse a pod: step 1: a/web-po" in said and "{k: v}" in said
     assert f"import again: changed since it was imported: {path}" in said
     path.unlink()
     assert ended(*export) == 0

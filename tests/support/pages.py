@@ -52,7 +52,7 @@ def blocks(text: str) -> list[tuple[str, str]]:
 def command_of(language: str, code: str) -> list[str]:
     """Return what runs a block."""
     if language == "python":
-        return [sys.executable, "-c", code]
+        return ["python", "-c", code]
     return ["bash", "-euo", "pipefail", "-c", code]
 
 
@@ -84,13 +84,10 @@ def run_here(commands: list[list[str]], folder: Path) -> None:
 
 
 def run_blocks(found: list[tuple[str, str]], folder: Path, *, apart: bool = False) -> None:
-    """Run blocks one after another in `folder`, so that one may use what an earlier one wrote.
+    """Run blocks one after another in an empty folder; one may use what an earlier one wrote.
 
     With `apart` every command has a process of its own, as at a reader's.
     """
-    for name in ("instances", "examples", "models"):
-        shutil.copytree(ROOT / name, folder / name)
-    (folder / "out").mkdir()
     stand_ins(folder / "bin")
     for language, code in found:
         commands = plain_commands(code) if language == "sh" and not apart else None

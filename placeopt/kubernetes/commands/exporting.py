@@ -165,7 +165,7 @@ def _require_schedulable(problem: Problem, plan: Plan, origin: Origin) -> None:
     if refused:
         more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
         raise DocumentError(
-            f"kube-scheduler would refuse a copy: {refused[0].text}{more}",
+            f"kube-scheduler would refuse a pod: {refused[0].text}{more}",
             remedy=f"import again: changed since it was imported: {', '.join(changed)}; "
             "`placeopt verify` names all",
         )
