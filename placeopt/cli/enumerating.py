@@ -100,7 +100,9 @@ def enumerate_file(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find all efficient points of a linear model in a file, and prove them.
+    """Find all efficient points of a linear model.
+
+    The model is a file. Every point is proven.
 
     Goals are the file's objectives and its rows without a limit; --goal names them, or other rows.
     Ctrl-C stops the run and keeps what was found; a second Ctrl-C aborts.

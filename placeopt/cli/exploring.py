@@ -24,21 +24,27 @@ def explore(
         Path,
         Argument(
             metavar="FRONT|INSTANCE|RUN-DIR",
-            help="A front file; an instance, by file or name; a folder of runs.",
+            help="A front, an instance (file or name), or a folder of runs.",
             autocompletion=instance_names,
         ),
     ],
     instance: Annotated[
         Path | None,
-        Option(help="The fronts' instance; looked for beside them by default."),
+        Option(
+            help="Instance of the fronts (default: found beside them, or among the shipped ones)."
+        ),
     ] = None,
     solve: Annotated[
         bool, Option("--solve", help="Let the page start runs and write their fronts.")
     ] = False,
-    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    port: Annotated[
+        int, Option(min=0, max=65535, help="Port of the page (default: any free one).")
+    ] = 0,
     show: Annotated[bool, Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Choose a plan in the browser; the page grows while runs work.
+    """Choose a plan in the browser.
+
+    The page grows while runs work.
 
     The page is served on 127.0.0.1 until Ctrl-C, to those who know the address. It needs no
     network.
