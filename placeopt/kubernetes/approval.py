@@ -48,13 +48,49 @@ _MAX_LISTED = 12
 
 @dataclass(frozen=True)
 class WorkloadPlaces:
-    """Where the replicas of a workload are: per node and per zone, the most first."""
+    """Where the replicas of a workload are: per node, the most first, and by zone.
+
+    Attributes
+    ----------
+    name : str
+    replicas : int
+        At the end.
+    nodes_before, nodes : list of int
+    zones_before, zones : dict of str to int
+        Zone -> replicas, the most first.
+    """
 
     name: str
     replicas: int
     nodes_before: list[int]
     nodes: list[int]
-    zones: list[int]
+    zones_before: dict[str, int]
+    zones: dict[str, int]
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it is spread otherwise at the end."""
+        return (self.nodes_before, self.zones_before) != (self.nodes, self.zones)
+
+    @property
+    def falls(self) -> str:
+        """How redundancy falls, in words; empty where it does not.
+
+        It falls where replicas end in fewer zones or on fewer nodes, or the worst zone or node has
+        a larger share of them.
+        """
+        places = (
+            ("zone", list(self.zones_before.values()), list(self.zones.values())),
+            ("node", self.nodes_before, self.nodes),
+        )
+        for what, before, after in places:
+            if before and len(after) < len(before):
+                few = f"{len(after)} of {len(before)} {what}s"
+                return f"one {what}" if len(after) == 1 else few
+        for what, before, after in places:
+            if before and after and max(after) * sum(before) > max(before) * sum(after):
+                return f"{max(after)} of {sum(after)} in one {what}"
+        return ""
 
 
 class Approval:
@@ -176,7 +212,7 @@ class Approval:
 
     @cached_property
     def workloads(self) -> list[WorkloadPlaces]:
-        """Where replicas are of every workload with several, the most crowded at the end first."""
+        """Where replicas are of every workload with several, those first whose redundancy falls."""
         members: dict[str, list[int]] = {}
         for m, (kind, label) in enumerate(self.owners):
             if kind != "Virtual":
@@ -187,9 +223,12 @@ class Approval:
             ends = [int(n) for n in self.final[mine] if n >= 0]
             if len(ends) > 1:
                 starts = [int(n) for n in self.home[mine] if n >= 0]
-                zones = _counts([zone[n] for n in ends])
-                found.append(WorkloadPlaces(name, len(ends), _counts(starts), _counts(ends), zones))
-        return sorted(found, key=lambda w: (-w.nodes[0] / w.replicas, -w.replicas, w.name))
+                zones = [dict(Counter(zone[n] for n in at).most_common()) for at in (starts, ends)]
+                nodes = _counts(starts), _counts(ends)
+                found.append(WorkloadPlaces(name, len(ends), *nodes, *zones))
+        return sorted(
+            found, key=lambda w: (not w.falls, -w.nodes[0] / w.replicas, -w.replicas, w.name)
+        )
 
     @cached_property
     def deployed(self) -> tuple[Deployed, Deployed]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.core.files import AnyPath
 from placeopt.core.front import Front
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import origin as origins
-from placeopt.kubernetes.approval import TOPICS_OF_APPROVERS, Approval, approve, listed
+from placeopt.kubernetes.approval import (
+    TOPICS_OF_APPROVERS,
+    Approval,
+    WorkloadPlaces,
+    approve,
+    listed,
+)
 from placeopt.kubernetes.money import STEP_MINUTES, NamespaceCost, SpotUse
 from placeopt.kubernetes.notes import escape
 from placeopt.plot.markup import Bar, Cell, Mark, bullets, details, number, paragraphs, table
@@ -164,26 +170,66 @@ def _months_table(approval: Approval) -> str:
 
 
 def _places_table(approval: Approval) -> str:
-    rows = [
-        (
-            w.name,
-            w.replicas,
-            " + ".join(map(str, w.nodes_before[:8])),
-            " + ".join(map(str, w.nodes[:8])),
-            " + ".join(map(str, w.zones[:8])),
-            Mark("one node", "warn") if len(w.nodes) == 1 else "",
-        )
-        for w in approval.workloads
-    ]
-    if not rows:
-        return ""
-    columns = ("workload", "replicas", "per node now", "per node after", "per zone after", "")
-    return table("Replicas per node and zone", columns, rows, more="workloads")
+    """Return where replicas are, now and after; what does not change is folded away."""
+    changed = [w for w in approval.workloads if w.is_changed]
+    same = [w for w in approval.workloads if not w.is_changed]
+    html = ""
+    if changed:
+        rows = [_places(approval, w) for w in changed]
+        columns = _columns_of_places(approval)
+        html = table(f"Replicas per node and {_zone(approval)}", columns, rows, more="workloads")
+    if same:
+        rows = [_places(approval, w) for w in same]
+        one = len(same) == 1
+        count = f"{len(same):,} workload{'' if one else 's'} of several replicas"
+        inside = table("As now", _columns_of_places(approval), rows, more="workloads")
+        html += details(f"{count} {'stays as it is' if one else 'stay as they are'}", inside)
+    return html
+
+
+def _zone(approval: Approval) -> str:
+    """Return what a cluster of the instance is called: zone, where it was imported."""
+    return approval.problem.cluster_word
+
+
+def _columns_of_places(approval: Approval) -> tuple[str, ...]:
+    zones = (f"per {_zone(approval)} now", f"per {_zone(approval)} after")
+    several = len(approval.problem.arrays.clusters) > 1
+    return ("workload", "replicas", "per node now", "per node after", *(zones * several), "")
+
+
+def _places(approval: Approval, w: WorkloadPlaces) -> tuple[Cell, ...]:
+    """Return the row of a workload, with a mark where its redundancy falls."""
+    several = len(approval.problem.arrays.clusters) > 1
+    zones = (_by_zone(w.zones_before), _by_zone(w.zones)) if several else ()
+    alone = len(w.nodes) == 1
+    mark: Cell = ""
+    if w.falls:
+        mark = Mark(f"falls: {w.falls}", "bad" if w.falls.startswith("one ") else "warn")
+    elif alone:
+        mark = Mark("one node", "warn")
+    return w.name, w.replicas, _per_node(w.nodes_before), _per_node(w.nodes), *zones, mark
+
+
+def _per_node(counts: Sequence[int]) -> str:
+    return " + ".join(map(str, counts[:8])) + (" + ..." if len(counts) > 8 else "")
+
+
+def _by_zone(counts: Mapping[str, int]) -> str:
+    return listed([f"{zone} {count}" for zone, count in sorted(counts.items())], 4)
 
 
 def _months(approval: Approval) -> list[tuple[str, float, float, float]]:
-    """Return (namespace, now, after, change) a month; the rest of many namespaces in one row."""
-    rows = list(approval.namespaces)
+    """Return (namespace, now, after, change) a month.
+
+    The rest of many namespaces is one row, and so are those that cost as much as now.
+    """
+    same = [row for row in approval.namespaces if abs(row.change) < 0.005]
+    rows = [row for row in approval.namespaces if abs(row.change) >= 0.005]
+    if len(same) < 2:
+        rows, same = list(approval.namespaces), []
+    if same:
+        rows.append(_sum(f"{len(same)} namespaces that cost as much as now", same))
     if len(rows) > _MAX_SPACES:
         rest = rows[_MAX_SPACES - 1 :]
         rows[_MAX_SPACES - 1 :] = [_sum(f"{len(rest)} others", rest)]
@@ -230,16 +276,12 @@ def markdown(approval: Approval, title: str) -> str:
     if approval.leaving:
         lines += ["", "| node | pods out | workloads |", "|---|---|---|"]
         lines += [f"| {_plain(n)} | {c} | {_plain(what)} |" for n, c, what in approval.leaving[:40]]
-    crowded = [w for w in approval.workloads if len(w.nodes) < len(w.nodes_before)]
-    if crowded:
-        lines += ["", "| workload | replicas | per node now | after | per zone after |"]
-        lines += ["|---|---|---|---|---|"]
-        lines += [
-            f"| {_plain(w.name)} | {w.replicas} | "
-            + " | ".join(" + ".join(map(str, p[:8])) for p in (w.nodes_before, w.nodes, w.zones))
-            + " |"
-            for w in crowded[:40]
-        ]
+    if falling := [w for w in approval.workloads if w.falls]:
+        columns = [*_columns_of_places(approval)[:-1], "redundancy falls"]
+        lines += ["", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+        for w in falling[:40]:
+            cells = [*map(str, _places(approval, w)[:-1]), w.falls]
+            lines.append(f"| {' | '.join(map(_plain, cells))} |")
     if new := approval.new_requests[:40]:
         lines += ["", f"| {' | '.join(_REQUESTS)} |", "|---|---|---|---|---|---|"]
         lines += [f"| {' | '.join(map(_plain, row))} |" for row in new]

@@ -57,6 +57,8 @@ def update_document(
         document["survival"] = survive
     if has_prices(cluster, options):
         document["price_unit"] = "USD/h"
+    if word := _word_of_places(cluster.site):
+        document["cluster_word"] = word
     for field in ("cluster_latency_ms", "node_sets", "rules"):
         if not document[field]:
             del document[field]
@@ -93,6 +95,14 @@ def rules_document(cluster: ReadCluster, rules: PodRules) -> Document:
         "node_sets": rules.node_sets,
         "rules": rules.rules,
     }
+
+
+def _word_of_places(site: Site) -> str:
+    """Return what the places of nodes are: zones, or regions; empty where they say neither."""
+    nodes = [*site.nodes.values(), *site.closed.values()]
+    if any(node.zone for node in nodes):
+        return "zone"
+    return "region" if any(node.region for node in nodes) else ""
 
 
 def _survival(options: ImportOptions, rules: PodRules) -> Document:

@@ -71,6 +71,8 @@ class RollingUpdate(Problem):
     """Which microservices are kept apart, together, or spread. Absent: none."""
     survival: UpdateSurvival | None = None
     """What the loss of any one node is to leave. Absent or null: nothing is asked."""
+    cluster_word: Name = "cluster"
+    """What reports call a cluster, such as zone."""
     price_unit: Name = NO_UNIT
     """Unit of the prices. Of one that ends in /h, such as USD/h, reports add up months."""
 

@@ -29,7 +29,8 @@ _TONES = {"stop": "bad", "hop": "warn", "start": "warn"}
 def instance(problem: RollingUpdate) -> list[tuple[str, str]]:
     """Return facts about the instance."""
     a = problem.arrays
-    clusters = f"{len(a.clusters):,} cluster" + ("" if len(a.clusters) == 1 else "s")
+    word = problem.cluster_word
+    clusters = f"{len(a.clusters):,} {word}" + ("" if len(a.clusters) == 1 else "s")
     used = len(np.unique(a.home[a.home != a.waiting]))
     unit = "" if problem.price_unit == NO_UNIT else problem.price_unit
     waiting, removed = int((a.home == a.waiting).sum()), int(a.removed.sum())
@@ -99,7 +100,8 @@ def _fleet(problem: RollingUpdate, plan: Plan) -> str:
             month = f"{price * number * HOURS_OF_A_MONTH:,.2f}" if change.is_hourly else ""
             rows.append([mark, f"{number} x {kind}", cluster, f"{price:g}", month])
     unit = change.unit.removesuffix("/h")
-    columns = ("", "machines", "cluster", f"{change.unit} each", f"{unit} a month, all")
+    word = problem.cluster_word
+    columns = ("", "machines", word, f"{change.unit} each", f"{unit} a month, all")
     months = [f"A month has {HOURS_OF_A_MONTH} hours."] if change.is_hourly else []
     return table("What to buy and what to free", columns, rows) + paragraphs(months, "note")
 
@@ -117,7 +119,7 @@ def _nodes(problem: RollingUpdate, plan: Plan) -> str:
     order = [k for k in np.lexsort((-change, ranks)).tolist() if changed[k]]
     columns = (
         "node",
-        "cluster",
+        problem.cluster_word,
         "price",
         "microservices",
         "CPU before",

@@ -88,7 +88,12 @@ def test_figures(shop: Path) -> None:
     ]
     assert made.freed == ["n2"] and made.leaving == [("n2", 2, "shop/cart, shop/web")]
     cart = made.workloads[0]
-    assert (cart.name, cart.nodes_before, cart.nodes, cart.zones) == ("shop/cart", [1, 1], [2], [2])
+    assert (cart.name, cart.nodes_before, cart.nodes, cart.zones) == (
+        "shop/cart",
+        [1, 1],
+        [2],
+        {"a": 2},
+    )
     assert made.headroom[0] == ("cpu", 2000 / 12000, 2000 / 8000)
     assert "at most 0.5 USD/h above" in made.gap()
 
@@ -107,7 +112,7 @@ def test_the_page_begins_with_money_and_says_what_it_rests_on(shop: Path) -> Non
     assert run(shop, "--point", "0", "-o", str(shop / "r.html")) == 0
     page = (shop / "r.html").read_text(encoding="utf-8")
     first = page[page.index('<section id="short"') : page.index('<section id="asked"')]
-    assert "365 USD a month" in first and ">one node<" in first
+    assert "365 USD a month" in first and ">falls: one zone<" in first
     assert "pods with &lt;b&gt; local: 9 (shop/x)" in first and "not for approvers" not in page
     assert "<b> local" not in page and 'class="chart' not in page  # one point: nothing to trade
     assert "there is nothing to trade" in page and "max-width: 520px" in page
@@ -118,7 +123,8 @@ def test_markdown_for_a_pull_request(shop: Path, capsys: pytest.CaptureFixture[s
     text = capsys.readouterr().out
     assert text.startswith("## Plan for shop\n\n* **cost of nodes in use: 1.5 → 1 USD/h** (-33%")
     assert (
-        "| n2 | 2 | shop/cart, shop/web |" in text and "| shop/cart | 2 | 1 + 1 | 2 | 2 |" in text
+        "| n2 | 2 | shop/cart, shop/web |" in text
+        and "| shop/cart | 2 | 1 + 1 | 2 | a 1, b 1 | a 2 | one zone |" in text
     )
     assert "pods with &lt;b&gt; local" in text
 
