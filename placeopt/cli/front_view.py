@@ -40,7 +40,7 @@ def points_table(front: Front, knee: int, width: int | None) -> str:
     if knee not in spread:
         spread = {places[point.values] for point in front.subset(SHOWN - 1).points} | {knee}
     for count in range(len(front.objectives), 0, -1):
-        text = _points_table(front, sorted(spread), knee, count)
+        text = _points_table(front, sorted(spread), knee, count, width)
         if count == 1 or width is None or room(text.split("\n", 1)[0]) <= width:
             break
     hidden = len(front.objectives) - count
@@ -49,8 +49,8 @@ def points_table(front: Front, knee: int, width: int | None) -> str:
     return "\n".join([text, *more])
 
 
-def _points_table(front: Front, chosen: list[int], knee: int, count: int) -> str:
-    """Return the table with so many goals."""
+def _points_table(front: Front, chosen: list[int], knee: int, count: int, width: int | None) -> str:
+    """Return the table with so many goals; one with more than one may be too wide."""
     goals = front.objectives[:count]
     statuses, methods = ({getattr(p, n) for p in front.points} for n in ("status", "found_by"))
     rows = [
@@ -64,7 +64,7 @@ def _points_table(front: Front, chosen: list[int], knee: int, count: int) -> str
         for k in chosen
     ]
     columns = ("plan", "", *(o.name for o in goals), "status", "found by")
-    return table(columns, rows, left=2)
+    return table(columns, rows, left=2, width=width if count == 1 else None)
 
 
 def picture(front: Front, width: int | None) -> str:
